@@ -1,0 +1,420 @@
+//! The graph: nodes, values, and the small set of operations through which passes change it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+use crate::{Attr, Data, Place, Type};
+
+/// A node of a [`Graph`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+entity_impl!(NodeId, "n");
+
+/// A value of a [`Graph`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueId(u32);
+entity_impl!(ValueId, "v");
+
+/// The domain of the operators that are lmsc's own: `SwapOut`, `SwapIn` and the per-parameter optimizers.
+pub const LMSC_DOMAIN: &str = "ai.lmsc";
+
+/// A cheaply cloned name.
+pub type Name = Arc<str>;
+
+/// An operator: its domain (empty for ONNX's own) and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Op {
+    /// The domain; empty for ONNX's own operators.
+    pub domain: Name,
+    /// The name within the domain.
+    pub name: Name,
+}
+
+impl Op {
+    /// The operator `name` of `domain`.
+    pub fn new(domain: &str, name: &str) -> Op {
+        let domain = if domain == "ai.onnx" { "" } else { domain };
+        Op { domain: domain.into(), name: name.into() }
+    }
+
+    /// The domain and the name, for matching.
+    pub fn key(&self) -> (&str, &str) {
+        (&self.domain, &self.name)
+    }
+
+    /// Whether this is `ai.lmsc.SwapOut`.
+    pub fn is_swap_out(&self) -> bool {
+        self.key() == (LMSC_DOMAIN, "SwapOut")
+    }
+
+    /// Whether this is `ai.lmsc.SwapIn`.
+    pub fn is_swap_in(&self) -> bool {
+        self.key() == (LMSC_DOMAIN, "SwapIn")
+    }
+
+    /// Whether this is a copy over the link, in either direction.
+    pub fn is_swap(&self) -> bool {
+        self.is_swap_out() || self.is_swap_in()
+    }
+}
+
+/// `Conv`, or `com.microsoft.ConvGrad`.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.domain.is_empty() {
+            write!(f, "{}.", self.domain)?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Def {
+    /// The caller provides it.
+    Input,
+    /// The file holds it: an index into [`Graph::initializers`].
+    Initializer(usize),
+    /// A node computes it, as its result of this index.
+    Result(NodeId, usize),
+    /// Nothing defines it. Only a graph that breaks invariant I1 holds such a value.
+    Nothing,
+}
+
+/// A tensor (or sequence) that is defined once and read any number of times.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// Unique within the graph.
+    pub name: Name,
+    /// Element type and extents.
+    pub ty: Type,
+    /// Which memory holds it.
+    pub place: Place,
+    /// Where it comes from.
+    pub def: Def,
+}
+
+/// A constant of the file.
+#[derive(Clone, Debug)]
+pub struct Initializer {
+    /// The value that it defines.
+    pub value: ValueId,
+    /// Its bytes.
+    pub data: Data,
+}
+
+/// An update edge: the node writes a variable (TFLMS, Definition 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The variable: a graph input or an initializer, the value before the step.
+    pub variable: ValueId,
+    /// Which of the node's results names the value after the update, if one does. That result and the variable
+    /// share their storage.
+    pub result: Option<usize>,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Unique within the graph.
+    pub name: Name,
+    /// What it computes.
+    pub op: Op,
+    /// Values read, by position; `None` where an optional operand is left out.
+    pub operands: Vec<Option<ValueId>>,
+    /// Values that the node's subgraphs read from this graph.
+    pub captures: Vec<ValueId>,
+    /// Values defined, by position; `None` where an optional result is not asked for.
+    pub results: Vec<Option<ValueId>>,
+    /// Attributes in the file's order.
+    pub attributes: Vec<(Name, Attr)>,
+    /// Control edges: the node starts once these have completed.
+    pub after: Vec<NodeId>,
+    /// Update edges.
+    pub updates: Vec<Update>,
+    /// The node that this one computes again, for a recomputed node.
+    pub recomputes: Option<NodeId>,
+    /// The node's position in the file that it was read from.
+    pub source: Option<u32>,
+}
+
+impl Node {
+    /// A node without operands, results, attributes or edges.
+    pub fn new(name: impl Into<Name>, op: Op) -> Node {
+        Node {
+            name: name.into(),
+            op,
+            operands: Vec::new(),
+            captures: Vec::new(),
+            results: Vec::new(),
+            attributes: Vec::new(),
+            after: Vec::new(),
+            updates: Vec::new(),
+            recomputes: None,
+            source: None,
+        }
+    }
+
+    /// Every value read, captures included, in position order; a value read twice comes twice.
+    pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.operands.iter().flatten().chain(&self.captures).copied()
+    }
+
+    /// Every value defined.
+    pub fn defines(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.results.iter().flatten().copied()
+    }
+
+    /// The attribute of this name.
+    pub fn attribute(&self, name: &str) -> Option<&Attr> {
+        self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
+    }
+}
+
+/// A training step (or any other ONNX graph) with a total order.
+///
+/// ```
+/// use lmsc_ir::{ElementType, Graph, Node, Op, Place, TensorType};
+/// let mut graph = Graph::new("g");
+/// let ty = TensorType::new(ElementType::Float, [4]);
+/// let x = graph.add_input("x", ty.clone(), Place::Device);
+/// let mut relu = Node::new("n1", Op::new("", "Relu"));
+/// relu.operands.push(Some(x));
+/// let n1 = graph.add_node(relu, [Some(("y", ty.into(), Place::Device))]);
+/// graph.outputs.push(graph.node(n1).results[0].unwrap());
+/// assert!(graph.to_text().contains("[n1] float[4] y = Relu(x)"));
+/// lmsc_ir::verify(&graph).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// The graph's name in the file.
+    pub name: String,
+    /// Version by domain.
+    pub opsets: BTreeMap<String, i64>,
+    /// What the caller provides, in the caller's order.
+    pub inputs: Vec<ValueId>,
+    /// What the caller gets, in the caller's order.
+    pub outputs: Vec<ValueId>,
+    /// Constants of the file.
+    pub initializers: Vec<Initializer>,
+    values: PrimaryMap<ValueId, Value>,
+    nodes: PrimaryMap<NodeId, Node>,
+    order: Vec<NodeId>,
+    value_names: HashMap<Name, ValueId>,
+    node_names: HashMap<Name, NodeId>,
+}
+
+impl Graph {
+    /// A graph without values and nodes.
+    pub fn new(name: impl Into<String>) -> Graph {
+        Graph {
+            name: name.into(),
+            opsets: BTreeMap::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            initializers: Vec::new(),
+            values: PrimaryMap::new(),
+            nodes: PrimaryMap::new(),
+            order: Vec::new(),
+            value_names: HashMap::new(),
+            node_names: HashMap::new(),
+        }
+    }
+
+    /// The node.
+    pub fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node]
+    }
+
+    /// The value.
+    pub fn value(&self, value: ValueId) -> &Value {
+        &self.values[value]
+    }
+
+    /// The nodes, in the order in which they run. A node's position here is its *tick*.
+    pub fn order(&self) -> &[NodeId] {
+        &self.order
+    }
+
+    /// One more than the largest node index ever used; the size of a dense side table.
+    pub fn node_capacity(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Every value ever made, in creation order.
+    pub fn values(&self) -> impl Iterator<Item = (ValueId, &Value)> {
+        self.values.iter()
+    }
+
+    /// One more than the largest value index ever used; the size of a dense side table.
+    pub fn value_capacity(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The value of this name.
+    pub fn value_named(&self, name: &str) -> Option<ValueId> {
+        self.value_names.get(name).copied()
+    }
+
+    /// The node of this name.
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.node_names.get(name).copied()
+    }
+
+    /// The node that computes the value, if a node does.
+    pub fn producer(&self, value: ValueId) -> Option<NodeId> {
+        match self.values[value].def {
+            Def::Result(node, _) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The nodes that must complete before this one starts: producers of what it reads, and control edges.
+    pub fn predecessors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let node = &self.nodes[node];
+        node.reads().filter_map(|v| self.producer(v)).chain(node.after.iter().copied())
+    }
+
+    /// For every node, the nodes that start after it: the inverse of [`Graph::predecessors`], each list in
+    /// execution order.
+    pub fn successors(&self) -> Vec<Vec<NodeId>> {
+        let mut successors = vec![Vec::new(); self.nodes.len()];
+        for &node in &self.order {
+            for before in self.predecessors(node) {
+                let list: &mut Vec<NodeId> = &mut successors[before.as_u32() as usize];
+                if list.last() != Some(&node) {
+                    list.push(node);
+                }
+            }
+        }
+        successors
+    }
+
+    /// For every node its tick, its position in the order; `u32::MAX` for a node that was removed.
+    pub fn ticks(&self) -> Vec<u32> {
+        let mut ticks = vec![u32::MAX; self.nodes.len()];
+        for (tick, node) in self.order.iter().enumerate() {
+            ticks[node.as_u32() as usize] = tick as u32;
+        }
+        ticks
+    }
+
+    /// Whether the node runs on the host: it is no copy, and what it defines (or else reads) is there.
+    pub fn runs_on_host(&self, node: NodeId) -> bool {
+        let node = &self.nodes[node];
+        let decisive = node.defines().next().or_else(|| node.reads().next());
+        !node.op.is_swap() && decisive.is_some_and(|v| self.values[v].place.is_host())
+    }
+
+    /// The variables: every graph input or initializer that an update edge writes, in order of their ids.
+    pub fn variables(&self) -> Vec<ValueId> {
+        let updates = self.order.iter().flat_map(|&n| &self.nodes[n].updates);
+        let mut variables: Vec<ValueId> = updates.map(|u| u.variable).collect();
+        variables.sort_unstable();
+        variables.dedup();
+        variables
+    }
+
+    /// Adds a value that the caller provides.
+    pub fn add_input(&mut self, name: impl Into<Name>, ty: impl Into<Type>, place: Place) -> ValueId {
+        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place, def: Def::Input });
+        self.inputs.push(value);
+        value
+    }
+
+    /// Adds a constant of the file.
+    pub fn add_initializer(&mut self, name: impl Into<Name>, ty: impl Into<Type>, data: Data) -> ValueId {
+        let def = Def::Initializer(self.initializers.len());
+        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place: Place::Device, def });
+        self.initializers.push(Initializer { value, data });
+        value
+    }
+
+    /// Adds a node at the end of the order, and its results.
+    pub fn add_node<N: Into<Name>>(
+        &mut self,
+        mut node: Node,
+        results: impl IntoIterator<Item = Option<(N, Type, Place)>>,
+    ) -> NodeId {
+        let id = self.nodes.next_key();
+        let define = |(index, result): (usize, Option<(N, Type, Place)>)| {
+            let (name, ty, place) = result?;
+            Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
+        };
+        node.results = results.into_iter().enumerate().map(define).collect();
+        self.node_names.entry(node.name.clone()).or_insert(id);
+        self.order.push(id);
+        self.nodes.push(node)
+    }
+
+    /// Makes the node read `value` as its operand `index`.
+    pub fn set_operand(&mut self, node: NodeId, index: usize, value: ValueId) {
+        self.nodes[node].operands[index] = Some(value);
+    }
+
+    /// Adds the control edge `before` → `node`, unless it is there.
+    pub fn add_after(&mut self, node: NodeId, before: NodeId) {
+        let after = &mut self.nodes[node].after;
+        if !after.contains(&before) {
+            after.push(before);
+        }
+    }
+
+    /// Adds an update edge from `node`.
+    pub fn add_update(&mut self, node: NodeId, update: Update) {
+        self.nodes[node].updates.push(update);
+    }
+
+    /// Records that `node` computes `origin` again.
+    pub fn set_recomputes(&mut self, node: NodeId, origin: NodeId) {
+        self.nodes[node].recomputes = Some(origin);
+    }
+
+    /// Places the value at an offset of the arena, or in one of the two memories.
+    pub fn set_place(&mut self, value: ValueId, place: Place) {
+        self.values[value].place = place;
+    }
+
+    /// Replaces the order. A node that is left out is removed from the graph.
+    pub fn set_order(&mut self, order: Vec<NodeId>) {
+        self.order = order;
+    }
+
+    /// A value name that starts with `base` and is not taken.
+    pub fn fresh_value_name(&self, base: &str) -> Name {
+        fresh(base, |name| self.value_names.contains_key(name))
+    }
+
+    /// A node name that starts with `base` and is not taken.
+    pub fn fresh_node_name(&self, base: &str) -> Name {
+        fresh(base, |name| self.node_names.contains_key(name))
+    }
+
+    /// Adds a value that nothing defines yet; for the parser, which meets names before their definitions.
+    pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
+        let name = value.name.clone();
+        let id = self.values.push(value);
+        self.value_names.entry(name).or_insert(id);
+        id
+    }
+
+    /// The door of the parser: everything about a value and a node.
+    pub(crate) fn value_mut(&mut self, value: ValueId) -> &mut Value {
+        &mut self.values[value]
+    }
+
+    pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {
+        &mut self.nodes[node]
+    }
+}
+
+fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Name {
+    if !taken(base) {
+        return base.into();
+    }
+    let numbered = (2u32..).map(|i| format!("{base}_{i}"));
+    numbered.into_iter().find(|name| !taken(name)).expect("there are more numbers than names").into()
+}

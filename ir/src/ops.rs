@@ -1,0 +1,111 @@
+//! What the compiler must know about operators besides their shapes: which results are views, what is written
+//! in place, what is random, what only looks at a shape. One row an operator, in one table.
+
+use crate::{Node, Op};
+
+/// What an operator does to memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Result 0 shares the storage of operand 0.
+    pub view: bool,
+    /// Operand 0 is only asked for its shape: its bytes are not read.
+    pub shape_only: bool,
+    /// The results depend on more than operands and attributes, so the node may be neither merged nor repeated.
+    pub random: bool,
+    /// `(operand, result)`: the operand's storage is written; the result, if asked for, is its new value.
+    pub writes: &'static [(usize, usize)],
+    /// The operator exists only in backward or update phases.
+    pub gradient: bool,
+}
+
+const PLAIN: Effects =
+    Effects { view: false, shape_only: false, random: false, writes: &[], gradient: false };
+const VIEW: Effects = Effects { view: true, ..PLAIN };
+const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
+const RANDOM: Effects = Effects { random: true, ..PLAIN };
+const GRADIENT: Effects = Effects { gradient: true, ..PLAIN };
+
+const fn writing(writes: &'static [(usize, usize)]) -> Effects {
+    Effects { writes, ..PLAIN }
+}
+
+const fn updating(writes: &'static [(usize, usize)]) -> Effects {
+    Effects { writes, gradient: true, ..PLAIN }
+}
+
+/// Operators that are not plain functions of their operands. What is not listed is.
+#[rustfmt::skip]
+const TABLE: &[(&str, &str, Effects)] = &[
+    ("", "Identity", VIEW),
+    ("", "Reshape", VIEW),
+    ("", "Flatten", VIEW),
+    ("", "Squeeze", VIEW),
+    ("", "Unsqueeze", VIEW),
+    ("", "Shape", SHAPE_ONLY),
+    ("", "Size", SHAPE_ONLY),
+    ("", "Bernoulli", RANDOM),
+    ("", "Dropout", RANDOM),
+    ("", "Multinomial", RANDOM),
+    ("", "RandomNormal", RANDOM),
+    ("", "RandomNormalLike", RANDOM),
+    ("", "RandomUniform", RANDOM),
+    ("", "RandomUniformLike", RANDOM),
+    ("", "MaxPoolGrad", GRADIENT),
+    ("", "AveragePoolGrad", GRADIENT),
+    ("com.microsoft", "BitmaskDropout", RANDOM),
+    ("com.microsoft", "BiasDropout", RANDOM),
+    ("com.microsoft", "BatchNormInternal", writing(&[(3, 1), (4, 2)])),
+    // The flag of the accumulator is no value of its variable; the optional second result is.
+    ("com.microsoft", "InPlaceAccumulatorV2", updating(&[(0, 1)])),
+    ("com.microsoft", "InPlaceAccumulator", updating(&[(0, 0)])),
+    ("com.microsoft", "AdamOptimizer", updating(&[(1, 0), (4, 1), (5, 2), (2, 3)])),
+    ("com.microsoft", "AdamWOptimizer", GRADIENT),
+    ("com.microsoft", "SGDOptimizerV2", GRADIENT),
+    ("com.microsoft", "YieldOp", GRADIENT),
+    ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2)])),
+    ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
+    ("ai.onnx.preview.training", "Adam", GRADIENT),
+    ("ai.onnx.preview.training", "Adagrad", GRADIENT),
+    ("ai.onnx.preview.training", "Momentum", GRADIENT),
+    ("ai.onnx.preview.training", "Gradient", GRADIENT),
+];
+
+/// The operator's row of the table.
+///
+/// An operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
+/// is a gradient operator without being listed.
+pub fn effects(op: &Op) -> Effects {
+    if let Some((_, _, effects)) = TABLE.iter().find(|(domain, name, _)| op.key() == (*domain, *name)) {
+        return *effects;
+    }
+    let stem = op.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    let gradient = &*op.domain == "com.microsoft" && (stem.ends_with("Grad") || stem.ends_with("Grad_dX"));
+    if gradient { GRADIENT } else { PLAIN }
+}
+
+/// Whether the node, run again on the same operands, gives the same results and changes nothing else.
+pub fn is_pure(node: &Node) -> bool {
+    let effects = effects(&node.op);
+    !effects.random && effects.writes.is_empty() && node.updates.is_empty() && node.captures.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradient_operators_are_known_by_name() {
+        for name in ["ConvGrad", "SoftmaxGrad_13", "BiasGeluGrad_dX", "SoftmaxCrossEntropyLossGrad"] {
+            assert!(effects(&Op::new("com.microsoft", name)).gradient, "{name}");
+        }
+        assert!(!effects(&Op::new("com.microsoft", "FusedMatMul")).gradient);
+        assert!(!effects(&Op::new("", "Relu")).gradient);
+    }
+
+    #[test]
+    fn no_operator_has_two_rows() {
+        for (i, (domain, name, _)) in TABLE.iter().enumerate() {
+            assert!(!TABLE[..i].iter().any(|(d, n, _)| (d, n) == (domain, name)), "{domain} {name}");
+        }
+    }
+}
