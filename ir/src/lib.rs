@@ -5,10 +5,12 @@
 mod attr;
 mod graph;
 pub mod ops;
+mod text;
 mod types;
 mod units;
 
 pub use attr::{Attr, Data, Float};
 pub use graph::{Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId};
+pub use text::ParseError;
 pub use types::{ElementType, Place, TensorType, Type};
 pub use units::{Bytes, ParseBytesError};

@@ -1,0 +1,70 @@
+//! The text form (`.lms`): ONNX's textual syntax plus result types, places, and the edges that ONNX lacks.
+//!
+//! ```text
+//! <opset: "" = 17, "com.microsoft" = 1>
+//! step (float[64,256] x, float[256,256] w) => (float[64,256] y)
+//! <float[] one = {1.0}>
+//! {
+//!    [n1] float[64,256] h = Gemm<transB = 1>(x, w)
+//!    [out_h] float[64,256]@host h_host = ai.lmsc.SwapOut(h)
+//!    [n2] float[64,256] y = Relu(h) after [out_h]
+//! }
+//! ```
+//!
+//! A node's line ends with what applies of `captures (values)`, `updates (variable as result, variable)`,
+//! `recomputes [node]` and `after [nodes]`. An operand or result that is left out is `_`. A name that is not
+//! made of letters, digits and `_ / . : -`, or is a number, is written in quotes. Comments run from `//` to the
+//! end of the line.
+//!
+//! Printing what was parsed from a printed text gives that text. Tensors of more than sixteen elements are
+//! written as their size and digest, so a text holds all that passes look at, but not the weights.
+
+mod lex;
+mod parse;
+mod print;
+
+pub use parse::ParseError;
+
+use crate::Graph;
+
+impl Graph {
+    /// The graph's text form, one node a line.
+    pub fn to_text(&self) -> String {
+        print::graph(self)
+    }
+
+    /// The graph that the text describes.
+    ///
+    /// The text may break the graph's invariants: [`crate::verify`] tells.
+    ///
+    /// # Errors
+    /// [`ParseError`] with line and column, where the text does not follow the grammar.
+    ///
+    /// ```
+    /// let text = "g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n";
+    /// assert_eq!(lmsc_ir::Graph::parse(text).unwrap().to_text(), text);
+    /// ```
+    pub fn parse(text: &str) -> Result<Graph, ParseError> {
+        parse::graph(text)
+    }
+}
+
+/// Words that may follow a node's operands, and the placeholder; a name that equals one is quoted.
+const RESERVED: &[&str] = &["after", "captures", "recomputes", "updates", "as", "_"];
+
+/// Whether the character may stand in a name without quotes.
+fn is_name_char(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'/' | b'.' | b':' | b'-')
+}
+
+/// Whether a name needs no quotes.
+fn is_bare(name: &str) -> bool {
+    let first = name.as_bytes().first();
+    first.is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, b'_' | b'/'))
+        && name.bytes().all(is_name_char)
+        && !name.contains("//")
+        && !RESERVED.contains(&name)
+}
+
+#[cfg(test)]
+mod tests;

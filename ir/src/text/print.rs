@@ -1,0 +1,285 @@
+use std::fmt::Write;
+
+use super::is_bare;
+use crate::{Attr, Data, ElementType, Float, Graph, NodeId, Op, TensorType, ValueId};
+
+/// Tensors of more elements are printed as size and digest.
+const MAX_PRINTED_ELEMENTS: u64 = 16;
+
+pub(super) fn graph(graph: &Graph) -> String {
+    let mut p = Printer { graph, out: String::with_capacity(128 * graph.order().len()) };
+    p.graph();
+    p.out
+}
+
+struct Printer<'a> {
+    graph: &'a Graph,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn graph(&mut self) {
+        let graph = self.graph;
+        if !graph.opsets.is_empty() {
+            self.out.push_str("<opset: ");
+            for (i, (domain, version)) in graph.opsets.iter().enumerate() {
+                self.comma(i);
+                quoted(&mut self.out, domain.as_bytes());
+                self.fmt(format_args!(" = {version}"));
+            }
+            self.out.push_str(">\n");
+        }
+        self.name(&graph.name);
+        self.out.push_str(" (");
+        self.typed(&graph.inputs);
+        self.out.push_str(") => (");
+        self.typed(&graph.outputs);
+        self.out.push_str(")\n");
+        for (i, initializer) in graph.initializers.iter().enumerate() {
+            self.out.push_str(if i == 0 { "<\n   " } else { ",\n   " });
+            self.typed(&[initializer.value]);
+            self.out.push_str(" = ");
+            data(&mut self.out, graph.value(initializer.value).ty.as_tensor(), &initializer.data);
+        }
+        if !graph.initializers.is_empty() {
+            self.out.push_str("\n>\n");
+        }
+        self.out.push_str("{\n");
+        for &node in graph.order() {
+            self.out.push_str("   ");
+            self.node(node);
+            self.out.push('\n');
+        }
+        self.out.push_str("}\n");
+    }
+
+    fn node(&mut self, id: NodeId) {
+        let graph = self.graph;
+        let node = graph.node(id);
+        self.nodes(&[id]);
+        for (i, result) in node.results.iter().enumerate() {
+            self.out.push_str(if i == 0 { " " } else { ", " });
+            match result {
+                Some(value) => self.typed(&[*value]),
+                None => self.out.push('_'),
+            }
+        }
+        self.out.push_str(" = ");
+        self.op(&node.op);
+        for (i, (name, attr)) in node.attributes.iter().enumerate() {
+            self.out.push_str(if i == 0 { "<" } else { ", " });
+            self.name(name);
+            self.out.push_str(" = ");
+            attribute(&mut self.out, attr);
+        }
+        self.out.push_str(if node.attributes.is_empty() { "(" } else { ">(" });
+        for (i, operand) in node.operands.iter().enumerate() {
+            self.comma(i);
+            match operand {
+                Some(value) => self.name(&graph.value(*value).name),
+                None => self.out.push('_'),
+            }
+        }
+        self.out.push(')');
+        if !node.captures.is_empty() {
+            self.out.push_str(" captures (");
+            for (i, &value) in node.captures.iter().enumerate() {
+                self.comma(i);
+                self.name(&graph.value(value).name);
+            }
+            self.out.push(')');
+        }
+        if !node.updates.is_empty() {
+            self.out.push_str(" updates (");
+            for (i, update) in node.updates.iter().enumerate() {
+                self.comma(i);
+                self.name(&graph.value(update.variable).name);
+                if let Some(value) = update.result.and_then(|r| node.results.get(r).copied().flatten()) {
+                    self.out.push_str(" as ");
+                    self.name(&graph.value(value).name);
+                }
+            }
+            self.out.push(')');
+        }
+        if let Some(origin) = node.recomputes {
+            self.out.push_str(" recomputes ");
+            self.nodes(&[origin]);
+        }
+        if !node.after.is_empty() {
+            self.out.push_str(" after ");
+            self.nodes(&node.after);
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[NodeId]) {
+        self.out.push('[');
+        for (i, &node) in nodes.iter().enumerate() {
+            self.comma(i);
+            self.name(&self.graph.node(node).name);
+        }
+        self.out.push(']');
+    }
+
+    fn typed(&mut self, values: &[ValueId]) {
+        for (i, &value) in values.iter().enumerate() {
+            self.comma(i);
+            let value = self.graph.value(value);
+            self.fmt(format_args!("{}{} ", value.ty, value.place));
+            self.name(&value.name);
+        }
+    }
+
+    fn op(&mut self, op: &Op) {
+        let plain = |s: &str| !s.is_empty() && s.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+        let domain = op.domain.is_empty() || op.domain.split('.').all(plain);
+        if domain && plain(&op.name) && !op.name.as_bytes()[0].is_ascii_digit() && is_bare(&op.to_string()) {
+            self.fmt(format_args!("{op}"));
+        } else {
+            quoted(&mut self.out, op.domain.as_bytes());
+            quoted(&mut self.out, op.name.as_bytes());
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        if is_bare(name) {
+            self.out.push_str(name);
+        } else {
+            quoted(&mut self.out, name.as_bytes());
+        }
+    }
+
+    fn comma(&mut self, index: usize) {
+        if index > 0 {
+            self.out.push_str(", ");
+        }
+    }
+
+    fn fmt(&mut self, args: std::fmt::Arguments<'_>) {
+        self.out.write_fmt(args).expect("a String takes everything");
+    }
+}
+
+fn attribute(out: &mut String, attr: &Attr) {
+    match attr {
+        Attr::Int(value) => push(out, value),
+        Attr::Float(value) => float(out, *value),
+        Attr::String(bytes) => quoted(out, bytes),
+        Attr::Ints(list) => bracketed(out, "ints", list, |out, v| push(out, v)),
+        Attr::Floats(list) => bracketed(out, "floats", list, |out, v| float(out, *v)),
+        Attr::Strings(list) => bracketed(out, "strings", list, |out, v| quoted(out, v)),
+        Attr::Tensor(ty, bytes) => {
+            push(out, ty);
+            out.push(' ');
+            data(out, Some(ty), bytes);
+        }
+        Attr::Opaque(bytes) => {
+            out.push_str("opaque ");
+            data(out, None, bytes);
+        }
+    }
+}
+
+fn bracketed<T>(out: &mut String, kind: &str, list: &[T], print: impl Fn(&mut String, &T)) {
+    if list.is_empty() {
+        out.push_str(kind);
+        out.push(' ');
+    }
+    separated(out, ['[', ']'], list, print);
+}
+
+fn separated<T>(
+    out: &mut String,
+    [open, close]: [char; 2],
+    items: impl IntoIterator<Item = T>,
+    print: impl Fn(&mut String, T),
+) {
+    out.push(open);
+    for (i, item) in items.into_iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        print(out, item);
+    }
+    out.push(close);
+}
+
+fn push(out: &mut String, value: impl std::fmt::Display) {
+    write!(out, "{value}").expect("a String takes everything");
+}
+
+/// The shortest text that reads back as the same bits.
+fn float(out: &mut String, Float(value): Float) {
+    match value {
+        v if v.is_nan() && v.to_bits() != f32::NAN.to_bits() => {
+            write!(out, "nan:{:08x}", v.to_bits()).expect("a String takes everything");
+        }
+        v if v.is_nan() => out.push_str("nan"),
+        v => write!(out, "{v:?}").expect("a String takes everything"),
+    }
+}
+
+fn data(out: &mut String, ty: Option<&TensorType>, data: &Data) {
+    if let Data::External { location, offset, length } = data {
+        out.push_str("external(");
+        quoted(out, location.as_bytes());
+        return push(out, format_args!(", {offset}, {length})"));
+    }
+    if let (Some(ty), Data::Inline(bytes)) = (ty, data)
+        && ty.element_count().is_some_and(|n| n <= MAX_PRINTED_ELEMENTS)
+        && ty.byte_size().is_some_and(|b| b.0 == bytes.len() as u64)
+        && elements(out, ty.element, bytes)
+    {
+        return;
+    }
+    let digest = data.digest().unwrap_or_default();
+    push(out, format_args!("bytes({}, 0x{digest:032x})", data.len()));
+}
+
+/// Prints the elements in braces, if the text form has literals for their type.
+fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
+    macro_rules! list {
+        ($ty:ty, $print:expr) => {{
+            let (chunks, _) = bytes.as_chunks::<{ size_of::<$ty>() }>();
+            separated(out, ['{', '}'], chunks.iter().map(|c| <$ty>::from_le_bytes(*c)), $print);
+        }};
+    }
+    match element {
+        ElementType::Float => list!(f32, |out, v| float(out, Float(v))),
+        ElementType::Double if bytes.as_chunks::<8>().0.iter().all(|c| !f64::from_le_bytes(*c).is_nan()) => {
+            list!(f64, |out, v| push(out, format_args!("{v:?}")))
+        }
+        ElementType::Int8 => list!(i8, |out, v| push(out, v)),
+        ElementType::Int16 => list!(i16, |out, v| push(out, v)),
+        ElementType::Int32 => list!(i32, |out, v| push(out, v)),
+        ElementType::Int64 => list!(i64, |out, v| push(out, v)),
+        ElementType::Uint8 | ElementType::Bool => list!(u8, |out, v| push(out, v)),
+        ElementType::Uint16 | ElementType::Float16 | ElementType::Bfloat16 => {
+            list!(u16, |out, v| push(out, v))
+        }
+        ElementType::Uint32 => list!(u32, |out, v| push(out, v)),
+        ElementType::Uint64 => list!(u64, |out, v| push(out, v)),
+        _ => return false,
+    }
+    true
+}
+
+/// A string in quotes: printable text as it is, everything else as `\xNN`.
+fn quoted(out: &mut String, bytes: &[u8]) {
+    out.push('"');
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                c if c.is_control() => {
+                    let mut buffer = [0; 4];
+                    c.encode_utf8(&mut buffer).bytes().for_each(|b| push(out, format_args!("\\x{b:02x}")));
+                }
+                c => out.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|b| push(out, format_args!("\\x{b:02x}")));
+    }
+    out.push('"');
+}
