@@ -4,13 +4,23 @@
 
 mod attr;
 mod graph;
+mod level;
 pub mod ops;
+mod phase;
+mod reach;
+mod storage;
 mod text;
 mod types;
 mod units;
+mod verify;
 
 pub use attr::{Attr, Data, Float};
 pub use graph::{Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId};
+pub use level::levels;
+pub use phase::{Phase, Phases};
+pub use reach::reaches;
+pub use storage::{Storage, StorageId, Storages};
 pub use text::ParseError;
 pub use types::{ElementType, Place, TensorType, Type};
 pub use units::{Bytes, ParseBytesError};
+pub use verify::{Invariant, Violation, Violations, verify};

@@ -1,7 +1,7 @@
 //! What the compiler must know about operators besides their shapes: which results are views, what is written
 //! in place, what is random, what only looks at a shape. One row an operator, in one table.
 
-use crate::{Node, Op};
+use crate::{Node, Op, Phase};
 
 /// What an operator does to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,23 +14,23 @@ pub struct Effects {
     pub random: bool,
     /// `(operand, result)`: the operand's storage is written; the result, if asked for, is its new value.
     pub writes: &'static [(usize, usize)],
-    /// The operator exists only in backward or update phases.
-    pub gradient: bool,
+    /// The operator occurs in this phase only.
+    pub phase: Option<Phase>,
 }
 
-const PLAIN: Effects =
-    Effects { view: false, shape_only: false, random: false, writes: &[], gradient: false };
+const PLAIN: Effects = Effects { view: false, shape_only: false, random: false, writes: &[], phase: None };
 const VIEW: Effects = Effects { view: true, ..PLAIN };
 const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
 const RANDOM: Effects = Effects { random: true, ..PLAIN };
-const GRADIENT: Effects = Effects { gradient: true, ..PLAIN };
+const GRADIENT: Effects = Effects { phase: Some(Phase::Backward), ..PLAIN };
+const OPTIMIZER: Effects = Effects { phase: Some(Phase::Update), ..PLAIN };
 
 const fn writing(writes: &'static [(usize, usize)]) -> Effects {
     Effects { writes, ..PLAIN }
 }
 
 const fn updating(writes: &'static [(usize, usize)]) -> Effects {
-    Effects { writes, gradient: true, ..PLAIN }
+    Effects { writes, phase: Some(Phase::Update), ..PLAIN }
 }
 
 /// Operators that are not plain functions of their operands. What is not listed is.
@@ -59,14 +59,14 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("com.microsoft", "InPlaceAccumulatorV2", updating(&[(0, 1)])),
     ("com.microsoft", "InPlaceAccumulator", updating(&[(0, 0)])),
     ("com.microsoft", "AdamOptimizer", updating(&[(1, 0), (4, 1), (5, 2), (2, 3)])),
-    ("com.microsoft", "AdamWOptimizer", GRADIENT),
-    ("com.microsoft", "SGDOptimizerV2", GRADIENT),
+    ("com.microsoft", "AdamWOptimizer", OPTIMIZER),
+    ("com.microsoft", "SGDOptimizerV2", OPTIMIZER),
     ("com.microsoft", "YieldOp", GRADIENT),
     ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2)])),
     ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
-    ("ai.onnx.preview.training", "Adam", GRADIENT),
-    ("ai.onnx.preview.training", "Adagrad", GRADIENT),
-    ("ai.onnx.preview.training", "Momentum", GRADIENT),
+    ("ai.onnx.preview.training", "Adam", OPTIMIZER),
+    ("ai.onnx.preview.training", "Adagrad", OPTIMIZER),
+    ("ai.onnx.preview.training", "Momentum", OPTIMIZER),
     ("ai.onnx.preview.training", "Gradient", GRADIENT),
 ];
 
@@ -96,10 +96,10 @@ mod tests {
     #[test]
     fn gradient_operators_are_known_by_name() {
         for name in ["ConvGrad", "SoftmaxGrad_13", "BiasGeluGrad_dX", "SoftmaxCrossEntropyLossGrad"] {
-            assert!(effects(&Op::new("com.microsoft", name)).gradient, "{name}");
+            assert_eq!(effects(&Op::new("com.microsoft", name)).phase, Some(Phase::Backward), "{name}");
         }
-        assert!(!effects(&Op::new("com.microsoft", "FusedMatMul")).gradient);
-        assert!(!effects(&Op::new("", "Relu")).gradient);
+        assert_eq!(effects(&Op::new("com.microsoft", "FusedMatMul")).phase, None);
+        assert_eq!(effects(&Op::new("", "Relu")).phase, None);
     }
 
     #[test]

@@ -1,0 +1,241 @@
+//! Forward, backward, update: found from the graph itself.
+
+use std::fmt;
+
+use crate::{ElementType, Graph, Node, NodeId, Type, ValueId, ops};
+
+/// A part of a training step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Computes the loss.
+    Forward,
+    /// Computes gradients of the loss.
+    Backward,
+    /// Writes variables: accumulates gradients, updates parameters and moments.
+    Update,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Phase::Forward => "forward",
+            Phase::Backward => "backward",
+            Phase::Update => "update",
+        })
+    }
+}
+
+/// The phase of every node.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    of: Vec<Phase>,
+    /// The loss, if the graph computes one and trains on it.
+    pub loss: Option<ValueId>,
+}
+
+impl Phases {
+    /// The phases of the graph's nodes.
+    ///
+    /// The *loss* is the first output that is a single floating-point number; where a `YieldOp` hands the model's
+    /// results out and takes their gradients in, its operands stand for the loss. What the loss depends on is
+    /// forward. Of the rest, nodes that write variables are update, with the elementwise arithmetic that only
+    /// they read and whatever follows them; nodes that lead to gradients, or follow from them, are backward; and
+    /// what is left (a metric, a dead end) is forward. A graph without gradient operators, updates or gradients
+    /// among its outputs is inference: forward throughout.
+    ///
+    /// `scope` may decide for a node by its name, as TFLMS's `optimizer_scopes` do.
+    pub fn of(graph: &Graph, scope: impl Fn(&Node) -> Option<Phase>) -> Phases {
+        let mut phases = Phases { of: vec![Phase::Forward; graph.node_capacity()], loss: None };
+        phases.find(graph);
+        for &id in graph.order() {
+            if let Some(phase) = scope(graph.node(id)) {
+                phases.of[id.as_u32() as usize] = phase;
+            }
+        }
+        phases
+    }
+
+    /// The node's phase.
+    pub fn phase(&self, node: NodeId) -> Phase {
+        self.of[node.as_u32() as usize]
+    }
+
+    /// Whether any node is backward: the graph trains.
+    pub fn trains(&self) -> bool {
+        self.of.contains(&Phase::Backward)
+    }
+
+    /// How many nodes of the order are in the phase.
+    pub fn count(&self, graph: &Graph, phase: Phase) -> usize {
+        graph.order().iter().filter(|&&n| self.phase(n) == phase).count()
+    }
+
+    fn find(&mut self, graph: &Graph) {
+        let mut roots: Vec<NodeId> = Vec::new();
+        for &id in graph.order() {
+            if graph.node(id).op.key() == ("com.microsoft", "YieldOp") {
+                roots.extend(graph.node(id).reads().filter_map(|v| graph.producer(v)));
+            }
+        }
+        let loss = graph.outputs.iter().copied().find(|&v| is_scalar_float(graph, v));
+        if roots.is_empty() {
+            roots.extend(loss.and_then(|v| graph.producer(v)));
+        }
+        let forward = ancestors(graph, &roots);
+        let is_forward = |id: NodeId| forward[id.as_u32() as usize];
+
+        let mut sinks: Vec<NodeId> = Vec::new();
+        let parameters = parameter_types(graph, &forward);
+        let gradients = graph.outputs.iter().filter(|&&v| parameters.contains(&&graph.value(v).ty));
+        sinks.extend(gradients.filter_map(|&v| graph.producer(v)).filter(|&n| !is_forward(n)));
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let gradient = ops::effects(&node.op).phase.is_some() || !node.updates.is_empty();
+            if gradient && !is_forward(id) {
+                sinks.push(id);
+            }
+        }
+        if sinks.is_empty() {
+            return;
+        }
+        self.loss = loss;
+        let leads_to_gradient = ancestors(graph, &sinks);
+        for &id in graph.order() {
+            let index = id.as_u32() as usize;
+            let follows = || graph.predecessors(id).any(|p| self.phase(p) != Phase::Forward);
+            if !is_forward(id) && (leads_to_gradient[index] || follows()) {
+                self.of[index] = Phase::Backward;
+            }
+        }
+        self.find_update(graph);
+    }
+
+    /// Moves nodes from backward to update.
+    fn find_update(&mut self, graph: &Graph) {
+        let successors = graph.successors();
+        let writes = |id: NodeId| {
+            let node = graph.node(id);
+            !node.updates.is_empty() || ops::effects(&node.op).phase == Some(Phase::Update)
+        };
+        for &id in graph.order() {
+            let follows = graph.predecessors(id).any(|p| self.phase(p) == Phase::Update);
+            if self.phase(id) == Phase::Backward && (writes(id) || follows) {
+                self.of[id.as_u32() as usize] = Phase::Update;
+            }
+        }
+        for &id in graph.order().iter().rev() {
+            let next = &successors[id.as_u32() as usize];
+            let only_for_update = !next.is_empty() && next.iter().all(|&n| self.phase(n) == Phase::Update);
+            if self.phase(id) == Phase::Backward && only_for_update && is_update_arithmetic(graph.node(id)) {
+                self.of[id.as_u32() as usize] = Phase::Update;
+            }
+        }
+    }
+}
+
+/// Operators of which optimizers written in standard operators are made.
+fn is_update_arithmetic(node: &Node) -> bool {
+    const NAMES: &[&str] =
+        &["Add", "Sub", "Mul", "Div", "Sqrt", "Pow", "Neg", "Reciprocal", "SequenceConstruct"];
+    node.op.domain.is_empty() && NAMES.contains(&&*node.op.name)
+}
+
+fn is_scalar_float(graph: &Graph, value: ValueId) -> bool {
+    let tensor = graph.value(value).ty.as_tensor();
+    tensor.is_some_and(|t| t.element.is_float() && t.element_count() == Some(1))
+}
+
+/// Types of the floating-point inputs and initializers that the loss depends on.
+fn parameter_types<'a>(graph: &'a Graph, forward: &[bool]) -> std::collections::HashSet<&'a Type> {
+    let nodes = graph.order().iter().filter(|n| forward[n.as_u32() as usize]);
+    let given = nodes.flat_map(|&n| graph.node(n).reads()).filter(|&v| graph.producer(v).is_none());
+    let types = given.map(|v| &graph.value(v).ty);
+    types
+        .filter(|t| t.as_tensor().is_some_and(|t| t.element != ElementType::Bool && t.element.is_float()))
+        .collect()
+}
+
+/// By node index, whether one of the nodes is reachable from it, they themselves included.
+fn ancestors(graph: &Graph, of: &[NodeId]) -> Vec<bool> {
+    let mut found = vec![false; graph.node_capacity()];
+    let mut stack = of.to_vec();
+    while let Some(node) = stack.pop() {
+        if !std::mem::replace(&mut found[node.as_u32() as usize], true) {
+            stack.extend(graph.predecessors(node));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phases(text: &str) -> String {
+        let graph = Graph::parse(text).unwrap();
+        let phases = Phases::of(&graph, |_| None);
+        let letter = |n: &NodeId| phases.phase(*n).to_string().remove(0);
+        graph.order().iter().map(letter).collect()
+    }
+
+    #[test]
+    fn gradient_operators_and_accumulators() {
+        let text = "g (float[4,3] x, int64[4] labels, float[3,3] w, float[3,3] buffer, bool[1] reset)
+            => (float[] loss, bool[1] flag) <float[] one = {1.0}> {
+            [fc] float[4,3] y = MatMul(x, w)
+            [loss] float[] loss, float[4,3] log_prob = SoftmaxCrossEntropyLoss(y, labels)
+            [best] int64[4] best = ArgMax(y)
+            [dy] float[4,3] dy = com.microsoft.SoftmaxCrossEntropyLossGrad(one, log_prob, labels)
+            [dw] float[3,3] dw = com.microsoft.FusedMatMul<transA = 1>(x, dy)
+            [acc] bool[1] flag = com.microsoft.InPlaceAccumulatorV2(buffer, dw, reset) updates (buffer)
+        }";
+        assert_eq!(phases(text), "fffbbu");
+    }
+
+    #[test]
+    fn standard_operators_with_gradients_as_outputs() {
+        let text = "g (float[4,3] x, float[3,3] w) => (float[] loss, float[3,3] grad) <float[1] k = {0.5}> {
+            [fc] float[4,3] y = MatMul(x, w)
+            [sq] float[4,3] z = Mul(y, y)
+            [loss] float[] loss = ReduceMean(z)
+            [dy] float[4,3] dy = Mul(y, k)
+            [xt] float[3,4] xt = Transpose(x)
+            [dw] float[3,3] grad = MatMul(xt, dy)
+        }";
+        assert_eq!(phases(text), "fffbbb");
+    }
+
+    #[test]
+    fn standard_optimizer_arithmetic_is_update() {
+        let text = "g (float[4,3] x, float[3,3] w, float[] lr) => (float[] loss, float[3,3] w_new) {
+            [fc] float[4,3] y = MatMul(x, w)
+            [loss] float[] loss = ReduceMean(y)
+            [xt] float[3,4] xt = Transpose(x)
+            [dw] float[3,3] grad = MatMul(xt, y)
+            [step] float[3,3] step = Mul(lr, grad)
+            [sub] float[3,3] w_new = Sub(w, step) updates (w as w_new)
+        }";
+        assert_eq!(phases(text), "ffbbuu");
+    }
+
+    #[test]
+    fn inference_is_forward_throughout() {
+        let text = "g (float[4,3] x, float[3,3] w) => (float[4,3] y, float[] mean) {
+            [fc] float[4,3] y = MatMul(x, w)
+            [mean] float[] mean = ReduceMean(y)
+            [dead] float[4,3] z = Relu(y)
+        }";
+        assert_eq!(phases(text), "fff");
+    }
+
+    #[test]
+    fn a_yield_stands_for_the_loss() {
+        let text = "g (float[4,3] x, float[3,3] w) => (float[3,3] grad) {
+            [fc] float[4,3] y = MatMul(x, w)
+            [yield] float[4,3] dy = com.microsoft.YieldOp(y)
+            [xt] float[3,4] xt = Transpose(x)
+            [dw] float[3,3] grad = MatMul(xt, dy)
+        }";
+        assert_eq!(phases(text), "fbbb");
+    }
+}

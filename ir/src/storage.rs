@@ -1,0 +1,137 @@
+//! What occupies memory is a storage, not a value: views and in-place results share one.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+use crate::{Bytes, Graph, ValueId, ops};
+
+/// A storage of a [`Storages`] table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StorageId(u32);
+entity_impl!(StorageId, "s");
+
+/// Bytes that one or more values name.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// The value whose definition brings the storage into being.
+    pub root: ValueId,
+    /// Every value that names it, the root first, in execution order.
+    pub values: Vec<ValueId>,
+    /// How many bytes.
+    pub bytes: Bytes,
+    /// Whether the bytes are in host memory.
+    pub on_host: bool,
+}
+
+/// The storages of a graph and which value names which.
+#[derive(Clone, Debug)]
+pub struct Storages {
+    of: Vec<Option<StorageId>>,
+    storages: PrimaryMap<StorageId, Storage>,
+}
+
+impl Storages {
+    /// The storages of the graph.
+    ///
+    /// Result 0 of a view operator ([`ops::Effects::view`]) names its operand's storage; the result of an update
+    /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
+    pub fn of(graph: &Graph) -> Storages {
+        let mut table = Storages { of: vec![None; graph.value_capacity()], storages: PrimaryMap::new() };
+        let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
+        given.for_each(|value| table.add(graph, value));
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let view =
+                ops::effects(&node.op).view.then(|| node.operands.first().copied().flatten()).flatten();
+            for (index, result) in node.results.iter().enumerate() {
+                let Some(value) = *result else { continue };
+                let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);
+                let shared = written.or(view.filter(|&v| index == 0 && same_bytes(graph, v, value)));
+                match shared.and_then(|v| table.of[v.as_u32() as usize]) {
+                    Some(storage) => {
+                        table.of[value.as_u32() as usize] = Some(storage);
+                        table.storages[storage].values.push(value);
+                    }
+                    None => table.add(graph, value),
+                }
+            }
+        }
+        table
+    }
+
+    /// The storage that the value names.
+    ///
+    /// # Panics
+    /// If the value belongs to a node that was removed.
+    pub fn storage(&self, value: ValueId) -> StorageId {
+        self.of[value.as_u32() as usize].expect("the value's node is in the order")
+    }
+
+    /// What is known about the storage.
+    pub fn get(&self, storage: StorageId) -> &Storage {
+        &self.storages[storage]
+    }
+
+    /// Every storage: first the caller's, then the file's, then the nodes' in execution order.
+    pub fn iter(&self) -> impl Iterator<Item = (StorageId, &Storage)> {
+        self.storages.iter()
+    }
+
+    /// How many storages there are.
+    pub fn len(&self) -> usize {
+        self.storages.len()
+    }
+
+    /// Whether there are no storages.
+    pub fn is_empty(&self) -> bool {
+        self.storages.is_empty()
+    }
+
+    fn add(&mut self, graph: &Graph, value: ValueId) {
+        let slot = &mut self.of[value.as_u32() as usize];
+        if slot.is_none() {
+            let Bytes(bytes) = graph.value(value).ty.byte_size().unwrap_or_default();
+            *slot = Some(self.storages.push(Storage {
+                root: value,
+                values: vec![value],
+                bytes: Bytes(bytes),
+                on_host: graph.value(value).place.is_host(),
+            }));
+        }
+    }
+}
+
+/// Whether one value can be a view of the other: same memory, same number of bytes.
+fn same_bytes(graph: &Graph, a: ValueId, b: ValueId) -> bool {
+    let (a, b) = (graph.value(a), graph.value(b));
+    a.place.is_host() == b.place.is_host() && a.ty.byte_size() == b.ty.byte_size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_and_updated_variables_share_their_storage() {
+        let text = "g (float[2,3] x, int64[1] s, float[6] w, float[] lr) => (float[6] w_new)
+            {
+               [relu] float[2,3] a = Relu(x)
+               [view] float[6] b = Reshape(a, s)
+               [twice] float[6] c = Identity(b)
+               [host] float[6]@host d = ai.lmsc.SwapOut(c)
+               [back] float[6] e = ai.lmsc.SwapIn(d)
+               [sgd] float[6] w_new = ai.lmsc.SGDOptimizer(lr, w, e) updates (w as w_new)
+            }";
+        let graph = Graph::parse(text).unwrap();
+        let storages = Storages::of(&graph);
+        let storage = |name| storages.storage(graph.value_named(name).unwrap());
+        assert_eq!(storage("a"), storage("b"));
+        assert_eq!(storage("a"), storage("c"));
+        assert_ne!(storage("c"), storage("d"));
+        assert_ne!(storage("d"), storage("e"));
+        assert_eq!(storage("w"), storage("w_new"));
+        assert!(storages.get(storage("d")).on_host);
+        assert_eq!(storages.get(storage("a")).bytes, Bytes(24));
+        assert_eq!(storages.get(storage("a")).values.len(), 3);
+        assert_eq!(storages.len(), 7);
+    }
+}

@@ -1,0 +1,702 @@
+//! The invariants I1 to I8 of a graph, checked after every pass.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use crate::{Def, Graph, Name, NodeId, Place, Storages, ValueId, ops, reaches};
+
+/// Which invariant a graph breaks. Their texts are those of the architecture page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// Every value has exactly one definition: a graph input, an initializer or one node.
+    I1 = 1,
+    /// Data and control edges together have no cycle, and the order follows them.
+    I2,
+    /// A device node reads device values, a host node host values; only SwapOut and SwapIn cross.
+    I3,
+    /// Outputs and updated variables are where the caller's signature says; what reads a variable's old value is
+    /// ordered before the update.
+    I4,
+    /// Every size is known.
+    I5,
+    /// A recomputed node is pure and computes what its origin computes.
+    I6,
+    /// Where two storages overlap in space, every use of one reaches the definition of the other.
+    I7,
+    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged.
+    I8,
+}
+
+/// One broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub invariant: Invariant,
+    /// Where and how, by the names of nodes and values.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.invariant, self.message)
+    }
+}
+
+/// Everything that is wrong with a graph, in the order of the invariants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Violations(pub Vec<Violation>);
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 20;
+        for (i, violation) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{violation}", if i == 0 { "" } else { "\n" })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+/// Nothing, if the graph keeps every invariant.
+///
+/// Near-linear in nodes and edges.
+///
+/// # Errors
+/// Every violation that can be told apart from those before it: a graph with undefined values (I1) or cycles (I2)
+/// is not looked at further.
+pub fn verify(graph: &Graph) -> Result<(), Violations> {
+    let mut checker = Checker { graph, found: Vec::new() };
+    checker.definitions();
+    if checker.found.is_empty() {
+        checker.order();
+    }
+    if checker.found.is_empty() {
+        checker.sizes();
+        checker.places();
+        checker.swaps();
+        checker.recomputed();
+        let storages = Storages::of(graph);
+        checker.signature(&storages);
+        checker.addresses(&storages);
+    }
+    let mut found = checker.found;
+    found.sort_by_key(|v| v.invariant);
+    if found.is_empty() { Ok(()) } else { Err(Violations(found)) }
+}
+
+struct Checker<'a> {
+    graph: &'a Graph,
+    found: Vec<Violation>,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, invariant: Invariant, message: String) {
+        self.found.push(Violation { invariant, message });
+    }
+
+    fn value(&self, value: ValueId) -> &Name {
+        &self.graph.value(value).name
+    }
+
+    fn node(&self, node: NodeId) -> String {
+        let node = self.graph.node(node);
+        format!("`{}` ({})", node.name, node.op)
+    }
+
+    /// I1.
+    fn definitions(&mut self) {
+        let graph = self.graph;
+        let mut nodes: HashMap<&str, NodeId> = HashMap::new();
+        let mut seen = vec![false; graph.node_capacity()];
+        for &id in graph.order() {
+            if std::mem::replace(&mut seen[id.as_u32() as usize], true) {
+                self.report(Invariant::I1, format!("the order runs {} twice", self.node(id)));
+            }
+            if let Some(other) = nodes.insert(&graph.node(id).name, id).filter(|&other| other != id) {
+                let message = format!(
+                    "two nodes are named `{}`: {} and {}",
+                    graph.node(id).name,
+                    graph.node(other).op,
+                    graph.node(id).op
+                );
+                self.report(Invariant::I1, message);
+            }
+        }
+        let mut names: HashMap<&str, ValueId> = HashMap::new();
+        for (id, value) in graph.values() {
+            let alive = match value.def {
+                Def::Result(node, _) => seen[node.as_u32() as usize],
+                _ => true,
+            };
+            if alive && let Some(other) = names.insert(&value.name, id) {
+                let message = format!(
+                    "`{}` is defined twice: {} and {}",
+                    value.name,
+                    self.definition(other),
+                    self.definition(id)
+                );
+                self.report(Invariant::I1, message);
+            }
+        }
+        let mut undefined: BTreeMap<ValueId, String> = BTreeMap::new();
+        let mut check = |value: ValueId, user: String| {
+            let dangling = match graph.value(value).def {
+                Def::Nothing => true,
+                Def::Result(node, index) => {
+                    !seen[node.as_u32() as usize] || graph.node(node).results.get(index) != Some(&Some(value))
+                }
+                Def::Input | Def::Initializer(_) => false,
+            };
+            if dangling {
+                undefined.entry(value).or_insert(user);
+            }
+        };
+        for &id in graph.order() {
+            for value in graph.node(id).reads() {
+                check(value, self.node(id));
+            }
+        }
+        for &value in &graph.outputs {
+            check(value, "the caller, as an output,".to_owned());
+        }
+        for (value, user) in undefined {
+            self.report(
+                Invariant::I1,
+                format!("{user} reads `{}`, which nothing defines", self.value(value)),
+            );
+        }
+    }
+
+    fn definition(&self, value: ValueId) -> String {
+        match self.graph.value(value).def {
+            Def::Input => "as a graph input".to_owned(),
+            Def::Initializer(_) => "as an initializer".to_owned(),
+            Def::Result(node, _) => format!("by {}", self.node(node)),
+            Def::Nothing => "by nothing".to_owned(),
+        }
+    }
+
+    /// I2.
+    fn order(&mut self) {
+        let graph = self.graph;
+        let ticks = graph.ticks();
+        let tick = |n: NodeId| ticks[n.as_u32() as usize];
+        let mut wrong = Vec::new();
+        for &id in graph.order() {
+            wrong.extend(graph.predecessors(id).filter(|&p| tick(p) >= tick(id)).map(|p| (p, id)));
+        }
+        if wrong.is_empty() {
+            return;
+        }
+        if let Some(cycle) = self.cycle() {
+            let names: Vec<String> =
+                cycle.iter().take(8).map(|&n| format!("`{}`", graph.node(n).name)).collect();
+            let more = if cycle.len() > 8 { format!(" … ({} nodes)", cycle.len()) } else { String::new() };
+            let message = format!(
+                "a cycle of data and control edges: {}{more} → `{}`",
+                names.join(" → "),
+                graph.node(cycle[0]).name
+            );
+            return self.report(Invariant::I2, message);
+        }
+        for (before, id) in wrong {
+            let why =
+                if tick(before) == u32::MAX { "which is not in the graph" } else { "which comes later" };
+            self.report(Invariant::I2, format!("{} needs {}, {why}", self.node(id), self.node(before)));
+        }
+    }
+
+    /// A cycle in execution direction, if there is one.
+    fn cycle(&self) -> Option<Vec<NodeId>> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let graph = self.graph;
+        let mut marks = vec![Mark::New; graph.node_capacity()];
+        for &root in graph.order() {
+            if marks[root.as_u32() as usize] != Mark::New {
+                continue;
+            }
+            marks[root.as_u32() as usize] = Mark::Open;
+            let mut path = vec![(root, graph.predecessors(root).collect::<Vec<_>>())];
+            while let Some((node, rest)) = path.last_mut() {
+                match rest.pop() {
+                    None => {
+                        marks[node.as_u32() as usize] = Mark::Done;
+                        path.pop();
+                    }
+                    Some(before) => match marks[before.as_u32() as usize] {
+                        Mark::Done => {}
+                        Mark::Open => {
+                            let from = path.iter().position(|(n, _)| *n == before)?;
+                            return Some(path[from..].iter().rev().map(|(n, _)| *n).collect());
+                        }
+                        Mark::New => {
+                            marks[before.as_u32() as usize] = Mark::Open;
+                            path.push((before, graph.predecessors(before).collect()));
+                        }
+                    },
+                }
+            }
+        }
+        None
+    }
+
+    /// I5.
+    fn sizes(&mut self) {
+        let graph = self.graph;
+        let mut total = 0u64;
+        for (_, value) in graph.values() {
+            match value.ty.byte_size().and_then(|bytes| total.checked_add(bytes.0)) {
+                Some(sum) => total = sum,
+                None => {
+                    let message = format!("the size of `{}` ({}) does not fit 60 bits", value.name, value.ty);
+                    return self.report(Invariant::I5, message);
+                }
+            }
+        }
+    }
+
+    /// I3.
+    fn places(&mut self) {
+        let graph = self.graph;
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let (reads_host, writes_host) = match (node.op.is_swap_out(), node.op.is_swap_in()) {
+                (true, _) => (false, true),
+                (_, true) => (true, false),
+                _ => (graph.runs_on_host(id), graph.runs_on_host(id)),
+            };
+            let place = |host| if host { "host" } else { "device" };
+            for value in node.reads().filter(|&v| graph.value(v).place.is_host() != reads_host) {
+                let message = format!(
+                    "{} reads `{}` from the {}; it reads {} values only",
+                    self.node(id),
+                    self.value(value),
+                    place(!reads_host),
+                    place(reads_host)
+                );
+                self.report(Invariant::I3, message);
+            }
+            for value in node.defines().filter(|&v| graph.value(v).place.is_host() != writes_host) {
+                let message = format!(
+                    "{} defines `{}` on the {}",
+                    self.node(id),
+                    self.value(value),
+                    place(!writes_host)
+                );
+                self.report(Invariant::I3, message);
+            }
+        }
+    }
+
+    /// I8.
+    fn swaps(&mut self) {
+        let graph = self.graph;
+        for &id in graph.order() {
+            let node = graph.node(id);
+            if !node.op.is_swap() {
+                continue;
+            }
+            let ([Some(operand)], [Some(result)]) = (&node.operands[..], &node.results[..]) else {
+                self.report(Invariant::I8, format!("{} has one operand and one result", self.node(id)));
+                continue;
+            };
+            if graph.value(*operand).ty != graph.value(*result).ty {
+                let (from, to) = (&graph.value(*operand).ty, &graph.value(*result).ty);
+                self.report(
+                    Invariant::I8,
+                    format!("{} turns {from} into {to}; a copy keeps the type", self.node(id)),
+                );
+            }
+            let writer = graph.producer(*operand);
+            if node.op.is_swap_in()
+                && !writer.is_some_and(|w| graph.node(w).op.is_swap_out() || graph.runs_on_host(w))
+            {
+                let message = format!(
+                    "{} reads `{}`, which no SwapOut or host node wrote",
+                    self.node(id),
+                    self.value(*operand)
+                );
+                self.report(Invariant::I8, message);
+            }
+        }
+    }
+
+    /// I6. That its operands are live at its new place follows from I1 and I2: reading keeps them alive.
+    fn recomputed(&mut self) {
+        let graph = self.graph;
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let Some(origin) = node.recomputes else { continue };
+            let origin = graph.node(origin);
+            if node.op != origin.op || node.attributes != origin.attributes {
+                let message = format!(
+                    "{} recomputes `{}` ({}) with another operator or attributes",
+                    self.node(id),
+                    origin.name,
+                    origin.op
+                );
+                self.report(Invariant::I6, message);
+            } else if !ops::is_pure(node) && !ops::effects(&node.op).random {
+                self.report(
+                    Invariant::I6,
+                    format!("{} writes variables or holds subgraphs and cannot be recomputed", self.node(id)),
+                );
+            }
+        }
+    }
+
+    /// I4.
+    fn signature(&mut self, storages: &Storages) {
+        let graph = self.graph;
+        let mut writers: BTreeMap<crate::StorageId, Vec<(NodeId, Option<ValueId>)>> = BTreeMap::new();
+        for &id in graph.order() {
+            let node = graph.node(id);
+            for update in &node.updates {
+                let variable = graph.value(update.variable);
+                if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
+                    let message = format!(
+                        "{} updates `{}`, which is neither an input nor an initializer",
+                        self.node(id),
+                        variable.name
+                    );
+                    self.report(Invariant::I4, message);
+                    continue;
+                }
+                let result = update.result.and_then(|r| node.results.get(r).copied().flatten());
+                if let Some(new) = result.map(|r| graph.value(r)).filter(|new| new.ty != variable.ty) {
+                    let message = format!(
+                        "{} updates `{}` ({}) with `{}` ({})",
+                        self.node(id),
+                        variable.name,
+                        variable.ty,
+                        new.name,
+                        new.ty
+                    );
+                    self.report(Invariant::I4, message);
+                }
+                writers.entry(storages.storage(update.variable)).or_default().push((id, result));
+            }
+        }
+        // A version of a variable is what one update wrote; views belong to the version of their operand.
+        let mut version: HashMap<ValueId, usize> = HashMap::new();
+        let mut last_version: HashMap<crate::StorageId, usize> = HashMap::new();
+        for (&storage, writers) in &writers {
+            for (i, (_, result)) in writers.iter().enumerate() {
+                version.extend(result.map(|r| (r, i + 1)));
+            }
+            last_version.insert(storage, writers.len());
+        }
+        let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
+        let mut values: Vec<ValueId> = Vec::new();
+        for &id in graph.order() {
+            let node = graph.node(id);
+            for value in node.reads() {
+                let storage = storages.storage(value);
+                let Some(of_storage) = writers.get(&storage) else { continue };
+                let old = version.get(&value).copied().unwrap_or(0);
+                if ops::effects(&node.op).view
+                    && let Some(view) = node.results.first().copied().flatten()
+                    && storages.storage(view) == storage
+                {
+                    version.entry(view).or_insert(old);
+                }
+                if let Some(&(writer, _)) = of_storage.get(old)
+                    && writer != id
+                {
+                    pairs.push((id, writer));
+                    values.push(value);
+                }
+            }
+        }
+        for of_storage in writers.values() {
+            for window in of_storage.windows(2) {
+                pairs.push((window[0].0, window[1].0));
+                values.extend(window[1].1.or_else(|| graph.node(window[1].0).reads().next()));
+            }
+        }
+        for ((&(reader, writer), &value), ordered) in pairs.iter().zip(&values).zip(reaches(graph, &pairs)) {
+            if !ordered {
+                let message = format!(
+                    "{} uses `{}` but no edge orders it before {}, which overwrites it",
+                    self.node(reader),
+                    self.value(value),
+                    self.node(writer)
+                );
+                self.report(Invariant::I4, message);
+            }
+        }
+        for &value in &graph.outputs {
+            let storage = storages.storage(value);
+            if last_version
+                .get(&storage)
+                .is_some_and(|&last| version.get(&value).copied().unwrap_or(0) < last)
+            {
+                let message = format!("the output `{}` names what an update overwrites", self.value(value));
+                self.report(Invariant::I4, message);
+            }
+        }
+    }
+
+    /// I7, over the storages that have addresses.
+    fn addresses(&mut self, storages: &Storages) {
+        let graph = self.graph;
+        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
+        for &id in graph.order() {
+            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
+                let list = &mut uses[storages.storage(value).as_u32() as usize];
+                if list.last() != Some(&id) {
+                    list.push(id);
+                }
+            }
+        }
+        // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
+        // before it is, by induction, reached by those of every earlier one.
+        let mut owners: BTreeMap<u64, (u64, crate::StorageId)> = BTreeMap::new();
+        let mut pairs = Vec::new();
+        let mut conflicts = Vec::new();
+        for (id, storage) in storages.iter() {
+            let Place::DeviceAt(start) = graph.value(storage.root).place else { continue };
+            let Some(end) = start.checked_add(storage.bytes.0) else {
+                self.report(
+                    Invariant::I7,
+                    format!("`{}` ends beyond the last address", self.value(storage.root)),
+                );
+                continue;
+            };
+            if start == end {
+                continue;
+            }
+            let mut previous = BTreeSet::new();
+            let overlapping: Vec<u64> =
+                owners.range(..end).rev().map(|(&s, _)| s).take_while(|s| owners[s].0 > start).collect();
+            for s in overlapping {
+                let (e, owner) = owners.remove(&s).expect("the key was just listed");
+                previous.insert(owner);
+                if s < start {
+                    owners.insert(s, (start, owner));
+                }
+                if e > end {
+                    owners.insert(end, (e, owner));
+                }
+            }
+            owners.insert(start, (end, id));
+            for owner in previous {
+                match graph.producer(storage.root) {
+                    Some(definer) => {
+                        for &user in &uses[owner.as_u32() as usize] {
+                            pairs.push((user, definer));
+                            conflicts.push((owner, id));
+                        }
+                        // What the caller gives or gets is used before the first node and after the last.
+                        let root = storages.get(owner).root;
+                        let kept = graph.producer(root).is_none()
+                            || graph.outputs.iter().any(|&o| storages.storage(o) == owner);
+                        if kept {
+                            self.report(
+                                Invariant::I7,
+                                format!(
+                                    "`{}` overwrites `{}`, which the caller keeps",
+                                    self.value(storage.root),
+                                    self.value(root)
+                                ),
+                            );
+                        }
+                    }
+                    None => {
+                        let message = format!(
+                            "`{}` and `{}` overlap and both exist from the start",
+                            self.value(storages.get(owner).root),
+                            self.value(storage.root)
+                        );
+                        self.report(Invariant::I7, message);
+                    }
+                }
+            }
+        }
+        let mut reported = BTreeSet::new();
+        for ((&(user, definer), &conflict), ordered) in
+            pairs.iter().zip(&conflicts).zip(reaches(graph, &pairs))
+        {
+            if (!ordered || user == definer) && reported.insert(conflict) {
+                let message = format!(
+                    "`{}` and `{}` overlap, but no edge orders {} before {}",
+                    self.value(storages.get(conflict.0).root),
+                    self.value(storages.get(conflict.1).root),
+                    self.node(user),
+                    self.node(definer)
+                );
+                self.report(Invariant::I7, message);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn violations(text: &str) -> String {
+        let graph = Graph::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        verify(&graph).map_or_else(|v| v.to_string(), |()| "none".to_owned())
+    }
+
+    #[test]
+    fn a_good_graph_has_none() {
+        let text = "g (float[4] x, float[4] w, float[] lr) => (float[4] w_new) {
+            [a] float[4] h = Relu(x)
+            [out] float[4]@host h_host = ai.lmsc.SwapOut(h)
+            [b] float[4] g = Mul(w, x) after [out]
+            [in] float[4] h_in = ai.lmsc.SwapIn(h_host) after [b]
+            [c] float[4] d = Mul(h_in, g)
+            [a2] float[4] h2 = Relu(x) recomputes [a]
+            [sgd] float[4] w_new = ai.lmsc.SGDOptimizer(lr, w, d) updates (w as w_new)
+        }";
+        assert_eq!(violations(text), "none");
+    }
+
+    #[test]
+    fn i1_every_value_is_defined_once() {
+        let text = "g (float[4] x) => (float[4] z) { [a] float[4] x = Relu(y) [a] float[4] y2 = Relu(x) }";
+        assert_eq!(
+            violations(text),
+            "I1: two nodes are named `a`: Relu and Relu\n\
+             I1: `x` is defined twice: as a graph input and by `a` (Relu)\n\
+             I1: the caller, as an output, reads `z`, which nothing defines\n\
+             I1: `a` (Relu) reads `y`, which nothing defines"
+        );
+    }
+
+    #[test]
+    fn i2_no_cycle_and_an_order_that_follows_the_edges() {
+        let cyclic = "g (float[4] x) => (float[4] y) { [a] float[4] y = Add(x, z) [b] float[4] z = Relu(y) }";
+        assert_eq!(violations(cyclic), "I2: a cycle of data and control edges: `b` → `a` → `b`");
+        let control =
+            "g (float[4] x) => (float[4] z) { [a] float[4] y = Relu(x) after [b] [b] float[4] z = Relu(y) }";
+        assert_eq!(violations(control), "I2: a cycle of data and control edges: `b` → `a` → `b`");
+        let late = "g (float[4] x) => (float[4] z) { [b] float[4] z = Relu(y) [a] float[4] y = Relu(x) }";
+        assert_eq!(violations(late), "I2: `b` (Relu) needs `a` (Relu), which comes later");
+    }
+
+    #[test]
+    fn i3_only_swaps_cross() {
+        let text = "g (float[4] x, float[4]@host p) => (float[4] z) {
+            [a] float[4]@host y = Relu(x)
+            [b] float[4] z = Add(x, p)
+            [c] float[4] u = ai.lmsc.SwapOut(x)
+        }";
+        assert_eq!(
+            violations(text),
+            "I3: `a` (Relu) reads `x` from the device; it reads host values only\n\
+             I3: `b` (Add) reads `p` from the host; it reads device values only\n\
+             I3: `c` (ai.lmsc.SwapOut) defines `u` on the device"
+        );
+    }
+
+    #[test]
+    fn i4_old_values_are_read_before_the_update() {
+        let text = "g (float[4] w, float[] lr) => (float[4] w_new, float[2,2] v) <int64[2] s = {2, 2}> {
+            [a] float[4] g = Relu(w)
+            [view] float[2,2] v = Reshape(w, s)
+            [late] float[2,2] h = Relu(v)
+            [sgd] float[4] w_new = ai.lmsc.SGDOptimizer(lr, w, g) updates (w as w_new)
+            [fine] float[4] n = Relu(w_new)
+        }";
+        assert_eq!(
+            violations(text),
+            "I4: `view` (Reshape) uses `w` but no edge orders it before `sgd` (ai.lmsc.SGDOptimizer), which overwrites it\n\
+             I4: `late` (Relu) uses `v` but no edge orders it before `sgd` (ai.lmsc.SGDOptimizer), which overwrites it\n\
+             I4: the output `v` names what an update overwrites"
+        );
+        let ordered = text
+            .replace("(lr, w, g)", "(lr, w, g)")
+            .replace("updates (w as w_new)", "updates (w as w_new) after [late]");
+        let ordered = ordered.replace(", float[2,2] v)", ")");
+        assert_eq!(violations(&ordered), "none");
+    }
+
+    #[test]
+    fn i4_variables_are_inputs_and_keep_their_type() {
+        let text = "g (float[4] w) => (float[2] n) {
+            [a] float[4] h = Relu(w)
+            [b] float[2] n = F(h) updates (h, w as n)
+        }";
+        assert_eq!(
+            violations(text),
+            "I4: `b` (F) updates `h`, which is neither an input nor an initializer\n\
+             I4: `b` (F) updates `w` (float[4]) with `n` (float[2])"
+        );
+    }
+
+    #[test]
+    fn i5_sizes_fit() {
+        let text = "g (float[4000000000,4000000000] x) => (float[4000000000,4000000000] x) {}";
+        assert_eq!(
+            violations(text),
+            "I5: the size of `x` (float[4000000000,4000000000]) does not fit 60 bits"
+        );
+    }
+
+    #[test]
+    fn i6_a_recomputed_node_equals_its_origin_and_writes_nothing() {
+        let text = "g (float[4] x, float[4] b, bool[1] r) => (float[4] y) {
+            [a] float[4] y = Relu(x)
+            [a2] float[4] y2 = Tanh(x) recomputes [a]
+            [acc] bool[1] f = com.microsoft.InPlaceAccumulatorV2(b, y, r) updates (b)
+            [acc2] bool[1] f2 = com.microsoft.InPlaceAccumulatorV2(b, y, r) updates (b) recomputes [acc] after [acc]
+        }";
+        let found = violations(text);
+        assert!(
+            found.contains("I6: `a2` (Tanh) recomputes `a` (Relu) with another operator or attributes"),
+            "{found}"
+        );
+        assert!(
+            found.contains("I6: `acc2` (com.microsoft.InPlaceAccumulatorV2) writes variables"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn i7_shared_addresses_are_ordered_by_edges() {
+        let text = |edge: &str| {
+            format!(
+                "g (float[4]@device:0 x) => (float[4]@device:32 z) {{
+                [a] float[4]@device:16 y = Relu(x)
+                [b] float[4]@device:48 u = Relu(y)
+                [c] float[4]@device:16 v = Relu(x) {edge}
+                [d] float[4]@device:32 z = Add(u, v)
+            }}"
+            )
+        };
+        assert_eq!(violations(&text("after [b]")), "none");
+        assert_eq!(
+            violations(&text("")),
+            "I7: `y` and `v` overlap, but no edge orders `a` (Relu) before `c` (Relu)"
+        );
+        assert_eq!(
+            violations(&text("after [a]")),
+            "I7: `y` and `v` overlap, but no edge orders `b` (Relu) before `c` (Relu)"
+        );
+        let caller = text("after [b]").replace("device:16 v", "device:8 v");
+        assert!(violations(&caller).starts_with("I7: `v` overwrites `x`, which the caller keeps"));
+    }
+
+    #[test]
+    fn i8_a_swap_in_reads_what_a_swap_out_wrote() {
+        let text = "g (float[4]@host p, float[4] x) => (float[4] y) {
+            [in] float[4] y = ai.lmsc.SwapIn(p)
+            [out] float[2]@host q = ai.lmsc.SwapOut(x)
+        }";
+        assert_eq!(
+            violations(text),
+            "I8: `in` (ai.lmsc.SwapIn) reads `p`, which no SwapOut or host node wrote\n\
+             I8: `out` (ai.lmsc.SwapOut) turns float[4] into float[2]; a copy keeps the type"
+        );
+    }
+}
