@@ -1,1 +1,104 @@
-//! Placeholder.
+//! Graph-to-graph transformations, and the pipeline that runs and checks them.
+//!
+//! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
+
+mod hoist_shapes;
+mod pipeline;
+mod swap;
+
+use std::fmt;
+
+use lmsc_ir::{Bytes, Graph};
+use lmsc_plan::tflms;
+
+pub use pipeline::{DEFAULT_PIPELINE, Observer, Ran, run_pipeline};
+
+/// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
+pub trait Pass: Sync {
+    /// Kebab-case; what `-p` and `--print-after` take, and the folder under `testdata/passes/`.
+    fn name(&self) -> &'static str;
+
+    /// A noun phrase without a full stop, for `lmsc passes`.
+    fn summary(&self) -> &'static str;
+
+    /// Transforms the graph.
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError>;
+}
+
+/// Every pass. The only registration point.
+pub static REGISTRY: &[&dyn Pass] = &[&hoist_shapes::HoistShapes, &swap::Swap];
+
+/// The pass of this name.
+pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
+    REGISTRY.iter().copied().find(|pass| pass.name() == name)
+}
+
+/// What the passes are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct PassCx {
+    /// The device bytes that the step may use, if there is a limit.
+    pub budget: Option<Bytes>,
+    /// Parameters of TFLMS.
+    pub tflms: tflms::Params,
+    /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
+    pub tflms_fixed: bool,
+    /// Apply only this many swaps, the first in execution order; for bisecting.
+    pub swap_limit: Option<usize>,
+}
+
+/// What a pass did.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Whether the graph is another one now.
+    pub changed: bool,
+    /// What there is to tell, a line each.
+    pub remarks: Vec<String>,
+    /// Storages that were swapped, for the report.
+    pub swaps: Vec<SwapRecord>,
+    /// Storages that stay, with the reason.
+    pub kept: Vec<KeptRecord>,
+}
+
+/// A storage that was swapped.
+#[derive(Clone, Debug)]
+pub struct SwapRecord {
+    /// The name of the value that is its root.
+    pub value: String,
+    /// Its size.
+    pub bytes: Bytes,
+    /// How often it comes back.
+    pub swap_ins: usize,
+}
+
+/// A storage that stays.
+#[derive(Clone, Debug)]
+pub struct KeptRecord {
+    /// The name of the value that is its root.
+    pub value: String,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why a pass could not do what was asked for.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PassError {
+    /// The budget cannot be met: the answer is "no".
+    #[error("{0}")]
+    DoesNotFit(String),
+    /// The graph broke an invariant: a bug of the pass named.
+    #[error("after pass {pass}: {violations}")]
+    Broke {
+        /// The pass after which the verifier objected.
+        pass: String,
+        /// What it found.
+        violations: lmsc_ir::Violations,
+    },
+}
+
+impl fmt::Debug for dyn Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

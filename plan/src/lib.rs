@@ -1,1 +1,8 @@
-//! Placeholder.
+//! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
+//! plan, a value that `lmsc-passes` applies.
+
+pub mod memory;
+mod segment_tree;
+pub mod tflms;
+
+pub use memory::Memory;

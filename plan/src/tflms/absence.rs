@@ -1,0 +1,194 @@
+//! During which ticks each storage can be away.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use lmsc_ir::{Bytes, Def, Graph, NodeId, Phase, StorageId, Type};
+
+use super::{Analysis, Kept, Params, SwapIn, trigger};
+
+/// A storage that can be swapped.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) storage: StorageId,
+    pub(super) bytes: Bytes,
+    /// The last tick at which the original is used.
+    pub(super) last_early: u32,
+    pub(super) ins: Vec<SwapIn>,
+    /// Ticks during which no copy is on the device, if the swap-out is released as early as possible.
+    pub(super) away: Vec<Range<u32>>,
+}
+
+/// The storages that the parameters let go, in the order in which `n_tensors` counts them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) found: Vec<Candidate>,
+    pub(super) kept: Vec<(StorageId, Kept)>,
+}
+
+pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates {
+    let storages = &analysis.memory.storages;
+    let rank = breadth_first(analysis, params);
+    let mut produced: Vec<(u32, StorageId, NodeId)> = Vec::new();
+    for (id, storage) in storages.iter() {
+        if let Def::Result(node, _) = analysis.graph.value(storage.root).def {
+            let forward = analysis.phases.phase(node) == Phase::Forward;
+            if forward && !storage.on_host && !analysis.graph.node(node).op.is_swap() {
+                produced.push((rank[node.as_u32() as usize], id, node));
+            }
+        }
+    }
+    produced.sort_by_key(|&(rank, id, _)| (rank, id));
+
+    let captured = captures(analysis);
+    let mut result = Candidates::default();
+    for (rank, id, producer) in produced {
+        let verdict = if rank == u32::MAX {
+            Err(Kept::NotReached)
+        } else if params.n_tensors.is_some_and(|n| result.found.len() >= n) {
+            Err(Kept::Beyond(result.found.len()))
+        } else if let Some(node) = captured[id.as_u32() as usize] {
+            Err(Kept::Captured(node))
+        } else {
+            candidate(analysis, params, id, producer)
+        };
+        match verdict {
+            Ok(candidate) => result.found.push(candidate),
+            Err(kept) => result.kept.push((id, kept)),
+        }
+    }
+    result
+}
+
+/// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
+fn breadth_first(analysis: &Analysis<'_>, params: &Params) -> Vec<u32> {
+    let graph = analysis.graph;
+    let anywhere = params.starting_scopes.is_empty() && params.starting_op_names.is_empty();
+    let starts = |id: NodeId| {
+        let name = &*graph.node(id).name;
+        let named = params.starting_op_names.iter().any(|n| n == name);
+        match anywhere {
+            true => graph.predecessors(id).next().is_none(),
+            false => named || params.starting_scopes.iter().any(|s| s.contains(name)),
+        }
+    };
+    let mut rank = vec![u32::MAX; graph.node_capacity()];
+    let mut queue: VecDeque<NodeId> = graph.order().iter().copied().filter(|&id| starts(id)).collect();
+    let mut visited = 0;
+    while let Some(node) = queue.pop_front() {
+        let slot = &mut rank[node.as_u32() as usize];
+        if *slot == u32::MAX {
+            *slot = visited;
+            visited += 1;
+            queue.extend(&analysis.successors[node.as_u32() as usize]);
+        }
+    }
+    rank
+}
+
+/// By storage, the node whose subgraph reads it.
+fn captures(analysis: &Analysis<'_>) -> Vec<Option<NodeId>> {
+    let mut captured = vec![None; analysis.memory.storages.len()];
+    for &id in analysis.graph.order() {
+        for &value in &analysis.graph.node(id).captures {
+            captured[analysis.memory.storages.storage(value).as_u32() as usize] = Some(id);
+        }
+    }
+    captured
+}
+
+/// Decides about one storage that a forward node produces.
+fn candidate(
+    analysis: &Analysis<'_>,
+    params: &Params,
+    id: StorageId,
+    producer: NodeId,
+) -> Result<Candidate, Kept> {
+    let graph = analysis.graph;
+    let storage = analysis.memory.storages.get(id);
+    if matches!(graph.value(storage.root).ty, Type::Sequence(_)) {
+        return Err(Kept::Sequence);
+    }
+    if storage.bytes == Bytes::ZERO {
+        return Err(Kept::Empty);
+    }
+    if !admitted(graph, params, producer) {
+        return Err(Kept::Excluded);
+    }
+    if analysis.memory.live[id.as_u32() as usize].end as usize == graph.order().len()
+        && graph.outputs.iter().any(|&o| analysis.memory.storages.storage(o) == id)
+    {
+        return Err(Kept::Output);
+    }
+
+    // Which uses may read a copy that came back (§4.1, §5.1).
+    let span = |node: NodeId| analysis.level(node).saturating_sub(analysis.level(producer));
+    let is_late = |node: NodeId| match analysis.phases.phase(node) {
+        Phase::Forward => params.swap_branches && span(node) >= params.branch_threshold.max(2),
+        Phase::Backward | Phase::Update => span(node) >= params.threshold,
+    };
+    let reads = analysis.reads(id);
+    let early = reads.iter().filter(|(n, _)| !is_late(*n)).map(|(n, _)| analysis.tick(*n));
+    let mut last_early = early.max().unwrap_or(0).max(analysis.tick(producer));
+
+    let mut ins: Vec<SwapIn> = Vec::new();
+    let mut away: Vec<Range<u32>> = Vec::new();
+    let mut without_trigger = None;
+    let late = reads.partition_point(|(n, _)| analysis.tick(*n) <= last_early);
+    for &(node, operand) in &reads[late..] {
+        let last = ins.last().and_then(|i| i.uses.last());
+        if let Some(&(previous, _)) = last
+            && (previous == node
+                || analysis.level(node).abs_diff(analysis.level(previous)) <= params.fuse_swapins
+                    && params.fuse_swapins > 0)
+        {
+            ins.last_mut().expect("it was just looked at").uses.push((node, operand));
+            continue;
+        }
+        let present_until = last.map_or(last_early, |&(n, _)| analysis.tick(n));
+        let trigger = trigger::find(analysis, params, producer, node);
+        match (trigger.filter(|&t| analysis.tick(t) > present_until), ins.last_mut()) {
+            (Some(trigger), _) => {
+                away.push(present_until + 1..analysis.tick(trigger) + 1);
+                ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases: Vec::new() });
+            }
+            // The copy that is there stays.
+            (None, Some(present)) => present.uses.push((node, operand)),
+            (None, None) => {
+                without_trigger = Some(node);
+                last_early = analysis.tick(node);
+            }
+        }
+    }
+    if !ins.is_empty() {
+        return Ok(Candidate { storage: id, bytes: storage.bytes, last_early, ins, away });
+    }
+    Err(match without_trigger {
+        Some(node) if span(node) > 1 => Kept::NoTrigger(node),
+        _ if reads.iter().all(|(n, _)| analysis.phases.phase(*n) == Phase::Forward)
+            && !params.swap_branches =>
+        {
+            let levels = reads.iter().map(|(n, _)| span(*n)).max().unwrap_or(0);
+            if levels <= 1 {
+                Kept::NearUses { levels: 1, threshold: params.threshold }
+            } else {
+                Kept::ForwardOnly
+            }
+        }
+        _ => {
+            let levels = reads.iter().map(|(n, _)| span(*n)).max().unwrap_or(0).max(1);
+            Kept::NearUses { levels, threshold: params.threshold }
+        }
+    })
+}
+
+/// Whether scopes and types let the node's results go.
+fn admitted(graph: &Graph, params: &Params, producer: NodeId) -> bool {
+    let node = graph.node(producer);
+    let in_scope = |scopes: &[super::Scope]| scopes.iter().any(|s| s.contains(&node.name));
+    let of_type = |types: &[String]| types.iter().any(|t| **t == *node.op.name || *t == node.op.to_string());
+    (params.incl_scopes.is_empty() || in_scope(&params.incl_scopes))
+        && (params.incl_types.is_empty() || of_type(&params.incl_types))
+        && !in_scope(&params.excl_scopes)
+        && !of_type(&params.excl_types)
+}

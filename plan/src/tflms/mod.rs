@@ -1,0 +1,330 @@
+//! The rewriting of TFLMS: which storages leave the device between their forward and their backward uses, and
+//! what triggers their return.
+//!
+//! # Source
+//! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. Where this module
+//! departs from the paper it says so:
+//!
+//! * Decisions are about storages, not edges: a view of a swapped tensor is swapped with it, once.
+//! * "Randomly get one item" (Algorithms 1 and 2) is the last one in execution order that was found.
+//! * The paper has triggers only; its framework freed memory by itself. Here every plan also holds *release*
+//!   edges, without which the peak need not fall.
+//! * Two copies of one storage never exist side by side: swap-ins that would overlap are one, fused or not. So
+//!   no parameters can raise the peak.
+//! * The threshold α applies to edges from the forward to the backward phase; `branch_threshold` to those within
+//!   the forward phase. §4.1 says `≥ α`, §5.1 `> branch_threshold`: both are `≥` here.
+
+mod absence;
+mod release;
+mod trigger;
+mod tune;
+
+pub use tune::{DoesNotFit, Tuned, tune};
+
+use std::fmt;
+
+use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use wildmatch::WildMatch;
+
+use crate::Memory;
+
+/// How a trigger is found (TFLMS §4.3, `ctrld_strategy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// From the source down the forward phase, then across to the backward phase (Algorithm 2); where that finds
+    /// nothing, direct order.
+    #[default]
+    ChainRule,
+    /// Back from the target (Algorithm 1).
+    DirectOrder,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Strategy::ChainRule => "chain-rule",
+            Strategy::DirectOrder => "direct-order",
+        })
+    }
+}
+
+/// The parameters of TFLMS, by the names of its Table 2.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// α (§4.1): an edge into the backward phase is rewritten if it spans at least this many levels.
+    pub threshold: u32,
+    /// The nearest a trigger may be, in levels (σₗ, §4.3).
+    pub lb: u32,
+    /// The farthest a trigger may be, in levels (σᵤ, §4.3).
+    pub ub: u32,
+    /// How many storages are swapped at most, counting from the start of the graph; `None` for all.
+    pub n_tensors: Option<usize>,
+    /// How triggers are found.
+    pub ctrld_strategy: Strategy,
+    /// Uses of one storage share a swap-in if they are at most this many levels apart (§4.2.3); 0 for none.
+    pub fuse_swapins: u32,
+    /// Whether long edges within the forward phase are rewritten as well.
+    pub swap_branches: bool,
+    /// How many levels such an edge spans at least.
+    pub branch_threshold: u32,
+    /// If not empty, only storages that nodes of these scopes produce are swapped.
+    pub incl_scopes: Vec<Scope>,
+    /// Storages that nodes of these scopes produce are not swapped.
+    pub excl_scopes: Vec<Scope>,
+    /// If not empty, only storages that these operators produce are swapped.
+    pub incl_types: Vec<String>,
+    /// Storages that these operators produce are not swapped.
+    pub excl_types: Vec<String>,
+    /// If not empty, only storages that can be reached from nodes of these scopes are swapped.
+    pub starting_scopes: Vec<Scope>,
+    /// If not empty, only storages that can be reached from these nodes are swapped.
+    pub starting_op_names: Vec<String>,
+    /// Nodes of these scopes belong to the backward phase, whatever the graph says.
+    pub optimizer_scopes: Vec<Scope>,
+}
+
+/// The defaults of Table 2.
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            threshold: 2,
+            lb: 1,
+            ub: 10_000,
+            n_tensors: None,
+            ctrld_strategy: Strategy::ChainRule,
+            fuse_swapins: 0,
+            swap_branches: false,
+            branch_threshold: 0,
+            incl_scopes: Vec::new(),
+            excl_scopes: Vec::new(),
+            incl_types: Vec::new(),
+            excl_types: Vec::new(),
+            starting_scopes: Vec::new(),
+            starting_op_names: Vec::new(),
+            optimizer_scopes: Vec::new(),
+        }
+    }
+}
+
+/// A set of node names: those below a prefix of whole path components, or those that a pattern with `*` and `?`
+/// matches. A leading `/` of names does not count.
+///
+/// ```
+/// use lmsc_plan::tflms::Scope;
+/// let layer = Scope::new("layer1");
+/// assert!(layer.contains("/layer1/conv1/Conv") && !layer.contains("/layer10/conv1/Conv"));
+/// assert!(Scope::new("*Grad*").contains("/fc/Gemm_Grad/Gemm_1"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scope(Matcher);
+
+#[derive(Clone, Debug)]
+enum Matcher {
+    Prefix(String),
+    Pattern(Box<WildMatch>),
+}
+
+impl Scope {
+    /// The scope of this prefix or pattern.
+    pub fn new(text: &str) -> Scope {
+        let text = text.strip_prefix('/').unwrap_or(text);
+        Scope(match text.contains(['*', '?']) {
+            true => Matcher::Pattern(Box::new(WildMatch::new(text))),
+            false => Matcher::Prefix(text.trim_end_matches('/').to_owned()),
+        })
+    }
+
+    /// Whether the node name is in the scope.
+    pub fn contains(&self, name: &str) -> bool {
+        let name = name.strip_prefix('/').unwrap_or(name);
+        match &self.0 {
+            Matcher::Pattern(pattern) => pattern.matches(name),
+            Matcher::Prefix(prefix) => name
+                .strip_prefix(prefix.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        }
+    }
+}
+
+/// Which storages are swapped, when, and why the others are not.
+#[derive(Clone, Debug, Default)]
+pub struct SwapPlan {
+    /// The swaps, in execution order of their swap-outs.
+    pub swaps: Vec<Swap>,
+    /// `(swap, node)`: the node starts after the swap-out of `swaps[swap]` has completed. Sorted.
+    pub releases: Vec<(usize, NodeId)>,
+    /// Storages that stay although a forward node produces them, with the reason, in execution order.
+    pub kept: Vec<(ValueId, Kept)>,
+}
+
+/// One storage that leaves the device and comes back.
+#[derive(Clone, Debug)]
+pub struct Swap {
+    /// The storage, by the value that is its root.
+    pub root: ValueId,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Its returns, in execution order.
+    pub ins: Vec<SwapIn>,
+}
+
+/// One return of a storage.
+#[derive(Clone, Debug)]
+pub struct SwapIn {
+    /// The copy starts after this node.
+    pub trigger: NodeId,
+    /// Which reads see the copy: nodes and operand positions, in execution order.
+    pub uses: Vec<(NodeId, usize)>,
+    /// Other swap-outs that the copy waits for, because it needs their memory. Sorted.
+    pub releases: Vec<usize>,
+}
+
+impl SwapPlan {
+    /// Bytes that are copied from the device to the host.
+    pub fn bytes_out(&self) -> Bytes {
+        self.swaps.iter().map(|s| s.bytes).sum()
+    }
+
+    /// Bytes that are copied from the host to the device.
+    pub fn bytes_in(&self) -> Bytes {
+        self.swaps.iter().map(|s| Bytes(s.bytes.0 * s.ins.len() as u64)).sum()
+    }
+}
+
+/// Why a storage stays on the device. The text completes "kept `name`: …".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The caller gets it.
+    Output,
+    /// A subgraph reads it.
+    Captured(NodeId),
+    /// It is a sequence.
+    Sequence,
+    /// It has no bytes.
+    Empty,
+    /// Every use is near its definition.
+    NearUses {
+        /// The largest distance, in levels.
+        levels: u32,
+        /// The distance from which an edge is rewritten.
+        threshold: u32,
+    },
+    /// Only the forward phase uses it, and branches are not swapped.
+    ForwardOnly,
+    /// No node can trigger its return before the use.
+    NoTrigger(NodeId),
+    /// It is not in the included scopes or types, or in the excluded ones.
+    Excluded,
+    /// It cannot be reached from the starting nodes.
+    NotReached,
+    /// `n_tensors` storages nearer to the start are swapped already.
+    Beyond(usize),
+    /// The budget holds without.
+    NotNeeded,
+}
+
+impl Kept {
+    /// The reason, in words.
+    pub fn describe(&self, graph: &Graph) -> String {
+        let name = |node: &NodeId| &graph.node(*node).name;
+        match self {
+            Kept::Output => "it is an output of the graph".to_owned(),
+            Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
+            Kept::Sequence => "it is a sequence".to_owned(),
+            Kept::Empty => "it has no bytes".to_owned(),
+            Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
+            Kept::NearUses { levels, threshold } => {
+                format!("last used {levels} levels on, nearer than the threshold of {threshold}")
+            }
+            Kept::ForwardOnly => "only the forward phase uses it (see --swap-branches)".to_owned(),
+            Kept::NoTrigger(node) => {
+                format!("no node between its early uses and `{}` can trigger its return", name(node))
+            }
+            Kept::Excluded => "excluded by scope or type".to_owned(),
+            Kept::NotReached => "not reached from the starting nodes".to_owned(),
+            Kept::Beyond(n) => format!("{n} tensors nearer to the start are swapped already"),
+            Kept::NotNeeded => "the budget holds without".to_owned(),
+        }
+    }
+}
+
+/// What the decisions look at, computed once for a graph.
+pub struct Analysis<'a> {
+    /// The graph.
+    pub graph: &'a Graph,
+    /// Its phases, `optimizer_scopes` applied.
+    pub phases: Phases,
+    /// By node, its level γ.
+    pub levels: Vec<u32>,
+    /// By node, its tick.
+    pub ticks: Vec<u32>,
+    /// By node, what starts after it.
+    pub successors: Vec<Vec<NodeId>>,
+    /// Its storages, their live ranges and the bytes at every tick.
+    pub memory: Memory,
+    /// By storage, the nodes and operand positions that read its bytes, in execution order. A view operator reads
+    /// none, unless nothing reads the view.
+    reads: Vec<Vec<(NodeId, usize)>>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Looks at the graph.
+    pub fn new(graph: &'a Graph, params: &Params) -> Analysis<'a> {
+        let is_optimizer = |node: &Node| params.optimizer_scopes.iter().any(|s| s.contains(&node.name));
+        let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
+        let memory = Memory::of(graph);
+        Analysis {
+            graph,
+            phases,
+            levels: lmsc_ir::levels(graph),
+            ticks: graph.ticks(),
+            successors: graph.successors(),
+            reads: reads(graph, &memory.storages),
+            memory,
+        }
+    }
+
+    fn level(&self, node: NodeId) -> u32 {
+        self.levels[node.as_u32() as usize]
+    }
+
+    fn tick(&self, node: NodeId) -> u32 {
+        self.ticks[node.as_u32() as usize]
+    }
+
+    fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
+        &self.reads[storage.as_u32() as usize]
+    }
+}
+
+fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
+    let mut read = vec![false; graph.value_capacity()];
+    for &id in graph.order() {
+        graph.node(id).reads().for_each(|v| read[v.as_u32() as usize] = true);
+    }
+    let mut reads = vec![Vec::new(); storages.len()];
+    for &id in graph.order() {
+        let node = graph.node(id);
+        let view = node.results.first().copied().flatten().filter(|v| read[v.as_u32() as usize]);
+        for (index, operand) in node.operands.iter().enumerate() {
+            let Some(value) = *operand else { continue };
+            let storage = storages.storage(value);
+            let passes_on = index == 0 && view.is_some_and(|v| storages.storage(v) == storage);
+            if !passes_on || !node.updates.is_empty() {
+                reads[storage.as_u32() as usize].push((id, index));
+            }
+        }
+    }
+    reads
+}
+
+/// The plan that the parameters ask for, with release edges that keep the peak as low as the swaps allow, or
+/// below `budget` where that is higher.
+///
+/// # Source
+/// TFLMS §4 and §5.1.
+pub fn plan(analysis: &Analysis<'_>, params: &Params, budget: Option<Bytes>) -> SwapPlan {
+    let candidates = absence::candidates(analysis, params);
+    let chosen = vec![true; candidates.found.len()];
+    release::finish(analysis, &candidates, &chosen, budget)
+}
