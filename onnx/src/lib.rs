@@ -1,1 +1,4 @@
 //! Placeholder.
+
+pub mod proto;
+pub mod wire;
