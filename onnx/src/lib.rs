@@ -1,1 +1,5 @@
 //! Placeholder.
+
+pub mod file;
+pub mod proto;
+pub mod wire;
