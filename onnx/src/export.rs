@@ -1,0 +1,484 @@
+//! From the graph back to ONNX.
+//!
+//! What no pass has touched is written as it was read: a node that came from the file keeps its attributes,
+//! metadata and everything else, and only names of operands are exchanged. New are the swaps, in one of two
+//! [`Form`]s, clones of views, and the metadata that says what ONNX has no words for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use lmsc_ir::{Attr, Data, ElementType, Graph, NodeId, Place, TensorType, Type, ValueId};
+
+use crate::file::Model;
+use crate::proto::{
+    AttributeProto, AttributeType, DataType, Dimension, FunctionProto, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto,
+    TypeProto, ValueInfoProto,
+};
+use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, data_type, import_opset};
+
+/// How swaps are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every
+    /// runtime computes the same, and one that knows the domain can act on it.
+    #[default]
+    Function,
+    /// As operators with a single operand, which copy it and which ONNX Runtime's optimizer leaves alone, with
+    /// the placement in `layer_ann`.
+    Ort,
+}
+
+/// Why a graph cannot be written as ONNX.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// A tensor's bytes are not at hand.
+    #[error(
+        "the bytes of `{name}` are not at hand: the text form holds only their digest; start from the .onnx file"
+    )]
+    NoBytes {
+        /// The initializer or attribute.
+        name: String,
+    },
+    /// ONNX has no such type.
+    #[error("`{name}` is a {ty}, for which ONNX has no tensor type")]
+    NoType {
+        /// The value.
+        name: String,
+        /// Its type.
+        ty: String,
+    },
+}
+
+/// Metadata keys.
+pub(crate) mod key {
+    /// On a node: names of nodes after whose completion it starts, as a JSON array.
+    pub(crate) const AFTER: &str = "ai.lmsc.after";
+    /// On a node: the name of the node that it computes again.
+    pub(crate) const RECOMPUTES: &str = "ai.lmsc.recomputes";
+    /// On a node: `swap_out` or `swap_in`.
+    pub(crate) const KIND: &str = "ai.lmsc.kind";
+    /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
+    pub(crate) const STATE: &str = "ai.lmsc.state";
+    /// On a node, of ONNX Runtime: the layer it is assigned to.
+    pub(crate) const LAYER: &str = "layer_ann";
+}
+
+/// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
+const CONTROL_OPERANDS: usize = 8;
+
+/// The model of the graph, its nodes in the graph's order.
+///
+/// `model` is the file that the graph was imported from; without one, the graph came from text, and everything is
+/// written from what the graph knows.
+///
+/// # Errors
+/// [`ExportError`] where a graph from text lacks bytes.
+pub fn export(
+    model: Option<&Model>,
+    graph: &Graph,
+    form: Form,
+    metadata: &BTreeMap<String, String>,
+) -> Result<ModelProto, ExportError> {
+    let mut proto = match model {
+        Some(model) => model.proto.clone(),
+        None => from_text(graph)?,
+    };
+    let source = std::mem::take(&mut proto.graph.get_or_insert_default().node);
+    let mentioned = |&id: &NodeId| graph.node(id).after.iter().copied().chain(graph.node(id).recomputes);
+    let referenced = graph.order().iter().flat_map(mentioned).collect();
+    let mut exporter =
+        Exporter { graph, form, source, referenced, new_values: Vec::new(), has_node_metadata: false };
+    let nodes = graph.order().iter().map(|&id| exporter.node(id)).collect::<Result<Vec<_>, _>>()?;
+    let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
+
+    let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));
+    if form == Form::Function {
+        for (op, controls) in [("SwapOut", 0), ("SwapIn", CONTROL_OPERANDS)] {
+            let defined = proto.functions.iter().any(|f| is_ours(f, op));
+            if uses(op) && !defined {
+                let function = swap_function(op, controls, &proto);
+                proto.functions.push(function);
+                import_opset(&mut proto, LMSC_DOMAIN, 1);
+            }
+        }
+    } else {
+        proto.functions.retain(|f| !is_ours(f, "SwapOut") && !is_ours(f, "SwapIn"));
+    }
+    let needed = match (has_node_metadata, proto.functions.is_empty()) {
+        (true, _) => IR_WITH_NODE_METADATA,
+        (_, false) => IR_WITH_FUNCTIONS,
+        _ => 0,
+    };
+    proto.ir_version = proto.ir_version.max(Some(needed));
+    for (key, value) in metadata {
+        set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
+    }
+    let body = proto.graph.get_or_insert_default();
+    body.node = nodes;
+    declare(body, graph, &new_values);
+    Ok(proto)
+}
+
+struct Exporter<'a> {
+    graph: &'a Graph,
+    form: Form,
+    /// Nodes as they stand in the file.
+    source: Vec<NodeProto>,
+    /// Nodes that metadata names.
+    referenced: HashSet<NodeId>,
+    /// Values that the file does not have, with the value whose type they share.
+    new_values: Vec<(ValueId, ValueId)>,
+    has_node_metadata: bool,
+}
+
+impl Exporter<'_> {
+    fn node(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
+        let node = self.graph.node(id);
+        let mut proto = if node.op.is_swap() { self.swap(id) } else { self.compute(id)? };
+        if self.referenced.contains(&id) && proto.name.as_deref() != Some(&*node.name) {
+            proto.name = Some(node.name.to_string());
+        }
+        let names = |nodes: &[NodeId]| -> Vec<String> {
+            nodes.iter().map(|&n| self.graph.node(n).name.to_string()).collect()
+        };
+        let after = (!node.after.is_empty()).then(|| json(&names(&node.after)));
+        let recomputes = node.recomputes.map(|origin| self.graph.node(origin).name.to_string());
+        self.has_node_metadata |= after.is_some() || recomputes.is_some() || !proto.metadata_props.is_empty();
+        set_metadata(&mut proto.metadata_props, key::AFTER, after);
+        set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
+        Ok(proto)
+    }
+
+    /// A node of the file, or one made after a node of the file.
+    fn compute(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
+        let node = self.graph.node(id);
+        let template =
+            node.source.or_else(|| node.recomputes.and_then(|origin| self.graph.node(origin).source));
+        let mut proto = match template.and_then(|i| self.source.get(i as usize)) {
+            Some(source) => source.clone(),
+            None => NodeProto {
+                op_type: Some(node.op.name.to_string()),
+                domain: (!node.op.domain.is_empty()).then(|| node.op.domain.to_string()),
+                attribute: node.attributes.iter().map(|(n, a)| attribute(n, a)).collect::<Result<_, _>>()?,
+                ..NodeProto::default()
+            },
+        };
+        if node.source.is_none() {
+            proto.name = Some(node.name.to_string());
+        }
+        rename(&mut proto.input, node.operands.iter().map(|v| self.name(*v)));
+        rename(&mut proto.output, node.results.iter().map(|v| self.name(*v)));
+        if node.source.is_none() {
+            let origin = node.recomputes.map(|origin| &self.graph.node(origin).results);
+            for (index, result) in node.results.iter().enumerate() {
+                let like = origin.and_then(|r| r.get(index).copied().flatten());
+                self.new_values.extend(result.map(|value| (value, like.unwrap_or(value))));
+            }
+        }
+        Ok(proto)
+    }
+
+    fn swap(&mut self, id: NodeId) -> NodeProto {
+        let node = self.graph.node(id);
+        let operand = node.operands[0].expect("a swap has an operand");
+        let result = node.results[0].expect("a swap has a result");
+        self.new_values.push((result, self.origin(operand)));
+        let mut proto = NodeProto {
+            name: Some(node.name.to_string()),
+            input: vec![self.name(Some(operand))],
+            output: vec![self.name(Some(result))],
+            ..NodeProto::default()
+        };
+        match self.form {
+            Form::Function => {
+                proto.op_type = Some(node.op.name.to_string());
+                proto.domain = Some(LMSC_DOMAIN.to_owned());
+                if node.op.is_swap_in() {
+                    let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
+                    proto.input.extend(controls.take(CONTROL_OPERANDS).map(|v| self.name(Some(v))));
+                    proto.input.resize(1 + CONTROL_OPERANDS, String::new());
+                }
+            }
+            Form::Ort => {
+                let sibling = match node.op.is_swap_in() {
+                    true => self.rank(operand, id),
+                    false => 0,
+                };
+                copying(&mut proto, &self.graph.value(operand).ty, sibling);
+            }
+        }
+        let kind = if node.op.is_swap_out() { "swap_out" } else { "swap_in" };
+        set_metadata(&mut proto.metadata_props, key::KIND, Some(kind.to_owned()));
+        if node.op.is_swap_out() {
+            set_metadata(&mut proto.metadata_props, key::LAYER, Some("lms_host".to_owned()));
+        }
+        proto
+    }
+
+    /// The value that a copy began with.
+    fn origin(&self, mut value: ValueId) -> ValueId {
+        while let Some(producer) = self.graph.producer(value).filter(|&n| self.graph.node(n).op.is_swap()) {
+            match self.graph.node(producer).operands.first().copied().flatten() {
+                Some(operand) => value = operand,
+                None => break,
+            }
+        }
+        value
+    }
+
+    /// How many other swap-ins of the same host copy come before this one.
+    fn rank(&self, host: ValueId, id: NodeId) -> usize {
+        let before = self.graph.order().iter().take_while(|&&n| n != id);
+        before
+            .filter(|&&n| self.graph.node(n).op.is_swap_in() && self.graph.node(n).operands[0] == Some(host))
+            .count()
+    }
+
+    fn name(&self, value: Option<ValueId>) -> String {
+        value.map(|v| self.graph.value(v).name.to_string()).unwrap_or_default()
+    }
+}
+
+/// Makes the node one of the operators that copy a single operand and that no optimizer removes. Swap-ins of one
+/// host copy must differ, or common-subexpression elimination merges them: `sibling` counts them.
+fn copying(proto: &mut NodeProto, ty: &Type, sibling: usize) {
+    let tensor = ty.as_tensor();
+    let float = tensor.is_some_and(|t| matches!(t.element, ElementType::Float | ElementType::Double));
+    let scalar = tensor.is_none_or(|t| t.dims.is_empty());
+    let rank = tensor.map_or(0, |t| t.dims.len());
+    let variadic = ["Max", "Sum", "Min", "Mean"];
+    let (op, axis) = match sibling {
+        i if (float || scalar) && i < variadic.len() => (variadic[i], None),
+        i if float => ("Concat", Some((i - variadic.len()) % rank.max(1))),
+        i => ("Concat", Some(i % rank.max(1))),
+    };
+    proto.op_type = Some(op.to_owned());
+    proto.attribute.extend(axis.map(|axis| AttributeProto {
+        name: Some("axis".to_owned()),
+        i: Some(axis as i64),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    }));
+}
+
+/// Replaces names where they differ; positions beyond the list keep the file's empty ones.
+fn rename(names: &mut Vec<String>, new: impl ExactSizeIterator<Item = String>) {
+    if names.len() < new.len() {
+        names.resize(new.len(), String::new());
+    }
+    for (slot, name) in names.iter_mut().zip(new) {
+        if *slot != name {
+            *slot = name;
+        }
+    }
+}
+
+/// Declares the types of values that the file does not have, in the words that it uses for the value they copy.
+fn declare(body: &mut GraphProto, graph: &Graph, new_values: &[(ValueId, ValueId)]) {
+    let declared: HashMap<&str, &TypeProto> = body
+        .value_info
+        .iter()
+        .chain(&body.input)
+        .chain(&body.output)
+        .filter_map(|info| Some((info.name.as_deref()?, info.r#type.as_ref()?)))
+        .collect();
+    let info = |&(value, like): &(ValueId, ValueId)| {
+        let ty = declared.get(&*graph.value(like).name).map(|&ty| ty.clone());
+        Some(ValueInfoProto {
+            name: Some(graph.value(value).name.to_string()),
+            r#type: Some(ty.or_else(|| type_proto(&graph.value(value).ty))?),
+            ..ValueInfoProto::default()
+        })
+    };
+    let new: Vec<ValueInfoProto> = new_values
+        .iter()
+        .filter(|(value, _)| !declared.contains_key(&*graph.value(*value).name))
+        .filter_map(info)
+        .collect();
+    body.value_info.extend(new);
+}
+
+fn type_proto(ty: &Type) -> Option<TypeProto> {
+    let tensor = ty.as_tensor()?;
+    let dim =
+        tensor.dims.iter().map(|&d| Dimension { dim_value: i64::try_from(d).ok(), ..Dimension::default() });
+    Some(TypeProto {
+        tensor_type: Some(TensorTypeProto {
+            elem_type: Some(data_type(tensor.element) as i32),
+            shape: Some(TensorShapeProto { dim: dim.collect() }),
+        }),
+        ..TypeProto::default()
+    })
+}
+
+fn swap_function(op: &str, controls: usize, model: &ModelProto) -> FunctionProto {
+    let version = |o: &&OperatorSetIdProto| o.domain.as_deref().unwrap_or_default().is_empty();
+    FunctionProto {
+        name: Some(op.to_owned()),
+        domain: Some(LMSC_DOMAIN.to_owned()),
+        input: std::iter::once("x".to_owned()).chain((0..controls).map(|i| format!("c{i}"))).collect(),
+        output: vec!["y".to_owned()],
+        node: vec![NodeProto {
+            op_type: Some("Identity".to_owned()),
+            input: vec!["x".to_owned()],
+            output: vec!["y".to_owned()],
+            ..NodeProto::default()
+        }],
+        opset_import: model.opset_import.iter().filter(version).cloned().collect(),
+        ..FunctionProto::default()
+    }
+}
+
+fn is_ours(function: &FunctionProto, op: &str) -> bool {
+    function.domain.as_deref() == Some(LMSC_DOMAIN) && function.name.as_deref() == Some(op)
+}
+
+fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
+    let at = props.iter().position(|p| p.key.as_deref() == Some(key));
+    match (at, value) {
+        (Some(at), Some(value)) => props[at].value = Some(value),
+        (Some(at), None) => _ = props.remove(at),
+        (None, Some(value)) => {
+            props.push(StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) });
+        }
+        (None, None) => {}
+    }
+}
+
+fn json(names: &[String]) -> String {
+    serde_json::to_string(names).expect("strings are JSON")
+}
+
+/// A model without nodes for a graph that did not come from ONNX.
+fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
+    let info = |&value: &ValueId| {
+        let value = graph.value(value);
+        let no_type = || ExportError::NoType { name: value.name.to_string(), ty: value.ty.to_string() };
+        Ok(ValueInfoProto {
+            name: Some(value.name.to_string()),
+            r#type: Some(type_proto(&value.ty).ok_or_else(no_type)?),
+            ..ValueInfoProto::default()
+        })
+    };
+    let results = graph.order().iter().flat_map(|&n| graph.node(n).defines());
+    let declared = results.filter(|&v| graph.value(v).place == Place::Device && !graph.outputs.contains(&v));
+    let opset = |(domain, version): (&String, &i64)| OperatorSetIdProto {
+        domain: Some(domain.clone()),
+        version: Some(*version),
+    };
+    let initializer = |i: &lmsc_ir::Initializer| {
+        let value = graph.value(i.value);
+        let ty = value.ty.as_tensor().expect("an initializer is a tensor");
+        tensor(&value.name, ty, &i.data)
+    };
+    Ok(ModelProto {
+        ir_version: Some(IR_WITH_FUNCTIONS),
+        producer_name: Some("lmsc".to_owned()),
+        opset_import: graph.opsets.iter().map(opset).collect(),
+        graph: Some(GraphProto {
+            name: Some(graph.name.clone()),
+            input: graph.inputs.iter().map(info).collect::<Result<_, _>>()?,
+            output: graph.outputs.iter().map(info).collect::<Result<_, _>>()?,
+            initializer: graph.initializers.iter().map(initializer).collect::<Result<_, _>>()?,
+            value_info: declared.filter_map(|v| info(&v).ok()).collect(),
+            ..GraphProto::default()
+        }),
+        ..ModelProto::default()
+    })
+}
+
+fn tensor(name: &str, ty: &TensorType, data: &Data) -> Result<TensorProto, ExportError> {
+    let mut proto = TensorProto {
+        name: Some(name.to_owned()),
+        data_type: Some(data_type(ty.element) as i32),
+        dims: ty.dims.iter().map(|&d| d as i64).collect(),
+        ..TensorProto::default()
+    };
+    match data {
+        Data::Inline(bytes) => proto.raw_data = Some(bytes.clone()),
+        Data::External { location, offset, length } => {
+            let entry = |key: &str, value: String| StringStringEntryProto {
+                key: Some(key.into()),
+                value: Some(value),
+            };
+            proto.external_data = vec![
+                entry("location", location.clone()),
+                entry("offset", offset.to_string()),
+                entry("length", length.to_string()),
+            ];
+            proto.data_location = Some(1);
+        }
+        Data::Digest { .. } => return Err(ExportError::NoBytes { name: name.to_owned() }),
+    }
+    Ok(proto)
+}
+
+fn attribute(name: &str, attr: &Attr) -> Result<AttributeProto, ExportError> {
+    let mut proto = AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() };
+    let kind = match attr {
+        Attr::Int(value) => {
+            proto.i = Some(*value);
+            AttributeType::Int
+        }
+        Attr::Float(value) => {
+            proto.f = Some(value.0);
+            AttributeType::Float
+        }
+        Attr::String(value) => {
+            proto.s = Some(value.clone());
+            AttributeType::String
+        }
+        Attr::Ints(values) => {
+            proto.ints = values.clone();
+            AttributeType::Ints
+        }
+        Attr::Floats(values) => {
+            proto.floats = values.iter().map(|f| f.0).collect();
+            AttributeType::Floats
+        }
+        Attr::Strings(values) => {
+            proto.strings = values.clone();
+            AttributeType::Strings
+        }
+        Attr::Tensor(ty, data) => {
+            proto.t = Some(Box::new(tensor(name, ty, data)?));
+            AttributeType::Tensor
+        }
+        Attr::Opaque(_) => return Err(ExportError::NoBytes { name: name.to_owned() }),
+    };
+    proto.r#type = Some(kind as i32);
+    Ok(proto)
+}
+
+/// The names of `DataType` are those of [`ElementType`].
+pub(crate) fn onnx_type(element: ElementType) -> DataType {
+    use ElementType as E;
+    match element {
+        E::Float => DataType::Float,
+        E::Double => DataType::Double,
+        E::Float16 => DataType::Float16,
+        E::Bfloat16 => DataType::Bfloat16,
+        E::Int8 => DataType::Int8,
+        E::Int16 => DataType::Int16,
+        E::Int32 => DataType::Int32,
+        E::Int64 => DataType::Int64,
+        E::Uint8 => DataType::Uint8,
+        E::Uint16 => DataType::Uint16,
+        E::Uint32 => DataType::Uint32,
+        E::Uint64 => DataType::Uint64,
+        E::Bool => DataType::Bool,
+        E::String => DataType::String,
+        E::Complex64 => DataType::Complex64,
+        E::Complex128 => DataType::Complex128,
+        E::Float8e4m3fn => DataType::Float8e4m3fn,
+        E::Float8e4m3fnuz => DataType::Float8e4m3fnuz,
+        E::Float8e5m2 => DataType::Float8e5m2,
+        E::Float8e5m2fnuz => DataType::Float8e5m2fnuz,
+        E::Float8e8m0 => DataType::Float8e8m0,
+        E::Float4e2m1 => DataType::Float4e2m1,
+        E::Int4 => DataType::Int4,
+        E::Uint4 => DataType::Uint4,
+        E::Int2 => DataType::Int2,
+        E::Uint2 => DataType::Uint2,
+    }
+}

@@ -1,0 +1,293 @@
+//! One step from two files: the training graph and the optimizer graph that onnxruntime-training writes apart.
+//!
+//! Nothing in the files ties them together; its API does, by the order of the parameters. Here every parameter
+//! with a gradient gets an update node of its own, so that a gradient is free once its parameter is updated.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::file::Model;
+use crate::proto::{
+    AttributeProto, AttributeType, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    TypeProto, ValueInfoProto,
+};
+
+/// Why two files do not make one step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The optimizer graph is not what onnxruntime-training writes.
+    #[error(
+        "{file}: expected one com.microsoft AdamWOptimizer or SGDOptimizerV2 node over sequences, found {found}"
+    )]
+    NotAnOptimizer {
+        /// The optimizer's file.
+        file: String,
+        /// What is there instead.
+        found: String,
+    },
+    /// The training graph says nothing about gradients.
+    #[error(
+        "{file}: no gradients to optimize: there is no InPlaceAccumulatorV2 node, and no output is named after an \
+         input with `_grad` appended"
+    )]
+    NoGradients {
+        /// The training graph's file.
+        file: String,
+    },
+    /// An accumulator's buffer is not named after a parameter.
+    #[error(
+        "{file}: the gradient buffer `{buffer}` belongs to no parameter; expected an input of the name that stands \
+         before `_grad.accumulation.buffer`"
+    )]
+    NoParameter {
+        /// The training graph's file.
+        file: String,
+        /// The buffer's name.
+        buffer: String,
+    },
+    /// A name that the linked step needs is taken.
+    #[error("{file}: the name `{name}` is taken; the linked step needs it for the optimizer's state")]
+    NameTaken {
+        /// The training graph's file.
+        file: String,
+        /// The name.
+        name: String,
+    },
+}
+
+/// What differs between the optimizers.
+struct Optimizer {
+    op: &'static str,
+    source_op: &'static str,
+    /// Operands before the first sequence.
+    scalars: &'static [&'static str],
+    /// Suffixes of the state that each parameter has besides itself.
+    moments: &'static [&'static str],
+}
+
+const OPTIMIZERS: &[Optimizer] = &[
+    Optimizer {
+        op: "AdamWOptimizer",
+        source_op: "AdamWOptimizer",
+        scalars: &["lr", "step"],
+        moments: &[".exp_avg", ".exp_avg_sq"],
+    },
+    Optimizer { op: "SGDOptimizer", source_op: "SGDOptimizerV2", scalars: &["lr"], moments: &[] },
+];
+
+const BUFFER_SUFFIX: &str = "_grad.accumulation.buffer";
+
+/// The step that computes gradients with `training` and then applies `optimizer` to them.
+///
+/// Its inputs are those of the training graph, then the optimizer's scalars, then the moments of each parameter
+/// `p` as `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then for each parameter
+/// `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, a
+/// model-local function whose body is the original operator over sequences of one element, so any runtime that
+/// runs the two files runs the step.
+///
+/// # Errors
+/// [`LinkError`] names the file and what is missing in it.
+pub fn link(training: &Model, optimizer: &Model) -> Result<Model, LinkError> {
+    let (kind, node, scalars) = optimizer_node(optimizer)?;
+    let mut proto = training.proto.clone();
+    let mut graph = proto.graph.take().unwrap_or_default();
+    let gradients = gradients(training, &mut graph)?;
+
+    let mut taken: HashSet<String> = names(&graph);
+    let mut claim = |name: String| {
+        let name_taken = || LinkError::NameTaken { file: training.name.clone(), name: name.clone() };
+        if taken.insert(name.clone()) { Ok(name) } else { Err(name_taken()) }
+    };
+    let mut scalar_names = Vec::new();
+    for scalar in scalars {
+        let name = claim(scalar.name.clone().unwrap_or_default())?;
+        scalar_names.push(name);
+        graph.input.push(scalar);
+    }
+    for Gradient { parameter, ty, value } in &gradients {
+        let state: Vec<String> = std::iter::once("")
+            .chain(kind.moments.iter().copied())
+            .map(|s| format!("{parameter}{s}"))
+            .collect();
+        let mut inputs = scalar_names.clone();
+        inputs.extend([state[0].clone(), value.clone()]);
+        for moment in &state[1..] {
+            inputs.push(claim(moment.clone())?);
+            graph.input.push(value_info(moment, ty));
+        }
+        let mut outputs = Vec::new();
+        for name in &state {
+            let new = claim(format!("{name}_new"))?;
+            graph.output.push(value_info(&new, ty));
+            outputs.push(new);
+        }
+        graph.node.push(NodeProto {
+            name: Some(format!("{parameter}.update")),
+            op_type: Some(kind.op.to_owned()),
+            domain: Some(crate::LMSC_DOMAIN.to_owned()),
+            input: inputs,
+            output: outputs,
+            attribute: node.attribute.clone(),
+            ..NodeProto::default()
+        });
+    }
+    proto.graph = Some(graph);
+    for (domain, version) in [(crate::LMSC_DOMAIN, 1), ("com.microsoft", 1)] {
+        crate::import_opset(&mut proto, domain, version);
+    }
+    proto.functions.push(update_function(kind, node, &proto));
+    proto.ir_version = proto.ir_version.max(Some(crate::IR_WITH_FUNCTIONS));
+    Ok(Model { proto, name: training.name.clone(), folder: training.folder.clone() })
+}
+
+/// A parameter's gradient.
+struct Gradient {
+    parameter: String,
+    ty: Option<TypeProto>,
+    /// The value that holds the gradient once it is complete.
+    value: String,
+}
+
+/// The optimizer's kind, its node, and the graph inputs that are its scalars.
+fn optimizer_node(
+    optimizer: &Model,
+) -> Result<(&'static Optimizer, &NodeProto, Vec<ValueInfoProto>), LinkError> {
+    let refuse = |found: String| LinkError::NotAnOptimizer { file: optimizer.name.clone(), found };
+    let Some(graph) = &optimizer.proto.graph else { return Err(refuse("no graph".to_owned())) };
+    let [node] = &graph.node[..] else { return Err(refuse(format!("{} nodes", graph.node.len()))) };
+    let op = node.op_type.as_deref().unwrap_or_default();
+    let kind =
+        OPTIMIZERS.iter().find(|o| node.domain.as_deref() == Some("com.microsoft") && o.source_op == op);
+    let Some(kind) = kind else { return Err(refuse(format!("`{op}`"))) };
+    let inputs: HashMap<&str, &ValueInfoProto> =
+        graph.input.iter().map(|i| (i.name.as_deref().unwrap_or_default(), i)).collect();
+    let scalars = node.input.iter().take(kind.scalars.len());
+    let scalars: Option<Vec<_>> = scalars.map(|name| inputs.get(name.as_str()).map(|&i| i.clone())).collect();
+    let scalars = scalars.filter(|s| s.len() == kind.scalars.len());
+    let scalars = scalars.ok_or_else(|| refuse(format!("a `{op}` whose first operands are no inputs")))?;
+    Ok((kind, node, scalars))
+}
+
+/// The gradient of every parameter, in the order of the parameters. Accumulators are asked for their new value.
+fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, LinkError> {
+    let file = || training.name.clone();
+    let rank: HashMap<String, (usize, Option<TypeProto>)> = graph
+        .input
+        .iter()
+        .enumerate()
+        .map(|(i, input)| (input.name.clone().unwrap_or_default(), (i, input.r#type.clone())))
+        .collect();
+    let mut gradients = Vec::new();
+    for node in &mut graph.node {
+        if node.domain.as_deref() != Some("com.microsoft")
+            || node.op_type.as_deref() != Some("InPlaceAccumulatorV2")
+        {
+            continue;
+        }
+        let buffer = node.input.first().cloned().unwrap_or_default();
+        let parameter = buffer.strip_suffix(BUFFER_SUFFIX).and_then(|name| rank.get_key_value(name));
+        let Some((parameter, (_, ty))) = parameter else {
+            return Err(LinkError::NoParameter { file: file(), buffer });
+        };
+        let value = match node.output.get(1).filter(|o| !o.is_empty()) {
+            Some(value) => value.clone(),
+            None => {
+                let value = format!("{parameter}_grad.accumulation.value");
+                node.output.resize(2, String::new());
+                node.output[1] = value.clone();
+                value
+            }
+        };
+        gradients.push(Gradient { parameter: parameter.clone(), ty: ty.clone(), value });
+    }
+    if gradients.is_empty() {
+        let outputs = graph.output.iter().filter_map(|o| o.name.as_deref());
+        for value in outputs {
+            if let Some((parameter, (_, ty))) =
+                value.strip_suffix("_grad").and_then(|p| rank.get_key_value(p))
+            {
+                gradients.push(Gradient {
+                    parameter: parameter.clone(),
+                    ty: ty.clone(),
+                    value: value.to_owned(),
+                });
+            }
+        }
+    }
+    if gradients.is_empty() {
+        return Err(LinkError::NoGradients { file: file() });
+    }
+    gradients.sort_by_key(|g| rank[&g.parameter].0);
+    Ok(gradients)
+}
+
+fn names(graph: &GraphProto) -> HashSet<String> {
+    let given = graph.input.iter().filter_map(|i| i.name.clone());
+    let constants = graph.initializer.iter().filter_map(|i| i.name.clone());
+    given.chain(constants).chain(graph.node.iter().flat_map(|n| n.output.iter().cloned())).collect()
+}
+
+fn value_info(name: &str, ty: &Option<TypeProto>) -> ValueInfoProto {
+    ValueInfoProto { name: Some(name.to_owned()), r#type: ty.clone(), ..ValueInfoProto::default() }
+}
+
+/// The update of one parameter, as the optimizer's operator over sequences of one element.
+fn update_function(kind: &Optimizer, node: &NodeProto, model: &ModelProto) -> FunctionProto {
+    let call = |op: &str, domain: &str, input: Vec<String>, output: Vec<String>| NodeProto {
+        op_type: Some(op.to_owned()),
+        domain: (!domain.is_empty()).then(|| domain.to_owned()),
+        input,
+        output,
+        ..NodeProto::default()
+    };
+    let mut lists = vec!["w".to_owned(), "g".to_owned()];
+    lists.extend(["m", "v"].into_iter().take(kind.moments.len()).map(str::to_owned));
+    let state: Vec<&String> = lists.iter().filter(|l| *l != "g").collect();
+
+    let mut nodes = Vec::new();
+    for list in &lists {
+        nodes.push(call("SequenceConstruct", "", vec![list.clone()], vec![format!("{list}s")]));
+    }
+    let scalars = kind.scalars.iter().map(|s| (*s).to_owned());
+    let mut update = call(
+        kind.source_op,
+        "com.microsoft",
+        scalars.clone().chain(lists.iter().map(|l| format!("{l}s"))).collect(),
+        std::iter::once("flag".to_owned()).chain(state.iter().map(|s| format!("{s}s_new"))).collect(),
+    );
+    update.attribute = node
+        .attribute
+        .iter()
+        .map(|a| AttributeProto {
+            name: a.name.clone(),
+            r#type: a.r#type,
+            ref_attr_name: a.name.clone(),
+            ..AttributeProto::default()
+        })
+        .collect();
+    nodes.push(update);
+    let mut zero = call("Constant", "", Vec::new(), vec!["zero".to_owned()]);
+    zero.attribute.push(AttributeProto {
+        name: Some("value_int".to_owned()),
+        i: Some(0),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    });
+    nodes.push(zero);
+    for name in &state {
+        let at = vec![format!("{name}s_new"), "zero".to_owned()];
+        nodes.push(call("SequenceAt", "", at, vec![format!("{name}_new")]));
+    }
+    let domains = ["", "com.microsoft"];
+    let opsets =
+        model.opset_import.iter().filter(|o| domains.contains(&o.domain.as_deref().unwrap_or_default()));
+    FunctionProto {
+        name: Some(kind.op.to_owned()),
+        domain: Some(crate::LMSC_DOMAIN.to_owned()),
+        input: scalars.chain(lists.iter().cloned()).collect(),
+        output: state.iter().map(|s| format!("{s}_new")).collect(),
+        attribute: node.attribute.iter().filter_map(|a| a.name.clone()).collect(),
+        node: nodes,
+        opset_import: opsets.cloned().collect::<Vec<OperatorSetIdProto>>(),
+        ..FunctionProto::default()
+    }
+}

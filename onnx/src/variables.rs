@@ -1,0 +1,181 @@
+//! State of a step: which outputs are the next values of which inputs, and the order that in-place updates need.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches};
+
+/// Suffixes by which exporters name the next value of an input.
+const NEXT: &[&str] = &["_new", "_next", "_updated", ".new", ".next", ".updated", "_out"];
+
+/// Operators that write element by element what they read element by element, so that their result may take the
+/// place of an operand.
+const ELEMENTWISE: &[&str] =
+    &["Add", "Sub", "Mul", "Div", "Where", "Max", "Min", "Sum", "Cast", "Neg", "Sqrt"];
+
+/// Why the state of a step is contradictory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// A pair that the caller named does not exist.
+    #[error("--state {input}={output}: {problem}")]
+    NoSuchPair {
+        /// The input that was named.
+        input: String,
+        /// The output that was named.
+        output: String,
+        /// What is wrong with them.
+        problem: String,
+    },
+    /// Something reads a variable's old value after an operator has overwritten it in place.
+    #[error(
+        "`{reader}` reads `{value}` after `{writer}` has overwritten it in place; the graph has no defined result"
+    )]
+    ReadAfterWrite {
+        /// The node that reads.
+        reader: String,
+        /// What it reads.
+        value: String,
+        /// The node that writes.
+        writer: String,
+    },
+}
+
+/// Adds update edges for state that is carried by an input and an output, and orders what reads the old value of
+/// any variable before its update.
+///
+/// `pairs` are `(input, output)` names that the caller or the file's metadata states; besides these, an output
+/// named after an input of the same type with a suffix such as `_new` is its next value. The update is in place
+/// where that is safe: the node that computes the next value works element by element, or does not read the old
+/// one, and everything else that reads the old value can run before. Elsewhere the output stays a value of its own.
+///
+/// # Errors
+/// [`StateError`] names the values and nodes.
+pub fn settle(graph: &mut Graph, pairs: &[(String, String)]) -> Result<(), StateError> {
+    let mut found = stated(graph, pairs)?;
+    found.extend(by_name(graph, &found));
+    in_place(graph, &found);
+    order(graph)
+}
+
+fn stated(graph: &Graph, pairs: &[(String, String)]) -> Result<Vec<(ValueId, ValueId)>, StateError> {
+    let mut found = Vec::new();
+    for (input, output) in pairs {
+        let refuse = |problem: String| StateError::NoSuchPair {
+            input: input.clone(),
+            output: output.clone(),
+            problem,
+        };
+        let a = graph.value_named(input).filter(|v| graph.inputs.contains(v));
+        let b = graph.value_named(output).filter(|v| graph.outputs.contains(v));
+        let a = a.ok_or_else(|| refuse(format!("`{input}` is no input of the graph")))?;
+        let b = b.ok_or_else(|| refuse(format!("`{output}` is no output of the graph")))?;
+        let (from, to) = (&graph.value(a).ty, &graph.value(b).ty);
+        if from != to {
+            return Err(refuse(format!("the input is {from}, the output {to}")));
+        }
+        found.push((a, b));
+    }
+    Ok(found)
+}
+
+fn by_name(graph: &Graph, known: &[(ValueId, ValueId)]) -> Vec<(ValueId, ValueId)> {
+    let mut found = Vec::new();
+    for &output in &graph.outputs {
+        let name = &graph.value(output).name;
+        let input = NEXT.iter().find_map(|suffix| graph.value_named(name.strip_suffix(suffix)?));
+        let Some(input) = input.filter(|&v| graph.value(v).def == Def::Input) else { continue };
+        let same_type = graph.value(input).ty == graph.value(output).ty;
+        if same_type && !known.iter().any(|&(a, b)| a == input || b == output) {
+            found.push((input, output));
+        }
+    }
+    found
+}
+
+/// Adds an update edge for every pair for which one is safe.
+fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
+    let storages = Storages::of(graph);
+    let ticks = graph.ticks();
+    let tick = |n: NodeId| ticks[n.as_u32() as usize];
+    let readers = readers(graph, &storages);
+    let mut written: Vec<StorageId> =
+        graph.variables().into_iter().map(|variable| storages.storage(variable)).collect();
+    let mut updates = Vec::new();
+    for &(variable, next) in pairs {
+        let Def::Result(writer, index) = graph.value(next).def else { continue };
+        let node = graph.node(writer);
+        let storage = storages.storage(variable);
+        let reads_old = node.reads().any(|v| storages.storage(v) == storage);
+        let elementwise = node.op.domain.is_empty() && ELEMENTWISE.contains(&&*node.op.name);
+        let own = !ops::effects(&node.op).view && storages.get(storages.storage(next)).root == next;
+        let before =
+            readers[storage.as_u32() as usize].iter().all(|&(reader, _)| tick(reader) <= tick(writer));
+        if own && before && (elementwise || !reads_old) && !written.contains(&storage) {
+            written.push(storage);
+            updates.push((writer, Update { variable, result: Some(index) }));
+        }
+    }
+    for (writer, update) in updates {
+        graph.add_update(writer, update);
+    }
+}
+
+/// By storage, the nodes that read it and what they read.
+fn readers(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, ValueId)>> {
+    let mut readers = vec![Vec::new(); storages.len()];
+    for &id in graph.order() {
+        for value in graph.node(id).reads() {
+            readers[storages.storage(value).as_u32() as usize].push((id, value));
+        }
+    }
+    readers
+}
+
+/// Adds control edges from what reads a variable's old value to what overwrites it.
+fn order(graph: &mut Graph) -> Result<(), StateError> {
+    let storages = Storages::of(graph);
+    let ticks = graph.ticks();
+    let tick = |n: NodeId| ticks[n.as_u32() as usize];
+    // By storage, its writers in order; a value's version is how many of them came before it.
+    let mut writers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
+    let mut version: HashMap<ValueId, usize> = HashMap::new();
+    for &id in graph.order() {
+        for update in &graph.node(id).updates {
+            let of_storage = writers.entry(storages.storage(update.variable)).or_default();
+            of_storage.push(id);
+            if let Some(result) = update.result.and_then(|r| graph.node(id).results.get(r).copied().flatten())
+            {
+                version.insert(result, of_storage.len());
+            }
+        }
+    }
+    let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        for value in node.reads() {
+            let Some(of_storage) = writers.get(&storages.storage(value)) else { continue };
+            let old = version.get(&value).copied().unwrap_or(0);
+            if ops::effects(&node.op).view {
+                node.defines().for_each(|view| _ = version.entry(view).or_insert(old));
+            }
+            let Some(&writer) = of_storage.get(old).filter(|&&w| w != id) else { continue };
+            if tick(id) > tick(writer) {
+                return Err(StateError::ReadAfterWrite {
+                    reader: node.name.to_string(),
+                    value: graph.value(value).name.to_string(),
+                    writer: graph.node(writer).name.to_string(),
+                });
+            }
+            pairs.push((id, writer));
+        }
+    }
+    for of_storage in writers.values() {
+        pairs.extend(of_storage.windows(2).map(|w| (w[0], w[1])));
+    }
+    let ordered = reaches(graph, &pairs);
+    for ((reader, writer), ordered) in pairs.into_iter().zip(ordered) {
+        if !ordered {
+            graph.add_after(writer, reader);
+        }
+    }
+    Ok(())
+}
