@@ -1,7 +1,7 @@
 //! The messages of ONNX, up to IR version 14, declared by hand.
 //!
 //! Each message is said once, in the words of the ONNX definition; from that come the struct that `prost` reads
-//! and writes and the [`Schema`](crate::wire::Schema) by which [`wire`](crate::wire) walks raw bytes.
+//! and writes and the [`Schema`] by which [`wire`](crate::wire) walks raw bytes.
 //!
 //! - Presence is kept: every singular field is an `Option`, and what is not there is not written.
 //! - `bytes` are [`Bytes`]: slices of the mapped file, never copies.
