@@ -144,14 +144,19 @@ pub fn encode_to(proto: &ModelProto, to: impl Write) -> io::Result<()> {
 /// [`FileError::Write`]
 pub fn save(proto: &ModelProto, path: impl AsRef<Path>) -> Result<(), FileError> {
     let path = path.as_ref();
-    save_to(proto, path).map_err(|source| FileError::Write { name: path.display().to_string(), source })
+    write_whole(path, |file| encode_to(proto, file))
+        .map_err(|source| FileError::Write { name: path.display().to_string(), source })
 }
 
-fn save_to(proto: &ModelProto, path: &Path) -> io::Result<()> {
+/// Writes what `content` writes to `path`: all of it, or, on an error, nothing. See [`save`].
+///
+/// # Errors
+/// What the system or `content` says.
+pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let existing = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Ok(metadata) if !metadata.is_file() => {
-            return encode_to(proto, File::options().write(true).open(path)?);
+            return content(&mut File::options().write(true).open(path)?);
         }
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -167,7 +172,7 @@ fn save_to(proto: &ModelProto, path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
-    encode_to(proto, file.as_file_mut())?;
+    content(file.as_file_mut())?;
     if let Some(metadata) = existing {
         file.as_file().set_permissions(metadata.permissions())?;
     }

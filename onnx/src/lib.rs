@@ -4,6 +4,7 @@ mod export;
 pub mod file;
 mod link;
 pub mod proto;
+mod survival;
 mod variables;
 pub mod wire;
 
@@ -11,7 +12,8 @@ pub use export::{ExportError, Form, export};
 pub use file::Model;
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
-pub use variables::{StateError, settle};
+pub use survival::{Survival, survival};
+pub use variables::{StateError, settle, state_pairs};
 
 use export::onnx_type as data_type;
 use proto::{ModelProto, OperatorSetIdProto};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::file::Model;
 use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches};
 
 /// Suffixes by which exporters name the next value of an input.
@@ -37,6 +38,15 @@ pub enum StateError {
         /// The node that writes.
         writer: String,
     },
+}
+
+/// The pairs of state that the file's metadata states, then those that the caller does.
+pub fn state_pairs(model: &Model, stated: &[(String, String)]) -> Vec<(String, String)> {
+    let entry = model.proto.metadata_props.iter().find(|p| p.key() == crate::export::key::STATE);
+    let pairs = entry.and_then(|p| serde_json::from_str::<Vec<(String, String)>>(p.value()).ok());
+    let mut pairs = pairs.unwrap_or_default();
+    pairs.extend(stated.iter().filter(|p| !pairs.contains(p)).cloned().collect::<Vec<_>>());
+    pairs
 }
 
 /// Adds update edges for state that is carried by an input and an output, and orders what reads the old value of

@@ -1,0 +1,317 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lmsc_ir::Bytes;
+use lmsc_passes::PassCx;
+use lmsc_plan::tflms::{self, Scope};
+
+/// Fits the training step of an ONNX model into a device-memory budget.
+///
+/// Decides which tensors leave the device between their forward and their backward uses, writes a model that does
+/// it with swap-out and swap-in operations and the control edges that make it safe, and proves that the result
+/// computes the same within the budget.
+///
+/// Exit codes: 0 done; 1 the answer is no (does not fit, differs); 2 the input or the call is at fault; 101 a bug
+/// of lmsc.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:
+  lmsc training_model.onnx --optimizer optimizer_model.onnx --dim batch=256 --budget 16GiB -o step.lms.onnx
+  lmsc inspect training_model.onnx --dim batch=256
+  lmsc opt testdata/passes/swap/four-layers.lms -p swap --budget 17MiB
+  lmsc verify training_model.onnx step.lms.onnx --optimizer optimizer_model.onnx --dim batch=256")]
+pub struct Cli {
+    /// What to do; without a command, compile MODEL.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The main job.
+    #[command(flatten)]
+    pub compile: Option<CompileArgs>,
+}
+
+/// Everything but the main job.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
+    Inspect(InspectArgs),
+    /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
+    Opt(OptArgs),
+    /// List the passes.
+    Passes,
+    /// Check that two models compute the same.
+    Verify(VerifyArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which graph.
+#[derive(Debug, Args, Clone)]
+pub struct ModelArgs {
+    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    pub model: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub binding: BindingArgs,
+}
+
+/// How a file becomes a step with known sizes.
+#[derive(Debug, Args, Clone)]
+#[command(next_help_heading = "Reading")]
+pub struct BindingArgs {
+    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
+    #[arg(long, value_name = "FILE")]
+    pub optimizer: Option<PathBuf>,
+    /// The value of a symbolic dimension, such as `batch=32`. Repeatable.
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
+    pub dims: Vec<(String, u64)>,
+    /// An input and the output that is its next value. Repeatable. Outputs named after an input with a suffix
+    /// such as `_new` are found without.
+    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
+    pub state: Vec<(String, String)>,
+}
+
+/// What passes are told.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Planning")]
+pub struct PlanArgs {
+    /// Device bytes that the whole step may use: inputs, parameters, state, activations, gradients.
+    #[arg(long, value_name = "BYTES")]
+    pub budget: Option<Bytes>,
+    /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
+    #[arg(long, value_name = "LEVELS")]
+    pub threshold: Option<u32>,
+    /// Trigger swap-ins at least this many levels before the use (TFLMS lb). [default: 1]
+    #[arg(long, value_name = "LEVELS")]
+    pub lb: Option<u32>,
+    /// Trigger swap-ins at most this many levels before the use (TFLMS ub). [default: 10000]
+    #[arg(long, value_name = "LEVELS")]
+    pub ub: Option<u32>,
+    /// Swap at most this many tensors, counting from the start of the graph. [default: all]
+    #[arg(long, value_name = "COUNT")]
+    pub n_tensors: Option<usize>,
+    /// How triggers are found (TFLMS Algorithms 1 and 2). [default: chain-rule]
+    #[arg(long, value_enum)]
+    pub ctrld_strategy: Option<Strategy>,
+    /// Uses of one tensor this many levels apart share a swap-in. [default: none]
+    #[arg(long, value_name = "LEVELS")]
+    pub fuse_swapins: Option<u32>,
+    /// Swap tensors in branches of the forward phase as well.
+    #[arg(long)]
+    pub swap_branches: bool,
+    /// How many levels such a branch spans at least. [default: 2]
+    #[arg(long, value_name = "LEVELS")]
+    pub branch_threshold: Option<u32>,
+    /// Swap only what nodes of these scopes produce: name prefixes, or patterns with `*`.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub incl_scopes: Vec<String>,
+    /// Do not swap what nodes of these scopes produce.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub excl_scopes: Vec<String>,
+    /// Swap only what these operators produce.
+    #[arg(long, value_name = "OP", value_delimiter = ',')]
+    pub incl_types: Vec<String>,
+    /// Do not swap what these operators produce.
+    #[arg(long, value_name = "OP", value_delimiter = ',')]
+    pub excl_types: Vec<String>,
+    /// Swap only what can be reached from nodes of these scopes.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub starting_scopes: Vec<String>,
+    /// Swap only what can be reached from these nodes.
+    #[arg(long, value_name = "NODE", value_delimiter = ',')]
+    pub starting_op_names: Vec<String>,
+    /// Nodes of these scopes are backward, whatever the graph says.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub optimizer_scopes: Vec<String>,
+    /// Apply only the first COUNT swaps, to bisect.
+    #[arg(long, value_name = "COUNT")]
+    pub swap_limit: Option<usize>,
+}
+
+/// TFLMS `ctrld_strategy`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Strategy {
+    /// Down the forward phase from the source, then across (Algorithm 2).
+    ChainRule,
+    /// Back from the target (Algorithm 1).
+    DirectOrder,
+}
+
+impl PlanArgs {
+    /// Whether parameters of TFLMS are given that the tuning would otherwise find.
+    pub fn has_fixed_parameters(&self) -> bool {
+        let levels = [self.threshold, self.lb, self.ub, self.fuse_swapins, self.branch_threshold];
+        levels.iter().any(Option::is_some)
+            || self.n_tensors.is_some()
+            || self.ctrld_strategy.is_some()
+            || self.swap_branches
+    }
+
+    /// The same for the passes.
+    pub fn pass_cx(&self) -> PassCx {
+        let scopes = |texts: &[String]| texts.iter().map(|t| Scope::new(t)).collect::<Vec<_>>();
+        let default = tflms::Params::default();
+        PassCx {
+            budget: self.budget,
+            tflms: tflms::Params {
+                threshold: self.threshold.unwrap_or(default.threshold),
+                lb: self.lb.unwrap_or(default.lb),
+                ub: self.ub.unwrap_or(default.ub),
+                n_tensors: self.n_tensors,
+                ctrld_strategy: match self.ctrld_strategy {
+                    Some(Strategy::DirectOrder) => tflms::Strategy::DirectOrder,
+                    Some(Strategy::ChainRule) | None => tflms::Strategy::ChainRule,
+                },
+                fuse_swapins: self.fuse_swapins.unwrap_or(default.fuse_swapins),
+                swap_branches: self.swap_branches,
+                branch_threshold: self.branch_threshold.unwrap_or(default.branch_threshold),
+                incl_scopes: scopes(&self.incl_scopes),
+                excl_scopes: scopes(&self.excl_scopes),
+                incl_types: self.incl_types.clone(),
+                excl_types: self.excl_types.clone(),
+                starting_scopes: scopes(&self.starting_scopes),
+                starting_op_names: self.starting_op_names.clone(),
+                optimizer_scopes: scopes(&self.optimizer_scopes),
+            },
+            tflms_fixed: self.has_fixed_parameters(),
+            swap_limit: self.swap_limit,
+        }
+    }
+}
+
+/// Looking at the graph between passes.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Looking inside")]
+pub struct LookArgs {
+    /// Print the graph to standard error after this pass.
+    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    pub print_after: Vec<String>,
+    /// Print the graph to standard error after every pass.
+    #[arg(long)]
+    pub print_after_all: bool,
+    /// Run only the first COUNT passes.
+    #[arg(long, value_name = "COUNT")]
+    pub pass_limit: Option<usize>,
+}
+
+/// The main job.
+#[derive(Debug, Args, Clone)]
+pub struct CompileArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: ModelArgs,
+    /// Where to write: `.onnx`, `.lms` (text), or `-` for standard output. Without it nothing is written.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How swaps are written in ONNX.
+    #[arg(long, value_enum, default_value_t = Form::Function)]
+    pub form: Form,
+    /// What to write; by default what the output's name says, else ONNX.
+    #[arg(long, value_enum)]
+    pub emit: Option<Emit>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the report as JSON to this file as well.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print a reason for every tensor that stays.
+    #[arg(short, long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub plan: PlanArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub look: LookArgs,
+}
+
+/// How swaps are written in ONNX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Model-local functions `ai.lmsc::SwapOut` and `SwapIn` with an identity body: valid everywhere.
+    Function,
+    /// Operators that the optimizer of stock ONNX Runtime leaves alone, with placement annotations.
+    Ort,
+}
+
+/// A kind of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// An ONNX model.
+    Onnx,
+    /// The text form.
+    Lms,
+}
+
+/// `lmsc inspect`.
+#[derive(Debug, Args, Clone)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: ModelArgs,
+    /// Nodes of these scopes are backward, whatever the graph says.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub optimizer_scopes: Vec<String>,
+    /// How many of the largest storages to list.
+    #[arg(long, value_name = "COUNT", default_value_t = 12)]
+    pub largest: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `lmsc opt`.
+#[derive(Debug, Args, Clone)]
+pub struct OptArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: ModelArgs,
+    /// The passes, in order; none to only read, check and print.
+    #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
+    pub passes: Vec<String>,
+    /// Where to write the text instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub plan: PlanArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub look: LookArgs,
+}
+
+/// `lmsc verify`.
+#[derive(Debug, Args, Clone)]
+pub struct VerifyArgs {
+    /// The model as it was.
+    pub original: PathBuf,
+    /// The model as it is now.
+    pub rewritten: PathBuf,
+    /// Count instead which swaps of ORIGINAL a consumer's optimizer has left in REWRITTEN.
+    #[arg(long)]
+    pub survives: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub binding: BindingArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn dim(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = pair(text)?;
+    let value = value.parse().map_err(|_| format!("`{value}` is no extent; write for example batch=32"))?;
+    Ok((name, value))
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a.to_owned(), b.to_owned())),
+        _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+    }
+}

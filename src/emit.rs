@@ -1,0 +1,112 @@
+//! Writing results: whole or not at all.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use lmsc_onnx::file::{encode_to, has_external_data};
+
+use crate::cli::{CompileArgs, Emit, Form};
+use crate::{Error, Loaded, Report};
+
+/// Writes the compiled graph as the arguments say.
+pub(crate) fn emit(
+    args: &CompileArgs,
+    loaded: &Loaded,
+    changed: bool,
+    report: &Report,
+    output: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let is_text = output.extension().is_some_and(|e| e == "lms");
+    let kind = args.emit.unwrap_or(if is_text { Emit::Lms } else { Emit::Onnx });
+    if kind == Emit::Lms {
+        return write(output, out, |w| w.write_all(loaded.graph.to_text().as_bytes()));
+    }
+    let form = match args.form {
+        Form::Function => lmsc_onnx::Form::Function,
+        Form::Ort => lmsc_onnx::Form::Ort,
+    };
+    let proto = match &loaded.model {
+        // What no pass has touched is written as it was read.
+        Some(model) if !changed => model.proto.clone(),
+        model => lmsc_onnx::export(model.as_ref(), &loaded.graph, form, &metadata(args, report))
+            .map_err(|e| Error::in_file(&args.input.model, e))?,
+    };
+    check_references(loaded, &proto, output)?;
+    write(output, out, |w| encode_to(&proto, w))
+}
+
+/// What the model says about itself.
+fn metadata(args: &CompileArgs, report: &Report) -> BTreeMap<String, String> {
+    let mut metadata = BTreeMap::new();
+    let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
+    say("version", env!("CARGO_PKG_VERSION").to_owned());
+    say("peak", report.after.peak.to_string());
+    if let Some(budget) = report.budget {
+        say("budget", budget.to_string());
+    }
+    if !args.input.binding.dims.is_empty() {
+        let dims: BTreeMap<_, _> = args.input.binding.dims.iter().cloned().collect();
+        say("dims", serde_json::to_string(&dims).expect("names and numbers are JSON"));
+    }
+    if args.form == Form::Ort {
+        say("ort", ORT_SESSION.to_owned());
+    }
+    metadata
+}
+
+/// Settings under which ONNX Runtime runs the nodes in the file's order and places swap-outs on the host.
+pub(crate) const ORT_SESSION: &str =
+    "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
+
+/// References to external data hold in the folder of the model only.
+fn check_references(loaded: &Loaded, proto: &lmsc_onnx::proto::ModelProto, output: &Path) -> Result<(), Error> {
+    let Some(folder) = loaded.model.as_ref().and_then(|m| m.folder.as_ref()) else { return Ok(()) };
+    if !has_external_data(proto) {
+        return Ok(());
+    }
+    let there = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let same = output == Path::new("-") || same_folder(folder, there);
+    if same {
+        return Ok(());
+    }
+    Err(Error::in_file(
+        output,
+        format!("the model refers to weights beside it in {}; write the result there", folder.display()),
+    ))
+}
+
+fn same_folder(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn write(
+    output: &Path,
+    out: &mut dyn Write,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    match output == Path::new("-") {
+        true => content(out).and_then(|()| out.flush()).map_err(|e| Error::Input(format!("standard output: {e}"))),
+        false => write_atomically(output, content),
+    }
+}
+
+/// Writes a file through a temporary one beside it, so that it is there whole or not at all.
+///
+/// # Errors
+/// [`Error::Input`] naming the path.
+pub fn write_atomically(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    lmsc_onnx::file::write_whole(path, |file| {
+        let mut writer = BufWriter::new(file);
+        content(&mut writer)?;
+        writer.flush()
+    })
+    .map_err(|e| Error::in_file(path, e))
+}

@@ -1,0 +1,176 @@
+//! `lmsc inspect`: what a model is and where its memory goes.
+
+use std::fmt::Write;
+
+use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
+use lmsc_plan::Memory;
+use lmsc_plan::tflms::Scope;
+use serde::Serialize;
+
+use crate::cli::InspectArgs;
+use crate::report::{GraphFacts, MemoryFacts};
+use crate::{Error, load};
+
+#[derive(Serialize)]
+struct Inspection {
+    format: u32,
+    model: String,
+    graph: GraphFacts,
+    memory: MemoryFacts,
+    inputs: Vec<NamedBytes>,
+    variables: Vec<NamedBytes>,
+    largest: Vec<StorageFacts>,
+}
+
+#[derive(Serialize)]
+struct NamedBytes {
+    name: String,
+    #[serde(rename = "type")]
+    ty: String,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct StorageFacts {
+    name: String,
+    #[serde(rename = "type")]
+    ty: String,
+    bytes: u64,
+    /// Half-open range of ticks.
+    live: [u32; 2],
+    producer: String,
+    at_peak: bool,
+}
+
+/// The inspection of a model, as text or JSON.
+///
+/// # Errors
+/// [`Error::Input`] for whatever is wrong with the file.
+pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
+    let graph = load(&args.input.model, &args.input.binding)?.graph;
+    let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
+    let phases = Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
+    let memory = Memory::of(&graph);
+    let named = |value| {
+        let value: &lmsc_ir::Value = graph.value(value);
+        let bytes = value.ty.byte_size().unwrap_or_default().0;
+        NamedBytes { name: value.name.to_string(), ty: value.ty.to_string(), bytes }
+    };
+    let inspection = Inspection {
+        format: 1,
+        model: args.input.model.display().to_string(),
+        graph: GraphFacts::of(&graph, &phases, &memory),
+        memory: MemoryFacts::of(&graph, &memory),
+        inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
+        variables: graph.variables().into_iter().map(named).collect(),
+        largest: largest(&graph, &memory, args.largest),
+    };
+    if args.json {
+        return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");
+    }
+    Ok(text(&graph, &phases, &memory, &inspection))
+}
+
+fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {
+    let peak = memory.peak_tick().unwrap_or(0) as u32;
+    let mut storages: Vec<_> = memory.storages.iter().filter(|(_, s)| !s.on_host).collect();
+    storages.sort_by_key(|(id, s)| (std::cmp::Reverse(s.bytes), *id));
+    storages.truncate(count);
+    let facts = |(id, storage): (lmsc_ir::StorageId, &lmsc_ir::Storage)| {
+        let live = &memory.live[id.as_u32() as usize];
+        let value = graph.value(storage.root);
+        StorageFacts {
+            name: value.name.to_string(),
+            ty: value.ty.to_string(),
+            bytes: storage.bytes.0,
+            live: [live.start, live.end],
+            producer: match value.def {
+                Def::Result(node, _) => graph.node(node).op.to_string(),
+                Def::Initializer(_) => "initializer".to_owned(),
+                _ => "input".to_owned(),
+            },
+            at_peak: live.contains(&peak),
+        }
+    };
+    storages.into_iter().map(facts).collect()
+}
+
+fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").expect("a String takes everything");
+    let g = &facts.graph;
+    line(facts.model.clone());
+    line(String::new());
+    line(format!("nodes      {}", g.nodes));
+    for phase in [Phase::Forward, Phase::Backward, Phase::Update] {
+        let of_phase = || graph.order().iter().enumerate().filter(|(_, n)| phases.phase(**n) == phase);
+        if let (Some((first, _)), Some((last, _))) = (of_phase().next(), of_phase().last()) {
+            line(format!("  {phase:<9}{:>6}  between ticks {first} and {last}", of_phase().count()));
+        }
+    }
+    if let Some(loss) = &g.loss {
+        line(format!("loss       {loss}"));
+    }
+    let inputs: Bytes = facts.inputs.iter().map(|i| Bytes(i.bytes)).sum();
+    line(format!("inputs     {} of {inputs}", facts.inputs.len()));
+    line(format!("variables  {} of {}, written in place", g.variables, Bytes(g.variable_bytes)));
+    let m = &facts.memory;
+    line(format!(
+        "peak       {}: resident {} + transient {} at tick {} [{}]",
+        Bytes(m.peak),
+        Bytes(m.resident),
+        Bytes(m.transient_peak),
+        memory.peak_tick().unwrap_or(0),
+        m.peak_node.as_deref().unwrap_or("-"),
+    ));
+    line(String::new());
+    line("largest storages (* live at the peak)".to_owned());
+    for s in &facts.largest {
+        line(format!(
+            " {} {:>10}  ticks {:>5}..{:<5} {:<24} {} {}",
+            if s.at_peak { "*" } else { " " },
+            Bytes(s.bytes).to_string(),
+            s.live[0],
+            s.live[1],
+            s.producer,
+            s.ty,
+            s.name
+        ));
+    }
+    line(String::new());
+    out + &curve(memory)
+}
+
+/// Width and height of the memory curve, in characters.
+const CURVE: (usize, usize) = (72, 12);
+
+/// Transient bytes over the ticks.
+fn curve(memory: &Memory) -> String {
+    let (width, height) = CURVE;
+    let ticks = memory.transient.len();
+    let peak = memory.transient_peak();
+    let mut out = format!("transient memory over {ticks} ticks, beside {} resident\n", memory.resident);
+    if peak == Bytes::ZERO {
+        return out;
+    }
+    let columns = width.min(ticks);
+    let column = |c: usize| {
+        let (from, to) = (c * ticks / columns, (c + 1) * ticks / columns);
+        memory.transient[from..to.max(from + 1)].iter().copied().max().unwrap_or_default()
+    };
+    // In eighths of a line.
+    let level = |b: Bytes| (b.0 as f64 / peak.0 as f64 * (8 * height) as f64).round() as usize;
+    let levels: Vec<usize> = (0..columns).map(|c| level(column(c))).collect();
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    for row in (0..height).rev() {
+        let label = match row {
+            r if r + 1 == height => peak.to_string(),
+            r if r == height / 2 => Bytes(peak.0 * (height / 2 + 1) as u64 / height as u64).to_string(),
+            _ => String::new(),
+        };
+        let bars: String = levels.iter().map(|l| BLOCKS[l.saturating_sub(8 * row).min(8)]).collect();
+        writeln!(out, "{label:>11} │{}", bars.trim_end()).expect("a String takes everything");
+    }
+    writeln!(out, "{:>11} └{}", "0 B", "─".repeat(columns)).expect("a String takes everything");
+    out
+}

@@ -1,0 +1,87 @@
+//! From a path to a verified graph.
+
+use std::io::Read;
+use std::path::Path;
+
+use lmsc_ir::Graph;
+use lmsc_onnx::{Dims, Model};
+
+use crate::Error;
+use crate::cli::BindingArgs;
+
+/// A graph and the file that it came from.
+pub struct Loaded {
+    /// The graph, verified.
+    pub graph: Graph,
+    /// The ONNX file, with the optimizer linked; `None` for text.
+    pub model: Option<Model>,
+    /// Whether the optimizer was linked, so that the model is not the file any more.
+    pub linked: bool,
+}
+
+/// The graph in the file at `path`, or on standard input for `-`.
+///
+/// # Errors
+/// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
+pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let bytes = match path == Path::new("-") {
+        true => Some(standard_input().map_err(|e| Error::in_file(path, e))?),
+        false => None,
+    };
+    let is_text = match &bytes {
+        // An ONNX file begins with the tag of its first field, never with a letter or a bracket.
+        Some(bytes) => bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
+        None => path.extension().is_some_and(|e| e == "lms"),
+    };
+    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
+    lmsc_ir::verify(&loaded.graph).map_err(|v| Error::in_file(path, v))?;
+    Ok(loaded)
+}
+
+fn standard_input() -> std::io::Result<bytes::Bytes> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let bytes = match bytes {
+        Some(bytes) => bytes.to_vec(),
+        None => std::fs::read(path).map_err(|e| Error::in_file(path, e))?,
+    };
+    let text = String::from_utf8(bytes).map_err(|_| Error::in_file(path, "the text form is UTF-8; this is not"))?;
+    if binding.optimizer.is_some() {
+        return Err(Error::in_file(path, "--optimizer links ONNX files; this is text"));
+    }
+    if let Some((name, _)) = binding.dims.first() {
+        return Err(Error::in_file(path, format!("--dim {name}: every size in the text form is a number already")));
+    }
+    let graph = Graph::parse(&text).map_err(|e| Error::Input(format!("{}:{e}", path.display())))?;
+    Ok(Loaded { graph, model: None, linked: false })
+}
+
+fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let open = |path: &Path| {
+        let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
+        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::in_file(path, e))?;
+        Ok::<Model, Error>(model)
+    };
+    let mut model = match bytes {
+        Some(bytes) => Model::from_bytes(bytes, "standard input").map_err(|e| Error::Input(e.to_string()))?,
+        None => open(path)?,
+    };
+    if let Some(optimizer) = &binding.optimizer {
+        let optimizer = open(optimizer)?;
+        model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::Input(e.to_string()))?;
+    }
+    let mut dims = Dims::none();
+    for (name, value) in &binding.dims {
+        if dims.bind(name.clone(), *value).is_some_and(|old| old != *value) {
+            return Err(Error::Input(format!("--dim {name} is given twice, with different values")));
+        }
+    }
+    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::in_file(path, e))?;
+    lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
+        .map_err(|e| Error::in_file(path, e))?;
+    Ok(Loaded { graph, model: Some(model), linked: binding.optimizer.is_some() })
+}

@@ -1,0 +1,256 @@
+//! What a compilation tells: one structure, printed as text or as JSON.
+
+use std::fmt::Write;
+
+use lmsc_ir::{Bytes, Graph, Phase, Phases};
+use lmsc_passes::{KeptRecord, Ran, SwapRecord};
+use lmsc_plan::Memory;
+use serde::Serialize;
+
+/// The report of the main job. Bytes are plain numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Version of this format.
+    pub format: u32,
+    /// The model's path as it was given.
+    pub model: String,
+    /// What came in.
+    pub graph: GraphFacts,
+    /// The limit, if one was given.
+    pub budget: Option<u64>,
+    /// Memory of the graph as it came.
+    pub before: MemoryFacts,
+    /// Memory of the graph as it is now.
+    pub after: MemoryFacts,
+    /// Bytes copied from the device to the host in a step.
+    pub bytes_out: u64,
+    /// Bytes copied from the host to the device in a step.
+    pub bytes_in: u64,
+    /// Storages that leave and come back.
+    pub swapped: Vec<SwappedFacts>,
+    /// Storages that a forward node produces and that stay.
+    pub kept: Vec<KeptFacts>,
+    /// Passes in the order in which they ran, and what they say.
+    pub passes: Vec<PassFacts>,
+    /// What the equivalence check compared.
+    pub proof: ProofFacts,
+}
+
+/// What came in.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphFacts {
+    /// Nodes, by phase.
+    pub nodes: usize,
+    /// Nodes of the forward phase.
+    pub forward: usize,
+    /// Nodes of the backward phase.
+    pub backward: usize,
+    /// Nodes of the update phase.
+    pub update: usize,
+    /// Storages that an update edge writes.
+    pub variables: usize,
+    /// Their bytes.
+    pub variable_bytes: u64,
+    /// The loss's name, for a graph that trains.
+    pub loss: Option<String>,
+}
+
+/// Memory of a graph in its order.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemoryFacts {
+    /// Device bytes that are there throughout.
+    pub resident: u64,
+    /// Largest number of further device bytes.
+    pub transient_peak: u64,
+    /// Their sum: the device memory that the step needs.
+    pub peak: u64,
+    /// The first node at which the peak is reached.
+    pub peak_node: Option<String>,
+    /// Largest number of host bytes for swapped tensors.
+    pub host_peak: u64,
+}
+
+/// A storage that is swapped.
+#[derive(Clone, Debug, Serialize)]
+pub struct SwappedFacts {
+    /// Its root's name.
+    pub value: String,
+    /// Its size.
+    pub bytes: u64,
+    /// How often it comes back.
+    pub swap_ins: usize,
+}
+
+/// A storage that stays.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptFacts {
+    /// Its root's name.
+    pub value: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// A pass that ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct PassFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether it changed the graph.
+    pub changed: bool,
+    /// What it says.
+    pub remarks: Vec<String>,
+}
+
+/// What the equivalence check compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProofFacts {
+    /// Nodes that correspond.
+    pub nodes: usize,
+    /// Swaps that were erased.
+    pub swaps: usize,
+    /// Recomputed twins that were merged.
+    pub twins: usize,
+}
+
+impl GraphFacts {
+    /// The facts of the graph.
+    pub fn of(graph: &Graph, phases: &Phases, memory: &Memory) -> GraphFacts {
+        let variables = graph.variables();
+        GraphFacts {
+            nodes: graph.order().len(),
+            forward: phases.count(graph, Phase::Forward),
+            backward: phases.count(graph, Phase::Backward),
+            update: phases.count(graph, Phase::Update),
+            variables: variables.len(),
+            variable_bytes: variables
+                .iter()
+                .map(|&v| memory.storages.get(memory.storages.storage(v)).bytes.0)
+                .sum(),
+            loss: phases.loss.map(|v| graph.value(v).name.to_string()),
+        }
+    }
+}
+
+impl MemoryFacts {
+    /// The facts of the memory.
+    pub fn of(graph: &Graph, memory: &Memory) -> MemoryFacts {
+        MemoryFacts {
+            resident: memory.resident.0,
+            transient_peak: memory.transient_peak().0,
+            peak: memory.peak().0,
+            peak_node: memory.peak_tick().map(|t| graph.node(graph.order()[t]).name.to_string()),
+            host_peak: memory.host_peak.0,
+        }
+    }
+}
+
+impl From<&SwapRecord> for SwappedFacts {
+    fn from(record: &SwapRecord) -> SwappedFacts {
+        SwappedFacts { value: record.value.clone(), bytes: record.bytes.0, swap_ins: record.swap_ins }
+    }
+}
+
+impl From<&KeptRecord> for KeptFacts {
+    fn from(record: &KeptRecord) -> KeptFacts {
+        KeptFacts { value: record.value.clone(), bytes: record.bytes.0, reason: record.reason.clone() }
+    }
+}
+
+impl From<&Ran> for PassFacts {
+    fn from(ran: &Ran) -> PassFacts {
+        let remarks = ran.outcome.remarks.clone();
+        PassFacts { name: ran.pass.name().to_owned(), changed: ran.outcome.changed, remarks }
+    }
+}
+
+impl Report {
+    /// The report as text; `verbose` lists every storage that stays.
+    pub fn to_text(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        let mut line = |label: &str, text: String| {
+            writeln!(out, "{label:<9} {text}").expect("a String takes everything");
+        };
+        let g = &self.graph;
+        line("model", self.model.clone());
+        line(
+            "graph",
+            format!("{} nodes: {} forward, {} backward, {} update", g.nodes, g.forward, g.backward, g.update),
+        );
+        line("variables", format!("{} of {}", g.variables, Bytes(g.variable_bytes)));
+        line("before", memory_line(&self.before));
+        line("after", memory_line(&self.after));
+        if let Some(budget) = self.budget {
+            let room = Bytes(budget).saturating_sub(Bytes(self.after.peak));
+            line("budget", format!("{}, {room} to spare", Bytes(budget)));
+        }
+        if self.swapped.is_empty() {
+            line("swapped", "nothing; the graph is unchanged".to_owned());
+        } else {
+            let ins: usize = self.swapped.iter().map(|s| s.swap_ins).sum();
+            let text = format!(
+                "{} of {} storages: {} out, {} in by {ins} swap-ins, {} of host memory",
+                self.swapped.len(),
+                self.swapped.len() + self.kept.len(),
+                Bytes(self.bytes_out),
+                Bytes(self.bytes_in),
+                Bytes(self.after.host_peak)
+            );
+            line("swapped", text);
+        }
+        for pass in self.passes.iter().filter(|p| p.changed) {
+            line(&pass.name, pass.remarks.join("; "));
+        }
+        for (reason, count, bytes) in self.kept_by_reason() {
+            line("kept", format!("{count} storages of {bytes}: {reason}"));
+        }
+        if verbose {
+            for kept in &self.kept {
+                line("", format!("kept `{}` ({}): {}", kept.value, Bytes(kept.bytes), kept.reason));
+            }
+        }
+        let p = &self.proof;
+        line(
+            "proof",
+            format!("equal: {} nodes correspond, {} swaps erased, {} twins merged", p.nodes, p.swaps, p.twins),
+        );
+        out
+    }
+
+    /// Reasons for which storages stay, without the names in them, largest first.
+    fn kept_by_reason(&self) -> Vec<(String, usize, Bytes)> {
+        let mut groups: Vec<(String, usize, Bytes)> = Vec::new();
+        for kept in &self.kept {
+            let reason = general(&kept.reason);
+            match groups.iter_mut().find(|(r, ..)| *r == reason) {
+                Some((_, count, bytes)) => {
+                    *count += 1;
+                    *bytes += Bytes(kept.bytes);
+                }
+                None => groups.push((reason, 1, Bytes(kept.bytes))),
+            }
+        }
+        groups.sort_by(|a, b| (b.2, &a.0).cmp(&(a.2, &b.0)));
+        groups
+    }
+}
+
+fn memory_line(memory: &MemoryFacts) -> String {
+    let node = memory.peak_node.as_ref().map(|n| format!(" at [{n}]")).unwrap_or_default();
+    format!(
+        "peak {}: resident {} + transient {}{node}",
+        Bytes(memory.peak),
+        Bytes(memory.resident),
+        Bytes(memory.transient_peak)
+    )
+}
+
+/// The reason without names and numbers.
+fn general(reason: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in reason.split('`').enumerate() {
+        out += if i % 2 == 1 { "…" } else { part };
+    }
+    if out.starts_with("last used") { "used near its definition".to_owned() } else { out }
+}
