@@ -1,1 +1,3 @@
-//! Placeholder.
+//! ONNX bytes to and from the graph of `lmsc`.
+
+pub mod shapes;
