@@ -253,15 +253,24 @@ pub fn operators() -> Vec<(&'static str, &'static str)> {
 /// [`ShapeError`] if the node is not valid, contradicts what the file declares, or has a result of whose type
 /// neither a rule nor the declaration says enough.
 pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
-    let (mut facts, reason) = match table::rule(query.op).map(|rule| rule(&Cx { query })) {
-        Some(Ok(facts)) => (facts, "the operator's rule does not cover it".into()),
-        Some(Err(Refusal::Unknown(reason))) => (Vec::new(), reason),
+    match table::rule(query.op).map(|rule| rule(&Cx { query })) {
+        Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
+        Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),
         Some(Err(Refusal::Wrong(reason))) => {
             let (node, op) = (query.node.to_owned(), query.op.to_string());
-            return Err(ShapeError::Invalid { node, op, reason: reason.into_owned() });
+            Err(ShapeError::Invalid { node, op, reason: reason.into_owned() })
         }
-        None => (Vec::new(), "lmsc has no shape rule for this operator".into()),
-    };
+        None => settle(query, Vec::new(), "lmsc has no shape rule for this operator"),
+    }
+}
+
+/// `facts` for exactly the results asked for, checked against what the file declares and completed from it;
+/// `reason` says why those that are missing are.
+pub(crate) fn settle(
+    query: &Query<'_>,
+    mut facts: Vec<Option<Fact>>,
+    reason: &str,
+) -> Result<Vec<Option<Fact>>, ShapeError> {
     facts.resize(query.results.len(), None);
     for (index, (fact, wanted)) in facts.iter_mut().zip(query.results).enumerate() {
         let Some(wanted) = wanted else {
@@ -269,26 +278,21 @@ pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> 
             continue;
         };
         let at = || (query.node.to_owned(), query.op.to_string(), wanted.name.to_owned());
-        match (&mut *fact, wanted.declared) {
-            (Some(known), Some(declared)) if !declared.agrees(&known.ty) => {
-                let (node, op, result) = at();
-                let (inferred, declared) = (known.ty.to_string(), declared.to_string());
-                return Err(ShapeError::Contradiction { node, op, index, result, inferred, declared });
-            }
-            (Some(_), _) => {}
-            (None, declared) => match declared.and_then(Declared::complete) {
-                Some(ty) => *fact = Some(ty.into()),
-                None => {
-                    let (node, op, result) = at();
-                    let reason = reason.clone().into_owned();
-                    return Err(ShapeError::Unknown { node, op, index, result, reason });
-                }
-            },
+        if let (Some(known), Some(declared)) = (&*fact, wanted.declared)
+            && !declared.agrees(&known.ty)
+        {
+            let (node, op, result) = at();
+            let (inferred, declared) = (known.ty.to_string(), declared.to_string());
+            return Err(ShapeError::Contradiction { node, op, index, result, inferred, declared });
         }
-        let Some(known) = fact else { continue };
-        // An extent is also what `Shape` says in 64 signed bits, even where another extent is zero.
-        let odd = known.ty.as_tensor().is_some_and(|t| t.dims.iter().any(|&d| d > i64::MAX as u64));
-        if odd || known.ty.byte_size().is_none() {
+        if fact.is_none() {
+            *fact = wanted.declared.and_then(Declared::complete).map(Fact::from);
+        }
+        let Some(known) = fact else {
+            let (node, op, result) = at();
+            return Err(ShapeError::Unknown { node, op, index, result, reason: reason.to_owned() });
+        };
+        if !is_possible(&known.ty) {
             let (node, op, result) = at();
             return Err(ShapeError::TooLarge { node, op, index, result, ty: known.ty.to_string() });
         }
@@ -298,6 +302,13 @@ pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> 
         }
     }
     Ok(facts)
+}
+
+/// Whether a value of this type has a size. An extent is also what `Shape` says in 64 signed bits, even where
+/// another extent is zero.
+pub(crate) fn is_possible(ty: &Type) -> bool {
+    let odd = |t: &TensorType| t.dims.iter().any(|&d| d > i64::MAX as u64);
+    ty.byte_size().is_some() && !ty.as_tensor().is_some_and(odd)
 }
 
 /// What a rule sees of its node.

@@ -1,0 +1,526 @@
+//! Model files: mapped, not read; written as a stream, never assembled in memory.
+//!
+//! Both unsafe parts of the crate are here: mapping a file, and the [`BufMut`] through which `prost` writes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::buf::UninitSlice;
+use bytes::{Buf, BufMut, Bytes};
+use prost::Message;
+
+use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
+use crate::wire::{self, WireError};
+
+/// A model, and where it came from.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The messages. Their bytes are slices of the mapped file.
+    pub proto: ModelProto,
+    /// What errors call it: its path, or what the caller chose.
+    pub name: String,
+    /// The folder to which external data locations are relative; `None` if it did not come from a path.
+    pub folder: Option<PathBuf>,
+}
+
+/// Why a model could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file could not be opened, mapped or read.
+    #[error("cannot read {name}: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There are no bytes.
+    #[error("{name} is empty; export the model again")]
+    Empty {
+        /// The file.
+        name: String,
+    },
+    /// The bytes are not a model, or one that would not survive unchanged.
+    #[error("{name} cannot be read as an ONNX model without loss:\n{source}")]
+    Wire {
+        /// The file.
+        name: String,
+        /// Every fault.
+        source: WireError,
+    },
+    /// `prost` refused what [`wire::check`] had passed: a fault of lmsc.
+    #[error("{name} passed the check of its bytes but cannot be decoded: {source}; this is a fault of lmsc")]
+    Decode {
+        /// The file.
+        name: String,
+        /// What `prost` says.
+        source: prost::DecodeError,
+    },
+    /// The file could not be written. Whatever stood under its name before still does.
+    #[error("cannot write {name}: {source}")]
+    Write {
+        /// The file.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Model {
+    /// The model in the file at `path`, mapped: its weights are read when something looks at them.
+    ///
+    /// What cannot be mapped (a pipe) is read, and has no folder.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file cannot be read, or not without loss.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let bytes = map(path).map_err(|source| FileError::Read { name: name.clone(), source })?;
+        let folder = path.parent().filter(|_| path.is_file());
+        let folder = folder.map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_owned() });
+        Ok(Model { folder, ..Model::from_bytes(bytes, name)? })
+    }
+
+    /// The model that `bytes` hold; `name` is what errors call it. It has no folder.
+    ///
+    /// # Errors
+    /// [`FileError`] if the bytes cannot be decoded without loss.
+    pub fn from_bytes(bytes: Bytes, name: impl Into<String>) -> Result<Self, FileError> {
+        let name = name.into();
+        if bytes.is_empty() {
+            return Err(FileError::Empty { name });
+        }
+        if let Err(source) = wire::check::<ModelProto>(&bytes) {
+            return Err(FileError::Wire { name, source });
+        }
+        match ModelProto::decode(bytes) {
+            Ok(proto) => Ok(Model { proto, name, folder: None }),
+            Err(source) => Err(FileError::Decode { name, source }),
+        }
+    }
+}
+
+/// The bytes of the file at `path`, mapped; those of a pipe, read.
+///
+/// # Errors
+/// What the system says.
+pub fn map(path: impl AsRef<Path>) -> io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        return Ok(bytes.into());
+    }
+    // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
+    // writes into one, so the mapped bytes do not change under it. Another program that truncates the file meanwhile
+    // can end this process by SIGBUS: the price of not copying weights, which every reader that maps pays.
+    let map = unsafe { memmap2::Mmap::map(&file)? };
+    Ok(Bytes::from_owner(map))
+}
+
+/// Writes `proto` as ONNX bytes, weights straight from where they lie.
+///
+/// # Errors
+/// The first error of `to`; nothing is written after it.
+pub fn encode_to(proto: &ModelProto, to: impl Write) -> io::Result<()> {
+    let mut stream = Stream { to, buffer: Vec::with_capacity(BUFFER), error: None };
+    proto.encode_raw(&mut stream);
+    stream.finish()
+}
+
+/// Writes `proto` to `path`: all of it, or, on an error, nothing.
+///
+/// The bytes go to a temporary file beside `path`, which then takes its name. So `path` may be the very file
+/// whose mapped bytes `proto` refers to. A link is followed; what is no regular file (a pipe, `/dev/stdout`) is
+/// written to directly. An existing file's permissions are kept.
+///
+/// External data stays where it is: see [`has_external_data`].
+///
+/// # Errors
+/// [`FileError::Write`]
+pub fn save(proto: &ModelProto, path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    save_to(proto, path).map_err(|source| FileError::Write { name: path.display().to_string(), source })
+}
+
+fn save_to(proto: &ModelProto, path: &Path) -> io::Result<()> {
+    let existing = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => {
+            return encode_to(proto, File::options().write(true).open(path)?);
+        }
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".lmsc-").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    encode_to(proto, file.as_file_mut())?;
+    if let Some(metadata) = existing {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.persist(&target)?;
+    Ok(())
+}
+
+const BUFFER: usize = 64 << 10;
+
+/// What is at least this long is written from where it lies.
+const DIRECT: usize = 16 << 10;
+
+/// A writer to which `prost` can encode. Errors wait for [`Stream::finish`], because encoding cannot fail.
+struct Stream<W> {
+    to: W,
+    /// Never grows: flushed when its capacity is used up.
+    buffer: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Stream<W> {
+    fn write(&mut self, bytes: &[u8]) {
+        if bytes.len() > self.buffer.capacity() - self.buffer.len() {
+            self.flush();
+        }
+        if bytes.len() >= DIRECT {
+            self.flush();
+            if self.error.is_none() {
+                self.error = self.to.write_all(bytes).err();
+            }
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            self.error = self.to.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.flush();
+        match self.error {
+            Some(error) => Err(error),
+            None => self.to.flush(),
+        }
+    }
+}
+
+// SAFETY: `chunk_mut` and `advance_mut` are those of the `Vec`, so a chunk is spare capacity of the vector, and what
+// `advance_mut` promises about it holds for the vector. `chunk_mut` makes room first, so the chunk is never empty.
+unsafe impl<W: Write> BufMut for Stream<W> {
+    fn remaining_mut(&self) -> usize {
+        usize::MAX
+    }
+
+    unsafe fn advance_mut(&mut self, count: usize) {
+        // SAFETY: the caller has initialized `count` bytes of `chunk_mut`, which is the vector's.
+        unsafe { self.buffer.advance_mut(count) }
+    }
+
+    fn chunk_mut(&mut self) -> &mut UninitSlice {
+        if self.buffer.len() == self.buffer.capacity() {
+            self.flush();
+        }
+        self.buffer.chunk_mut()
+    }
+
+    fn put<T: Buf>(&mut self, mut from: T) {
+        while from.has_remaining() {
+            let chunk = from.chunk();
+            let length = chunk.len();
+            self.write(chunk);
+            from.advance(length);
+        }
+    }
+
+    fn put_slice(&mut self, from: &[u8]) {
+        self.write(from);
+    }
+}
+
+/// Where a tensor's elements are, when they are in another file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    /// The file, relative to the model's folder; it does not leave it by its spelling.
+    pub location: String,
+    /// Where in the file the elements start.
+    pub offset: u64,
+    /// Bytes of the elements; `None`: to the end of the file.
+    pub length: Option<u64>,
+}
+
+/// Every reference to external data that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} refers to external data that lmsc refuses:{}", References(errors))]
+pub struct ExternalErrors {
+    /// The model.
+    pub name: String,
+    /// At least one.
+    pub errors: Vec<ExternalError>,
+}
+
+struct References<'a>(&'a [ExternalError]);
+
+impl fmt::Display for References<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        for error in self.0.iter().take(SHOWN) {
+            write!(f, "\n{error}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+/// A reference to external data that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub struct ExternalError {
+    /// The tensor's name.
+    pub tensor: String,
+    /// Where in the model it stands, such as `graph.initializer[3]`; empty when only the tensor is known.
+    pub place: String,
+    /// What is wrong.
+    pub problem: ExternalProblem,
+}
+
+impl fmt::Display for ExternalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tensor `{}`", self.tensor)?;
+        if !self.place.is_empty() {
+            write!(f, " ({})", self.place)?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+/// What is wrong with a reference to external data.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ExternalProblem {
+    #[error("its data is external but no `location` says where; save the model again")]
+    NoLocation,
+    #[error("`{key}` occurs twice; save the model again")]
+    Twice { key: &'static str },
+    #[error("`{key}` is `{value}`, which is not a number of bytes; save the model again")]
+    Number { key: &'static str, value: String },
+    #[error(
+        "its data is in `{location}`, an absolute path; put the file beside the model and name it relatively"
+    )]
+    Absolute { location: String },
+    #[error(
+        "its data is in `{location}`, and `..` may leave the model's folder; put the file beside the model"
+    )]
+    Parent { location: String },
+    #[error(
+        "its data is in `{location}`, a link out of the model's folder; put the file itself beside the model"
+    )]
+    Link { location: String },
+    #[error("its data cannot be found in `{location}`: {reason}; put the file beside the model")]
+    Missing { location: String, reason: String },
+    #[error("its data is in `{location}`, which is no regular file; put the data in one")]
+    NotAFile { location: String },
+    #[error("its data is {length} bytes long, but its type and shape need {needed}; save the model again")]
+    Length { length: u64, needed: u64 },
+    #[error(
+        "its data ends at byte {end} of `{location}`, which has only {size}; \
+         the file is cut short or another model's, copy it again"
+    )]
+    Short { location: String, end: u128, size: u64 },
+}
+
+/// Where the elements of `tensor` are, if they are in another file.
+///
+/// Looks at the reference only, not at the file: [`check_external_data`] does that.
+///
+/// # Errors
+/// [`ExternalError`] if the reference is incomplete, leaves the model's folder, or its length is not the tensor's.
+pub fn external_location(tensor: &TensorProto) -> Result<Option<External>, ExternalError> {
+    parse_external(tensor).map_err(|problem| ExternalError {
+        tensor: tensor.name().to_owned(),
+        place: String::new(),
+        problem,
+    })
+}
+
+fn parse_external(tensor: &TensorProto) -> Result<Option<External>, ExternalProblem> {
+    if !tensor.is_external() {
+        return Ok(None);
+    }
+    let entry = |key: &'static str| {
+        let mut entries = tensor.external_data.iter().filter(|e| e.key() == key).map(|e| e.value());
+        match (entries.next(), entries.next()) {
+            (_, Some(_)) => Err(ExternalProblem::Twice { key }),
+            (value, None) => Ok(value),
+        }
+    };
+    let number = |key: &'static str| -> Result<Option<u64>, ExternalProblem> {
+        let parse = |v: &str| v.parse().map_err(|_| ExternalProblem::Number { key, value: v.to_owned() });
+        entry(key)?.map(parse).transpose()
+    };
+    let location =
+        entry("location")?.filter(|l| !l.is_empty()).ok_or(ExternalProblem::NoLocation)?.to_owned();
+    // Both separators everywhere: a model that is refused on one system is refused on every one.
+    let drive = location.as_bytes().get(1) == Some(&b':');
+    if drive || location.starts_with(['/', '\\']) || Path::new(&location).is_absolute() {
+        return Err(ExternalProblem::Absolute { location });
+    }
+    if location.split(['/', '\\']).any(|part| part == "..") {
+        return Err(ExternalProblem::Parent { location });
+    }
+    let offset = number("offset")?.unwrap_or(0);
+    let length = number("length")?;
+    if let (Some(length), Some(needed)) = (length, tensor.payload_bytes())
+        && length != needed
+    {
+        return Err(ExternalProblem::Length { length, needed });
+    }
+    Ok(Some(External { location, offset, length }))
+}
+
+/// `Ok` when every tensor whose data is external refers to bytes that exist inside the model's folder.
+///
+/// A model without a folder has its references checked by spelling only.
+///
+/// # Errors
+/// [`ExternalErrors`] with every reference that is refused.
+pub fn check_external_data(model: &Model) -> Result<(), ExternalErrors> {
+    let mut errors = Vec::new();
+    let mut files = BTreeMap::new();
+    visit_tensors(&model.proto, &mut |tensor, place| {
+        let checked = parse_external(tensor).and_then(|external| {
+            let (Some(external), Some(folder)) = (external, &model.folder) else { return Ok(()) };
+            let size = files
+                .entry(external.location.clone())
+                .or_insert_with(|| size_inside(folder, &external.location))
+                .clone()?;
+            let bytes = external.length.or(tensor.payload_bytes()).unwrap_or(0);
+            let end = u128::from(external.offset) + u128::from(bytes);
+            if end > u128::from(size) {
+                return Err(ExternalProblem::Short { location: external.location, end, size });
+            }
+            Ok(())
+        });
+        if let Err(problem) = checked {
+            let tensor = tensor.name().to_owned();
+            errors.push(ExternalError { tensor, place: place.to_string(), problem });
+        }
+    });
+    if errors.is_empty() { Ok(()) } else { Err(ExternalErrors { name: model.name.clone(), errors }) }
+}
+
+/// The size of the file at `location`, if it is inside `folder` with every link followed.
+fn size_inside(folder: &Path, location: &str) -> Result<u64, ExternalProblem> {
+    let missing = |error: io::Error| ExternalProblem::Missing {
+        location: location.to_owned(),
+        reason: error.to_string(),
+    };
+    let folder = fs::canonicalize(folder).map_err(missing)?;
+    let file = fs::canonicalize(folder.join(location)).map_err(missing)?;
+    if !file.starts_with(&folder) {
+        return Err(ExternalProblem::Link { location: location.to_owned() });
+    }
+    let metadata = fs::metadata(&file).map_err(missing)?;
+    if !metadata.is_file() {
+        return Err(ExternalProblem::NotAFile { location: location.to_owned() });
+    }
+    Ok(metadata.len())
+}
+
+/// Whether any tensor's elements are in another file.
+///
+/// References are relative to the model's folder: written to another folder, such a model finds its data only if
+/// the data is copied too.
+pub fn has_external_data(model: &ModelProto) -> bool {
+    let mut found = false;
+    visit_tensors(model, &mut |tensor, _| found |= tensor.is_external());
+    found
+}
+
+/// Calls `visit` with every tensor of the model and its place, such as `graph.node[2].attribute[0].t`.
+///
+/// Initializers, sparse ones, attributes, subgraphs, functions and training graphs, in the order of the file.
+pub fn visit_tensors<'a>(model: &'a ModelProto, visit: &mut dyn FnMut(&'a TensorProto, fmt::Arguments<'_>)) {
+    if let Some(graph) = &model.graph {
+        visit_graph(graph, format_args!("graph"), visit);
+    }
+    for (i, training) in model.training_info.iter().enumerate() {
+        if let Some(graph) = &training.initialization {
+            visit_graph(graph, format_args!("training_info[{i}].initialization"), visit);
+        }
+        if let Some(graph) = &training.algorithm {
+            visit_graph(graph, format_args!("training_info[{i}].algorithm"), visit);
+        }
+    }
+    for (i, function) in model.functions.iter().enumerate() {
+        visit_nodes(&function.node, format_args!("functions[{i}]"), visit);
+        for (j, attribute) in function.attribute_proto.iter().enumerate() {
+            visit_attribute(attribute, format_args!("functions[{i}].attribute_proto[{j}]"), visit);
+        }
+    }
+}
+
+type Visit<'v, 'a> = &'v mut dyn FnMut(&'a TensorProto, fmt::Arguments<'_>);
+
+fn visit_graph<'a>(graph: &'a GraphProto, place: fmt::Arguments<'_>, visit: Visit<'_, 'a>) {
+    visit_nodes(&graph.node, place, visit);
+    for (i, tensor) in graph.initializer.iter().enumerate() {
+        visit(tensor, format_args!("{place}.initializer[{i}]"));
+    }
+    for (i, tensor) in graph.sparse_initializer.iter().enumerate() {
+        visit_sparse(tensor, format_args!("{place}.sparse_initializer[{i}]"), visit);
+    }
+}
+
+fn visit_nodes<'a>(nodes: &'a [NodeProto], place: fmt::Arguments<'_>, visit: Visit<'_, 'a>) {
+    for (i, node) in nodes.iter().enumerate() {
+        for (j, attribute) in node.attribute.iter().enumerate() {
+            visit_attribute(attribute, format_args!("{place}.node[{i}].attribute[{j}]"), visit);
+        }
+    }
+}
+
+fn visit_attribute<'a>(attribute: &'a AttributeProto, place: fmt::Arguments<'_>, visit: Visit<'_, 'a>) {
+    if let Some(tensor) = &attribute.t {
+        visit(tensor, format_args!("{place}.t"));
+    }
+    if let Some(graph) = &attribute.g {
+        visit_graph(graph, format_args!("{place}.g"), visit);
+    }
+    for (i, tensor) in attribute.tensors.iter().enumerate() {
+        visit(tensor, format_args!("{place}.tensors[{i}]"));
+    }
+    for (i, graph) in attribute.graphs.iter().enumerate() {
+        visit_graph(graph, format_args!("{place}.graphs[{i}]"), visit);
+    }
+    if let Some(tensor) = &attribute.sparse_tensor {
+        visit_sparse(tensor, format_args!("{place}.sparse_tensor"), visit);
+    }
+    for (i, tensor) in attribute.sparse_tensors.iter().enumerate() {
+        visit_sparse(tensor, format_args!("{place}.sparse_tensors[{i}]"), visit);
+    }
+}
+
+fn visit_sparse<'a>(tensor: &'a SparseTensorProto, place: fmt::Arguments<'_>, visit: Visit<'_, 'a>) {
+    if let Some(values) = &tensor.values {
+        visit(values, format_args!("{place}.values"));
+    }
+    if let Some(indices) = &tensor.indices {
+        visit(indices, format_args!("{place}.indices"));
+    }
+}

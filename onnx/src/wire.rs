@@ -1,0 +1,446 @@
+//! A walk over the raw bytes of a message, before they are decoded.
+//!
+//! `prost` drops what it does not know and stops at the first mistake without saying where. This walk finds, by
+//! the schema that every message of [`proto`](crate::proto) has, whatever decoding would lose or refuse, and
+//! names its place. After `Ok`, decoding succeeds and loses nothing.
+//!
+//! It reads keys, lengths and names only; the elements of tensors are skipped, and their pages stay on disk.
+
+use std::fmt;
+
+/// How many messages may stand inside each other below the outermost one: as many as `prost` follows.
+///
+/// One subgraph takes three: node, attribute, graph.
+pub const MAX_NESTING: usize = 100;
+
+/// How many different faults [`check`] collects before it stops.
+pub const MAX_FAULTS: usize = 8;
+
+/// A message's name and fields.
+#[derive(Debug)]
+pub struct Schema {
+    /// Its name in Rust.
+    pub name: &'static str,
+    /// Its fields, in the order of their numbers; at most 32.
+    pub fields: &'static [Field],
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub struct Field {
+    /// Its number on the wire.
+    pub number: u32,
+    /// Its identifier in Rust; see [`Field::name`].
+    pub ident: &'static str,
+    /// How often it may occur.
+    pub label: Label,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// How often a field may occur.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// Once.
+    Optional,
+    /// Once, and only when no other such field of its message occurs.
+    OneOf,
+    /// Any number of times.
+    Repeated,
+    /// Any number of chunks, each a packed array; never element by element.
+    Packed,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An integer of 64 bits, of variable length.
+    Varint,
+    /// An integer of 32 bits, of variable length.
+    Int32,
+    /// Four bytes.
+    Fixed32,
+    /// Eight bytes.
+    Fixed64,
+    /// UTF-8 text.
+    Text,
+    /// Any bytes.
+    Bytes,
+    /// A message.
+    Message(fn() -> &'static Schema),
+}
+
+impl Field {
+    /// Its name in the ONNX definition.
+    pub fn name(&self) -> &'static str {
+        self.ident.strip_prefix("r#").unwrap_or(self.ident)
+    }
+}
+
+/// A message that knows its schema.
+pub trait Described {
+    /// The schema of this message.
+    fn schema() -> &'static Schema;
+}
+
+/// Everything that keeps bytes from being read without loss.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", Lines(faults))]
+pub struct WireError {
+    /// The faults, at least one and at most [`MAX_FAULTS`] different ones, in the order of the bytes.
+    pub faults: Vec<Fault>,
+}
+
+/// One thing that keeps bytes from being read without loss.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The message in which it lies, such as `graph.node[17].attribute[2]`; empty for the outermost one.
+    pub place: String,
+    /// The offset of the first byte of the field that is at fault.
+    pub offset: usize,
+    /// What is wrong.
+    pub problem: Problem,
+    /// How many more messages of the same kind have the same fault.
+    pub more: usize,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Problem {
+    #[error(
+        "field {number} is not known to lmsc (it would be lost); \
+         export the model with ONNX IR version 14 or older, or remove the field"
+    )]
+    Unknown { number: u32 },
+    #[error("the bytes end inside a number; the file is cut short or damaged, copy or export it again")]
+    Truncated,
+    #[error("a number is longer than 64 bits; the file is damaged or not an ONNX model")]
+    Overflow,
+    #[error("this is not the beginning of a field; the file is damaged or not an ONNX model")]
+    Key,
+    #[error(
+        "`{field}` is {length} bytes long, but its message ends after {left}; \
+         the file is cut short or damaged, copy or export it again"
+    )]
+    Length { field: String, length: u64, left: usize },
+    #[error(
+        "`{field}` has wire type {found} where {expected} is expected; \
+         the file is damaged or not an ONNX model"
+    )]
+    WireType { field: &'static str, found: u8, expected: u8 },
+    #[error(
+        "`{field}` is written element by element, and lmsc keeps only packed arrays; \
+         load the model and save it again with the `onnx` package, which packs them"
+    )]
+    Unpacked { field: &'static str },
+    #[error("`{field}` is longer than 32 bits; the file is damaged or not an ONNX model")]
+    Range { field: &'static str },
+    #[error(
+        "`{field}` does not hold a whole number of elements; the file is damaged, export the model again"
+    )]
+    Elements { field: &'static str },
+    #[error("`{field}` is not UTF-8 text; export the model again with names in UTF-8")]
+    Text { field: &'static str },
+    #[error(
+        "`{field}` occurs twice (one would be lost); load the model and save it again with the `onnx` package"
+    )]
+    Twice { field: &'static str },
+    #[error("`{first}` and `{second}` are both set, where only one may be; export the model again")]
+    Exclusive { first: &'static str, second: &'static str },
+    #[error(
+        "`{field}` lies more than {MAX_NESTING} messages deep; \
+         subgraphs may be nested about {} deep, flatten the model", MAX_NESTING / 3 - 1
+    )]
+    Nesting { field: &'static str },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.place.is_empty() { "model" } else { &self.place };
+        write!(f, "{place}: {} [byte {}", self.problem, self.offset)?;
+        if self.more > 0 {
+            write!(f, ", and {} more alike", self.more)?;
+        }
+        f.write_str("]")
+    }
+}
+
+struct Lines<'a>(&'a [Fault]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.0.iter().enumerate() {
+            write!(f, "{}{fault}", if i == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+/// `Ok` when `bytes` decode as an `M` and nothing in them is lost by that.
+///
+/// Time is linear in the number of fields; stack and memory are bounded by [`MAX_NESTING`].
+///
+/// # Errors
+/// [`WireError`] with every fault up to [`MAX_FAULTS`]. A fault after which the rest cannot be read is the last.
+pub fn check<M: Described>(bytes: &[u8]) -> Result<(), WireError> {
+    let mut walk = Walk { bytes, stack: Vec::new(), faults: Vec::new() };
+    walk.stack.push(Frame::new(M::schema(), None, 0, 0, bytes.len()));
+    if let Err((offset, problem)) = walk.run() {
+        walk.record(offset, problem);
+    }
+    if walk.faults.is_empty() {
+        return Ok(());
+    }
+    Err(WireError { faults: walk.faults.into_iter().map(|(_, fault)| fault).collect() })
+}
+
+/// The schema in whose messages a fault lies, and the fault.
+type Found = (*const Schema, Fault);
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    stack: Vec<Frame>,
+    faults: Vec<Found>,
+}
+
+/// A message that the walk is inside of.
+struct Frame {
+    schema: &'static Schema,
+    /// The field of the enclosing message that holds this one.
+    field: Option<&'static Field>,
+    key_at: usize,
+    start: usize,
+    end: usize,
+    /// One bit per field of the schema.
+    seen: u32,
+    one_of: Option<&'static Field>,
+}
+
+impl Frame {
+    fn new(
+        schema: &'static Schema,
+        field: Option<&'static Field>,
+        key_at: usize,
+        start: usize,
+        end: usize,
+    ) -> Self {
+        debug_assert!(schema.fields.len() <= 32);
+        Frame { schema, field, key_at, start, end, seen: 0, one_of: None }
+    }
+}
+
+const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+const LENGTH: u8 = 2;
+const START_GROUP: u8 = 3;
+const END_GROUP: u8 = 4;
+const FIXED32: u8 = 5;
+
+type Fatal = (usize, Problem);
+
+impl Walk<'_> {
+    fn run(&mut self) -> Result<(), Fatal> {
+        let bytes = self.bytes;
+        let mut at = 0;
+        while let Some(frame) = self.stack.last_mut() {
+            if at == frame.end {
+                self.stack.pop();
+                continue;
+            }
+            let Frame { schema, end, .. } = *frame;
+            let key_at = at;
+            let (number, wire) = key(bytes, &mut at, end)?;
+            let Some(position) = schema.fields.iter().position(|f| f.number == number) else {
+                skip(bytes, &mut at, end, key_at, number, wire)?;
+                self.record(key_at, Problem::Unknown { number });
+                if self.faults.len() == MAX_FAULTS {
+                    return Ok(());
+                }
+                continue;
+            };
+            let field = &schema.fields[position];
+
+            if matches!(field.label, Label::Optional | Label::OneOf) {
+                if frame.seen & (1 << position) != 0 {
+                    return Err((key_at, Problem::Twice { field: field.name() }));
+                }
+                frame.seen |= 1 << position;
+            }
+            if field.label == Label::OneOf
+                && let Some(first) = frame.one_of.replace(field)
+            {
+                return Err((key_at, Problem::Exclusive { first: first.name(), second: field.name() }));
+            }
+
+            let single = match field.kind {
+                Kind::Varint | Kind::Int32 => VARINT,
+                Kind::Fixed32 => FIXED32,
+                Kind::Fixed64 => FIXED64,
+                Kind::Text | Kind::Bytes | Kind::Message(_) => LENGTH,
+            };
+            let packed = single != LENGTH
+                && match field.label {
+                    Label::Packed => true,
+                    Label::Repeated => wire == LENGTH,
+                    Label::Optional | Label::OneOf => false,
+                };
+            let expected = if packed { LENGTH } else { single };
+            if wire != expected {
+                let field_name = field.name();
+                return Err((
+                    key_at,
+                    if field.label == Label::Packed && wire == single {
+                        Problem::Unpacked { field: field_name }
+                    } else {
+                        Problem::WireType { field: field_name, found: wire, expected }
+                    },
+                ));
+            }
+            if matches!(field.kind, Kind::Int32) && !packed {
+                let value = varint(bytes, &mut at, end)?;
+                // Negative numbers are extended to 64 bits by most writers, and left at 32 by some.
+                if value != value as i32 as u64 && value > u64::from(u32::MAX) {
+                    return Err((key_at, Problem::Range { field: field.name() }));
+                }
+                continue;
+            }
+            if expected != LENGTH {
+                skip(bytes, &mut at, end, key_at, number, wire)?;
+                continue;
+            }
+
+            let start = length(bytes, &mut at, end, key_at, || field.name().to_owned())?;
+            match field.kind {
+                Kind::Message(schema) => {
+                    if self.stack.len() > MAX_NESTING {
+                        return Err((key_at, Problem::Nesting { field: field.name() }));
+                    }
+                    self.stack.push(Frame::new(schema(), Some(field), key_at, start, at));
+                    at = start;
+                }
+                Kind::Text if std::str::from_utf8(&bytes[start..at]).is_err() => {
+                    return Err((key_at, Problem::Text { field: field.name() }));
+                }
+                Kind::Fixed32 if (at - start) % 4 != 0 => {
+                    return Err((key_at, Problem::Elements { field: field.name() }));
+                }
+                Kind::Fixed64 if (at - start) % 8 != 0 => {
+                    return Err((key_at, Problem::Elements { field: field.name() }));
+                }
+                // The elements of `Label::Packed` are not touched here: whoever reads them checks them.
+                Kind::Varint if field.label == Label::Repeated => {
+                    let mut element = start;
+                    while element < at {
+                        varint(bytes, &mut element, at)
+                            .map_err(|_| (key_at, Problem::Elements { field: field.name() }))?;
+                    }
+                }
+                Kind::Text | Kind::Bytes | Kind::Varint | Kind::Int32 | Kind::Fixed32 | Kind::Fixed64 => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, offset: usize, problem: Problem) {
+        let schema: *const Schema = self.stack.last().map_or(std::ptr::null(), |f| f.schema);
+        match self.faults.iter_mut().find(|(s, fault)| *s == schema && fault.problem == problem) {
+            Some((_, fault)) => fault.more += 1,
+            None => {
+                self.faults.push((schema, Fault { place: self.place(), offset, problem, more: 0 }));
+            }
+        }
+    }
+
+    /// The path of the innermost message. Indices are counted here, by reading the enclosing messages once more, so
+    /// that the walk itself need not count.
+    fn place(&self) -> String {
+        let mut path = String::new();
+        for (outer, inner) in self.stack.iter().zip(self.stack.iter().skip(1)) {
+            let Some(field) = inner.field else { continue };
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(field.name());
+            if field.label == Label::Repeated {
+                let mut index = 0;
+                let mut at = outer.start;
+                while at < inner.key_at {
+                    let key_at = at;
+                    let Ok((number, wire)) = key(self.bytes, &mut at, outer.end) else { break };
+                    if skip(self.bytes, &mut at, outer.end, key_at, number, wire).is_err() {
+                        break;
+                    }
+                    index += usize::from(number == field.number);
+                }
+                path.push_str(&format!("[{index}]"));
+            }
+        }
+        path
+    }
+}
+
+/// A field's number and wire type.
+fn key(bytes: &[u8], at: &mut usize, end: usize) -> Result<(u32, u8), Fatal> {
+    let key_at = *at;
+    let key = u32::try_from(varint(bytes, at, end)?).map_err(|_| (key_at, Problem::Key))?;
+    let (number, wire) = (key >> 3, (key & 7) as u8);
+    if number == 0 || wire > FIXED32 || wire == END_GROUP {
+        return Err((key_at, Problem::Key));
+    }
+    Ok((number, wire))
+}
+
+fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, Fatal> {
+    let start = *at;
+    let mut value = 0u64;
+    for (i, &byte) in bytes[start..end].iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            if i == 9 && byte > 1 {
+                return Err((start, Problem::Overflow));
+            }
+            *at = start + i + 1;
+            return Ok(value);
+        }
+    }
+    Err((start, if end - start < 10 { Problem::Truncated } else { Problem::Overflow }))
+}
+
+/// Where the content of a length-delimited field starts; `at` moves behind it.
+fn length(
+    bytes: &[u8],
+    at: &mut usize,
+    end: usize,
+    key_at: usize,
+    name: impl Fn() -> String,
+) -> Result<usize, Fatal> {
+    let length = varint(bytes, at, end)?;
+    let left = end - *at;
+    if length > left as u64 {
+        return Err((key_at, Problem::Length { field: name(), length, left }));
+    }
+    let start = *at;
+    *at += length as usize;
+    Ok(start)
+}
+
+/// Moves `at` behind a field whose key has been read.
+fn skip(bytes: &[u8], at: &mut usize, end: usize, key_at: usize, number: u32, wire: u8) -> Result<(), Fatal> {
+    let fixed = |at: &mut usize, width: usize| {
+        if end - *at < width {
+            return Err((key_at, Problem::Truncated));
+        }
+        *at += width;
+        Ok(())
+    };
+    match wire {
+        VARINT => varint(bytes, at, end).map(|_| ()),
+        FIXED64 => fixed(at, 8),
+        FIXED32 => fixed(at, 4),
+        LENGTH => length(bytes, at, end, key_at, || format!("field {number}")).map(|_| ()),
+        // Groups are older than ONNX: none of its fields is one, and what is inside cannot be kept.
+        START_GROUP => Err((key_at, Problem::Unknown { number })),
+        _ => Err((key_at, Problem::Key)),
+    }
+}
