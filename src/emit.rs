@@ -61,7 +61,11 @@ pub(crate) const ORT_SESSION: &str =
     "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
 
 /// References to external data hold in the folder of the model only.
-fn check_references(loaded: &Loaded, proto: &lmsc_onnx::proto::ModelProto, output: &Path) -> Result<(), Error> {
+fn check_references(
+    loaded: &Loaded,
+    proto: &lmsc_onnx::proto::ModelProto,
+    output: &Path,
+) -> Result<(), Error> {
     let Some(folder) = loaded.model.as_ref().and_then(|m| m.folder.as_ref()) else { return Ok(()) };
     if !has_external_data(proto) {
         return Ok(());
@@ -90,7 +94,9 @@ fn write(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     match output == Path::new("-") {
-        true => content(out).and_then(|()| out.flush()).map_err(|e| Error::Input(format!("standard output: {e}"))),
+        true => {
+            content(out).and_then(|()| out.flush()).map_err(|e| Error::Input(format!("standard output: {e}")))
+        }
         false => write_atomically(output, content),
     }
 }

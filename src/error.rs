@@ -12,7 +12,9 @@ pub enum Error {
     #[error("{0}")]
     Input(String),
     /// lmsc is at fault: exit code 101.
-    #[error("{0}\nThis is a bug of lmsc. Please report it with the model or, smaller, with the text of `lmsc opt MODEL`.")]
+    #[error(
+        "{0}\nThis is a bug of lmsc. Please report it with the model or, smaller, with the text of `lmsc opt MODEL`."
+    )]
     Ours(String),
 }
 

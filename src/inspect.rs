@@ -49,7 +49,8 @@ struct StorageFacts {
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let graph = load(&args.input.model, &args.input.binding)?.graph;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
-    let phases = Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
+    let phases =
+        Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
     let memory = Memory::of(&graph);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);

@@ -153,8 +153,13 @@ fn report(model: &str, original: &Graph, graph: &Graph, cx: &PassCx, ran: &[Ran]
         && after.peak() > budget
     {
         // Only explicit parameters can lead here: a plan found for a budget holds it.
-        let message = format!("the peak is {} with these parameters, above the budget of {budget}", after.peak());
-        return Err(if cx.tflms_fixed || cx.swap_limit.is_some() { Error::No(message) } else { Error::Ours(message) });
+        let message =
+            format!("the peak is {} with these parameters, above the budget of {budget}", after.peak());
+        return Err(if cx.tflms_fixed || cx.swap_limit.is_some() {
+            Error::No(message)
+        } else {
+            Error::Ours(message)
+        });
     }
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
     let scope = |node: &lmsc_ir::Node| {
@@ -186,7 +191,9 @@ impl Stage {
             return Stage(None);
         }
         let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("the template is right"));
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("the template is right"),
+        );
         bar.enable_steady_tick(Duration::from_millis(200));
         Stage(Some(bar))
     }

@@ -30,7 +30,10 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     };
     let is_text = match &bytes {
         // An ONNX file begins with the tag of its first field, never with a letter or a bracket.
-        Some(bytes) => bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
+        Some(bytes) => {
+            bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || b"</\"".contains(b))
+                && !bytes.contains(&0)
+        }
         None => path.extension().is_some_and(|e| e == "lms"),
     };
     let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
@@ -49,12 +52,16 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Some(bytes) => bytes.to_vec(),
         None => std::fs::read(path).map_err(|e| Error::in_file(path, e))?,
     };
-    let text = String::from_utf8(bytes).map_err(|_| Error::in_file(path, "the text form is UTF-8; this is not"))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::in_file(path, "the text form is UTF-8; this is not"))?;
     if binding.optimizer.is_some() {
         return Err(Error::in_file(path, "--optimizer links ONNX files; this is text"));
     }
     if let Some((name, _)) = binding.dims.first() {
-        return Err(Error::in_file(path, format!("--dim {name}: every size in the text form is a number already")));
+        return Err(Error::in_file(
+            path,
+            format!("--dim {name}: every size in the text form is a number already"),
+        ));
     }
     let graph = Graph::parse(&text).map_err(|e| Error::Input(format!("{}:{e}", path.display())))?;
     Ok(Loaded { graph, model: None, linked: false })

@@ -10,10 +10,14 @@ use lmsc::cli::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = io::stdout().lock();
-    let result = answer(&cli, &mut out).and_then(|text| match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Who reads us may have seen enough.
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::Input(format!("standard output: {e}"))),
-        _ => Ok(()),
+    let result = answer(&cli, &mut out).and_then(|text| {
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Who reads us may have seen enough.
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Error::Input(format!("standard output: {e}")))
+            }
+            _ => Ok(()),
+        }
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +36,9 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             let text = lmsc::opt(args)?;
             match &args.output {
                 None => Ok(text),
-                Some(path) => lmsc::write_atomically(path, |w| w.write_all(text.as_bytes())).map(|()| String::new()),
+                Some(path) => {
+                    lmsc::write_atomically(path, |w| w.write_all(text.as_bytes())).map(|()| String::new())
+                }
             }
         }
         Some(Command::Passes) => Ok(lmsc::list_passes()),

@@ -213,7 +213,10 @@ impl Report {
         let p = &self.proof;
         line(
             "proof",
-            format!("equal: {} nodes correspond, {} swaps erased, {} twins merged", p.nodes, p.swaps, p.twins),
+            format!(
+                "equal: {} nodes correspond, {} swaps erased, {} twins merged",
+                p.nodes, p.swaps, p.twins
+            ),
         );
         out
     }

@@ -10,11 +10,11 @@ use lmsc_ir::{Attr, Data, ElementType, Graph, NodeId, Place, TensorType, Type, V
 
 use crate::file::Model;
 use crate::proto::{
-    AttributeProto, AttributeType, DataType, Dimension, FunctionProto, GraphProto, ModelProto, NodeProto,
+    AttributeProto, AttributeType, Dimension, FunctionProto, GraphProto, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto,
     TypeProto, ValueInfoProto,
 };
-use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, data_type, import_opset};
+use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, import_opset, key};
 
 /// How swaps are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,20 +47,6 @@ pub enum ExportError {
         /// Its type.
         ty: String,
     },
-}
-
-/// Metadata keys.
-pub(crate) mod key {
-    /// On a node: names of nodes after whose completion it starts, as a JSON array.
-    pub(crate) const AFTER: &str = "ai.lmsc.after";
-    /// On a node: the name of the node that it computes again.
-    pub(crate) const RECOMPUTES: &str = "ai.lmsc.recomputes";
-    /// On a node: `swap_out` or `swap_in`.
-    pub(crate) const KIND: &str = "ai.lmsc.kind";
-    /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
-    pub(crate) const STATE: &str = "ai.lmsc.state";
-    /// On a node, of ONNX Runtime: the layer it is assigned to.
-    pub(crate) const LAYER: &str = "layer_ann";
 }
 
 /// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
@@ -304,7 +290,7 @@ fn type_proto(ty: &Type) -> Option<TypeProto> {
         tensor.dims.iter().map(|&d| Dimension { dim_value: i64::try_from(d).ok(), ..Dimension::default() });
     Some(TypeProto {
         tensor_type: Some(TensorTypeProto {
-            elem_type: Some(data_type(tensor.element) as i32),
+            elem_type: Some(data_type(tensor.element)),
             shape: Some(TensorShapeProto { dim: dim.collect() }),
         }),
         ..TypeProto::default()
@@ -390,7 +376,7 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
 fn tensor(name: &str, ty: &TensorType, data: &Data) -> Result<TensorProto, ExportError> {
     let mut proto = TensorProto {
         name: Some(name.to_owned()),
-        data_type: Some(data_type(ty.element) as i32),
+        data_type: Some(data_type(ty.element)),
         dims: ty.dims.iter().map(|&d| d as i64).collect(),
         ..TensorProto::default()
     };
@@ -450,35 +436,20 @@ fn attribute(name: &str, attr: &Attr) -> Result<AttributeProto, ExportError> {
     Ok(proto)
 }
 
-/// The names of `DataType` are those of [`ElementType`].
-pub(crate) fn onnx_type(element: ElementType) -> DataType {
-    use ElementType as E;
-    match element {
-        E::Float => DataType::Float,
-        E::Double => DataType::Double,
-        E::Float16 => DataType::Float16,
-        E::Bfloat16 => DataType::Bfloat16,
-        E::Int8 => DataType::Int8,
-        E::Int16 => DataType::Int16,
-        E::Int32 => DataType::Int32,
-        E::Int64 => DataType::Int64,
-        E::Uint8 => DataType::Uint8,
-        E::Uint16 => DataType::Uint16,
-        E::Uint32 => DataType::Uint32,
-        E::Uint64 => DataType::Uint64,
-        E::Bool => DataType::Bool,
-        E::String => DataType::String,
-        E::Complex64 => DataType::Complex64,
-        E::Complex128 => DataType::Complex128,
-        E::Float8e4m3fn => DataType::Float8e4m3fn,
-        E::Float8e4m3fnuz => DataType::Float8e4m3fnuz,
-        E::Float8e5m2 => DataType::Float8e5m2,
-        E::Float8e5m2fnuz => DataType::Float8e5m2fnuz,
-        E::Float8e8m0 => DataType::Float8e8m0,
-        E::Float4e2m1 => DataType::Float4e2m1,
-        E::Int4 => DataType::Int4,
-        E::Uint4 => DataType::Uint4,
-        E::Int2 => DataType::Int2,
-        E::Uint2 => DataType::Uint2,
+/// The code of ONNX's `DataType` for the element type.
+fn data_type(element: ElementType) -> i32 {
+    let code = (1..=64).find(|&code| crate::shapes::element_type(code) == Some(element));
+    code.expect("every element type has a code") as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_type_has_a_code() {
+        for &element in ElementType::ALL {
+            assert_eq!(crate::shapes::element_type(data_type(element).into()), Some(element));
+        }
     }
 }

@@ -2,21 +2,37 @@
 
 mod export;
 pub mod file;
+pub mod import;
 mod link;
 pub mod proto;
+pub mod shapes;
 mod survival;
 mod variables;
 pub mod wire;
 
 pub use export::{ExportError, Form, export};
 pub use file::Model;
+pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};
 pub use variables::{StateError, settle, state_pairs};
 
-use export::onnx_type as data_type;
 use proto::{ModelProto, OperatorSetIdProto};
+
+/// Keys of the metadata that says what ONNX has no words for.
+pub mod key {
+    /// On a node: names of nodes after whose completion it starts, as a JSON array.
+    pub const AFTER: &str = "ai.lmsc.after";
+    /// On a node: the name of the node that it computes again.
+    pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
+    /// On a node of any operator: that it is a copy, `swap_out` or `swap_in`.
+    pub const KIND: &str = "ai.lmsc.kind";
+    /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
+    pub const STATE: &str = "ai.lmsc.state";
+    /// On a node, of ONNX Runtime: the layer that it is assigned to.
+    pub const LAYER: &str = "layer_ann";
+}
 
 /// The first IR version with model-local functions.
 const IR_WITH_FUNCTIONS: i64 = 8;

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::LMSC_DOMAIN;
-use crate::export::key;
 use crate::proto::{ModelProto, NodeProto};
+use crate::{LMSC_DOMAIN, key};
 
 /// What became of the swaps of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +40,10 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let mut result = Survival::default();
     for node in original.graph.iter().flat_map(|g| &g.node) {
         let Some(is_out) = swap_kind(node) else { continue };
-        let left = node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
-            now.op_type() == node.op_type() && now.input.first() == node.input.first()
-        });
+        let left =
+            node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
+                now.op_type() == node.op_type() && now.input.first() == node.input.first()
+            });
         let (all, some) = match is_out {
             true => (&mut result.swap_outs, &mut result.swap_outs_left),
             false => (&mut result.swap_ins, &mut result.swap_ins_left),

@@ -42,7 +42,7 @@ pub enum StateError {
 
 /// The pairs of state that the file's metadata states, then those that the caller does.
 pub fn state_pairs(model: &Model, stated: &[(String, String)]) -> Vec<(String, String)> {
-    let entry = model.proto.metadata_props.iter().find(|p| p.key() == crate::export::key::STATE);
+    let entry = model.proto.metadata_props.iter().find(|p| p.key() == crate::key::STATE);
     let pairs = entry.and_then(|p| serde_json::from_str::<Vec<(String, String)>>(p.value()).ok());
     let mut pairs = pairs.unwrap_or_default();
     pairs.extend(stated.iter().filter(|p| !pairs.contains(p)).cloned().collect::<Vec<_>>());

@@ -1,0 +1,319 @@
+//! Convolutions and pooling: windows that slide.
+
+use lmsc_ir::{ElementType, TensorType};
+
+use super::{Answer, Cx, Refusal, extent_of, one, product, show, unknown, wrong};
+
+/// The attributes that say how a window slides over the spatial axes.
+struct Window<'a> {
+    kernel: Vec<u64>,
+    strides: Option<&'a [i64]>,
+    dilations: Option<&'a [i64]>,
+    pads: Option<&'a [i64]>,
+    auto_pad: &'a str,
+}
+
+impl<'a> Window<'a> {
+    /// The window of the node; its kernel from the attribute, or else `default`.
+    fn new(cx: &Cx<'a>, rank: usize, default: Option<&[u64]>) -> Result<Window<'a>, Refusal> {
+        let kernel = match (cx.int_list("kernel_shape")?, default) {
+            (Some(kernel), _) => super::extents(kernel)?,
+            (None, Some(default)) => default.to_vec(),
+            (None, None) => return wrong("attribute `kernel_shape` is missing"),
+        };
+        let auto_pad = cx.string("auto_pad")?;
+        if !["", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"].contains(&auto_pad) {
+            return wrong(format!("auto_pad `{auto_pad}`"));
+        }
+        let window = Window {
+            kernel,
+            strides: cx.int_list("strides")?.filter(|l| !l.is_empty()),
+            dilations: cx.int_list("dilations")?.filter(|l| !l.is_empty()),
+            pads: cx.int_list("pads")?.filter(|l| !l.is_empty()),
+            auto_pad,
+        };
+        let lengths = [
+            (window.kernel.len(), "kernel_shape", rank),
+            (window.strides.map_or(rank, <[i64]>::len), "strides", rank),
+            (window.dilations.map_or(rank, <[i64]>::len), "dilations", rank),
+            (window.pads.map_or(2 * rank, <[i64]>::len), "pads", 2 * rank),
+        ];
+        if let Some((found, name, expected)) = lengths.into_iter().find(|(n, _, e)| n != e) {
+            return wrong(format!("attribute `{name}` has {found} entries, not {expected}"));
+        }
+        Ok(window)
+    }
+
+    fn stride(&self, i: usize) -> Result<i128, Refusal> {
+        match self.strides.map_or(1, |s| s[i]) {
+            stride @ 1.. => Ok(stride.into()),
+            stride => wrong(format!("a stride of {stride}")),
+        }
+    }
+
+    /// How far the window reaches along the axis, dilated.
+    fn reach(&self, i: usize) -> Result<i128, Refusal> {
+        let dilation = self.dilations.map_or(1, |d| d[i]);
+        if dilation < 1 || self.kernel[i] == 0 {
+            return wrong(format!("a window of {} with dilation {dilation}", self.kernel[i]));
+        }
+        Ok((i128::from(self.kernel[i]) - 1) * i128::from(dilation) + 1)
+    }
+
+    fn padding(&self, i: usize) -> (i128, i128) {
+        match (self.auto_pad, self.pads) {
+            ("" | "NOTSET", Some(pads)) => (pads[i].into(), pads[i + pads.len() / 2].into()),
+            _ => (0, 0),
+        }
+    }
+
+    /// The number of places of the window along an axis, for a `ceil_mode` that counts a last window which
+    /// begins in the padding behind the data (`loose`), or does not.
+    fn places(&self, i: usize, extent: u64, ceil: bool, loose: bool) -> Result<u64, Refusal> {
+        let (stride, reach, extent) = (self.stride(i)?, self.reach(i)?, i128::from(extent));
+        if self.auto_pad.starts_with("SAME") {
+            return extent_of((extent + stride - 1) / stride);
+        }
+        let (before, after) = self.padding(i);
+        let room = extent + before + after - reach;
+        if room < 0 {
+            return wrong(format!(
+                "a window of {reach} over an extent of {extent} with pads {before}, {after}"
+            ));
+        }
+        let mut places = room / stride + 1;
+        if ceil && room % stride != 0 {
+            places += 1;
+            if !loose && (places - 1) * stride >= extent + before {
+                places -= 1;
+            }
+        }
+        extent_of(places)
+    }
+
+    fn all_places(&self, spatial: &[u64], ceil: bool, loose: bool) -> Result<Vec<u64>, Refusal> {
+        spatial.iter().enumerate().map(|(i, &extent)| self.places(i, extent, ceil, loose)).collect()
+    }
+}
+
+fn spatial(x: &TensorType) -> Result<&[u64], Refusal> {
+    match x.dims.get(2..) {
+        Some(spatial) => Ok(spatial),
+        None => wrong(format!("{x} has no spatial axes")),
+    }
+}
+
+fn group(cx: &Cx<'_>) -> Result<u64, Refusal> {
+    match cx.int_or("group", 1)? {
+        group @ 1.. => Ok(group as u64),
+        group => wrong(format!("{group} groups")),
+    }
+}
+
+/// The extents of a convolution of `x` with `w`.
+fn convolved(cx: &Cx<'_>, x: &TensorType, w: &TensorType) -> Result<Vec<u64>, Refusal> {
+    let group = group(cx)?;
+    let spatial = spatial(x)?;
+    if w.dims.len() != x.dims.len()
+        || w.dims[1].checked_mul(group) != Some(x.dims[1])
+        || !w.dims[0].is_multiple_of(group)
+    {
+        return wrong(format!("a kernel {w} over {x} with {group} groups"));
+    }
+    let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
+    if window.kernel != w.dims[2..] {
+        return wrong(format!("kernel_shape is {}, but the kernel {w}", show(&window.kernel)));
+    }
+    let mut dims = vec![x.dims[0], w.dims[0]];
+    dims.extend(window.all_places(spatial, false, false)?);
+    Ok(dims)
+}
+
+/// `Conv`.
+pub(super) fn conv(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    one(x.element, convolved(cx, x, cx.tensor(1)?)?)
+}
+
+/// `ConvInteger`.
+pub(super) fn conv_integer(cx: &Cx<'_>) -> Answer {
+    one(ElementType::Int32, convolved(cx, cx.tensor(0)?, cx.tensor(1)?)?)
+}
+
+/// `QLinearConv(x, scale, zero, w, scale, zero, y scale, y zero, B)`.
+pub(super) fn qlinear_conv(cx: &Cx<'_>) -> Answer {
+    one(cx.tensor(7)?.element, convolved(cx, cx.tensor(0)?, cx.tensor(3)?)?)
+}
+
+/// `ConvGrad(dY, X, W)` and `ConvTransposeGrad`: gradients of X, of W and of the bias.
+fn gradients(cx: &Cx<'_>, channels: impl FnOnce(&TensorType) -> Result<u64, Refusal>) -> Answer {
+    let (dy, x, w) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+    spatial(x)?;
+    if w.dims.len() != x.dims.len() || dy.dims.len() != x.dims.len() {
+        return wrong(format!("dY is {dy}, X {x} and W {w}"));
+    }
+    let bias = channels(w)?;
+    if dy.dims[0] != x.dims[0] || dy.dims[1] != bias {
+        return wrong(format!("dY is {dy}, which is no gradient of a convolution of {x} with {w}"));
+    }
+    let bias = TensorType::new(w.element, [bias]);
+    Ok(vec![Some(x.clone().into()), Some(w.clone().into()), Some(bias.into())])
+}
+
+/// `ConvGrad`.
+pub(super) fn conv_gradient(cx: &Cx<'_>) -> Answer {
+    gradients(cx, |w| Ok(w.dims[0]))
+}
+
+/// `ConvTransposeGrad`.
+pub(super) fn conv_transpose_gradient(cx: &Cx<'_>) -> Answer {
+    let group = group(cx)?;
+    gradients(cx, |w| extent_of(i128::from(w.dims[1]) * i128::from(group)))
+}
+
+/// `ConvTranspose`.
+pub(super) fn conv_transpose(cx: &Cx<'_>) -> Answer {
+    let (x, w) = (cx.tensor(0)?, cx.tensor(1)?);
+    let group = group(cx)?;
+    let spatial = spatial(x)?;
+    if w.dims.len() != x.dims.len() || w.dims[0] != x.dims[1] || !x.dims[1].is_multiple_of(group) {
+        return wrong(format!("a kernel {w} over {x} with {group} groups"));
+    }
+    let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
+    let list = |name| match cx.int_list(name)?.filter(|l| !l.is_empty()) {
+        Some(list) if list.len() != spatial.len() && list.len() != x.dims.len() => {
+            wrong(format!("attribute `{name}` has {} entries, not {}", list.len(), spatial.len()))
+        }
+        // Some writers include batch and channels.
+        Some(list) => Ok(Some(&list[list.len() - spatial.len()..])),
+        None => Ok(None),
+    };
+    let (shape, extra) = (list("output_shape")?, list("output_padding")?);
+    let mut dims = vec![x.dims[0], extent_of(i128::from(w.dims[1]) * i128::from(group))?];
+    for (i, &extent) in spatial.iter().enumerate() {
+        let (stride, (before, after)) = (window.stride(i)?, window.padding(i));
+        let extra = i128::from(extra.map_or(0, |e| e[i]));
+        let full = (i128::from(extent) - 1) * stride + window.reach(i)?;
+        dims.push(match shape {
+            Some(shape) => super::extent(shape[i])?,
+            None if window.auto_pad.starts_with("SAME") => extent_of(i128::from(extent) * stride)?,
+            None => extent_of(full + extra - before - after)?,
+        });
+    }
+    one(x.element, dims)
+}
+
+/// `DeformConv(X, W, offset, …)`: a convolution's extents.
+pub(super) fn deform_conv(cx: &Cx<'_>) -> Answer {
+    conv(cx)
+}
+
+/// `MaxPool`, `AveragePool`, `LpPool`: results, and for `MaxPool` the indices.
+pub(super) fn pool(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    let spatial = spatial(x)?;
+    let window = Window::new(cx, spatial.len(), None)?;
+    let ceil = cx.flag("ceil_mode")?;
+    let extents = |loose| {
+        let places = window.all_places(spatial, ceil, loose)?;
+        Ok::<_, Refusal>([&x.dims[..2], &*places].concat())
+    };
+    let mut ty = TensorType::new(x.element, extents(false)?);
+    // Before version 22 ONNX also counted a last window that begins behind the data, and some runtimes do.
+    if ceil && let Some(declared) = cx.declared(0) {
+        let loose = TensorType::new(x.element, extents(true)?);
+        if !declared.agrees(&ty.clone().into()) && declared.agrees(&loose.clone().into()) {
+            ty = loose;
+        }
+    }
+    let indices = TensorType::new(ElementType::Int64, &*ty.dims);
+    Ok(vec![Some(ty.into()), Some(indices.into())])
+}
+
+/// `GlobalAveragePool` and its kin.
+pub(super) fn global_pool(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    spatial(x)?;
+    let extent = |(i, &d): (usize, &u64)| if i < 2 { d } else { 1 };
+    one(x.element, x.dims.iter().enumerate().map(extent).collect::<Vec<_>>())
+}
+
+/// What the gradient of pooling knows without the forward pass: the batch and the channels of dY, the spatial
+/// extents that the file declares.
+fn pooled_from(cx: &Cx<'_>) -> Answer {
+    let dy = cx.tensor(0)?;
+    let dy_spatial = spatial(dy)?;
+    if let Some(dims) = cx.declared(0).and_then(|d| d.dims.as_ref()) {
+        if dims.len() != dy.dims.len() {
+            return unknown("the declared rank is not dY's");
+        }
+        let spatial = dims[2..].iter().copied().collect::<Option<Vec<u64>>>();
+        if let Some(spatial) = spatial {
+            return one(dy.element, [&dy.dims[..2], &*spatial].concat());
+        }
+    }
+    let window = Window::new(cx, dy_spatial.len(), None)?;
+    let mut dims = dy.dims[..2].to_vec();
+    for (i, &places) in dy_spatial.iter().enumerate() {
+        let stride = window.stride(i)?;
+        if window.auto_pad.starts_with("SAME") && stride == 1 {
+            dims.push(places);
+            continue;
+        }
+        if stride != 1 {
+            return unknown(
+                "strided pooling of different extents gives the same extents, and no node is found that pooled",
+            );
+        }
+        let (before, after) = window.padding(i);
+        dims.push(extent_of(i128::from(places) - 1 + window.reach(i)? - before - after)?);
+    }
+    one(dy.element, dims)
+}
+
+/// `MaxPoolGrad(dY, Indices)`: as the operand of the `MaxPool` that computed the indices.
+pub(super) fn max_pool_gradient(cx: &Cx<'_>) -> Answer {
+    let dy = cx.tensor(0)?;
+    match cx.producer(1) {
+        Some(pool) if pool.op.key() == ("", "MaxPool") && pool.result == 1 => {
+            let indices = cx.tensor(1)?;
+            if indices.dims != dy.dims {
+                return wrong(format!("dY is {dy}, but the indices are {indices}"));
+            }
+            match pool.operand.and_then(|t| t.as_tensor()) {
+                Some(x) => one(dy.element, &*x.dims),
+                None => unknown("the MaxPool that computed its indices has no operand"),
+            }
+        }
+        _ => pooled_from(cx),
+    }
+}
+
+/// `AveragePoolGrad(dY)`.
+pub(super) fn average_pool_gradient(cx: &Cx<'_>) -> Answer {
+    pooled_from(cx)
+}
+
+/// `GlobalAveragePoolGrad`-like operators whose dX is operand 1's type.
+pub(super) fn like_second(cx: &Cx<'_>) -> Answer {
+    cx.like(&[1])
+}
+
+/// `MaxUnpool(X, I, output_shape)`.
+pub(super) fn max_unpool(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    if let Some(shape) = cx.ints(2)? {
+        return one(x.element, super::extents(shape)?);
+    }
+    let spatial = spatial(x)?;
+    let window = Window::new(cx, spatial.len(), None)?;
+    let mut dims = x.dims[..2].to_vec();
+    for (i, &extent) in spatial.iter().enumerate() {
+        let (before, after) = window.padding(i);
+        dims.push(extent_of(
+            (i128::from(extent) - 1) * window.stride(i)? + window.reach(i)? - before - after,
+        )?);
+    }
+    product(&dims)?;
+    one(x.element, dims)
+}

@@ -1,0 +1,175 @@
+//! Products of matrices and contractions.
+
+use lmsc_ir::ElementType;
+
+use super::{Answer, Cx, Refusal, broadcast, extent, one, show, wrong};
+
+/// The extents of `a · b`, as NumPy's `matmul` has them.
+fn multiplied(a: &[u64], b: &[u64]) -> Result<Vec<u64>, Refusal> {
+    let (Some((&inner_a, rest_a)), Some(_)) = (a.split_last(), b.last()) else {
+        return wrong("an operand is a scalar");
+    };
+    let (inner_b, batch_b, columns) = match *b {
+        [inner] => (inner, &[][..], None),
+        [.., inner, columns] => (inner, &b[..b.len() - 2], Some(columns)),
+        [] => return wrong("an operand is a scalar"),
+    };
+    if inner_a != inner_b {
+        return wrong(format!("{} times {}: the inner extents differ", show(a), show(b)));
+    }
+    let (batch_a, rows) = match rest_a.split_last() {
+        Some((&rows, batch)) => (batch, Some(rows)),
+        None => (&[][..], None),
+    };
+    let mut dims = broadcast(&[batch_a, batch_b])?;
+    dims.extend(rows);
+    dims.extend(columns);
+    Ok(dims)
+}
+
+/// `MatMul`.
+pub(super) fn matmul(cx: &Cx<'_>) -> Answer {
+    let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    if a.element != b.element {
+        return wrong(format!("{a} times {b}"));
+    }
+    one(a.element, multiplied(&a.dims, &b.dims)?)
+}
+
+/// `MatMulInteger`.
+pub(super) fn matmul_integer(cx: &Cx<'_>) -> Answer {
+    one(ElementType::Int32, multiplied(cx.dims(0)?, cx.dims(1)?)?)
+}
+
+/// `MatMulIntegerToFloat` and `DynamicQuantizeMatMul`.
+pub(super) fn matmul_to_float(cx: &Cx<'_>) -> Answer {
+    one(ElementType::Float, multiplied(cx.dims(0)?, cx.dims(1)?)?)
+}
+
+/// `QLinearMatMul(a, scale, zero, b, scale, zero, y scale, y zero)`.
+pub(super) fn qlinear_matmul(cx: &Cx<'_>) -> Answer {
+    one(cx.tensor(7)?.element, multiplied(cx.dims(0)?, cx.dims(3)?)?)
+}
+
+/// The extents with the last two axes exchanged.
+fn transposed(dims: &[u64], trans: bool, trans_batch: bool) -> Vec<u64> {
+    let mut dims = dims.to_vec();
+    let rank = dims.len();
+    if trans_batch && rank >= 3 {
+        // [batch…, rows, …] is stored as [rows, batch…, …].
+        let rows = dims.remove(0);
+        dims.insert(rank - 2, rows);
+    }
+    if trans && rank >= 2 {
+        dims.swap(rank - 2, rank - 1);
+    }
+    dims
+}
+
+/// `com.microsoft.FusedMatMul` and `TransposeMatMul`.
+pub(super) fn fused_matmul(cx: &Cx<'_>) -> Answer {
+    let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    let a_dims = transposed(&a.dims, cx.flag("transA")?, cx.flag("transBatchA")?);
+    let b_dims = transposed(&b.dims, cx.flag("transB")?, cx.flag("transBatchB")?);
+    one(a.element, multiplied(&a_dims, &b_dims)?)
+}
+
+/// `Gemm`.
+pub(super) fn gemm(cx: &Cx<'_>) -> Answer {
+    let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    if a.dims.len() != 2 || b.dims.len() != 2 || a.element != b.element {
+        return wrong(format!("{a} times {b}"));
+    }
+    let dims = multiplied(
+        &transposed(&a.dims, cx.flag("transA")?, false),
+        &transposed(&b.dims, cx.flag("transB")?, false),
+    )?;
+    if let Some(c) = cx.maybe(2)
+        && broadcast(&[&dims, &c.dims])? != dims
+    {
+        return wrong(format!("operand 2 {c} does not broadcast to {}", show(&dims)));
+    }
+    one(a.element, dims)
+}
+
+/// `com.microsoft.MatMulNBits`: the extents of the packed operand are in attributes.
+pub(super) fn matmul_bits(cx: &Cx<'_>) -> Answer {
+    let a = cx.tensor(0)?;
+    let mut dims = a.dims.clone();
+    match (dims.last_mut(), cx.int("N")?) {
+        (Some(last), Some(n)) => *last = extent(n)?,
+        _ => return wrong("attribute `N` is missing, or operand 0 is a scalar"),
+    }
+    one(a.element, dims)
+}
+
+/// `Det`: without the last two axes.
+pub(super) fn determinant(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    match &*x.dims {
+        [batch @ .., a, b] if a == b => one(x.element, batch),
+        _ => wrong(format!("{x} is no square matrix")),
+    }
+}
+
+/// `Einsum`.
+pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
+    let equation: String = cx.string("equation")?.chars().filter(|c| !c.is_whitespace()).collect();
+    let (left, right) = match equation.split_once("->") {
+        Some((left, right)) => (left, Some(right)),
+        None => (&*equation, None),
+    };
+    let terms: Vec<&str> = left.split(',').collect();
+    if terms.len() != cx.operand_count() {
+        return wrong(format!("equation `{equation}` for {} operands", cx.operand_count()));
+    }
+    // Extent by letter, in the order of the alphabet; and the broadcast extents that `...` stands for.
+    let mut letters: std::collections::BTreeMap<char, (u64, u32)> = Default::default();
+    let mut ellipsis: Option<Vec<u64>> = None;
+    for (i, term) in terms.iter().enumerate() {
+        let dims = cx.dims(i)?;
+        let (head, tail) = term.split_once("...").unwrap_or((term, ""));
+        let named = head.chars().count() + tail.chars().count();
+        let fits = if term.contains("...") { named <= dims.len() } else { named == dims.len() };
+        if !fits || !head.chars().chain(tail.chars()).all(|c| c.is_ascii_alphabetic()) {
+            return wrong(format!("term `{term}` for {}", cx.tensor(i)?));
+        }
+        let (first, last) = (head.chars().count(), dims.len() - tail.chars().count());
+        if term.contains("...") {
+            ellipsis = Some(broadcast(&[ellipsis.as_deref().unwrap_or(&[]), &dims[first..last]])?);
+        }
+        let axes = (0..first).chain(last..dims.len());
+        for (c, at) in head.chars().chain(tail.chars()).zip(axes) {
+            let (extent, uses) = letters.entry(c).or_insert((dims[at], 0));
+            *uses += 1;
+            if *extent != dims[at] && *extent != 1 && dims[at] != 1 {
+                return wrong(format!("`{c}` of `{equation}` is {extent} and {}", dims[at]));
+            }
+            *extent = (*extent).max(dims[at]);
+        }
+    }
+    let ellipsis = ellipsis.unwrap_or_default();
+    let mut dims = Vec::new();
+    match right {
+        // Without a right side: what stands once, in alphabetical order, behind the broadcast extents.
+        None => {
+            dims.extend(&ellipsis);
+            dims.extend(letters.values().filter(|(_, uses)| *uses == 1).map(|(extent, _)| extent));
+        }
+        Some(right) => {
+            let (head, tail) = right.split_once("...").unwrap_or((right, ""));
+            for (part, then) in [(head, right.contains("...")), (tail, false)] {
+                for c in part.chars() {
+                    match letters.get(&c) {
+                        Some((extent, _)) => dims.push(*extent),
+                        None => return wrong(format!("`{c}` of `{equation}` is in no operand")),
+                    }
+                }
+                if then {
+                    dims.extend(&ellipsis);
+                }
+            }
+        }
+    }
+    one(cx.tensor(0)?.element, dims)
+}

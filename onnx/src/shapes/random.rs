@@ -1,0 +1,25 @@
+//! Random tensors.
+
+use lmsc_ir::ElementType;
+
+use super::{Answer, Cx, extent, extents, one, wrong};
+
+/// `RandomNormal`, `RandomUniform`: extents and element type from attributes.
+pub(super) fn of_shape(cx: &Cx<'_>) -> Answer {
+    let Some(shape) = cx.int_list("shape")? else { return wrong("attribute `shape` is missing") };
+    one(cx.element("dtype")?.unwrap_or(ElementType::Float), extents(shape)?)
+}
+
+/// `RandomNormalLike`, `RandomUniformLike`, `Bernoulli`: as operand 0, in the element type of an attribute.
+pub(super) fn like(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    one(cx.element("dtype")?.unwrap_or(x.element), &*x.dims)
+}
+
+/// `Multinomial`.
+pub(super) fn multinomial(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    let &[batch, _] = &*x.dims else { return wrong(format!("{x} is no matrix")) };
+    let samples = extent(cx.int_or("sample_size", 1)?)?;
+    one(cx.element("dtype")?.unwrap_or(ElementType::Int32), [batch, samples])
+}

@@ -1,0 +1,91 @@
+//! Recurrent layers.
+
+use lmsc_ir::TensorType;
+
+use super::{Answer, Cx, Fact, Refusal, extent_of, wrong};
+
+/// The extents of a recurrent layer.
+struct Layer<'a> {
+    x: &'a TensorType,
+    steps: u64,
+    batch: u64,
+    directions: u64,
+    hidden: u64,
+    batch_first: bool,
+}
+
+impl<'a> Layer<'a> {
+    fn new(cx: &Cx<'a>, gates: u64) -> Result<Layer<'a>, Refusal> {
+        let (x, w, r) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+        let batch_first = cx.flag("layout")?;
+        let (&[a, b, inputs], &[directions, rows, columns], &[_, _, hidden]) = (&*x.dims, &*w.dims, &*r.dims)
+        else {
+            return wrong(format!("X is {x}, W {w}, R {r}"));
+        };
+        let named = cx.int("hidden_size")?;
+        let wide = i128::from(hidden) * i128::from(gates);
+        let fits = columns == inputs
+            && i128::from(rows) == wide
+            && r.dims[..2] == w.dims[..2]
+            && named.is_none_or(|n| i128::from(n) == i128::from(hidden));
+        if !fits {
+            return wrong(format!("X is {x}, W {w}, R {r}, hidden_size {named:?}"));
+        }
+        let (steps, batch) = if batch_first { (b, a) } else { (a, b) };
+        Ok(Layer { x, steps, batch, directions, hidden, batch_first })
+    }
+
+    /// Every step's state, or gates.
+    fn every_step(&self, width: u64) -> Result<Option<Fact>, Refusal> {
+        let Layer { steps: t, batch: b, directions: d, .. } = *self;
+        let width = extent_of(i128::from(self.hidden) * i128::from(width))?;
+        let dims = if self.batch_first { [b, t, d, width] } else { [t, d, b, width] };
+        Ok(Some(TensorType::new(self.x.element, dims).into()))
+    }
+
+    /// What operators of onnxruntime keep for the backward pass: never batch first.
+    fn kept(&self, width: u64) -> Result<Option<Fact>, Refusal> {
+        let width = extent_of(i128::from(self.hidden) * i128::from(width))?;
+        let dims = [self.steps, self.directions, self.batch, width];
+        Ok(Some(TensorType::new(self.x.element, dims).into()))
+    }
+
+    /// The last step's state.
+    fn last_step(&self) -> Option<Fact> {
+        let Layer { batch: b, directions: d, hidden: h, .. } = *self;
+        let dims = if self.batch_first { [b, d, h] } else { [d, b, h] };
+        Some(TensorType::new(self.x.element, dims).into())
+    }
+
+    fn bias(&self, gates: u64) -> Result<Option<Fact>, Refusal> {
+        let width = extent_of(i128::from(self.hidden) * i128::from(2 * gates))?;
+        Ok(Some(TensorType::new(self.x.element, [self.directions, width]).into()))
+    }
+}
+
+/// `RNN`, `GRU`, `LSTM`: every state, and the last.
+pub(super) fn recurrent(cx: &Cx<'_>, gates: u64) -> Answer {
+    let layer = Layer::new(cx, gates)?;
+    Ok(vec![layer.every_step(1)?, layer.last_step(), layer.last_step()])
+}
+
+/// `LSTMTraining`: also every cell state, and the gates.
+pub(super) fn lstm_training(cx: &Cx<'_>) -> Answer {
+    let layer = Layer::new(cx, 4)?;
+    let states = [layer.every_step(1)?, layer.last_step(), layer.last_step()];
+    Ok(states.into_iter().chain([layer.kept(1)?, layer.kept(4)?]).collect())
+}
+
+/// `GRUTraining`: also the gates.
+pub(super) fn gru_training(cx: &Cx<'_>) -> Answer {
+    let layer = Layer::new(cx, 3)?;
+    Ok(vec![layer.every_step(1)?, layer.last_step(), layer.kept(3)?])
+}
+
+/// `LSTMGrad(X, W, R, …)` and `GRUGrad`: gradients of X, W, R, the bias and the first states.
+pub(super) fn gradient(cx: &Cx<'_>, gates: u64) -> Answer {
+    let layer = Layer::new(cx, gates)?;
+    let mut facts = cx.like(&[0, 1, 2])?;
+    facts.extend([layer.bias(gates)?, layer.last_step(), layer.last_step()]);
+    Ok(facts)
+}

@@ -1,0 +1,136 @@
+//! Sequences, whose elements are known one by one.
+
+use lmsc_ir::{ElementType, TensorType, Type};
+
+use super::constant::Const;
+use super::{Answer, Cx, Refusal, axis, extents, folded, one, product, unknown, wrong};
+
+fn sequence<'a>(cx: &Cx<'a>, index: usize) -> Result<&'a [TensorType], Refusal> {
+    match cx.operand(index).map(|o| o.ty) {
+        Some(Type::Sequence(elements)) => Ok(elements),
+        Some(Type::Tensor(tensor)) => wrong(format!("operand {index} is {tensor}, not a sequence")),
+        None => wrong(format!("operand {index} is missing")),
+    }
+}
+
+fn of(elements: Vec<TensorType>) -> Answer {
+    Ok(vec![Some(Type::Sequence(elements).into())])
+}
+
+/// The position that operand `at` names in a sequence of `count`; `None` if the operand is left out.
+fn position(cx: &Cx<'_>, at: usize, count: usize) -> Result<Option<usize>, Refusal> {
+    cx.maybe_scalar(at)?.map(|i| axis(i, count)).transpose()
+}
+
+/// `SequenceConstruct`.
+pub(super) fn construct(cx: &Cx<'_>) -> Answer {
+    of((0..cx.operand_count()).map(|i| cx.tensor(i).cloned()).collect::<Result<_, _>>()?)
+}
+
+/// `SequenceEmpty`.
+pub(super) fn empty(_: &Cx<'_>) -> Answer {
+    of(Vec::new())
+}
+
+/// `SequenceAt`.
+pub(super) fn at(cx: &Cx<'_>) -> Answer {
+    let elements = sequence(cx, 0)?;
+    match position(cx, 1, elements.len()) {
+        Ok(Some(i)) => Ok(vec![Some(elements[i].clone().into())]),
+        Ok(None) => wrong("operand 1 is missing"),
+        Err(Refusal::Unknown(reason)) => match elements.split_first() {
+            Some((first, rest)) if rest.iter().all(|e| e == first) => Ok(vec![Some(first.clone().into())]),
+            _ => unknown(reason),
+        },
+        Err(wrong) => Err(wrong),
+    }
+}
+
+/// `SequenceInsert`.
+pub(super) fn insert(cx: &Cx<'_>) -> Answer {
+    let mut elements = sequence(cx, 0)?.to_vec();
+    let at = position(cx, 2, elements.len() + 1)?.unwrap_or(elements.len());
+    elements.insert(at, cx.tensor(1)?.clone());
+    of(elements)
+}
+
+/// `SequenceErase`.
+pub(super) fn erase(cx: &Cx<'_>) -> Answer {
+    let mut elements = sequence(cx, 0)?.to_vec();
+    if elements.is_empty() {
+        return wrong("the sequence is empty");
+    }
+    let at = position(cx, 1, elements.len())?.unwrap_or(elements.len() - 1);
+    elements.remove(at);
+    of(elements)
+}
+
+/// `SequenceLength`.
+pub(super) fn length(cx: &Cx<'_>) -> Answer {
+    let count = sequence(cx, 0)?.len();
+    folded(ElementType::Int64, [], |_| Const::ints(ElementType::Int64, [i64::try_from(count).ok()]))
+}
+
+/// `SplitToSequence`.
+pub(super) fn split(cx: &Cx<'_>) -> Answer {
+    const MOST: u64 = 1 << 16;
+    let x = cx.tensor(0)?;
+    let at = axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    let whole = x.dims[at];
+    let mut keep = true;
+    let lengths: Vec<u64> = match cx.ints(1)? {
+        None => {
+            keep = cx.int_or("keepdims", 1)? != 0;
+            if whole > MOST {
+                return unknown("it has too many elements");
+            }
+            vec![1; whole as usize]
+        }
+        Some(&[chunk]) if cx.dims(1)?.is_empty() => {
+            let chunk = super::extent(chunk)?;
+            if chunk == 0 || whole.div_ceil(chunk) > MOST {
+                return unknown("it has too many elements");
+            }
+            (0..whole.div_ceil(chunk)).map(|i| chunk.min(whole - i * chunk)).collect()
+        }
+        Some(lengths) => extents(lengths)?,
+    };
+    if lengths.iter().try_fold(0u64, |n, &l| n.checked_add(l)) != Some(whole) {
+        return wrong(format!("parts of {lengths:?} do not make an extent of {whole}"));
+    }
+    let element = |&length: &u64| {
+        let mut dims = x.dims.clone();
+        if keep {
+            dims[at] = length;
+        } else {
+            dims.remove(at);
+        }
+        TensorType::new(x.element, dims)
+    };
+    of(lengths.iter().map(element).collect())
+}
+
+/// `ConcatFromSequence`.
+pub(super) fn concat(cx: &Cx<'_>) -> Answer {
+    let elements = sequence(cx, 0)?;
+    let Some(first) = elements.first() else { return unknown("the sequence is empty") };
+    let fresh = cx.flag("new_axis")?;
+    let rank = first.dims.len() + usize::from(fresh);
+    let at = axis(cx.int_or("axis", 0)?, rank)?;
+    let fits = |e: &TensorType| {
+        e.dims.len() == first.dims.len()
+            && e.dims.iter().zip(&first.dims).enumerate().all(|(i, (a, b))| a == b || (!fresh && i == at))
+    };
+    if !elements.iter().all(fits) {
+        return wrong("the elements do not fit one another");
+    }
+    let mut dims = first.dims.clone();
+    if fresh {
+        dims.insert(at, elements.len() as u64);
+    } else {
+        let total = elements.iter().try_fold(0u64, |n, e| n.checked_add(e.dims[at]));
+        dims[at] = total.map_or_else(|| wrong("an extent of more than 2^64"), Ok)?;
+    }
+    product(&dims)?;
+    one(first.element, dims)
+}
