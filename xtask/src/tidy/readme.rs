@@ -1,0 +1,149 @@
+//! The rule that README's commands can be typed.
+
+use super::Tree;
+use crate::{lex, manifest};
+
+/// Commands that cargo or a tool that CONTRIBUTING.md names brings.
+const CARGO: &[&str] = &[
+    "add", "bench", "build", "check", "clippy", "deny", "doc", "fmt", "fuzz", "insta", "install", "miri",
+    "run", "test", "tree",
+];
+
+/// Commands in README's `console` and `sh` blocks name subcommands, packages and flags that exist.
+///
+/// Flags and subcommands of `lmsc` are looked up as words in the sources, kebab-case or as clap derives them:
+/// what is renamed there and not here is found, a word used for something else is not.
+pub(super) fn commands_exist(tree: &Tree) -> Vec<String> {
+    let Some(readme) = tree.text("README.md") else { return Vec::new() };
+    let found = commands(readme).into_iter().filter_map(|(line, words)| {
+        let what = match words.first().map(String::as_str)? {
+            "cargo" => cargo(tree, &words[1..])?,
+            "lmsc" => lmsc(tree, &words[1..])?,
+            _ => return None,
+        };
+        Some(format!("README.md:{line}: {what}, correct the command"))
+    });
+    found.collect()
+}
+
+/// The commands of the fenced blocks: line and words, up to the first pipe or redirection.
+fn commands(readme: &str) -> Vec<(usize, Vec<String>)> {
+    let mut found: Vec<(usize, Vec<String>)> = Vec::new();
+    let (mut inside, mut continues) = (false, false);
+    for (number, line) in (1..).zip(readme.lines()) {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            inside = ["console", "sh"].contains(&language.trim());
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        let line = line.trim();
+        let line = line.strip_prefix("$ ").unwrap_or(line);
+        let words = line.trim_end_matches('\\').split_whitespace();
+        let words: Vec<String> =
+            words.take_while(|w| !w.starts_with(['|', '&', '>', '#'])).map(str::to_owned).collect();
+        match found.last_mut() {
+            Some((_, command)) if continues => command.extend(words),
+            _ => found.push((number, words)),
+        }
+        continues = line.ends_with('\\');
+    }
+    found
+}
+
+/// What does not exist in a `cargo` command.
+fn cargo(tree: &Tree, words: &[String]) -> Option<String> {
+    let split = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (ours, theirs) = (&words[..split], &words[(split + 1).min(words.len())..]);
+    let (at, subcommand) = ours.iter().enumerate().find(|(_, word)| !word.starts_with(['-', '+']))?;
+    let aliases =
+        tree.text(".cargo/config.toml").map(|text| manifest::keys(text, "alias")).unwrap_or_default();
+    if !CARGO.contains(&subcommand.as_str()) && !aliases.contains(subcommand) {
+        return Some(format!("cargo has no command `{subcommand}`"));
+    }
+    if subcommand == "xtask" {
+        let chore = ours.get(at + 1)?;
+        return (!crate::COMMANDS.contains(&chore.as_str()))
+            .then(|| format!("xtask has no command `{chore}`"));
+    }
+    let packages: Vec<String> =
+        tree.members().iter().filter_map(|(_, text)| manifest::string(text, "package", "name")).collect();
+    let named = ours.windows(2).filter(|pair| pair[0] == "-p" || pair[0] == "--package").map(|pair| &pair[1]);
+    if let Some(package) = named.into_iter().find(|name| !packages.contains(name)) {
+        return Some(format!("the workspace has no package `{package}`"));
+    }
+    if subcommand == "run" && !ours.iter().any(|word| word == "-p") { lmsc(tree, theirs) } else { None }
+}
+
+/// What does not exist in the arguments of `lmsc`.
+fn lmsc(tree: &Tree, words: &[String]) -> Option<String> {
+    let rooms = ["src/", "passes/src/", "plan/src/"];
+    let exists = |spelling: &str| {
+        rooms.iter().any(|room| tree.rust(room).any(|(_, text)| lex::has_name(text, spelling)))
+    };
+    if let Some(subcommand) = words.first()
+        && subcommand.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        && !subcommand.starts_with('-')
+        && !exists(subcommand)
+        && !exists(&camel(subcommand))
+    {
+        return Some(format!("lmsc has no command `{subcommand}`"));
+    }
+    let flags = words.iter().filter_map(|word| word.strip_prefix("--"));
+    let names = flags.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name));
+    names
+        .filter(|name| !name.is_empty() && !["help", "version"].contains(name))
+        .find(|name| !exists(name) && !exists(&name.replace('-', "_")))
+        .map(|name| format!("lmsc has no flag `--{name}`"))
+}
+
+fn camel(kebab: &str) -> String {
+    let words = kebab.split('-').filter(|word| !word.is_empty());
+    words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(block: &str) -> Vec<String> {
+        let readme = format!("# lmsc\n\n```console\n{block}\n```\n\n```rust\nlmsc frobnicate\n```\n");
+        commands_exist(&Tree::of([
+            ("README.md", &readme),
+            ("Cargo.toml", "[workspace]\nmembers = []\n[package]\nname = \"lmsc\""),
+            (".cargo/config.toml", "[alias]\nxtask = \"run\"\n"),
+            ("src/cli.rs", "enum Command { Compile, Opt } struct Args { print_after: (), budget: () }"),
+        ]))
+    }
+
+    #[test]
+    fn commands_that_exist_hold() {
+        assert_eq!(
+            of(
+                "$ lmsc compile model.onnx \\\n    --budget=1GiB --print-after=swap | less --flag\nls --all\n\
+                cargo test -p lmsc\ncargo xtask tidy\ncargo run --release -- opt a.lms --budget=1MiB"
+            ),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn commands_that_do_not_exist_fail() {
+        assert_eq!(
+            of("$ lmsc frobnicate a"),
+            ["README.md:4: lmsc has no command `frobnicate`, correct the command"]
+        );
+        assert_eq!(
+            of("lmsc opt \\\n --badget=1"),
+            ["README.md:4: lmsc has no flag `--badget`, correct the command"]
+        );
+        assert_eq!(of("cargo frob"), ["README.md:4: cargo has no command `frob`, correct the command"]);
+        assert_eq!(of("cargo xtask mend"), ["README.md:4: xtask has no command `mend`, correct the command"]);
+        assert_eq!(
+            of("cargo test -p lmsc-x"),
+            ["README.md:4: the workspace has no package `lmsc-x`, correct the command"]
+        );
+        assert_eq!(of("cargo run -- frob"), ["README.md:4: lmsc has no command `frob`, correct the command"]);
+    }
+}

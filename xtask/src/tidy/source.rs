@@ -1,0 +1,103 @@
+//! Rules about Rust sources: where petgraph and `unsafe` may stand.
+
+use super::Tree;
+use crate::lex;
+
+/// Files that may name petgraph. One at most: the rest of the code sees `Graph`.
+const PETGRAPH: &[&str] = &[];
+
+/// Files that may contain `unsafe`.
+const UNSAFE: &[&str] = &["onnx/src/file.rs"];
+
+/// petgraph stands in its file only.
+pub(super) fn petgraph_stays_in_its_file(tree: &Tree) -> Vec<String> {
+    let mut messages = Vec::new();
+    for (path, text) in tree.rust("").filter(|(path, _)| !PETGRAPH.contains(path)) {
+        for at in lex::words(&lex::code(text), "petgraph") {
+            messages.push(format!(
+                "{path}:{}: names petgraph, use `Graph`; its one file is listed in xtask/src/tidy/source.rs",
+                lex::line(text, at)
+            ));
+        }
+    }
+    messages
+}
+
+/// `unsafe` stands in the listed files only, and each one says above it why it is sound.
+///
+/// An `unsafe fn` is a promise asked of its callers; what needs an argument is its body's blocks, which the lint
+/// `unsafe_op_in_unsafe_fn` demands.
+pub(super) fn unsafe_code_is_listed_and_argued(tree: &Tree) -> Vec<String> {
+    let mut messages = Vec::new();
+    for (path, text) in tree.rust("") {
+        let code = lex::code(text);
+        for at in lex::words(&code, "unsafe") {
+            let line = lex::line(text, at);
+            if !UNSAFE.contains(&path) {
+                messages.push(format!(
+                    "{path}:{line}: `unsafe` outside the files that may hold it, write it safely or list the file in xtask/src/tidy/source.rs"
+                ));
+            } else if !code[at..].starts_with("unsafe fn") && !is_argued(text, &code, line) {
+                messages.push(format!(
+                    "{path}:{line}: `unsafe` without its argument, add a `// SAFETY:` comment above it"
+                ));
+            }
+        }
+    }
+    messages
+}
+
+/// Whether a `// SAFETY:` comment stands above `line` (counted from 1), in the statement's own lines.
+fn is_argued(text: &str, code: &str, line: usize) -> bool {
+    let lines: Vec<(&str, &str)> = text.lines().zip(code.lines()).collect();
+    for (text, code) in lines[..line - 1].iter().rev() {
+        let (text, code) = (text.trim(), code.trim());
+        if text.starts_with("//") {
+            if text.starts_with("// SAFETY:") {
+                return true;
+            }
+        } else if text.is_empty() || (!code.starts_with('#') && code.ends_with([';', '{', '}', ','])) {
+            return false;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn petgraph_elsewhere_fails() {
+        let of = |text| petgraph_stays_in_its_file(&Tree::of([("ir/src/level.rs", text)]));
+        assert_eq!(of("// petgraph::algo would do\n"), [""; 0]);
+        assert_eq!(
+            of("\nuse petgraph::Graph;"),
+            [
+                "ir/src/level.rs:2: names petgraph, use `Graph`; its one file is listed in xtask/src/tidy/source.rs"
+            ]
+        );
+    }
+
+    #[test]
+    fn unsafe_in_an_unlisted_file_fails() {
+        let of = |text| unsafe_code_is_listed_and_argued(&Tree::of([("ir/src/a.rs", text)]));
+        assert_eq!(of("#![forbid(unsafe_code)] const A: &str = \"unsafe\"; // unsafe"), [""; 0]);
+        let messages = of("// SAFETY: argued, yet here\nunsafe { f() }");
+        assert!(messages[0].starts_with("ir/src/a.rs:2: `unsafe` outside the files"), "{messages:?}");
+    }
+
+    #[test]
+    fn unsafe_without_argument_fails() {
+        let of = |text| unsafe_code_is_listed_and_argued(&Tree::of([("onnx/src/file.rs", text)]));
+        assert_eq!(
+            of("// SAFETY: the file is ours,\n// and stays.\nlet map =\n    unsafe { map(f) };"),
+            [""; 0]
+        );
+        assert_eq!(of("unsafe fn f() {}\n// SAFETY: as `f`.\n#[allow(x)]\nunsafe impl F for G {}"), [""; 0]);
+        let expected =
+            ["onnx/src/file.rs:3: `unsafe` without its argument, add a `// SAFETY:` comment above it"];
+        assert_eq!(of("// SAFETY: of another one\nf();\nunsafe { g() }"), expected);
+        assert_eq!(of("// SAFETY: too far away\n\nunsafe { g() }"), expected);
+    }
+}
