@@ -248,16 +248,16 @@ fn elements(out: &mut String, element: ElementType, bytes: &[u8]) -> bool {
         ElementType::Double if bytes.as_chunks::<8>().0.iter().all(|c| !f64::from_le_bytes(*c).is_nan()) => {
             list!(f64, |out, v| push(out, format_args!("{v:?}")))
         }
-        ElementType::Int8 => list!(i8, |out, v| push(out, v)),
-        ElementType::Int16 => list!(i16, |out, v| push(out, v)),
-        ElementType::Int32 => list!(i32, |out, v| push(out, v)),
-        ElementType::Int64 => list!(i64, |out, v| push(out, v)),
-        ElementType::Uint8 | ElementType::Bool => list!(u8, |out, v| push(out, v)),
+        ElementType::Int8 => list!(i8, push),
+        ElementType::Int16 => list!(i16, push),
+        ElementType::Int32 => list!(i32, push),
+        ElementType::Int64 => list!(i64, push),
+        ElementType::Uint8 | ElementType::Bool => list!(u8, push),
         ElementType::Uint16 | ElementType::Float16 | ElementType::Bfloat16 => {
-            list!(u16, |out, v| push(out, v))
+            list!(u16, push)
         }
-        ElementType::Uint32 => list!(u32, |out, v| push(out, v)),
-        ElementType::Uint64 => list!(u64, |out, v| push(out, v)),
+        ElementType::Uint32 => list!(u32, push),
+        ElementType::Uint64 => list!(u64, push),
         _ => return false,
     }
     true
