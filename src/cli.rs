@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
@@ -28,7 +28,7 @@ pub struct Cli {
     pub command: Option<Command>,
     /// The main job.
     #[command(flatten)]
-    pub compile: Option<CompileArgs>,
+    pub compile: CompileArgs,
 }
 
 /// Everything but the main job.
@@ -53,10 +53,19 @@ pub enum Command {
 #[derive(Debug, Args, Clone)]
 pub struct ModelArgs {
     /// The model: `.onnx`, `.lms`, or `-` for standard input.
-    pub model: PathBuf,
+    // Optional for the derived parser only: a command takes the place of the main job's model.
+    #[arg(required = true)]
+    model: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub binding: BindingArgs,
+}
+
+impl ModelArgs {
+    /// The path of the model.
+    pub fn path(&self) -> &Path {
+        self.model.as_deref().expect("the argument is required")
+    }
 }
 
 /// How a file becomes a step with known sizes.

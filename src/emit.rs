@@ -31,7 +31,7 @@ pub(crate) fn emit(
         // What no pass has touched is written as it was read.
         Some(model) if !changed => model.proto.clone(),
         model => lmsc_onnx::export(model.as_ref(), &loaded.graph, form, &metadata(args, report))
-            .map_err(|e| Error::in_file(&args.input.model, e))?,
+            .map_err(|e| Error::in_file(args.input.path(), e))?,
     };
     check_references(loaded, &proto, output)?;
     write(output, out, |w| encode_to(&proto, w))

@@ -47,7 +47,7 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let graph = load(&args.input.model, &args.input.binding)?.graph;
+    let graph = load(args.input.path(), &args.input.binding)?.graph;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
@@ -59,7 +59,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     };
     let inspection = Inspection {
         format: 1,
-        model: args.input.model.display().to_string(),
+        model: args.input.path().display().to_string(),
         graph: GraphFacts::of(&graph, &phases, &memory),
         memory: MemoryFacts::of(&graph, &memory),
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),

@@ -38,13 +38,13 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     }
     let stage = Stage::new();
     stage.show("reading");
-    let path = &args.input.model;
+    let path = args.input.path();
     let mut loaded = load(path, &args.input.binding)?;
     let original = loaded.graph.clone();
 
     stage.show("planning");
     let cx = args.plan.pass_cx();
-    let passes = passes(&DEFAULT_PIPELINE.map(str::to_owned), args.look.pass_limit)?;
+    let passes = passes(DEFAULT_PIPELINE, args.look.pass_limit)?;
     let ran = run(&mut loaded.graph, &passes, &cx, &args.look)?;
     stage.show("proving");
     let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
@@ -66,7 +66,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
 /// # Errors
 /// As [`compile`].
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
-    let mut loaded = load(&args.input.model, &args.input.binding)?;
+    let mut loaded = load(args.input.path(), &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut loaded.graph, &passes, &args.plan.pass_cx(), &args.look)?;
     Ok(loaded.graph.to_text())
@@ -113,8 +113,9 @@ pub fn list_passes() -> String {
 }
 
 /// The passes of these names, the first `limit` of them.
-fn passes(names: &[String], limit: Option<usize>) -> Result<Vec<&'static dyn Pass>, Error> {
-    let find = |name: &String| {
+fn passes(names: &[impl AsRef<str>], limit: Option<usize>) -> Result<Vec<&'static dyn Pass>, Error> {
+    let find = |name: &_| {
+        let name = AsRef::as_ref(name);
         pass_named(name).ok_or_else(|| {
             let known: Vec<&str> = REGISTRY.iter().map(|p| p.name()).collect();
             Error::Input(format!("there is no pass `{name}`; there are {}", known.join(", ")))

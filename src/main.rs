@@ -49,9 +49,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             Ok(String::from_utf8_lossy(&script).into_owned())
         }
         None => {
-            let Some(args) = &cli.compile else {
-                return Err(Error::Input("which model? See lmsc --help".to_owned()));
-            };
+            let args = &cli.compile;
             let report = lmsc::compile(args, out)?;
             let model_on_stdout = args.output.as_deref() == Some(std::path::Path::new("-"));
             Ok(match (model_on_stdout, args.json) {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
 use lmsc_passes::{KeptRecord, Ran, SwapRecord};
 use lmsc_plan::Memory;
@@ -155,6 +156,12 @@ impl From<&SwapRecord> for SwappedFacts {
 impl From<&KeptRecord> for KeptFacts {
     fn from(record: &KeptRecord) -> KeptFacts {
         KeptFacts { value: record.value.clone(), bytes: record.bytes.0, reason: record.reason.clone() }
+    }
+}
+
+impl From<&Equivalence> for ProofFacts {
+    fn from(proof: &Equivalence) -> ProofFacts {
+        ProofFacts { nodes: proof.nodes, swaps: proof.swaps, twins: proof.twins }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Knows no file format, no planner and no device API.
 
 mod attr;
+pub mod equiv;
 mod graph;
 mod level;
 pub mod ops;

@@ -137,14 +137,9 @@ impl<'a> Rewriter<'a> {
                 self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
-                Views {
-                    rewriter: &mut self,
-                    root: swap.root,
-                    copy,
-                    uses: &swap_in.uses,
-                    made: HashMap::new(),
-                }
-                .rewire();
+                let uses = swap_in.uses.iter().copied().collect();
+                let views = Views { rewriter: &mut self, root: swap.root, copy, uses, made: HashMap::new() };
+                views.rewire(&swap_in.uses);
             }
         }
         for &(swap, node) in &plan.releases {

@@ -1,0 +1,1047 @@
+//! Whether a rewritten graph computes the same as the graph it was made from.
+//!
+//! [`check`] believes nothing about how the rewritten graph came to be, and shares no code with passes or planners. It
+//! erases swaps (`SwapIn ∘ SwapOut` is the identity), merges recomputed twins, and proves that what remains is
+//! isomorphic to the original: the same signature, the same nodes, the same updates.
+//!
+//! The proof is a value numbering. Two values get one number only if they are the same graph input, constants of the
+//! same type and bytes, or the same result of nodes with equal keys. The key of a node is everything that its meaning
+//! depends on: operator and version, attributes, numbers of the operands, types of the results. Keys are compared in
+//! full; hashes only find them.
+//!
+//! - A **pure** node is what its key says: nodes with equal keys are one node.
+//! - A **random** node draws from a seed that belongs to the node's *name*, so the name is a part of its key and must
+//!   be kept. A node that `recomputes` it draws from the origin's seed, and is one node with it.
+//! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of a key
+//!   is the k-th of that key in the other graph. It may not be repeated.
+//!
+//! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates and which
+//! result is its new value. What is free: names of nodes that draw nothing, names of values within the graph, the order,
+//! control edges, places.
+//!
+//! This is not all that makes a rewriting right. That the old value of a variable is read before the node that overwrites
+//! it, that every value is where its reader runs, and that no byte is reused too early are invariants of one graph alone.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, TensorType, Type, Update, ValueId, ops};
+
+/// What was compared, when the graphs compute the same.
+///
+/// The rewritten graph has `nodes + twins + swaps` nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equivalence {
+    /// Nodes that differ from each other; each is in both graphs.
+    pub nodes: usize,
+    /// Nodes of the rewritten graph that compute again what another one computes.
+    pub twins: usize,
+    /// Copies between device and host in the rewritten graph.
+    pub swaps: usize,
+}
+
+/// Which of the two graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The graph that was rewritten.
+    Original,
+    /// What it was rewritten to.
+    Rewritten,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Original => "original graph",
+            Side::Rewritten => "rewritten graph",
+        })
+    }
+}
+
+/// Which end of the signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// What the caller provides.
+    Input,
+    /// What the caller gets.
+    Output,
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Port::Input => "input",
+            Port::Output => "output",
+        })
+    }
+}
+
+/// The first difference between two graphs, in the original's execution order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Difference {
+    /// The signatures have different lengths.
+    #[error("the rewritten graph has {rewritten} {port}s, the original {original}")]
+    Count {
+        /// Inputs or outputs.
+        port: Port,
+        /// How many the original has.
+        original: usize,
+        /// How many the rewritten graph has.
+        rewritten: usize,
+    },
+    /// An input or output has another name.
+    #[error("{port} {index} is `{rewritten}`, was `{original}`")]
+    Name {
+        /// Input or output.
+        port: Port,
+        /// Its position.
+        index: usize,
+        /// Its name in the original.
+        original: Name,
+        /// Its name in the rewritten graph.
+        rewritten: Name,
+    },
+    /// An input or output has another type.
+    #[error("{port} {index} `{name}` is {rewritten}, was {original}")]
+    Type {
+        /// Input or output.
+        port: Port,
+        /// Its position.
+        index: usize,
+        /// Its name in both graphs.
+        name: Name,
+        /// Its type in the original.
+        original: Type,
+        /// Its type in the rewritten graph.
+        rewritten: Type,
+    },
+    /// An input's default value, which the file holds, is another.
+    #[error("the default value of input {index} `{name}` is another")]
+    Default {
+        /// The input's position.
+        index: usize,
+        /// Its name in both graphs.
+        name: Name,
+    },
+    /// A node is not what it was.
+    #[error("[{node}] {op}: {change}")]
+    Node {
+        /// The node's name in the original.
+        node: Name,
+        /// Its operator in the original.
+        op: Op,
+        /// What differs.
+        change: Change,
+    },
+    /// The rewritten graph lacks a node.
+    #[error("[{node}] {op} is missing from the rewritten graph")]
+    Missing {
+        /// The node's name in the original.
+        node: Name,
+        /// Its operator.
+        op: Op,
+    },
+    /// The rewritten graph has a node that computes nothing that the original computes.
+    #[error("[{node}] {op} is not in the original graph")]
+    Extra {
+        /// The node's name in the rewritten graph.
+        node: Name,
+        /// Its operator.
+        op: Op,
+    },
+    /// A node is not what it is said to compute again.
+    #[error("[{node}] {op} recomputes [{origin}], but differs from it: {change}")]
+    Twin {
+        /// The node that says so.
+        node: Name,
+        /// Its operator.
+        op: Op,
+        /// The node that it names.
+        origin: Name,
+        /// What differs; the original of this change is `origin`.
+        change: Change,
+    },
+    /// An output has another value.
+    #[error("output {index} `{name}` is {rewritten}, was {original}")]
+    Output {
+        /// The output's position.
+        index: usize,
+        /// Its name.
+        name: Name,
+        /// What computes it in the original.
+        original: String,
+        /// What computes it in the rewritten graph.
+        rewritten: String,
+    },
+    /// A graph has no meaning to compare.
+    #[error("{side}: {place}: {why}")]
+    Malformed {
+        /// Which graph.
+        side: Side,
+        /// The node, or the part of the signature.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What differs between a node and its counterpart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Change {
+    /// The operator.
+    #[error("the operator is {0} now")]
+    Operator(Op),
+    /// The version of the operator's domain.
+    #[error("version {} of its domain, was {}", or_none(rewritten), or_none(original))]
+    Version {
+        /// The version that the original imports.
+        original: Option<i64>,
+        /// The version that the rewritten graph imports.
+        rewritten: Option<i64>,
+    },
+    /// An attribute.
+    #[error("attribute `{name}` {}", was(rewritten, original))]
+    Attribute {
+        /// Its name.
+        name: Name,
+        /// Its value in the original.
+        original: Option<String>,
+        /// Its value in the rewritten graph.
+        rewritten: Option<String>,
+    },
+    /// What an operand reads.
+    #[error("operand {index} reads {} instead of {}", or_none(rewritten), or_none(original))]
+    Operand {
+        /// Its position.
+        index: usize,
+        /// What it reads in the original.
+        original: Option<String>,
+        /// What it reads in the rewritten graph.
+        rewritten: Option<String>,
+    },
+    /// The bytes or the type of a constant that an operand reads.
+    #[error("operand {index}: initializer `{name}` holds {rewritten}, was {original}")]
+    Initializer {
+        /// The operand's position.
+        index: usize,
+        /// The initializer's name.
+        name: Name,
+        /// What the original's file holds.
+        original: String,
+        /// What the rewritten graph's file holds.
+        rewritten: String,
+    },
+    /// What the node's subgraphs read.
+    #[error("its subgraphs read {} instead of {}", or_none(rewritten), or_none(original))]
+    Capture {
+        /// What they read in the original.
+        original: Option<String>,
+        /// What they read in the rewritten graph.
+        rewritten: Option<String>,
+    },
+    /// The type of a result, or whether there is one.
+    #[error("result {index} is {}, was {}", or_none(rewritten), or_none(original))]
+    Result {
+        /// Its position.
+        index: usize,
+        /// Its type in the original.
+        original: Option<Type>,
+        /// Its type in the rewritten graph.
+        rewritten: Option<Type>,
+    },
+    /// The variables that the node updates.
+    #[error("updates {}, was {}", or_none(rewritten), or_none(original))]
+    Update {
+        /// What the original updates and the rewritten graph does not.
+        original: Option<String>,
+        /// What the rewritten graph updates and the original does not.
+        rewritten: Option<String>,
+    },
+    /// The name that the node's seed belongs to.
+    #[error("it is random, and its seed belongs to [{rewritten}], was [{original}]")]
+    Seed {
+        /// The name in the original.
+        original: Name,
+        /// The name in the rewritten graph.
+        rewritten: Name,
+    },
+    /// How often the node runs.
+    #[error("it may not be repeated or left out, and runs {rewritten} times, was {original}")]
+    Times {
+        /// Number of such nodes in the original.
+        original: usize,
+        /// Number of such nodes in the rewritten graph.
+        rewritten: usize,
+    },
+}
+
+fn or_none(value: &Option<impl fmt::Display>) -> String {
+    value.as_ref().map_or_else(|| "nothing".to_owned(), |v| v.to_string())
+}
+
+fn was(new: &Option<String>, old: &Option<String>) -> String {
+    match (new, old) {
+        (Some(new), Some(old)) => format!("is {new}, was {old}"),
+        (Some(new), None) => format!("is {new}, was absent"),
+        (None, Some(old)) => format!("is absent, was {old}"),
+        (None, None) => "is absent".to_owned(),
+    }
+}
+
+/// Proves that `rewritten` computes the same as `original`.
+///
+/// Runs in time proportional to the size of both graphs and of their constants.
+///
+/// # Errors
+/// The first [`Difference`] in the original's execution order, or [`Difference::Malformed`] where a graph has no meaning
+/// to compare: a value is read before it is computed, a swap is no copy.
+///
+/// ```
+/// use lmsc_ir::{Graph, equiv};
+/// let a = "g (float[4] x) => (float[4] y) {
+///    [n1] float[4] h = Relu(x)
+///    [n2] float[4] y = Add(h, x)
+/// }";
+/// let b = "g (float[4] x) => (float[4] y) {
+///    [n1] float[4] h = Relu(x)
+///    [out] float[4]@host h_host = ai.lmsc.SwapOut(h)
+///    [in] float[4] h_in = ai.lmsc.SwapIn(h_host)
+///    [n2] float[4] y = Add(h_in, x)
+/// }";
+/// let (a, b) = (Graph::parse(a).unwrap(), Graph::parse(b).unwrap());
+/// assert_eq!(equiv::check(&a, &b).unwrap().swaps, 2);
+/// ```
+pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Difference> {
+    ports(Port::Input, (original, &original.inputs), (rewritten, &rewritten.inputs))?;
+    ports(Port::Output, (original, &original.outputs), (rewritten, &rewritten.outputs))?;
+    let mut table = Table::new([original, rewritten]);
+    let a = Walk::new(&mut table, original, Side::Original)?;
+    let b = Walk::new(&mut table, rewritten, Side::Rewritten)?;
+
+    let lost = |n: &&NodeId| a.class(**n).is_some_and(|class| !b.classes.contains(&class));
+    if let Some(&node) = original.order().iter().find(lost) {
+        return Err(lost_node(&a, node, &b));
+    }
+    let extra = |n: &&NodeId| b.class(**n).is_some_and(|class| !a.classes.contains(&class));
+    if let Some(&node) = rewritten.order().iter().find(extra) {
+        return Err(extra_node(&a, &b, node));
+    }
+    let wrong = |walk: &Walk<'_>| walk.graph.order().iter().find_map(|&node| wrong_twin(walk, node));
+    if let Some(difference) = wrong(&b).or_else(|| wrong(&a)) {
+        return Err(difference);
+    }
+    for (index, (&old, &new)) in original.outputs.iter().zip(&rewritten.outputs).enumerate() {
+        if a.number(old) != b.number(new) {
+            return Err(Difference::Output {
+                index,
+                name: original.value(old).name.clone(),
+                original: describe(original, old),
+                rewritten: describe(rewritten, new),
+            });
+        }
+    }
+    Ok(Equivalence { nodes: b.classes.len(), twins: b.twins, swaps: b.swaps })
+}
+
+/// Compares what the caller sees of the inputs or of the outputs: number, names, types, default values.
+fn ports(
+    port: Port,
+    (a, original): (&Graph, &[ValueId]),
+    (b, rewritten): (&Graph, &[ValueId]),
+) -> Result<(), Difference> {
+    for (index, (&old, &new)) in original.iter().zip(rewritten).enumerate() {
+        let (old, new) = (a.value(old), b.value(new));
+        if old.name != new.name {
+            let (original, rewritten) = (old.name.clone(), new.name.clone());
+            return Err(Difference::Name { port, index, original, rewritten });
+        }
+        let name = old.name.clone();
+        if old.ty != new.ty {
+            let (original, rewritten) = (old.ty.clone(), new.ty.clone());
+            return Err(Difference::Type { port, index, name, original, rewritten });
+        }
+        if port == Port::Input && constant(a, old.def) != constant(b, new.def) {
+            return Err(Difference::Default { index, name });
+        }
+    }
+    if original.len() != rewritten.len() {
+        let (original, rewritten) = (original.len(), rewritten.len());
+        return Err(Difference::Count { port, original, rewritten });
+    }
+    Ok(())
+}
+
+fn constant(graph: &Graph, def: Def) -> Option<&Data> {
+    match def {
+        Def::Initializer(index) => graph.initializers.get(index).map(|i| &i.data),
+        _ => None,
+    }
+}
+
+// The tags that keep keys of different kinds apart.
+const INPUT: u32 = 0;
+const CONSTANT: u32 = 1;
+const VARIABLE: u32 = 2;
+const NODE: u32 = 3;
+const TIME: u32 = 4;
+
+/// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same number.
+struct Table<'g> {
+    texts: HashMap<&'g [u8], u32>,
+    types: HashMap<&'g Type, u32>,
+    tensor_types: HashMap<&'g TensorType, u32>,
+    /// Constants met before, by address and length: the bytes of a mapped file are looked at once.
+    slices: HashMap<(usize, usize), u32>,
+    digests: HashMap<(u64, u128), Vec<(&'g Data, u32)>>,
+    files: HashMap<(&'g str, u64, u64), u32>,
+    data: u32,
+    keys: HashMap<Box<[u32]>, u32>,
+    /// The next value number.
+    next: u32,
+    /// Initializers that either graph updates. Two of them are two variables even where their bytes are equal.
+    variables: HashSet<&'g str>,
+}
+
+impl<'g> Table<'g> {
+    fn new(graphs: [&'g Graph; 2]) -> Table<'g> {
+        let mut variables = HashSet::new();
+        for graph in graphs {
+            let updates = graph.order().iter().flat_map(|&n| &graph.node(n).updates);
+            let values = updates.map(|u| graph.value(u.variable));
+            variables.extend(values.filter(|v| matches!(v.def, Def::Initializer(_))).map(|v| &*v.name));
+        }
+        Table {
+            texts: HashMap::new(),
+            types: HashMap::new(),
+            tensor_types: HashMap::new(),
+            slices: HashMap::new(),
+            digests: HashMap::new(),
+            files: HashMap::new(),
+            data: 0,
+            keys: HashMap::new(),
+            next: 0,
+            variables,
+        }
+    }
+
+    fn text(&mut self, text: &'g [u8]) -> u32 {
+        let fresh = self.texts.len() as u32;
+        *self.texts.entry(text).or_insert(fresh)
+    }
+
+    fn ty(&mut self, ty: &'g Type) -> u32 {
+        let fresh = self.types.len() as u32;
+        *self.types.entry(ty).or_insert(fresh)
+    }
+
+    fn tensor_type(&mut self, ty: &'g TensorType) -> u32 {
+        let fresh = self.tensor_types.len() as u32;
+        *self.tensor_types.entry(ty).or_insert(fresh)
+    }
+
+    fn data(&mut self, data: &'g Data) -> u32 {
+        let fresh = self.data;
+        let number = match data {
+            Data::External { location, offset, length } => {
+                *self.files.entry((location, *offset, *length)).or_insert(fresh)
+            }
+            Data::Inline(bytes) => {
+                let slice = (bytes.as_ptr() as usize, bytes.len());
+                match self.slices.get(&slice) {
+                    Some(&number) => number,
+                    None => {
+                        let number = self.digested(data, fresh);
+                        self.slices.insert(slice, number);
+                        number
+                    }
+                }
+            }
+            Data::Digest { .. } => self.digested(data, fresh),
+        };
+        self.data += u32::from(number == fresh);
+        number
+    }
+
+    fn digested(&mut self, data: &'g Data, fresh: u32) -> u32 {
+        let digest = data.digest().expect("only a range of another file has no digest");
+        let same_digest = self.digests.entry((data.len(), digest)).or_default();
+        match same_digest.iter().find(|(other, _)| *other == data) {
+            Some(&(_, number)) => number,
+            None => {
+                same_digest.push((data, fresh));
+                fresh
+            }
+        }
+    }
+
+    /// The number of a key. A fresh one reserves as many numbers after it as the node has results.
+    fn number(&mut self, key: &[u32], results: usize) -> u32 {
+        if let Some(&number) = self.keys.get(key) {
+            return number;
+        }
+        let number = self.next;
+        self.next += 1 + results as u32;
+        self.keys.insert(key.into(), number);
+        number
+    }
+
+    /// Appends attributes, in the order of their names.
+    fn attributes(&mut self, key: &mut Vec<u32>, attributes: &'g [(Name, Attr)]) {
+        let mut sorted: Vec<&(Name, Attr)> = attributes.iter().collect();
+        sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        key.push(sorted.len() as u32);
+        for (name, attr) in sorted {
+            key.push(self.text(name.as_bytes()));
+            match attr {
+                Attr::Int(value) => {
+                    key.push(0);
+                    push_u64(key, *value as u64);
+                }
+                Attr::Float(value) => key.extend([1, value.0.to_bits()]),
+                Attr::String(text) => key.extend([2, self.text(text)]),
+                Attr::Ints(values) => {
+                    key.extend([3, values.len() as u32]);
+                    values.iter().for_each(|v| push_u64(key, *v as u64));
+                }
+                Attr::Floats(values) => {
+                    key.extend([4, values.len() as u32]);
+                    key.extend(values.iter().map(|v| v.0.to_bits()));
+                }
+                Attr::Strings(values) => {
+                    key.extend([5, values.len() as u32]);
+                    key.extend(values.iter().map(|v| self.text(v)));
+                }
+                Attr::Tensor(ty, data) => key.extend([6, self.tensor_type(ty), self.data(data)]),
+                Attr::Opaque(data) => key.extend([7, self.data(data)]),
+            }
+        }
+    }
+}
+
+fn push_u64(key: &mut Vec<u32>, value: u64) {
+    key.extend([value as u32, (value >> 32) as u32]);
+}
+
+/// How often nodes with equal keys compute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    /// As one, however many there are.
+    Pure,
+    /// As one, if they draw from one seed.
+    Seeded,
+    /// Each for itself.
+    Never,
+}
+
+fn repeat(node: &Node) -> Repeat {
+    let effects = ops::effects(&node.op);
+    if !node.updates.is_empty() || !effects.writes.is_empty() || has_subgraph(node) {
+        Repeat::Never
+    } else if effects.random {
+        Repeat::Seeded
+    } else {
+        Repeat::Pure
+    }
+}
+
+/// Whether the node may hold a subgraph, in which anything may happen.
+fn has_subgraph(node: &Node) -> bool {
+    !node.captures.is_empty() || node.attributes.iter().any(|(_, a)| matches!(a, Attr::Opaque(_)))
+}
+
+/// Whether the node may draw from a seed, which belongs to its name.
+fn draws(node: &Node) -> bool {
+    ops::effects(&node.op).random || has_subgraph(node)
+}
+
+/// The result that names the variable after the update, if there is one: an index of a result that is left out says no
+/// more than none.
+fn new_value(node: &Node, update: &Update) -> Option<usize> {
+    update.result.filter(|&r| node.results.get(r).is_some_and(Option::is_some))
+}
+
+/// Not yet numbered.
+const NONE: u32 = u32::MAX;
+
+/// One graph, numbered.
+struct Walk<'g> {
+    graph: &'g Graph,
+    /// By value.
+    numbers: Vec<u32>,
+    /// By node; `NONE` for swaps.
+    nodes: Vec<u32>,
+    /// By node, the number of its key without the count of its repetitions.
+    bases: Vec<u32>,
+    /// By node, what it computes again; itself where it computes nothing again.
+    origins: Vec<NodeId>,
+    /// Every class of nodes that is there.
+    classes: HashSet<u32>,
+    swaps: usize,
+    twins: usize,
+}
+
+impl<'g> Walk<'g> {
+    fn new(table: &mut Table<'g>, graph: &'g Graph, side: Side) -> Result<Walk<'g>, Difference> {
+        let mut walk = Walk {
+            graph,
+            numbers: vec![NONE; graph.value_capacity()],
+            nodes: vec![NONE; graph.node_capacity()],
+            bases: vec![NONE; graph.node_capacity()],
+            origins: origins(graph, side)?,
+            classes: HashSet::new(),
+            swaps: 0,
+            twins: 0,
+        };
+        walk.leaves(table, side)?;
+        let mut times = HashMap::new();
+        let mut key = Vec::new();
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let malformed = |why| Difference::Malformed { side, place: place(node), why };
+            if node.op.is_swap() {
+                let number = walk.copy(node).map_err(malformed)?;
+                let copy = node.results[0].expect("a copy has a result");
+                walk.define(copy, number).map_err(malformed)?;
+                walk.swaps += 1;
+                continue;
+            }
+            if walk.bases[id.as_u32() as usize] != NONE {
+                return Err(malformed("it stands twice in the order".to_owned()));
+            }
+            walk.key(table, &mut key, id).map_err(malformed)?;
+            let base = table.number(&key, node.results.len());
+            let class = if repeat(node) == Repeat::Never {
+                if node.recomputes.is_some() {
+                    return Err(malformed(
+                        "it updates a variable or holds a subgraph, so it may not be repeated".to_owned(),
+                    ));
+                }
+                let time = times.entry(base).and_modify(|t| *t += 1).or_insert(0u32);
+                table.number(&[TIME, base, *time], node.results.len())
+            } else {
+                base
+            };
+            walk.twins += usize::from(!walk.classes.insert(class));
+            walk.bases[id.as_u32() as usize] = base;
+            walk.nodes[id.as_u32() as usize] = class;
+            for (index, result) in node.results.iter().enumerate() {
+                if let Some(value) = result {
+                    walk.define(*value, class + 1 + index as u32).map_err(malformed)?;
+                }
+            }
+        }
+        for (index, &output) in graph.outputs.iter().enumerate() {
+            let place = format!("output {index}");
+            walk.read(output).map_err(|why| Difference::Malformed { side, place, why })?;
+        }
+        Ok(walk)
+    }
+
+    /// Numbers inputs and initializers.
+    fn leaves(&mut self, table: &mut Table<'g>, side: Side) -> Result<(), Difference> {
+        let graph = self.graph;
+        for (index, &input) in graph.inputs.iter().enumerate() {
+            // Names, types and default values are known to be equal by position.
+            let number = table.number(&[INPUT, index as u32], 0);
+            let place = format!("input {index}");
+            self.define(input, number).map_err(|why| Difference::Malformed { side, place, why })?;
+        }
+        let mut variables = HashSet::new();
+        let inputs = self.numbers.clone();
+        for initializer in &graph.initializers {
+            if inputs[initializer.value.as_u32() as usize] != NONE {
+                continue;
+            }
+            let value = graph.value(initializer.value);
+            let (ty, data) = (table.ty(&value.ty), table.data(&initializer.data));
+            let malformed = |why| {
+                let place = format!("initializer `{}`", value.name);
+                Difference::Malformed { side, place, why }
+            };
+            let number = if table.variables.contains(&*value.name) {
+                if !variables.insert(&*value.name) {
+                    return Err(malformed("two initializers have this name, and one is updated".to_owned()));
+                }
+                let name = table.text(value.name.as_bytes());
+                table.number(&[VARIABLE, name, ty, data], 0)
+            } else {
+                table.number(&[CONSTANT, ty, data], 0)
+            };
+            self.define(initializer.value, number).map_err(malformed)?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything that the node's meaning depends on into `key`.
+    fn key(&self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        key.clear();
+        key.extend([NODE, table.text(node.op.domain.as_bytes()), table.text(node.op.name.as_bytes())]);
+        match graph.opsets.get(&*node.op.domain) {
+            Some(version) => {
+                key.push(1);
+                push_u64(key, *version as u64);
+            }
+            None => key.push(0),
+        }
+        table.attributes(key, &node.attributes);
+        key.push(node.operands.len() as u32);
+        for operand in &node.operands {
+            match operand {
+                Some(value) => key.extend([1, self.read(*value)?]),
+                None => key.push(0),
+            }
+        }
+        key.push(node.captures.len() as u32);
+        for &capture in &node.captures {
+            // The subgraph's bytes hold the name.
+            let name = table.text(graph.value(capture).name.as_bytes());
+            key.extend([name, self.read(capture)?]);
+        }
+        key.push(node.results.len() as u32);
+        for index in 0..node.results.len() {
+            match self.result_type(id, index) {
+                Some(ty) => key.extend([1, table.ty(ty)]),
+                None => key.push(0),
+            }
+        }
+        let updates = self.updates(node)?;
+        key.push(updates.len() as u32);
+        for (variable, result) in updates {
+            key.push(variable);
+            key.push(result.map_or(0, |r| 1 + r as u32));
+        }
+        if draws(node) {
+            key.push(1);
+            key.push(table.text(graph.node(self.origins[id.as_u32() as usize]).name.as_bytes()));
+        } else {
+            key.push(0);
+        }
+        Ok(())
+    }
+
+    /// The type of a result. A node that computes another again need not ask for all that the other was asked for.
+    fn result_type(&self, id: NodeId, index: usize) -> Option<&'g Type> {
+        let node = self.graph.node(id);
+        let origin = self.graph.node(self.origins[id.as_u32() as usize]);
+        let value = node.results[index].or_else(|| {
+            let alike = origin.op == node.op && origin.results.len() == node.results.len();
+            origin.results.get(index).copied().flatten().filter(|_| alike)
+        })?;
+        Some(&self.graph.value(value).ty)
+    }
+
+    /// The numbers of the variables that the node updates, each with the result that is its new value; sorted.
+    fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
+        let mut updates = Vec::with_capacity(node.updates.len());
+        for update in &node.updates {
+            let variable = self.graph.value(update.variable);
+            if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
+                let name = &variable.name;
+                return Err(format!("it updates `{name}`, which is neither an input nor an initializer"));
+            }
+            updates.push((self.read(update.variable)?, new_value(node, update)));
+        }
+        updates.sort_unstable();
+        Ok(updates)
+    }
+
+    /// The number of what a swap copies.
+    fn copy(&self, node: &Node) -> Result<u32, String> {
+        let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else {
+            return Err("a swap has one operand and one result".to_owned());
+        };
+        if let Some((name, _)) = node.attributes.first() {
+            return Err(format!("attribute `{name}` of a swap is not understood"));
+        }
+        if !node.captures.is_empty() || !node.updates.is_empty() {
+            return Err("a swap only copies".to_owned());
+        }
+        let number = self.read(from)?;
+        let (source, target) = (self.graph.value(from), self.graph.value(to));
+        if source.ty != target.ty {
+            return Err(format!("the copy of `{}` is {}, but that is {}", source.name, target.ty, source.ty));
+        }
+        let swapped_out = self.graph.producer(from).is_some_and(|n| self.graph.node(n).op.is_swap_out());
+        if node.op.is_swap_in() && !swapped_out && !source.place.is_host() {
+            return Err(format!("`{}` was never swapped out", source.name));
+        }
+        Ok(number)
+    }
+
+    fn define(&mut self, value: ValueId, number: u32) -> Result<(), String> {
+        let slot = &mut self.numbers[value.as_u32() as usize];
+        if *slot != NONE {
+            return Err(format!("`{}` is defined twice", self.graph.value(value).name));
+        }
+        *slot = number;
+        Ok(())
+    }
+
+    fn read(&self, value: ValueId) -> Result<u32, String> {
+        let number = self.number(value);
+        if number == NONE {
+            let value = self.graph.value(value);
+            let when = if value.def == Def::Nothing { "nothing defines" } else { "is not computed before" };
+            return Err(format!("it reads `{}`, which {when}", value.name));
+        }
+        Ok(number)
+    }
+
+    fn number(&self, value: ValueId) -> u32 {
+        self.numbers[value.as_u32() as usize]
+    }
+
+    fn class(&self, node: NodeId) -> Option<u32> {
+        Some(self.nodes[node.as_u32() as usize]).filter(|&class| class != NONE)
+    }
+
+    /// How many nodes have the same key as this one.
+    fn times(&self, base: u32) -> usize {
+        self.graph.order().iter().filter(|n| self.bases[n.as_u32() as usize] == base).count()
+    }
+}
+
+/// For every node the first of the chain of nodes that it computes again; itself where it computes nothing again.
+fn origins(graph: &Graph, side: Side) -> Result<Vec<NodeId>, Difference> {
+    let ticks = graph.ticks();
+    let mut origins: Vec<Option<NodeId>> = vec![None; graph.node_capacity()];
+    let mut path = Vec::new();
+    for &id in graph.order() {
+        let mut at = id;
+        let origin = loop {
+            if let Some(known) = origins[at.as_u32() as usize] {
+                break known;
+            }
+            let malformed = |why: &str| {
+                let place = place(graph.node(id));
+                Err(Difference::Malformed { side, place, why: why.to_owned() })
+            };
+            if ticks[at.as_u32() as usize] == u32::MAX {
+                return malformed("it recomputes a node that is not in the graph");
+            }
+            if path.len() > graph.node_capacity() {
+                return malformed("it recomputes itself");
+            }
+            path.push(at);
+            match graph.node(at).recomputes {
+                Some(next) => at = next,
+                None => break at,
+            }
+        };
+        path.drain(..).for_each(|n| origins[n.as_u32() as usize] = Some(origin));
+    }
+    let itself = |(index, origin): (usize, Option<NodeId>)| origin.unwrap_or(NodeId::from_u32(index as u32));
+    Ok(origins.into_iter().enumerate().map(itself).collect())
+}
+
+/// Why a node of the original is not in the rewritten graph.
+fn lost_node(a: &Walk<'_>, id: NodeId, b: &Walk<'_>) -> Difference {
+    let node = a.graph.node(id);
+    let (name, op) = (node.name.clone(), node.op.clone());
+    let named = b.graph.node_named(&node.name).filter(|&n| b.class(n).is_some());
+    let counterpart = named.or_else(|| {
+        // The node was renamed, if what it defines was not.
+        let result = a.graph.value(node.defines().next()?);
+        let candidate = b.graph.producer(b.graph.value_named(&result.name)?)?;
+        b.class(candidate).filter(|class| !a.classes.contains(class)).map(|_| candidate)
+    });
+    let Some(counterpart) = counterpart else {
+        return Difference::Missing { node: name, op };
+    };
+    match change(a, id, b, counterpart) {
+        Some(Change::Operand { index, original, rewritten }) => {
+            // A wrong recomputation is the cause, what reads it only the effect.
+            let read = b.graph.node(counterpart).operands.get(index).copied().flatten();
+            let producer = read.and_then(|v| b.graph.producer(uncopied(b.graph, v)));
+            let change = Change::Operand { index, original, rewritten };
+            let cause = producer.and_then(|twin| wrong_twin(b, twin));
+            cause.unwrap_or(Difference::Node { node: name, op, change })
+        }
+        Some(change) => Difference::Node { node: name, op, change },
+        None => Difference::Node { node: name, op, change: times(a, b, a.bases[id.as_u32() as usize]) },
+    }
+}
+
+/// Why a node of the rewritten graph is not in the original, all of whose nodes are in the rewritten one.
+fn extra_node(a: &Walk<'_>, b: &Walk<'_>, id: NodeId) -> Difference {
+    if let Some(difference) = wrong_twin(b, id) {
+        return difference;
+    }
+    let node = b.graph.node(id);
+    let (name, op) = (node.name.clone(), node.op.clone());
+    let base = b.bases[id.as_u32() as usize];
+    if a.times(base) > 0 {
+        return Difference::Node { node: name, op, change: times(a, b, base) };
+    }
+    Difference::Extra { node: name, op }
+}
+
+fn times(a: &Walk<'_>, b: &Walk<'_>, base: u32) -> Change {
+    Change::Times { original: a.times(base), rewritten: b.times(base) }
+}
+
+/// The difference between a node and the one that it is said to compute again, if there is one.
+fn wrong_twin(walk: &Walk<'_>, id: NodeId) -> Option<Difference> {
+    let origin = walk.origins[id.as_u32() as usize];
+    if walk.class(id)? == walk.class(origin).unwrap_or(NONE) {
+        return None;
+    }
+    let node = walk.graph.node(id);
+    let (name, op) = (node.name.clone(), node.op.clone());
+    let change = change(walk, origin, walk, id)?;
+    Some(Difference::Twin { node: name, op, origin: walk.graph.node(origin).name.clone(), change })
+}
+
+/// The first thing in which two nodes differ, if one does.
+fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Option<Change> {
+    let (old, new) = (a.graph.node(original), b.graph.node(rewritten));
+    if old.op != new.op {
+        return Some(Change::Operator(new.op.clone()));
+    }
+    let version = |graph: &Graph| graph.opsets.get(&*old.op.domain).copied();
+    if version(a.graph) != version(b.graph) {
+        return Some(Change::Version { original: version(a.graph), rewritten: version(b.graph) });
+    }
+    for (name, _) in old.attributes.iter().chain(&new.attributes) {
+        let (before, after) = (old.attribute(name), new.attribute(name));
+        if before != after {
+            let name = name.clone();
+            let (original, rewritten) = (before.map(brief), after.map(brief));
+            return Some(Change::Attribute { name, original, rewritten });
+        }
+    }
+    for index in 0..old.operands.len().max(new.operands.len()) {
+        let before = old.operands.get(index).copied();
+        let after = new.operands.get(index).copied();
+        if before.map(|v| v.map(|v| a.number(v))) != after.map(|v| v.map(|v| b.number(v))) {
+            let before = before.flatten();
+            let after = after.flatten();
+            if let (Some(before), Some(after)) = (before, after)
+                && let Some(change) = other_bytes(index, (a.graph, before), (b.graph, after))
+            {
+                return Some(change);
+            }
+            let original = before.map(|v| describe(a.graph, v));
+            let rewritten = after.map(|v| describe(b.graph, v));
+            return Some(Change::Operand { index, original, rewritten });
+        }
+    }
+    for index in 0..old.captures.len().max(new.captures.len()) {
+        let key = |walk: &Walk<'_>, v: ValueId| (walk.graph.value(v).name.clone(), walk.number(v));
+        let (before, after) = (old.captures.get(index), new.captures.get(index));
+        if before.map(|&v| key(a, v)) != after.map(|&v| key(b, v)) {
+            let original = before.map(|&v| describe(a.graph, v));
+            let rewritten = after.map(|&v| describe(b.graph, v));
+            return Some(Change::Capture { original, rewritten });
+        }
+    }
+    for index in 0..old.results.len().max(new.results.len()) {
+        let ty = |walk: &Walk<'_>, id: NodeId, node: &Node| {
+            (index < node.results.len()).then(|| walk.result_type(id, index).cloned())
+        };
+        let (before, after) = (ty(a, original, old), ty(b, rewritten, new));
+        if before != after {
+            return Some(Change::Result { index, original: before.flatten(), rewritten: after.flatten() });
+        }
+    }
+    let (before, after) = (a.updates(old).ok()?, b.updates(new).ok()?);
+    if before != after {
+        let only = |these: &Walk<'_>, node: &Node, others: &[(u32, Option<usize>)]| {
+            let key = |u: &Update| (these.number(u.variable), new_value(node, u));
+            node.updates.iter().find(|u| !others.contains(&key(u))).map(|u| {
+                let name = &these.graph.value(u.variable).name;
+                let result = new_value(node, u);
+                result.map_or_else(|| format!("`{name}`"), |r| format!("`{name}` as result {r}"))
+            })
+        };
+        return Some(Change::Update { original: only(a, old, &after), rewritten: only(b, new, &before) });
+    }
+    let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
+    let (before, after) = (seed(a, original), seed(b, rewritten));
+    (draws(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
+}
+
+/// That an operand reads an initializer of the same name with another type or other bytes.
+fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, ValueId)) -> Option<Change> {
+    let (old, new) = (a.value(uncopied(a, old)), b.value(uncopied(b, new)));
+    let (before, after) = (constant(a, old.def)?, constant(b, new.def)?);
+    (old.name == new.name).then(|| Change::Initializer {
+        index,
+        name: old.name.clone(),
+        original: format!("{} of {}", old.ty, brief_data(before)),
+        rewritten: format!("{} of {}", new.ty, brief_data(after)),
+    })
+}
+
+/// What was copied, through any number of swaps.
+fn uncopied(graph: &Graph, mut value: ValueId) -> ValueId {
+    for _ in graph.order() {
+        let swap = graph.producer(value).map(|n| graph.node(n)).filter(|n| n.op.is_swap());
+        match swap.and_then(|n| n.operands.first().copied().flatten()) {
+            Some(from) => value = from,
+            None => break,
+        }
+    }
+    value
+}
+
+/// `[relu_1] Relu`.
+fn place(node: &Node) -> String {
+    format!("[{}] {}", node.name, node.op)
+}
+
+/// A value and where it comes from: `h_in`, a copy of `h` of [n1] Relu.
+fn describe(graph: &Graph, value: ValueId) -> String {
+    let whole = uncopied(graph, value);
+    let copied = match whole == value {
+        true => String::new(),
+        false => format!("`{}`, a copy of ", graph.value(value).name),
+    };
+    let Def::Result(node, index) = graph.value(whole).def else {
+        let kind = match graph.value(whole).def {
+            Def::Input => "input ",
+            Def::Initializer(_) => "initializer ",
+            _ => "",
+        };
+        return format!("{copied}{kind}`{}`", graph.value(whole).name);
+    };
+    let (name, node) = (&graph.value(whole).name, graph.node(node));
+    match node.results.len() {
+        1 => format!("{copied}`{name}` of {}", place(node)),
+        _ => format!("{copied}`{name}`, result {index} of {}", place(node)),
+    }
+}
+
+fn brief_data(data: &Data) -> String {
+    let length = data.len();
+    match data {
+        Data::External { location, offset, .. } => format!("{length} bytes at {offset} of `{location}`"),
+        _ => format!("{length} bytes, digest {:016x}", data.digest().unwrap_or_default() >> 64),
+    }
+}
+
+/// An attribute's value; of a long list its first elements.
+fn brief(attr: &Attr) -> String {
+    fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
+        const SHOWN: usize = 12;
+        let shown: Vec<String> = values.iter().take(SHOWN).map(show).collect();
+        let rest = values.len().saturating_sub(SHOWN);
+        let more = if rest == 0 { String::new() } else { format!(", and {rest} more") };
+        format!("[{}{more}]", shown.join(", "))
+    }
+    match attr {
+        Attr::Int(value) => value.to_string(),
+        Attr::Float(value) => format!("{:?}", value.0),
+        Attr::String(text) => format!("\"{}\"", text.escape_ascii()),
+        Attr::Ints(values) => list(values, i64::to_string),
+        Attr::Floats(values) => list(values, |v| format!("{:?}", v.0)),
+        Attr::Strings(values) => list(values, |v| format!("\"{}\"", v.escape_ascii())),
+        Attr::Tensor(ty, data) => format!("{ty} of {}", brief_data(data)),
+        Attr::Opaque(data) => format!("a subgraph of {}", brief_data(data)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,544 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::random::{Damage, Rng, Size, Source, damage, training_graph};
+use crate::{Place, TensorType};
+
+fn graphs(count: u64) -> impl Iterator<Item = (u64, Graph)> {
+    let sizes = [5, 9, 16, 30, 60, 120];
+    (0..count).map(move |seed| {
+        let size = Size::nodes(sizes[seed as usize % sizes.len()]);
+        (seed, training_graph(&mut Rng::new(seed), size))
+    })
+}
+
+/// A rewriting by hand: swaps every third activation that has a late reader, recomputes others, clones views of what was
+/// swapped in. What comes back besides the graph is how many swaps and twins were added.
+fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
+    let mut g = original.clone();
+    let mut readers: Vec<Vec<NodeId>> = vec![Vec::new(); g.value_capacity()];
+    for &id in g.order() {
+        g.node(id).reads().for_each(|v| readers[v.as_u32() as usize].push(id));
+    }
+    let mut before: Vec<Vec<NodeId>> = vec![Vec::new(); g.node_capacity()];
+    let mut after = before.clone();
+    let (mut swaps, mut twins) = (0, 0);
+    let values: Vec<ValueId> = original.values().map(|(v, _)| v).collect();
+    for value in values {
+        let Some(producer) = original.producer(value) else { continue };
+        if original.value(value).place.is_host() {
+            continue;
+        }
+        let Some(&late) = readers[value.as_u32() as usize].last() else { continue };
+        match u.below(6) {
+            0 | 1 => {
+                let copy = |g: &mut Graph, op: &str, from: ValueId, place| {
+                    let mut node = Node::new(g.fresh_node_name("swap"), Op::new(crate::LMSC_DOMAIN, op));
+                    node.operands.push(Some(from));
+                    let ty = g.value(from).ty.clone();
+                    let name = g.fresh_value_name("copy");
+                    let id = g.add_node(node, [Some((name, ty, place))]);
+                    (id, g.node(id).results[0].unwrap())
+                };
+                let (out, host) = copy(&mut g, "SwapOut", value, Place::Host);
+                let (into, back) = copy(&mut g, "SwapIn", host, Place::Device);
+                after[producer.as_u32() as usize].push(out);
+                swaps += 2;
+                let effects = ops::effects(&g.node(late).op);
+                let reader_of_view = late_view_reader(&g, late, &readers).filter(|_| effects.view);
+                let (at, view) = match reader_of_view {
+                    // Not the view is swapped but what it views; the late reader reads a view of the copy.
+                    Some(reader) => (reader, Some(clone(&mut g, late, value, back, false))),
+                    None => (late, None),
+                };
+                before[at.as_u32() as usize].push(into);
+                match view {
+                    Some(view) => {
+                        twins += 1;
+                        before[at.as_u32() as usize].push(view);
+                        let (old, new) = (g.node(late).results[0].unwrap(), g.node(view).results[0].unwrap());
+                        rewire(&mut g, at, old, new);
+                    }
+                    None => rewire(&mut g, at, value, back),
+                }
+            }
+            2 if repeat(g.node(producer)) != Repeat::Never && !g.node(producer).op.is_swap() => {
+                let twin = clone(&mut g, producer, value, value, true);
+                let index = original.node(producer).results.iter().position(|r| *r == Some(value)).unwrap();
+                let again = g.node(twin).results[index].unwrap();
+                if u.chance(50) {
+                    // What nobody asks of the twin is left out.
+                    let others = 0..g.node(twin).results.len();
+                    others.filter(|&i| i != index).for_each(|i| g.node_mut(twin).results[i] = None);
+                }
+                rewire(&mut g, late, value, again);
+                before[late.as_u32() as usize].push(twin);
+                twins += 1;
+            }
+            _ => {}
+        }
+    }
+    let mut order = Vec::new();
+    for &id in original.order() {
+        order.append(&mut before[id.as_u32() as usize]);
+        order.push(id);
+        order.append(&mut after[id.as_u32() as usize]);
+    }
+    g.set_order(order);
+    (g, swaps, twins)
+}
+
+fn late_view_reader(g: &Graph, view: NodeId, readers: &[Vec<NodeId>]) -> Option<NodeId> {
+    let result = g.node(view).results.first().copied().flatten()?;
+    readers.get(result.as_u32() as usize)?.last().copied()
+}
+
+fn rewire(g: &mut Graph, node: NodeId, old: ValueId, new: ValueId) {
+    g.node_mut(node).operands.iter_mut().flatten().filter(|v| **v == old).for_each(|v| *v = new);
+}
+
+/// A copy of the node that reads `new` for `old`.
+fn clone(g: &mut Graph, id: NodeId, old: ValueId, new: ValueId, recomputes: bool) -> NodeId {
+    let mut node = g.node(id).clone();
+    node.name = g.fresh_node_name("twin");
+    node.recomputes = recomputes.then_some(id);
+    node.operands.iter_mut().flatten().filter(|v| **v == old).for_each(|v| *v = new);
+    let mut results = Vec::new();
+    for (index, result) in node.results.iter().enumerate() {
+        let ty = result.map(|v| g.value(v).ty.clone());
+        results.push(ty.map(|ty| (format!("{}_{index}", g.fresh_value_name(&node.name)), ty, Place::Device)));
+    }
+    g.add_node(node, results)
+}
+
+/// What the graph computes, said in another way than `check` says it: every value is a digest of the text of what computes
+/// it. Two graphs of one meaning compute the same, as far as digests can tell.
+fn meaning(g: &Graph) -> String {
+    use xxhash_rust::xxh3::xxh3_128;
+    let mut of: BTreeMap<ValueId, u128> = BTreeMap::new();
+    let mut once = Vec::new();
+    let mut pure = std::collections::BTreeSet::new();
+    let updated = g.variables();
+    for &v in &g.inputs {
+        of.insert(v, xxh3_128(format!("input {}", g.value(v).name).as_bytes()));
+    }
+    for i in &g.initializers {
+        let value = g.value(i.value);
+        let name = if updated.contains(&i.value) { &*value.name } else { "" };
+        let text = format!("{name} {} {} {:?}", value.ty, i.data.len(), i.data.digest());
+        of.insert(i.value, xxh3_128(text.as_bytes()));
+    }
+    for &id in g.order() {
+        let node = g.node(id);
+        if node.op.is_swap() {
+            let from = of[&node.operands[0].unwrap()];
+            of.insert(node.results[0].unwrap(), from);
+            continue;
+        }
+        let mut origin = id;
+        while let Some(next) = g.node(origin).recomputes {
+            origin = next;
+        }
+        let types = |i: usize| {
+            let like = node.results[i].or(g.node(origin).results.get(i).copied().flatten());
+            like.map(|v| g.value(v).ty.to_string())
+        };
+        let mut attributes: Vec<String> = node.attributes.iter().map(|a| format!("{a:?}")).collect();
+        attributes.sort();
+        let effects = ops::effects(&node.op);
+        let mut updates: Vec<_> = node.updates.iter().map(|u| (of[&u.variable], u.result)).collect();
+        updates.sort();
+        let text = format!(
+            "{} {:?} {attributes:?} {:?} {:?} {updates:?} {:?}",
+            node.op,
+            g.opsets.get(&*node.op.domain),
+            node.operands.iter().map(|v| v.map(|v| of[&v])).collect::<Vec<_>>(),
+            (0..node.results.len()).map(types).collect::<Vec<_>>(),
+            effects.random.then_some(&g.node(origin).name),
+        );
+        let digest = xxh3_128(text.as_bytes());
+        let mut salt = 0;
+        if effects.writes.is_empty() && node.updates.is_empty() {
+            pure.insert(digest);
+        } else {
+            salt = once.iter().filter(|d| **d == digest).count();
+            once.push(digest);
+        }
+        for (index, result) in node.results.iter().enumerate() {
+            if let Some(value) = result {
+                of.insert(*value, xxh3_128(format!("{digest} {salt} {index}").as_bytes()));
+            }
+        }
+    }
+    once.sort();
+    let port = |v: &ValueId| format!("{} {} {}", g.value(*v).name, g.value(*v).ty, of[v]);
+    let inputs: Vec<String> = g.inputs.iter().map(port).collect();
+    let outputs: Vec<String> = g.outputs.iter().map(port).collect();
+    format!("{inputs:?} {outputs:?} {once:?} {pure:?}")
+}
+
+#[test]
+fn a_graph_equals_itself_and_its_text() {
+    for (seed, graph) in graphs(300) {
+        let same = check(&graph, &graph).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert_eq!(same.nodes + same.twins, graph.order().len(), "seed {seed}");
+        assert_eq!(same.swaps, 0, "seed {seed}");
+        let again = Graph::parse(&graph.to_text()).unwrap();
+        assert_eq!(check(&graph, &again), Ok(same), "seed {seed}");
+        assert_eq!(check(&again, &graph), Ok(same), "seed {seed}");
+    }
+}
+
+#[test]
+fn swaps_recomputation_and_cloned_views_change_nothing() {
+    let (mut all_swaps, mut all_twins) = (0, 0);
+    for (seed, graph) in graphs(300) {
+        let own = check(&graph, &graph).unwrap();
+        let (rewritten, swaps, twins) = rewrite(&graph, &mut Rng::new(seed));
+        let text = || format!("seed {seed}\n{}\n{}", graph.to_text(), rewritten.to_text());
+        let same = check(&graph, &rewritten).unwrap_or_else(|e| panic!("{e}\n{}", text()));
+        assert_eq!(same, Equivalence { nodes: own.nodes, twins: own.twins + twins, swaps }, "{}", text());
+        check(&rewritten, &graph).unwrap_or_else(|e| panic!("{e}\n{}", text()));
+        // The rewritten graph is rewritten once more.
+        let (twice, _, _) = rewrite(&rewritten, &mut Rng::new(!seed));
+        check(&graph, &twice).unwrap_or_else(|e| panic!("{e}\n{}", text()));
+        assert_eq!(meaning(&graph), meaning(&twice), "{}", text());
+        (all_swaps, all_twins) = (all_swaps + swaps, all_twins + twins);
+    }
+    assert!(all_swaps > 1000 && all_twins > 500, "{all_swaps} {all_twins}");
+}
+
+#[test]
+fn every_kind_of_damage_is_seen() {
+    let mut tally: BTreeMap<Damage, [usize; 3]> = BTreeMap::new();
+    for (seed, graph) in graphs(200) {
+        let (rewritten, _, _) = rewrite(&graph, &mut Rng::new(seed));
+        for &kind in Damage::ALL {
+            for (n, sound) in [&graph, &rewritten].into_iter().enumerate() {
+                let mut u = Rng::new(seed * 1000 + kind as u64 * 2 + n as u64);
+                let Some(damaged) = damage(sound, kind, &mut u) else { continue };
+                let [attempts, real, named] = tally.entry(kind).or_default();
+                *attempts += 1;
+                let text = || format!("seed {seed}, {kind:?}\n{}\n{}", graph.to_text(), damaged.to_text());
+                let there = check(&graph, &damaged);
+                let back = check(&damaged, &graph);
+                assert_eq!(there.is_ok(), back.is_ok(), "{there:?} {back:?} {}", text());
+                match there {
+                    Ok(_) => assert_eq!(meaning(&graph), meaning(&damaged), "{}", text()),
+                    Err(difference) => {
+                        *real += 1;
+                        *named += usize::from(!matches!(difference, Difference::Malformed { .. }));
+                    }
+                }
+            }
+        }
+    }
+    for &kind in Damage::ALL {
+        let [attempts, real, named] = tally.get(&kind).copied().unwrap_or_default();
+        println!("{kind:?}: {attempts} attempts, {real} real, {named} of them well-formed");
+    }
+    for &kind in Damage::ALL {
+        let [attempts, real, named] = tally.get(&kind).copied().unwrap_or_default();
+        assert!(attempts >= 30, "{kind:?}: {attempts} attempts");
+        assert!(real * 100 >= attempts * 95, "{kind:?}: {real} of {attempts}");
+        assert!(named * 100 >= real * 85, "{kind:?}: {named} of {real} are differences of meaning");
+    }
+}
+
+#[test]
+fn several_damages_do_not_cancel_unseen() {
+    for (seed, graph) in graphs(200) {
+        let mut u = Rng::new(seed);
+        let mut damaged = graph.clone();
+        for _ in 0..4 {
+            let kind = Damage::ALL[u.below(Damage::ALL.len())];
+            damaged = damage(&damaged, kind, &mut u).unwrap_or(damaged);
+        }
+        let verdict = check(&graph, &damaged);
+        assert_eq!(verdict.is_ok(), meaning(&graph) == meaning(&damaged), "seed {seed}: {verdict:?}");
+    }
+}
+
+#[test]
+fn time_grows_with_the_graph_alone() {
+    // A chain of twins of twins, and a chain of copies of copies: what is quadratic in them does not end.
+    let mut g = Graph::new("g");
+    let ty = TensorType::new(crate::ElementType::Float, [4]);
+    let x = g.add_input("x", ty.clone(), Place::Device);
+    let mut add = |op: Op, from: ValueId, recomputes| {
+        let mut node = Node::new(format!("n{}", g.node_capacity()), op);
+        node.operands.push(Some(from));
+        node.recomputes = recomputes;
+        let name = format!("v{}", g.value_capacity());
+        let id = g.add_node(node, [Some((name, ty.clone().into(), Place::Host))]);
+        g.node(id).results[0].unwrap()
+    };
+    let (mut copy, mut origin) = (x, None);
+    for i in 0..100_000u32 {
+        add(Op::new("", "Relu"), x, origin);
+        origin = Some(NodeId::from_u32(2 * i));
+        copy = add(Op::new(crate::LMSC_DOMAIN, "SwapOut"), copy, None);
+    }
+    let same = check(&g, &g).unwrap();
+    assert_eq!(same, Equivalence { nodes: 1, twins: 99_999, swaps: 100_000 });
+}
+
+/// A graph of every kind of thing that a message can be about.
+const STEP: &str = r#"<opset: "" = 17, "com.microsoft" = 1>
+step (float[4] x, float[4] w, float[4] m, float[4] buffer, float[4] grad) => (float[4] y, float[4] z)
+<
+   float[4] one = {1.0, 1.0, 1.0, 1.0},
+   float[4] bias = {0.5, 0.5, 0.5, 0.5},
+   float[4] two = {2.0, 2.0, 2.0, 2.0}
+>
+{
+   [mul] float[4] h = Mul(x, w)
+   [soft] float[4] s = Softmax<axis = -1>(h)
+   [drop] float[4] d, bool[4] mask = Dropout(s, _, one)
+   [loop] float[4] l = Loop<body = opaque bytes(3, 0x00000000000000000000000000000001)>(d) captures (h)
+   [acc] bool[4] flag, float[4] b2 = com.microsoft.InPlaceAccumulatorV2(buffer, grad) updates (buffer as b2)
+   [add] float[4] y = Add(l, bias)
+   [sub] float[4] z = Sub(y, h)
+}
+"#;
+
+/// The message for `STEP` against `STEP` with these texts replaced.
+fn message(replacements: &[(&str, &str)]) -> String {
+    let mut text = STEP.to_owned();
+    for (from, to) in replacements {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let (a, b) = (Graph::parse(STEP).unwrap(), Graph::parse(&text).unwrap());
+    check(&a, &b).unwrap_err().to_string()
+}
+
+#[test]
+fn messages_name_the_node_and_what_differs() {
+    let of = |from, to| message(&[(from, to)]);
+    assert_eq!(of("axis = -1", "axis = 0"), "[soft] Softmax: attribute `axis` is 0, was -1");
+    assert_eq!(of("<axis = -1>", ""), "[soft] Softmax: attribute `axis` is absent, was -1");
+    assert_eq!(of("Mul(x", "Mul<a = \"\n\">(x"), "[mul] Mul: attribute `a` is \"\\n\", was absent");
+    assert_eq!(of("Mul(x, w)", "Div(x, w)"), "[mul] Mul: the operator is Div now");
+    assert_eq!(of("\"\" = 17", "\"\" = 18"), "[mul] Mul: version 18 of its domain, was 17");
+    assert_eq!(
+        of("Sub(y, h)", "Sub(h, y)"),
+        "[sub] Sub: operand 0 reads `h` of [mul] Mul instead of `y` of [add] Add"
+    );
+    assert_eq!(of("Mul(x, w)", "Mul(x, _)"), "[mul] Mul: operand 1 reads nothing instead of input `w`");
+    assert_eq!(
+        of("(s, _, one)", "(s, one, one)"),
+        "[drop] Dropout: operand 1 reads initializer `one` instead of nothing"
+    );
+    assert_eq!(
+        of("(s, _, one)", "(s, _, two)"),
+        "[drop] Dropout: operand 2 reads initializer `two` instead of initializer `one`"
+    );
+    assert_eq!(
+        of("{0.5, 0.5, 0.5, 0.5}", "{0.5, 0.5, 0.5, 0.25}"),
+        "[add] Add: operand 1: initializer `bias` holds float[4] of 16 bytes, digest 4f9d8e7f80a53e30, was float[4] of \
+         16 bytes, digest a793de4ac1066228"
+    );
+    assert_eq!(
+        of("captures (h)", "captures (s)"),
+        "[loop] Loop: its subgraphs read `s` of [soft] Softmax instead of `h` of [mul] Mul"
+    );
+    assert_eq!(of("bool[4] mask", "_"), "[drop] Dropout: result 1 is nothing, was bool[4]");
+    assert_eq!(of("float[4] h =", "float[2,2] h ="), "[mul] Mul: result 0 is float[2,2], was float[4]");
+    assert_eq!(
+        of("updates (buffer as b2)", "updates (m as b2)"),
+        "[acc] com.microsoft.InPlaceAccumulatorV2: updates `m` as result 1, was `buffer` as result 1"
+    );
+    assert_eq!(
+        of("updates (buffer as b2)", "updates (buffer)"),
+        "[acc] com.microsoft.InPlaceAccumulatorV2: updates `buffer`, was `buffer` as result 1"
+    );
+    assert_eq!(
+        of("updates (buffer as b2)", ""),
+        "[acc] com.microsoft.InPlaceAccumulatorV2: updates nothing, was `buffer` as result 1"
+    );
+    assert_eq!(
+        of("[drop]", "[drop2]"),
+        "[drop] Dropout: it is random, and its seed belongs to [drop2], was [drop]"
+    );
+    assert_eq!(
+        of(
+            "   [sub]",
+            "   [acc2] bool[4] f, float[4] b3 = com.microsoft.InPlaceAccumulatorV2(buffer, grad) updates (buffer as b3)\n   [sub]"
+        ),
+        "[acc2] com.microsoft.InPlaceAccumulatorV2: it may not be repeated or left out, and runs 2 times, was 1"
+    );
+    assert_eq!(
+        of("   [sub]", "   [new] float[4] n = Relu(x)\n   [sub]"),
+        "[new] Relu is not in the original graph"
+    );
+    assert_eq!(
+        message(&[("   [soft] float[4] s = Softmax<axis = -1>(h)\n", ""), ("Dropout(s", "Dropout(h")]),
+        "[soft] Softmax is missing from the rewritten graph"
+    );
+}
+
+#[test]
+fn messages_name_the_place_in_the_signature() {
+    let of = |from, to| message(&[(from, to)]);
+    assert_eq!(message(&[("float[4] x,", "float[4] x2,"), ("(x,", "(x2,")]), "input 0 is `x2`, was `x`");
+    assert_eq!(of("float[4] m,", "float[5] m,"), "input 2 `m` is float[5], was float[4]");
+    assert_eq!(of(", float[4] z)", ")"), "the rewritten graph has 1 outputs, the original 2");
+    assert_eq!(of("(float[4] y, float[4] z)", "(float[4] z, float[4] y)"), "output 0 is `z`, was `y`");
+    assert_eq!(
+        message(&[("] y = Add", "] t = Add"), ("] z = Sub(y", "] y = Sub(t"), ("[4] z)", "[4] t)")]),
+        "output 1 is `t`, was `z`"
+    );
+    let swapped = STEP.replace("] y = Add", "] q = Add").replace("] z = Sub(y", "] y = Sub(q");
+    let swapped = swapped.replace("] q =", "] z =").replace("Sub(q", "Sub(z");
+    let (a, b) = (Graph::parse(STEP).unwrap(), Graph::parse(&swapped).unwrap());
+    assert_eq!(
+        check(&a, &b).unwrap_err().to_string(),
+        "output 0 `y` is `y` of [sub] Sub, was `y` of [add] Add"
+    );
+}
+
+#[test]
+fn messages_tell_a_wrong_copy_from_a_wrong_recomputation() {
+    let swap = "   [out_h] float[4]@host h_host = ai.lmsc.SwapOut(h)\n   [out_s] float[4]@host s_host = \
+                ai.lmsc.SwapOut(s)\n   [in] float[4] back = ai.lmsc.SwapIn(HOST)\n   [sub]";
+    let with = |host: &str| message(&[("   [sub]", &swap.replace("HOST", host)), ("(y, h)", "(y, back)")]);
+    assert_eq!(
+        with("s_host"),
+        "[sub] Sub: operand 1 reads `back`, a copy of `s` of [soft] Softmax instead of `h` of [mul] Mul"
+    );
+    assert_eq!(with("s"), "rewritten graph: [in] ai.lmsc.SwapIn: `s` was never swapped out");
+    let again = |twin: &str| message(&[("   [sub]", &format!("   {twin}\n   [sub]")), ("(y, h)", "(y, h2)")]);
+    assert_eq!(
+        again("[mul2] float[4] h2 = Mul(w, x) recomputes [mul]"),
+        "[mul2] Mul recomputes [mul], but differs from it: operand 0 reads input `w` instead of input `x`"
+    );
+    assert_eq!(
+        again("[mul2] float[4] h2 = Mul(w, x)"),
+        "[sub] Sub: operand 1 reads `h2` of [mul2] Mul instead of `h` of [mul] Mul"
+    );
+    assert_eq!(
+        message(&[("   [sub]", "   [d2] float[4] e, _ = Dropout(s, _, one)\n   [sub]")]),
+        "[d2] Dropout is not in the original graph"
+    );
+    assert_eq!(
+        again(
+            "[acc2] bool[4] f, float[4] h2 = com.microsoft.InPlaceAccumulatorV2(buffer, grad) recomputes [acc]"
+        ),
+        "rewritten graph: [acc2] com.microsoft.InPlaceAccumulatorV2: it updates a variable or holds a subgraph, so it \
+         may not be repeated"
+    );
+    // A twin that reads what the origin reads, but is said to be of another node.
+    assert_eq!(
+        message(&[("   [sub]", "   [mul2] float[4] h2 = Mul(x, w) recomputes [soft]\n   [sub]")]),
+        "[mul2] Mul recomputes [soft], but differs from it: the operator is Mul now"
+    );
+}
+
+#[test]
+fn graphs_without_meaning_are_refused() {
+    let of = |from, to| message(&[(from, to)]);
+    assert_eq!(
+        of("Mul(x, w)", "Mul(x, z)"),
+        "rewritten graph: [mul] Mul: it reads `z`, which is not computed before"
+    );
+    assert_eq!(
+        of("Mul(x, w)", "Mul(x, h)"),
+        "rewritten graph: [mul] Mul: it reads `h`, which is not computed before"
+    );
+    assert_eq!(
+        of("Mul(x, w)", "Mul(x, gone)"),
+        "rewritten graph: [mul] Mul: it reads `gone`, which nothing defines"
+    );
+    assert_eq!(
+        of("Mul(x, w)", "Mul(x, w) recomputes [mul]"),
+        "rewritten graph: [mul] Mul: it recomputes itself"
+    );
+    assert_eq!(
+        message(&[("Mul(x, w)", "Mul(x, w) recomputes [sub]"), ("Sub(y, h)", "Sub(y, h) recomputes [mul]")]),
+        "rewritten graph: [mul] Mul: it recomputes itself"
+    );
+    assert_eq!(
+        of("updates (buffer as b2)", "updates (h as b2)"),
+        "rewritten graph: [acc] com.microsoft.InPlaceAccumulatorV2: it updates `h`, which is neither an input nor an \
+         initializer"
+    );
+    let swap = |node: &str| message(&[("   [sub]", &format!("   [c] {node}\n   [sub]"))]);
+    let swap_of = |node: &str| swap(node).replace("rewritten graph: [c] ai.lmsc.", "");
+    assert_eq!(
+        swap_of("float[4] c = ai.lmsc.SwapOut(h, h)"),
+        "SwapOut: a swap has one operand and one result"
+    );
+    assert_eq!(swap_of("float[4] c = ai.lmsc.SwapOut(_)"), "SwapOut: a swap has one operand and one result");
+    assert_eq!(swap_of("= ai.lmsc.SwapOut(h)"), "SwapOut: a swap has one operand and one result");
+    assert_eq!(
+        swap_of("float[4] c = ai.lmsc.SwapOut<begin = 0>(h)"),
+        "SwapOut: attribute `begin` of a swap is not understood"
+    );
+    assert_eq!(
+        swap_of("float[3] c = ai.lmsc.SwapOut(h)"),
+        "SwapOut: the copy of `h` is float[3], but that is float[4]"
+    );
+    assert_eq!(swap_of("float[4] c = ai.lmsc.SwapOut(h) updates (w)"), "SwapOut: a swap only copies");
+
+    // What the parser does not let through.
+    let a = Graph::parse(STEP).unwrap();
+    let mul = a.node_named("mul").unwrap();
+    let mut b = a.clone();
+    b.set_order([a.order(), &[mul]].concat());
+    assert_eq!(
+        check(&a, &b).unwrap_err().to_string(),
+        "rewritten graph: [mul] Mul: it stands twice in the order"
+    );
+    let mut b = a.clone();
+    b.set_order(a.order()[1..].to_vec());
+    let message = "original graph: [soft] Softmax: it reads `h`, which is not computed before";
+    assert_eq!(check(&b, &a).unwrap_err().to_string(), message);
+    let mut b = a.clone();
+    b.node_mut(mul).results.push(a.value_named("x"));
+    assert_eq!(check(&a, &b).unwrap_err().to_string(), "rewritten graph: [mul] Mul: `x` is defined twice");
+    let mut b = a.clone();
+    b.set_recomputes(a.node_named("sub").unwrap(), mul);
+    b.set_order(a.order()[1..].to_vec());
+    assert!(matches!(check(&a, &b), Err(Difference::Malformed { .. })));
+}
+
+#[test]
+fn equal_constants_are_one_but_equal_variables_are_two() {
+    let text = |reads: &str, writes: &str| {
+        format!(
+            "g (float[1] lr, float[1] g) => (float[1] y) < float[1] a = {{1.0}}, float[1] b = {{1.0}} > {{
+               [n] float[1] y = Relu({reads})
+               {writes}
+            }}"
+        )
+    };
+    let parse = |reads, writes| Graph::parse(&text(reads, writes)).unwrap();
+    assert!(check(&parse("a", ""), &parse("b", "")).is_ok());
+    let update = |variable: &str| {
+        format!("[sgd] float[1] w = ai.lmsc.SGDOptimizer(lr, {variable}, g) updates ({variable} as w)")
+    };
+    let (a, b) = (update("a"), update("b"));
+    assert!(check(&parse("a", &a), &parse("a", &a)).is_ok());
+    assert!(check(&parse("a", &a), &parse("b", &a)).is_err());
+    assert_eq!(
+        check(&parse("a", &a), &parse("a", &b)).unwrap_err().to_string(),
+        "[sgd] ai.lmsc.SGDOptimizer: operand 1 reads initializer `b` instead of initializer `a`"
+    );
+}
+
+#[test]
+fn the_order_of_attributes_and_names_of_pure_nodes_are_free() {
+    let a = "g (float[2] x) => (float[2] y) {
+        [n1] float[2] h = F<p = 1, q = [1, 2]>(x)
+        [n2] float[2] k = G(x)
+        [n3] float[2] y = Add(h, k)
+    }";
+    let b = "other (float[2] x) => (float[2] y) {
+        [m2] float[2] k2 = G(x)
+        [m1] float[2] h2 = F<q = [1, 2], p = 1>(x) after [m2]
+        [m3] float[2] y = Add(h2, k2)
+    }";
+    let (a, b) = (Graph::parse(a).unwrap(), Graph::parse(b).unwrap());
+    assert_eq!(check(&a, &b), Ok(Equivalence { nodes: 3, twins: 0, swaps: 0 }));
+}
