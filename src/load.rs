@@ -87,7 +87,7 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
             return Err(Error::Input(format!("--dim {name} is given twice, with different values")));
         }
     }
-    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::in_file(path, e))?;
+    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
     lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
         .map_err(|e| Error::in_file(path, e))?;
     Ok(Loaded { graph, model: Some(model), linked: binding.optimizer.is_some() })

@@ -146,7 +146,8 @@ fn candidate(
             continue;
         }
         let present_until = last.map_or(last_early, |&(n, _)| analysis.tick(n));
-        let trigger = trigger::find(analysis, params, producer, node);
+        let trigger =
+            trigger::find(analysis, params, &trigger::Wanted { storage: id, source: producer, target: node });
         match (trigger.filter(|&t| analysis.tick(t) > present_until), ins.last_mut()) {
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);
