@@ -10,6 +10,8 @@ pub mod ops;
 mod phase;
 mod reach;
 mod storage;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 mod text;
 mod types;
 mod units;
