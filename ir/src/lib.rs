@@ -8,10 +8,10 @@ mod graph;
 mod level;
 pub mod ops;
 mod phase;
-mod reach;
-mod storage;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+mod reach;
+mod storage;
 mod text;
 mod types;
 mod units;

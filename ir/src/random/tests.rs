@@ -10,6 +10,13 @@ fn graphs() -> impl Iterator<Item = (u64, Graph)> {
 }
 
 #[test]
+fn random_graphs_keep_every_invariant() {
+    for (seed, graph) in graphs() {
+        crate::verify(&graph).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()));
+    }
+}
+
+#[test]
 fn the_text_of_a_random_graph_reads_back() {
     for (seed, graph) in graphs() {
         let text = graph.to_text();
