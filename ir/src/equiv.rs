@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::ops::Effects;
-use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, TensorType, Type, Update, ValueId, ops};
+use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId, ops};
 
 /// What was compared, when the graphs compute the same.
 ///
@@ -543,7 +543,9 @@ enum Repeat {
 }
 
 fn repeat(node: &Node, effects: Effects) -> Repeat {
-    if !node.updates.is_empty() || !effects.writes.is_empty() || has_subgraph(node) {
+    // Optimizers over sequences update in place what no edge names.
+    let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty();
+    if updates || !node.updates.is_empty() || has_subgraph(node) {
         Repeat::Never
     } else if effects.random {
         Repeat::Seeded

@@ -527,6 +527,22 @@ fn equal_constants_are_one_but_equal_variables_are_two() {
 }
 
 #[test]
+fn optimizers_over_sequences_are_not_repeated_though_no_edge_tells_what_they_update() {
+    let step = |more: &str| {
+        let text = "g (float[1] lr, seq(float[2]) w, seq(float[2]) g) => (bool[1] done) {
+            [sgd] bool[1] done = com.microsoft.SGDOptimizerV2(lr, w, g)
+        ";
+        Graph::parse(&format!("{text}{more}}}")).unwrap()
+    };
+    let again = "[sgd2] bool[1] done2 = com.microsoft.SGDOptimizerV2(lr, w, g)";
+    assert_eq!(
+        check(&step(""), &step(again)).unwrap_err().to_string(),
+        "[sgd2] com.microsoft.SGDOptimizerV2: it may not be repeated or left out, and runs 2 times, was 1"
+    );
+    assert!(check(&step(""), &step(&format!("{again} recomputes [sgd]"))).is_err());
+}
+
+#[test]
 fn the_order_of_attributes_and_names_of_pure_nodes_are_free() {
     let a = "g (float[2] x) => (float[2] y) {
         [n1] float[2] h = F<p = 1, q = [1, 2]>(x)
