@@ -1,31 +1,33 @@
 //! Whether a rewritten graph computes the same as the graph it was made from.
 //!
-//! [`check`] believes nothing about how the rewritten graph came to be, and shares no code with passes or planners. It
-//! erases swaps (`SwapIn ∘ SwapOut` is the identity), merges recomputed twins, and proves that what remains is
-//! isomorphic to the original: the same signature, the same nodes, the same updates.
+//! [`check`] believes nothing about how the rewritten graph came to be, and shares no code with passes or
+//! planners. It erases swaps (`SwapIn ∘ SwapOut` is the identity), merges recomputed twins, and proves that what
+//! remains is isomorphic to the original: the same signature, the same nodes, the same updates.
 //!
-//! The proof is a value numbering. Two values get one number only if they are the same graph input, constants of the
-//! same type and bytes, or the same result of nodes with equal keys. The key of a node is everything that its meaning
-//! depends on: operator and version, attributes, numbers of the operands, types of the results. Keys are compared in
-//! full; hashes only find them.
+//! The proof is a value numbering. Two values get one number only if they are the same graph input, constants of
+//! the same type and bytes, or the same result of nodes with equal keys. The key of a node is everything that its
+//! meaning depends on: operator and version, attributes, numbers of the operands, types of the results. Keys are
+//! compared in full; hashes only find them.
 //!
 //! - A **pure** node is what its key says: nodes with equal keys are one node.
-//! - A **random** node draws from a seed that belongs to the node's *name*, so the name is a part of its key and must
-//!   be kept. A node that `recomputes` it draws from the origin's seed, and is one node with it.
-//! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of a key
-//!   is the k-th of that key in the other graph. It may not be repeated.
+//! - A **random** node draws from a seed that belongs to the node's *name*, so the name is a part of its key and
+//!   must be kept. A node that `recomputes` it draws from the origin's seed, and is one node with it.
+//! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of
+//!   a key is the k-th of that key in the other graph. It may not be repeated.
 //!
-//! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates and which
-//! result is its new value. What is free: names of nodes that draw nothing, names of values within the graph, the order,
-//! control edges, places.
+//! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
+//! and which result is its new value. What is free: names of nodes that draw nothing, names of values within the
+//! graph, the order, control edges, places.
 //!
-//! This is not all that makes a rewriting right. That the old value of a variable is read before the node that overwrites
-//! it, that every value is where its reader runs, and that no byte is reused too early are invariants of one graph alone.
+//! This is not all that makes a rewriting right. That the old value of a variable is read before the node that
+//! overwrites it, that every value is where its reader runs, and that no byte is reused too early are invariants
+//! of one graph alone.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, TensorType, Type, Update, ValueId, ops};
+use crate::ops::Effects;
+use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId, ops};
 
 /// What was compared, when the graphs compute the same.
 ///
@@ -131,7 +133,7 @@ pub enum Difference {
         /// Its operator in the original.
         op: Op,
         /// What differs.
-        change: Change,
+        change: Box<Change>,
     },
     /// The rewritten graph lacks a node.
     #[error("[{node}] {op} is missing from the rewritten graph")]
@@ -159,7 +161,7 @@ pub enum Difference {
         /// The node that it names.
         origin: Name,
         /// What differs; the original of this change is `origin`.
-        change: Change,
+        change: Box<Change>,
     },
     /// An output has another value.
     #[error("output {index} `{name}` is {rewritten}, was {original}")]
@@ -293,8 +295,8 @@ fn was(new: &Option<String>, old: &Option<String>) -> String {
 /// Runs in time proportional to the size of both graphs and of their constants.
 ///
 /// # Errors
-/// The first [`Difference`] in the original's execution order, or [`Difference::Malformed`] where a graph has no meaning
-/// to compare: a value is read before it is computed, a swap is no copy.
+/// The first [`Difference`] in the original's execution order, or [`Difference::Malformed`] where a graph has no
+/// meaning to compare: a value is read before it is computed, a swap is no copy.
 ///
 /// ```
 /// use lmsc_ir::{Graph, equiv};
@@ -385,8 +387,10 @@ const VARIABLE: u32 = 2;
 const NODE: u32 = 3;
 const TIME: u32 = 4;
 
-/// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same number.
+/// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
+/// number.
 struct Table<'g> {
+    effects: HashMap<&'g Op, Effects>,
     texts: HashMap<&'g [u8], u32>,
     types: HashMap<&'g Type, u32>,
     tensor_types: HashMap<&'g TensorType, u32>,
@@ -411,6 +415,7 @@ impl<'g> Table<'g> {
             variables.extend(values.filter(|v| matches!(v.def, Def::Initializer(_))).map(|v| &*v.name));
         }
         Table {
+            effects: HashMap::new(),
             texts: HashMap::new(),
             types: HashMap::new(),
             tensor_types: HashMap::new(),
@@ -418,7 +423,7 @@ impl<'g> Table<'g> {
             digests: HashMap::new(),
             files: HashMap::new(),
             data: 0,
-            keys: HashMap::new(),
+            keys: HashMap::with_capacity(graphs[0].value_capacity()),
             next: 0,
             variables,
         }
@@ -485,6 +490,10 @@ impl<'g> Table<'g> {
         number
     }
 
+    fn effects(&mut self, op: &'g Op) -> Effects {
+        *self.effects.entry(op).or_insert_with(|| ops::effects(op))
+    }
+
     /// Appends attributes, in the order of their names.
     fn attributes(&mut self, key: &mut Vec<u32>, attributes: &'g [(Name, Attr)]) {
         let mut sorted: Vec<&(Name, Attr)> = attributes.iter().collect();
@@ -523,7 +532,7 @@ fn push_u64(key: &mut Vec<u32>, value: u64) {
 }
 
 /// How often nodes with equal keys compute.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
     /// As one, however many there are.
     Pure,
@@ -533,9 +542,10 @@ enum Repeat {
     Never,
 }
 
-fn repeat(node: &Node) -> Repeat {
-    let effects = ops::effects(&node.op);
-    if !node.updates.is_empty() || !effects.writes.is_empty() || has_subgraph(node) {
+fn repeat(node: &Node, effects: Effects) -> Repeat {
+    // Optimizers over sequences update in place what no edge names.
+    let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty();
+    if updates || !node.updates.is_empty() || has_subgraph(node) {
         Repeat::Never
     } else if effects.random {
         Repeat::Seeded
@@ -550,12 +560,12 @@ fn has_subgraph(node: &Node) -> bool {
 }
 
 /// Whether the node may draw from a seed, which belongs to its name.
-fn draws(node: &Node) -> bool {
-    ops::effects(&node.op).random || has_subgraph(node)
+fn draws(node: &Node, effects: Effects) -> bool {
+    effects.random || has_subgraph(node)
 }
 
-/// The result that names the variable after the update, if there is one: an index of a result that is left out says no
-/// more than none.
+/// The result that names the variable after the update, if there is one: an index of a result that is left out
+/// says no more than none.
 fn new_value(node: &Node, update: &Update) -> Option<usize> {
     update.result.filter(|&r| node.results.get(r).is_some_and(Option::is_some))
 }
@@ -608,9 +618,10 @@ impl<'g> Walk<'g> {
             if walk.bases[id.as_u32() as usize] != NONE {
                 return Err(malformed("it stands twice in the order".to_owned()));
             }
-            walk.key(table, &mut key, id).map_err(malformed)?;
+            let effects = table.effects(&node.op);
+            walk.key(table, &mut key, id, effects).map_err(malformed)?;
             let base = table.number(&key, node.results.len());
-            let class = if repeat(node) == Repeat::Never {
+            let class = if repeat(node, effects) == Repeat::Never {
                 if node.recomputes.is_some() {
                     return Err(malformed(
                         "it updates a variable or holds a subgraph, so it may not be repeated".to_owned(),
@@ -673,7 +684,13 @@ impl<'g> Walk<'g> {
     }
 
     /// Writes everything that the node's meaning depends on into `key`.
-    fn key(&self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
+    fn key(
+        &self,
+        table: &mut Table<'g>,
+        key: &mut Vec<u32>,
+        id: NodeId,
+        effects: Effects,
+    ) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
         key.clear();
@@ -712,7 +729,7 @@ impl<'g> Walk<'g> {
             key.push(variable);
             key.push(result.map_or(0, |r| 1 + r as u32));
         }
-        if draws(node) {
+        if draws(node, effects) {
             key.push(1);
             key.push(table.text(graph.node(self.origins[id.as_u32() as usize]).name.as_bytes()));
         } else {
@@ -721,7 +738,8 @@ impl<'g> Walk<'g> {
         Ok(())
     }
 
-    /// The type of a result. A node that computes another again need not ask for all that the other was asked for.
+    /// The type of a result. A node that computes another again need not ask for all that the other was asked
+    /// for.
     fn result_type(&self, id: NodeId, index: usize) -> Option<&'g Type> {
         let node = self.graph.node(id);
         let origin = self.graph.node(self.origins[id.as_u32() as usize]);
@@ -839,7 +857,6 @@ fn origins(graph: &Graph, side: Side) -> Result<Vec<NodeId>, Difference> {
 /// Why a node of the original is not in the rewritten graph.
 fn lost_node(a: &Walk<'_>, id: NodeId, b: &Walk<'_>) -> Difference {
     let node = a.graph.node(id);
-    let (name, op) = (node.name.clone(), node.op.clone());
     let named = b.graph.node_named(&node.name).filter(|&n| b.class(n).is_some());
     let counterpart = named.or_else(|| {
         // The node was renamed, if what it defines was not.
@@ -848,20 +865,24 @@ fn lost_node(a: &Walk<'_>, id: NodeId, b: &Walk<'_>) -> Difference {
         b.class(candidate).filter(|class| !a.classes.contains(class)).map(|_| candidate)
     });
     let Some(counterpart) = counterpart else {
-        return Difference::Missing { node: name, op };
+        return Difference::Missing { node: node.name.clone(), op: node.op.clone() };
     };
-    match change(a, id, b, counterpart) {
-        Some(Change::Operand { index, original, rewritten }) => {
-            // A wrong recomputation is the cause, what reads it only the effect.
-            let read = b.graph.node(counterpart).operands.get(index).copied().flatten();
-            let producer = read.and_then(|v| b.graph.producer(uncopied(b.graph, v)));
-            let change = Change::Operand { index, original, rewritten };
-            let cause = producer.and_then(|twin| wrong_twin(b, twin));
-            cause.unwrap_or(Difference::Node { node: name, op, change })
+    let Some(change) = change(a, id, b, counterpart) else {
+        return altered(node, times(a, b, a.bases[id.as_u32() as usize]));
+    };
+    if let Change::Operand { index, .. } = change {
+        // A wrong recomputation is the cause, what reads it only the effect.
+        let read = b.graph.node(counterpart).operands.get(index).copied().flatten();
+        let producer = read.and_then(|v| b.graph.producer(uncopied(b.graph, v)));
+        if let Some(cause) = producer.and_then(|twin| wrong_twin(b, twin)) {
+            return cause;
         }
-        Some(change) => Difference::Node { node: name, op, change },
-        None => Difference::Node { node: name, op, change: times(a, b, a.bases[id.as_u32() as usize]) },
     }
+    altered(node, change)
+}
+
+fn altered(node: &Node, change: Change) -> Difference {
+    Difference::Node { node: node.name.clone(), op: node.op.clone(), change: Box::new(change) }
 }
 
 /// Why a node of the rewritten graph is not in the original, all of whose nodes are in the rewritten one.
@@ -870,12 +891,11 @@ fn extra_node(a: &Walk<'_>, b: &Walk<'_>, id: NodeId) -> Difference {
         return difference;
     }
     let node = b.graph.node(id);
-    let (name, op) = (node.name.clone(), node.op.clone());
     let base = b.bases[id.as_u32() as usize];
     if a.times(base) > 0 {
-        return Difference::Node { node: name, op, change: times(a, b, base) };
+        return altered(node, times(a, b, base));
     }
-    Difference::Extra { node: name, op }
+    Difference::Extra { node: node.name.clone(), op: node.op.clone() }
 }
 
 fn times(a: &Walk<'_>, b: &Walk<'_>, base: u32) -> Change {
@@ -890,7 +910,7 @@ fn wrong_twin(walk: &Walk<'_>, id: NodeId) -> Option<Difference> {
     }
     let node = walk.graph.node(id);
     let (name, op) = (node.name.clone(), node.op.clone());
-    let change = change(walk, origin, walk, id)?;
+    let change = Box::new(change(walk, origin, walk, id)?);
     Some(Difference::Twin { node: name, op, origin: walk.graph.node(origin).name.clone(), change })
 }
 
@@ -960,7 +980,8 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     }
     let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
     let (before, after) = (seed(a, original), seed(b, rewritten));
-    (draws(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
+    (draws(old, ops::effects(&old.op)) && before != after)
+        .then_some(Change::Seed { original: before, rewritten: after })
 }
 
 /// That an operand reads an initializer of the same name with another type or other bytes.

@@ -8,6 +8,8 @@ mod graph;
 mod level;
 pub mod ops;
 mod phase;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 mod reach;
 mod storage;
 mod text;
