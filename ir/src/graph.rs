@@ -221,6 +221,14 @@ pub struct Graph {
     order: Vec<NodeId>,
     value_names: HashMap<Name, ValueId>,
     node_names: HashMap<Name, NodeId>,
+    /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
+    namesakes: Namesakes,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Namesakes {
+    pub(crate) values: Vec<ValueId>,
+    pub(crate) nodes: Vec<NodeId>,
 }
 
 impl Graph {
@@ -237,6 +245,7 @@ impl Graph {
             order: Vec::new(),
             value_names: HashMap::new(),
             node_names: HashMap::new(),
+            namesakes: Namesakes::default(),
         }
     }
 
@@ -384,7 +393,9 @@ impl Graph {
             Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
         };
         node.results = results.into_iter().enumerate().map(define).collect();
-        self.node_names.entry(node.name.clone()).or_insert(id);
+        if *self.node_names.entry(node.name.clone()).or_insert(id) != id {
+            self.namesakes.nodes.push(id);
+        }
         self.order.push(id);
         self.nodes.push(node)
     }
@@ -436,8 +447,15 @@ impl Graph {
     pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
         let name = value.name.clone();
         let id = self.values.push(value);
-        self.value_names.entry(name).or_insert(id);
+        if *self.value_names.entry(name).or_insert(id) != id {
+            self.namesakes.values.push(id);
+        }
         id
+    }
+
+    /// Values and nodes whose names were taken when they were added.
+    pub(crate) fn namesakes(&self) -> &Namesakes {
+        &self.namesakes
     }
 
     /// The door of the parser: everything about a value and a node.

@@ -108,36 +108,30 @@ impl Checker<'_> {
     /// I1.
     fn definitions(&mut self) {
         let graph = self.graph;
-        let mut nodes: HashMap<&str, NodeId> = HashMap::new();
         let mut seen = vec![false; graph.node_capacity()];
         for &id in graph.order() {
             if std::mem::replace(&mut seen[id.as_u32() as usize], true) {
                 self.report(Invariant::I1, format!("the order runs {} twice", self.node(id)));
             }
-            if let Some(other) = nodes.insert(&graph.node(id).name, id).filter(|&other| other != id) {
-                let message = format!(
-                    "two nodes are named `{}`: {} and {}",
-                    graph.node(id).name,
-                    graph.node(other).op,
-                    graph.node(id).op
-                );
-                self.report(Invariant::I1, message);
+        }
+        let alive = |node: NodeId| seen[node.as_u32() as usize];
+        for &id in graph.namesakes().nodes.iter().filter(|&&id| alive(id)) {
+            let name = &graph.node(id).name;
+            let other = graph.node_named(name).filter(|&other| alive(other));
+            if let Some(other) = other {
+                let ops = format!("{} and {}", graph.node(other).op, graph.node(id).op);
+                self.report(Invariant::I1, format!("two nodes are named `{name}`: {ops}"));
             }
         }
-        let mut names: HashMap<&str, ValueId> = HashMap::new();
-        for (id, value) in graph.values() {
-            let alive = match value.def {
-                Def::Result(node, _) => seen[node.as_u32() as usize],
-                _ => true,
-            };
-            if alive && let Some(other) = names.insert(&value.name, id) {
-                let message = format!(
-                    "`{}` is defined twice: {} and {}",
-                    value.name,
-                    self.definition(other),
-                    self.definition(id)
-                );
-                self.report(Invariant::I1, message);
+        let defined = |id: &ValueId| match graph.value(*id).def {
+            Def::Result(node, _) => alive(node),
+            _ => true,
+        };
+        for &id in graph.namesakes().values.iter().filter(|&id| defined(id)) {
+            let name = &graph.value(id).name;
+            if let Some(other) = graph.value_named(name).filter(|other| defined(other)) {
+                let definitions = format!("{} and {}", self.definition(other), self.definition(id));
+                self.report(Invariant::I1, format!("`{name}` is defined twice: {definitions}"));
             }
         }
         let mut undefined: BTreeMap<ValueId, String> = BTreeMap::new();

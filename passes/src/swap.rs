@@ -95,7 +95,7 @@ struct Rewriter<'a> {
     /// How many nodes were put somewhere.
     placed: usize,
     /// By value, the nodes and operand positions that read it.
-    reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
+    reads: Vec<Vec<(NodeId, usize)>>,
     /// Nodes that others wait for; they are not moved.
     awaited: HashSet<NodeId>,
     outputs: HashSet<ValueId>,
@@ -106,14 +106,14 @@ impl<'a> Rewriter<'a> {
         let ticks = graph.ticks();
         let keys = ticks.iter().map(|&tick| (tick, Slot::Node, 0)).collect();
         let nodes = graph.order().to_vec();
-        let mut reads: HashMap<ValueId, Vec<(NodeId, usize)>> = HashMap::new();
+        let mut reads: Vec<Vec<(NodeId, usize)>> = vec![Vec::new(); graph.value_capacity()];
         let mut awaited = HashSet::new();
         for &id in graph.order() {
             let node = graph.node(id);
             for (index, operand) in node.operands.iter().enumerate() {
-                operand.iter().for_each(|&v| reads.entry(v).or_default().push((id, index)));
+                operand.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, index)));
             }
-            node.captures.iter().for_each(|&v| reads.entry(v).or_default().push((id, usize::MAX)));
+            node.captures.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, usize::MAX)));
             awaited.extend(node.after.iter().copied());
         }
         let outputs = graph.outputs.iter().copied().collect();
@@ -245,7 +245,7 @@ impl Views<'_, '_> {
         !rewriter.outputs.contains(&value)
             && !rewriter.awaited.contains(&view)
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
-            && rewriter.reads.get(&value).is_some_and(|reads| {
+            && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
                 reads.iter().all(|&(node, index)| {
                     let passes_on = index == 0 && ops::effects(&rewriter.graph.node(node).op).view;
                     self.uses.contains(&(node, index))

@@ -6,7 +6,7 @@ use super::{Analysis, Params, Strategy};
 
 /// How many nodes a search looks at before it gives up. A trigger is a matter of quality: any node below the
 /// target's level keeps the graph acyclic.
-const MAX_SEARCHED: usize = 500;
+const MAX_SEARCHED: usize = 200;
 
 /// For what a trigger is wanted.
 pub(super) struct Wanted {

@@ -131,13 +131,15 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         let (bytes, node) = lowest.expect("a graph without nodes has no transient bytes and fits");
         return Err(Box::new(does_not_fit(analysis, budget, node, bytes)));
     };
-    for fuse_swapins in [4, 16, 64] {
-        let params = Params { fuse_swapins, ..best.params.clone() };
-        best = Attempt::better(Some(best), Attempt::new(analysis, params, limit)).expect("one of them fits");
+    if best.returns_twice() {
+        for fuse_swapins in [4, 16, 64] {
+            let params = Params { fuse_swapins, ..best.params.clone() };
+            let fused = Attempt::new(analysis, params, limit);
+            best = Attempt::better(Some(best), fused).expect("one of them fits");
+        }
     }
-    while best.params.lb < 64 {
-        let params = Params { lb: 2 * best.params.lb, ..best.params.clone() };
-        let attempt = Attempt::new(analysis, params, limit);
+    for lb in [2, 4, 8, 16].into_iter().filter(|&lb| lb > base.lb) {
+        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, limit);
         if attempt.bytes.is_none_or(|bytes| Some(bytes) > best.bytes) {
             break;
         }
@@ -169,6 +171,11 @@ impl Attempt {
         let (bytes, chosen) =
             finished.min_by_key(|(bytes, _)| bytes.unwrap_or(u64::MAX)).expect("there are two selections");
         Attempt { params, candidates, chosen, bytes }
+    }
+
+    /// Whether any storage comes back more than once, so that fusing swap-ins can save bytes.
+    fn returns_twice(&self) -> bool {
+        self.candidates.found.iter().zip(&self.chosen).any(|(c, chosen)| *chosen && c.ins.len() > 1)
     }
 
     /// The one that fits with fewer bytes; the first where they are equal; neither where none fits.
