@@ -701,6 +701,9 @@ impl<'m> Importer<'m> {
         for import in &self.model.proto.opset_import {
             graph.opsets.insert(import.domain().to_owned(), import.version());
         }
+        if self.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
+            graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
+        }
         let mut values: Vec<Option<ValueId>> = vec![None; self.sources.len()];
         let mut known = Constants::new(self.sources.len());
         self.add_inputs(&mut graph, &mut values, errors);
