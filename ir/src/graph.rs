@@ -433,12 +433,12 @@ impl Graph {
         self.order = order;
     }
 
-    /// A value name that starts with `base` and is not taken.
+    /// A value name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_value_name(&self, base: &str) -> Name {
         fresh(base, |name| self.value_names.contains_key(name))
     }
 
-    /// A node name that starts with `base` and is not taken.
+    /// A node name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
         fresh(base, |name| self.node_names.contains_key(name))
     }
@@ -472,6 +472,35 @@ fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Name {
     if !taken(base) {
         return base.into();
     }
-    let numbered = (2u32..).map(|i| format!("{base}_{i}"));
-    numbered.into_iter().find(|name| !taken(name)).expect("there are more numbers than names").into()
+    // Names of one base are mostly numbered without gaps: the first free number lies between a number that is taken
+    // and a free one.
+    let numbered = |i: u32| format!("{base}_{i}");
+    let (mut below, mut free) = (1, 2);
+    while taken(&numbered(free)) {
+        (below, free) = (free, 2 * free);
+    }
+    while below + 1 < free {
+        let middle = below.midpoint(free);
+        if taken(&numbered(middle)) {
+            below = middle;
+        } else {
+            free = middle;
+        }
+    }
+    numbered(free).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_name_is_the_first_that_is_free() {
+        let mut graph = Graph::new("g");
+        for i in 1..100 {
+            let name = graph.fresh_node_name("n");
+            assert_eq!(*name, if i == 1 { "n".to_owned() } else { format!("n_{i}") });
+            graph.add_node(Node::new(name, Op::new("", "F")), std::iter::empty::<Option<(Name, _, _)>>());
+        }
+    }
 }

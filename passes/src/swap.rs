@@ -214,7 +214,7 @@ impl Views<'_, '_> {
         }
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
-        let made = if self.is_ours(value) {
+        let made = if self.is_ours(value, 0) {
             // Every use reads the copy: the view itself moves, and keeps its name.
             let base = self.of_copy(operand, tick);
             self.rewriter.graph.set_operand(view, 0, base);
@@ -239,10 +239,11 @@ impl Views<'_, '_> {
     }
 
     /// Whether nothing but the uses of this copy reads the view, directly or through other views.
-    fn is_ours(&self, value: ValueId) -> bool {
+    fn is_ours(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");
-        !rewriter.outputs.contains(&value)
+        depth < tflms::MAX_VIEWS
+            && !rewriter.outputs.contains(&value)
             && !rewriter.awaited.contains(&view)
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
             && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
@@ -250,7 +251,12 @@ impl Views<'_, '_> {
                     let passes_on = index == 0 && ops::effects(&rewriter.graph.node(node).op).view;
                     self.uses.contains(&(node, index))
                         || passes_on
-                            && rewriter.graph.node(node).defines().next().is_some_and(|v| self.is_ours(v))
+                            && rewriter
+                                .graph
+                                .node(node)
+                                .defines()
+                                .next()
+                                .is_some_and(|v| self.is_ours(v, depth + 1))
                 })
             })
     }

@@ -60,6 +60,9 @@ impl<'a, 'm> Build<'a, 'm> {
         for import in &file.model.proto.opset_import {
             build.graph.opsets.insert(import.domain().to_owned(), import.version());
         }
+        if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
+            build.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
+        }
         build.add_inputs(errors);
         build.add_initializers(errors);
         for &i in &order {

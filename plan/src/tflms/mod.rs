@@ -202,6 +202,8 @@ pub enum Kept {
     Sequence,
     /// It has no bytes.
     Empty,
+    /// It has this many names; each return would have to repeat the views.
+    Views(usize),
     /// Every use is near its definition.
     NearUses {
         /// The largest distance, in levels.
@@ -232,6 +234,7 @@ impl Kept {
             Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
             Kept::Empty => "it has no bytes".to_owned(),
+            Kept::Views(n) => format!("its {n} views would have to be repeated"),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
             Kept::NearUses { levels, threshold } => {
                 format!("last used {levels} levels on, nearer than the threshold of {threshold}")
@@ -274,6 +277,9 @@ pub struct Analysis<'a> {
     /// By storage, whether the caller gets it.
     is_output: Vec<bool>,
 }
+
+/// A storage with more names than these stays: with each return every view is made again.
+pub const MAX_VIEWS: usize = 256;
 
 impl<'a> Analysis<'a> {
     /// Looks at the graph.
