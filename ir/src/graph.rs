@@ -174,6 +174,22 @@ impl Node {
     }
 }
 
+/// For every node a list of nodes, all in one piece of memory.
+#[derive(Clone, Debug)]
+pub struct Adjacency {
+    /// By node, where its list begins and ends.
+    lists: Vec<(u32, u32)>,
+    entries: Vec<NodeId>,
+}
+
+impl Adjacency {
+    /// The node's list.
+    pub fn of(&self, node: NodeId) -> &[NodeId] {
+        let (start, end) = self.lists[node.as_u32() as usize];
+        &self.entries[start as usize..end as usize]
+    }
+}
+
 /// A training step (or any other ONNX graph) with a total order.
 ///
 /// ```
@@ -278,19 +294,42 @@ impl Graph {
         node.reads().filter_map(|v| self.producer(v)).chain(node.after.iter().copied())
     }
 
-    /// For every node, the nodes that start after it: the inverse of [`Graph::predecessors`], each list in
-    /// execution order.
-    pub fn successors(&self) -> Vec<Vec<NodeId>> {
-        let mut successors = vec![Vec::new(); self.nodes.len()];
+    /// For every node the nodes that must complete before it starts, as [`Graph::predecessors`] names them.
+    pub fn predecessor_lists(&self) -> Adjacency {
+        let mut lists = vec![(0, 0); self.nodes.len()];
+        let mut entries = Vec::with_capacity(2 * self.order.len());
+        for &node in &self.order {
+            let start = entries.len() as u32;
+            entries.extend(self.predecessors(node));
+            lists[node.as_u32() as usize] = (start, entries.len() as u32);
+        }
+        Adjacency { lists, entries }
+    }
+
+    /// For every node the nodes that start after it, in execution order: the inverse of
+    /// [`Graph::predecessor_lists`], without repetitions.
+    pub fn successor_lists(&self) -> Adjacency {
+        let mut lists = vec![(0u32, 0u32); self.nodes.len()];
+        for &node in &self.order {
+            self.predecessors(node).for_each(|before| lists[before.as_u32() as usize].1 += 1);
+        }
+        let mut start = 0;
+        for list in &mut lists {
+            let length = list.1;
+            *list = (start, start);
+            start += length;
+        }
+        let mut entries = vec![NodeId(u32::MAX); start as usize];
         for &node in &self.order {
             for before in self.predecessors(node) {
-                let list: &mut Vec<NodeId> = &mut successors[before.as_u32() as usize];
-                if list.last() != Some(&node) {
-                    list.push(node);
+                let (from, to) = &mut lists[before.as_u32() as usize];
+                if *from == *to || entries[*to as usize - 1] != node {
+                    entries[*to as usize] = node;
+                    *to += 1;
                 }
             }
         }
-        successors
+        Adjacency { lists, entries }
     }
 
     /// For every node its tick, its position in the order; `u32::MAX` for a node that was removed.

@@ -18,7 +18,9 @@ mod units;
 mod verify;
 
 pub use attr::{Attr, Data, Float};
-pub use graph::{Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId};
+pub use graph::{
+    Adjacency, Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId,
+};
 pub use level::levels;
 pub use phase::{Phase, Phases};
 pub use reach::reaches;

@@ -75,7 +75,9 @@ const TABLE: &[(&str, &str, Effects)] = &[
 /// An operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
 /// is a gradient operator without being listed.
 pub fn effects(op: &Op) -> Effects {
-    if let Some((_, _, effects)) = TABLE.iter().find(|(domain, name, _)| op.key() == (*domain, *name)) {
+    if let Some((_, _, effects)) =
+        TABLE.iter().find(|(domain, name, _)| **name == *op.name && **domain == *op.domain)
+    {
         return *effects;
     }
     let stem = op.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');

@@ -112,7 +112,7 @@ impl Phases {
 
     /// Moves nodes from backward to update.
     fn find_update(&mut self, graph: &Graph) {
-        let successors = graph.successors();
+        let successors = graph.successor_lists();
         let writes = |id: NodeId| {
             let node = graph.node(id);
             !node.updates.is_empty() || ops::effects(&node.op).phase == Some(Phase::Update)
@@ -124,7 +124,7 @@ impl Phases {
             }
         }
         for &id in graph.order().iter().rev() {
-            let next = &successors[id.as_u32() as usize];
+            let next = successors.of(id);
             let only_for_update = !next.is_empty() && next.iter().all(|&n| self.phase(n) == Phase::Update);
             if self.phase(id) == Phase::Backward && only_for_update && is_update_arithmetic(graph.node(id)) {
                 self.of[id.as_u32() as usize] = Phase::Update;

@@ -23,6 +23,10 @@ const SOURCES: usize = 64 * WORDS;
 /// assert_eq!(lmsc_ir::reaches(&graph, &[(a, b), (b, a), (a, c)]), [true, false, false]);
 /// ```
 pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let before = ticks_before(graph);
     let ticks = graph.ticks();
     let tick = |node: NodeId| ticks[node.as_u32() as usize] as usize;
     let mut by_source: Vec<usize> = (0..pairs.len()).collect();
@@ -64,8 +68,9 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
         }
         for k in 0..masks.len() {
             let mut mask = masks[k];
-            for before in graph.predecessors(graph.order()[start + k]) {
-                if let Some(from) = tick(before).checked_sub(start).filter(|&from| from < k) {
+            for &from in before.of(start + k) {
+                let from = (from as usize).wrapping_sub(start);
+                if from < k {
                     for (word, more) in mask.iter_mut().zip(masks[from]) {
                         *word |= more;
                     }
@@ -79,6 +84,28 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
         }
     }
     answers
+}
+
+/// By tick, the ticks of the predecessors.
+struct TicksBefore {
+    starts: Vec<u32>,
+    ticks: Vec<u32>,
+}
+
+impl TicksBefore {
+    fn of(&self, tick: usize) -> &[u32] {
+        &self.ticks[self.starts[tick] as usize..self.starts[tick + 1] as usize]
+    }
+}
+
+fn ticks_before(graph: &Graph) -> TicksBefore {
+    let tick_of = graph.ticks();
+    let mut before = TicksBefore { starts: vec![0], ticks: Vec::with_capacity(2 * graph.order().len()) };
+    for &node in graph.order() {
+        before.ticks.extend(graph.predecessors(node).map(|p| tick_of[p.as_u32() as usize]));
+        before.starts.push(before.ticks.len() as u32);
+    }
+    before
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ pub struct Storage {
     pub root: ValueId,
     /// Every value that names it, the root first, in execution order.
     pub values: Vec<ValueId>,
-    /// How many bytes.
+    /// How many bytes. What only looks at a shape ([`ops::Effects::shape_only`]) has its result at compile time,
+    /// because every size is known (invariant I5): that result needs none.
     pub bytes: Bytes,
     /// Whether the bytes are in host memory.
     pub on_host: bool,
@@ -89,11 +90,13 @@ impl Storages {
     fn add(&mut self, graph: &Graph, value: ValueId) {
         let slot = &mut self.of[value.as_u32() as usize];
         if slot.is_none() {
-            let Bytes(bytes) = graph.value(value).ty.byte_size().unwrap_or_default();
+            let producer = graph.producer(value);
+            let constant = producer.is_some_and(|n| ops::effects(&graph.node(n).op).shape_only);
+            let bytes = graph.value(value).ty.byte_size().filter(|_| !constant);
             *slot = Some(self.storages.push(Storage {
                 root: value,
                 values: vec![value],
-                bytes: Bytes(bytes),
+                bytes: bytes.unwrap_or_default(),
                 on_host: graph.value(value).place.is_host(),
             }));
         }

@@ -614,9 +614,7 @@ mod tests {
              I4: `late` (Relu) uses `v` but no edge orders it before `sgd` (ai.lmsc.SGDOptimizer), which overwrites it\n\
              I4: the output `v` names what an update overwrites"
         );
-        let ordered = text
-            .replace("(lr, w, g)", "(lr, w, g)")
-            .replace("updates (w as w_new)", "updates (w as w_new) after [late]");
+        let ordered = text.replace("updates (w as w_new)", "updates (w as w_new) after [late]");
         let ordered = ordered.replace(", float[2,2] v)", ")");
         assert_eq!(violations(&ordered), "none");
     }

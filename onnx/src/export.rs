@@ -72,8 +72,15 @@ pub fn export(
     let source = std::mem::take(&mut proto.graph.get_or_insert_default().node);
     let mentioned = |&id: &NodeId| graph.node(id).after.iter().copied().chain(graph.node(id).recomputes);
     let referenced = graph.order().iter().flat_map(mentioned).collect();
-    let mut exporter =
-        Exporter { graph, form, source, referenced, new_values: Vec::new(), has_node_metadata: false };
+    let mut exporter = Exporter {
+        graph,
+        form,
+        source,
+        referenced,
+        swap_ins: HashMap::new(),
+        new_values: Vec::new(),
+        has_node_metadata: false,
+    };
     let nodes = graph.order().iter().map(|&id| exporter.node(id)).collect::<Result<Vec<_>, _>>()?;
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
 
@@ -113,6 +120,8 @@ struct Exporter<'a> {
     source: Vec<NodeProto>,
     /// Nodes that metadata names.
     referenced: HashSet<NodeId>,
+    /// By host copy, how many of its swap-ins have been written.
+    swap_ins: HashMap<ValueId, usize>,
     /// Values that the file does not have, with the value whose type they share.
     new_values: Vec<(ValueId, ValueId)>,
     has_node_metadata: bool,
@@ -188,7 +197,10 @@ impl Exporter<'_> {
             }
             Form::Ort => {
                 let sibling = match node.op.is_swap_in() {
-                    true => self.rank(operand, id),
+                    true => {
+                        let count = self.swap_ins.entry(operand).or_default();
+                        std::mem::replace(count, *count + 1)
+                    }
                     false => 0,
                 };
                 copying(&mut proto, &self.graph.value(operand).ty, sibling);
@@ -211,14 +223,6 @@ impl Exporter<'_> {
             }
         }
         value
-    }
-
-    /// How many other swap-ins of the same host copy come before this one.
-    fn rank(&self, host: ValueId, id: NodeId) -> usize {
-        let before = self.graph.order().iter().take_while(|&&n| n != id);
-        before
-            .filter(|&&n| self.graph.node(n).op.is_swap_in() && self.graph.node(n).operands[0] == Some(host))
-            .count()
     }
 
     fn name(&self, value: Option<ValueId>) -> String {
@@ -336,7 +340,8 @@ fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
         })
     };
     let results = graph.order().iter().flat_map(|&n| graph.node(n).defines());
-    let declared = results.filter(|&v| graph.value(v).place == Place::Device && !graph.outputs.contains(&v));
+    let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
+    let declared = results.filter(|&v| graph.value(v).place == Place::Device && !outputs.contains(&v));
     let opset = |(domain, version): (&String, &i64)| OperatorSetIdProto {
         domain: Some(domain.clone()),
         version: Some(*version),

@@ -5,7 +5,7 @@ use crate::{Outcome, Pass, PassCx, PassError};
 /// Moves operators that only look at a shape to right after the producer of what they look at.
 ///
 /// Gradient builders read shapes of forward tensors in the backward phase; a runtime keeps the whole tensor for
-/// that. Moving the node costs a few bytes and frees the tensor. Only the order changes.
+/// that. Moving the node frees the tensor. Only the order changes.
 pub(crate) struct HoistShapes;
 
 impl Pass for HoistShapes {
@@ -19,25 +19,31 @@ impl Pass for HoistShapes {
 
     fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
         let ticks = graph.ticks();
-        // A node runs right after what it moved to, so its key is the tick of that.
+        let tick = |id: NodeId| ticks[id.as_u32() as usize];
+        let looks = |id: NodeId| ops::effects(&graph.node(id).op).shape_only;
+        // How many computations come before each tick: what only copies and other shape queries lie between
+        // stands near enough.
+        let computes = |&id: &NodeId| !looks(id) && !graph.node(id).op.is_swap();
+        let mut before = Vec::with_capacity(graph.order().len());
+        for id in graph.order() {
+            let so_far = before.last().copied().unwrap_or(0);
+            before.push(so_far + u32::from(computes(id)));
+        }
+        // What a node moves behind. The caller's values are there throughout and hold nothing alive.
         let target = |id: NodeId| {
-            let movable = ops::effects(&graph.node(id).op).shape_only;
-            let latest = graph.predecessors(id).map(|p| ticks[p.as_u32() as usize]).max();
-            if movable { latest.map_or(0, |tick| tick + 1) } else { ticks[id.as_u32() as usize] }
+            let latest = graph.predecessors(id).map(tick).max().filter(|_| looks(id))?;
+            (before[latest as usize] < before[tick(id) as usize]).then_some(latest)
         };
-        let mut order: Vec<(u32, bool, NodeId)> = graph
-            .order()
-            .iter()
-            .map(|&id| (target(id), !ops::effects(&graph.node(id).op).shape_only, id))
-            .collect();
-        let moved =
-            order.iter().zip(graph.order()).filter(|((to, _, id), _)| *to < ticks[id.as_u32() as usize]);
-        let moved = moved.count();
+        let keyed = graph.order().iter().map(|&id| match target(id) {
+            Some(latest) => (latest, true, id),
+            None => (tick(id), false, id),
+        });
+        let mut order: Vec<(u32, bool, NodeId)> = keyed.collect();
+        let moved = order.iter().filter(|(_, moves, _)| *moves).count();
         if moved == 0 {
             return Ok(Outcome::default());
         }
-        // Stable, and a hoisted node comes before the node whose place it takes.
-        order.sort_by_key(|&(tick, stays, _)| (tick, stays));
+        order.sort_by_key(|&(tick, moves, _)| (tick, moves));
         graph.set_order(order.into_iter().map(|(_, _, id)| id).collect());
         Ok(Outcome {
             changed: true,

@@ -121,7 +121,6 @@ impl<'a> Rewriter<'a> {
     }
 
     fn apply(mut self, plan: &SwapPlan) {
-        self.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
         let mut outs = Vec::with_capacity(plan.swaps.len());
         let mut hosts = Vec::with_capacity(plan.swaps.len());
         for swap in &plan.swaps {

@@ -86,9 +86,9 @@ fn running_sums(deltas: &[i64]) -> impl Iterator<Item = Bytes> + '_ {
 /// from the start, or to the end.
 fn live_ranges(graph: &Graph, storages: &Storages) -> Vec<Range<u32>> {
     let copies = Copies::of(graph);
-    let mut live: Vec<Range<u32>> = vec![u32::MAX..0; storages.len()];
+    let mut live: Vec<Option<Range<u32>>> = vec![None; storages.len()];
     let mut extend = |storage: StorageId, from: u32, to: u32| {
-        let range = &mut live[storage.as_u32() as usize];
+        let range = live[storage.as_u32() as usize].get_or_insert(from..to);
         *range = range.start.min(from)..range.end.max(to);
     };
     let end = graph.order().len() as u32;
@@ -113,7 +113,7 @@ fn live_ranges(graph: &Graph, storages: &Storages) -> Vec<Range<u32>> {
     for &value in &graph.outputs {
         extend(storages.storage(value), end, end);
     }
-    live
+    live.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// Between which ticks the edges let each copy happen. Indexed by node; meaningless for compute nodes.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use lmsc_ir::{Bytes, Def, Graph, NodeId, Phase, StorageId, Type};
+use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, StorageId, Storages, Type};
 
 use super::{Analysis, Kept, Params, SwapIn, trigger};
 
@@ -28,29 +28,28 @@ pub(super) struct Candidates {
 
 pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates {
     let storages = &analysis.memory.storages;
-    let rank = breadth_first(analysis, params);
     let mut produced: Vec<(u32, StorageId, NodeId)> = Vec::new();
     for (id, storage) in storages.iter() {
         if let Def::Result(node, _) = analysis.graph.value(storage.root).def {
             let forward = analysis.phases.phase(node) == Phase::Forward;
             if forward && !storage.on_host && !analysis.graph.node(node).op.is_swap() {
-                produced.push((rank[node.as_u32() as usize], id, node));
+                produced.push((analysis.rank[node.as_u32() as usize], id, node));
             }
         }
     }
     produced.sort_by_key(|&(rank, id, _)| (rank, id));
 
-    let captured = captures(analysis);
+    let mut search = trigger::Search::new(analysis, params);
     let mut result = Candidates::default();
     for (rank, id, producer) in produced {
         let verdict = if rank == u32::MAX {
             Err(Kept::NotReached)
         } else if params.n_tensors.is_some_and(|n| result.found.len() >= n) {
             Err(Kept::Beyond(result.found.len()))
-        } else if let Some(node) = captured[id.as_u32() as usize] {
+        } else if let Some(node) = analysis.captured[id.as_u32() as usize] {
             Err(Kept::Captured(node))
         } else {
-            candidate(analysis, params, id, producer)
+            candidate(analysis, params, &mut search, id, producer)
         };
         match verdict {
             Ok(candidate) => result.found.push(candidate),
@@ -60,9 +59,7 @@ pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates
     result
 }
 
-/// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
-fn breadth_first(analysis: &Analysis<'_>, params: &Params) -> Vec<u32> {
-    let graph = analysis.graph;
+pub(super) fn breadth_first(graph: &Graph, successors: &Adjacency, params: &Params) -> Vec<u32> {
     let anywhere = params.starting_scopes.is_empty() && params.starting_op_names.is_empty();
     let starts = |id: NodeId| {
         let name = &*graph.node(id).name;
@@ -80,18 +77,17 @@ fn breadth_first(analysis: &Analysis<'_>, params: &Params) -> Vec<u32> {
         if *slot == u32::MAX {
             *slot = visited;
             visited += 1;
-            queue.extend(&analysis.successors[node.as_u32() as usize]);
+            queue.extend(successors.of(node));
         }
     }
     rank
 }
 
-/// By storage, the node whose subgraph reads it.
-fn captures(analysis: &Analysis<'_>) -> Vec<Option<NodeId>> {
-    let mut captured = vec![None; analysis.memory.storages.len()];
-    for &id in analysis.graph.order() {
-        for &value in &analysis.graph.node(id).captures {
-            captured[analysis.memory.storages.storage(value).as_u32() as usize] = Some(id);
+pub(super) fn captures(graph: &Graph, storages: &Storages) -> Vec<Option<NodeId>> {
+    let mut captured = vec![None; storages.len()];
+    for &id in graph.order() {
+        for &value in &graph.node(id).captures {
+            captured[storages.storage(value).as_u32() as usize] = Some(id);
         }
     }
     captured
@@ -101,6 +97,7 @@ fn captures(analysis: &Analysis<'_>) -> Vec<Option<NodeId>> {
 fn candidate(
     analysis: &Analysis<'_>,
     params: &Params,
+    search: &mut trigger::Search<'_, '_>,
     id: StorageId,
     producer: NodeId,
 ) -> Result<Candidate, Kept> {
@@ -115,9 +112,7 @@ fn candidate(
     if !admitted(graph, params, producer) {
         return Err(Kept::Excluded);
     }
-    if analysis.memory.live[id.as_u32() as usize].end as usize == graph.order().len()
-        && graph.outputs.iter().any(|&o| analysis.memory.storages.storage(o) == id)
-    {
+    if analysis.is_output[id.as_u32() as usize] {
         return Err(Kept::Output);
     }
 
@@ -146,8 +141,7 @@ fn candidate(
             continue;
         }
         let present_until = last.map_or(last_early, |&(n, _)| analysis.tick(n));
-        let trigger =
-            trigger::find(analysis, params, &trigger::Wanted { storage: id, source: producer, target: node });
+        let trigger = search.find(&trigger::Wanted { storage: id, source: producer, target: node });
         match (trigger.filter(|&t| analysis.tick(t) > present_until), ins.last_mut()) {
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);

@@ -23,7 +23,7 @@ pub use tune::{DoesNotFit, Tuned, tune};
 
 use std::fmt;
 
-use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
 use wildmatch::WildMatch;
 
 use crate::Memory;
@@ -258,13 +258,21 @@ pub struct Analysis<'a> {
     pub levels: Vec<u32>,
     /// By node, its tick.
     pub ticks: Vec<u32>,
-    /// By node, what starts after it.
-    pub successors: Vec<Vec<NodeId>>,
+    /// What starts after each node.
+    pub successors: Adjacency,
+    /// What completes before each node starts.
+    pub predecessors: Adjacency,
     /// Its storages, their live ranges and the bytes at every tick.
     pub memory: Memory,
     /// By storage, the nodes and operand positions that read its bytes, in execution order. A view operator reads
     /// none, unless nothing reads the view.
     reads: Vec<Vec<(NodeId, usize)>>,
+    /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
+    rank: Vec<u32>,
+    /// By storage, the node whose subgraph reads it.
+    captured: Vec<Option<NodeId>>,
+    /// By storage, whether the caller gets it.
+    is_output: Vec<bool>,
 }
 
 impl<'a> Analysis<'a> {
@@ -273,12 +281,21 @@ impl<'a> Analysis<'a> {
         let is_optimizer = |node: &Node| params.optimizer_scopes.iter().any(|s| s.contains(&node.name));
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
         let memory = Memory::of(graph);
+        let successors = graph.successor_lists();
+        let mut is_output = vec![false; memory.storages.len()];
+        for &output in &graph.outputs {
+            is_output[memory.storages.storage(output).as_u32() as usize] = true;
+        }
         Analysis {
+            rank: absence::breadth_first(graph, &successors, params),
+            is_output,
+            captured: absence::captures(graph, &memory.storages),
             graph,
             phases,
             levels: lmsc_ir::levels(graph),
             ticks: graph.ticks(),
-            successors: graph.successors(),
+            successors,
+            predecessors: graph.predecessor_lists(),
             reads: reads(graph, &memory.storages),
             memory,
         }

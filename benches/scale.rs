@@ -1,0 +1,130 @@
+//! Growth with the number of nodes: reading, every pass, proving, writing. Near-linear is what we ask of each.
+//!
+//! `cargo bench --bench scale`; the columns are medians over the samples, the rows 10², 10³, 10⁴ and 10⁵ nodes.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use divan::Bencher;
+use lmsc_ir::random::{Rng, Size, training_graph};
+use lmsc_ir::{Graph, equiv};
+use lmsc_onnx::file::encode_to;
+use lmsc_onnx::{Dims, Form, Model, export, import, settle};
+use lmsc_passes::{DEFAULT_PIPELINE, PassCx, pass_named, run_pipeline};
+use lmsc_plan::{Memory, tflms};
+
+const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+fn main() {
+    divan::main();
+}
+
+fn graph(nodes: usize) -> Graph {
+    training_graph(&mut Rng::new(7), Size::nodes(nodes))
+}
+
+fn onnx(graph: &Graph) -> Bytes {
+    let mut bytes = Vec::new();
+    let proto = export(None, graph, Form::Function, &BTreeMap::new()).expect("every byte is at hand");
+    encode_to(&proto, &mut bytes).expect("a Vec takes everything");
+    bytes.into()
+}
+
+/// A budget halfway between the smallest that can be reached and the peak.
+fn cx(graph: &Graph) -> PassCx {
+    let params = tflms::Params::default();
+    let smallest = match tflms::tune(&tflms::Analysis::new(graph, &params), &params, lmsc_ir::Bytes(0)) {
+        Ok(_) => lmsc_ir::Bytes(0),
+        Err(no) => no.smallest,
+    };
+    let budget = smallest.0.midpoint(Memory::of(graph).peak().0);
+    PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() }
+}
+
+fn read(bytes: Bytes) -> Graph {
+    let model = Model::from_bytes(bytes, "bench").expect("it was just written");
+    let mut graph = import(&model, &Dims::none()).expect("it was just written");
+    settle(&mut graph, &[]).expect("the state is sound");
+    graph
+}
+
+fn compiled(mut graph: Graph, cx: &PassCx) -> Graph {
+    let passes: Vec<_> = DEFAULT_PIPELINE.iter().filter_map(|name| pass_named(name)).collect();
+    run_pipeline(&mut graph, &passes, cx, &mut |_, _, _| {}).expect("the budget is above the floor");
+    graph
+}
+
+#[divan::bench(args = NODES)]
+fn reading(bencher: Bencher, nodes: usize) {
+    let bytes = onnx(&graph(nodes));
+    bencher.bench_local(|| read(bytes.clone()));
+}
+
+#[divan::bench(args = NODES)]
+fn verifying(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    bencher.bench_local(|| lmsc_ir::verify(&graph).is_ok());
+}
+
+#[divan::bench(args = NODES)]
+fn memory(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    bencher.bench_local(|| Memory::of(&graph).peak());
+}
+
+#[divan::bench(args = NODES)]
+fn hoist_shapes(bencher: Bencher, nodes: usize) {
+    pass(bencher, nodes, "hoist-shapes");
+}
+
+#[divan::bench(args = NODES)]
+fn swap(bencher: Bencher, nodes: usize) {
+    pass(bencher, nodes, "swap");
+}
+
+fn pass(bencher: Bencher, nodes: usize, name: &str) {
+    let graph = graph(nodes);
+    let cx = cx(&graph);
+    let pass = pass_named(name).expect("it is registered");
+    bencher.with_inputs(|| graph.clone()).bench_local_refs(|graph| pass.run(graph, &cx).is_ok());
+}
+
+#[divan::bench(args = NODES)]
+fn proving(bencher: Bencher, nodes: usize) {
+    let before = graph(nodes);
+    let after = compiled(before.clone(), &cx(&before));
+    bencher.bench_local(|| equiv::check(&before, &after).is_ok());
+}
+
+#[divan::bench(args = NODES)]
+fn writing_text(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    bencher.bench_local(|| graph.to_text().len());
+}
+
+#[divan::bench(args = NODES)]
+fn reading_text(bencher: Bencher, nodes: usize) {
+    let text = graph(nodes).to_text();
+    bencher.bench_local(|| Graph::parse(&text).is_ok());
+}
+
+#[divan::bench(args = NODES)]
+fn writing(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    let graph = compiled(graph.clone(), &cx(&graph));
+    bencher.bench_local(|| onnx(&graph).len());
+}
+
+/// From bytes to bytes: what the command line does, without the process.
+#[divan::bench(args = NODES)]
+fn end_to_end(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    let (bytes, cx) = (onnx(&graph), cx(&graph));
+    bencher.bench_local(|| {
+        let before = read(bytes.clone());
+        lmsc_ir::verify(&before).expect("it was just read");
+        let after = compiled(before.clone(), &cx);
+        equiv::check(&before, &after).expect("passes keep the meaning");
+        onnx(&after).len()
+    });
+}

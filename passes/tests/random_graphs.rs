@@ -1,0 +1,104 @@
+//! After any rewriting with any parameters, the graph keeps its invariants, computes the same, and needs no more
+//! memory; within a budget, it needs no more than that.
+
+use lmsc_ir::random::{Rng, Size, Source, training_graph};
+use lmsc_ir::{Bytes, Graph, equiv};
+use lmsc_passes::{Pass, PassCx, PassError, pass_named, run_pipeline};
+use lmsc_plan::Memory;
+use lmsc_plan::tflms::{Analysis, Params, Scope, Strategy, tune};
+
+fn passes() -> [&'static dyn Pass; 2] {
+    ["hoist-shapes", "swap"].map(|name| pass_named(name).unwrap())
+}
+
+fn run(graph: &Graph, cx: &PassCx) -> Result<Graph, PassError> {
+    let mut rewritten = graph.clone();
+    run_pipeline(&mut rewritten, &passes(), cx, &mut |_, _, _| {})?;
+    Ok(rewritten)
+}
+
+fn params(rng: &mut Rng, graph: &Graph) -> Params {
+    let mut below = |n: u64| rng.word() % n;
+    let mut params = Params {
+        threshold: below(8) as u32,
+        lb: below(5) as u32,
+        ub: [1, 3, 10_000][below(3) as usize],
+        n_tensors: [None, Some(below(12) as usize)][below(2) as usize],
+        ctrld_strategy: [Strategy::ChainRule, Strategy::DirectOrder][below(2) as usize],
+        fuse_swapins: [0, 0, 2, 10, 100][below(5) as usize],
+        swap_branches: below(2) == 0,
+        branch_threshold: below(6) as u32,
+        ..Params::default()
+    };
+    let node = graph.order()[below(graph.order().len() as u64) as usize];
+    let node = graph.node(node);
+    match below(6) {
+        0 => params.excl_types.push(node.op.name.to_string()),
+        1 => params.incl_types.push(node.op.to_string()),
+        2 => params.starting_op_names.push(node.name.to_string()),
+        3 => params.excl_scopes.push(Scope::new(&format!("*{}*", &node.name[..1]))),
+        4 => params.optimizer_scopes.push(Scope::new(&node.name)),
+        _ => {}
+    }
+    params
+}
+
+/// Checks what must hold after any rewriting. The pipeline has run the verifier already.
+fn check(seed: u64, graph: &Graph, rewritten: &Graph) {
+    let explain = || format!("seed {seed}\n{}\n{}", graph.to_text(), rewritten.to_text());
+    if let Err(difference) = equiv::check(graph, rewritten) {
+        panic!("{difference}\n{}", explain());
+    }
+    let (before, after) = (Memory::of(graph), Memory::of(rewritten));
+    assert!(after.peak() <= before.peak(), "{} > {}, {}", after.peak(), before.peak(), explain());
+    assert_eq!(after.resident, before.resident, "{}", explain());
+}
+
+#[test]
+fn any_parameters_keep_meaning_and_never_raise_the_peak() {
+    let mut swapped = 0;
+    for seed in 0..1500 {
+        let mut rng = Rng::new(seed);
+        let nodes = 5 + (rng.word() % if seed % 10 == 0 { 400 } else { 80 }) as usize;
+        let graph = training_graph(&mut rng, Size::nodes(nodes));
+        let cx = PassCx { tflms: params(&mut rng, &graph), tflms_fixed: true, ..PassCx::default() };
+        let rewritten = run(&graph, &cx).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()));
+        check(seed, &graph, &rewritten);
+        swapped += usize::from(rewritten.order().len() > graph.order().len());
+    }
+    assert!(swapped > 500, "only {swapped} graphs were rewritten at all");
+}
+
+#[test]
+fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
+    let (mut held, mut refused) = (0, 0);
+    for seed in 0..600 {
+        let mut rng = Rng::new(seed ^ 0x5eed);
+        let graph = training_graph(&mut rng, Size::nodes(10 + (seed % 90) as usize));
+        let memory = Memory::of(&graph);
+        let share = 40 + rng.word() % 61;
+        let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
+        let at = |budget| PassCx { budget: Some(budget), ..PassCx::default() };
+        match run(&graph, &at(budget)) {
+            Ok(rewritten) => {
+                held += 1;
+                check(seed, &graph, &rewritten);
+                assert!(Memory::of(&rewritten).peak() <= budget, "seed {seed}: {}", rewritten.to_text());
+                let again = run(&rewritten, &at(budget)).expect("what fits needs nothing");
+                assert_eq!(again.to_text(), rewritten.to_text(), "seed {seed}: a second run changes nothing");
+            }
+            Err(PassError::DoesNotFit(_)) => {
+                refused += 1;
+                let mut hoisted = graph.clone();
+                run_pipeline(&mut hoisted, &passes()[..1], &at(budget), &mut |_, _, _| {}).unwrap();
+                let params = Params::default();
+                let smallest = tune(&Analysis::new(&hoisted, &params), &params, budget).unwrap_err().smallest;
+                assert!(smallest > budget, "seed {seed}");
+                let fitting = run(&graph, &at(smallest)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                assert!(Memory::of(&fitting).peak() <= smallest, "seed {seed}");
+            }
+            Err(error) => panic!("seed {seed}: {error}\n{}", graph.to_text()),
+        }
+    }
+    assert!(held > 100 && refused > 100, "{held} held, {refused} refused");
+}
