@@ -50,7 +50,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
     if let Some(output) = &args.output {
         stage.show("writing");
-        let changed = loaded.linked || ran.iter().any(|r| r.outcome.changed);
+        let changed = loaded.edited || ran.iter().any(|r| r.outcome.changed);
         emit::emit(args, &loaded, changed, &report, output, out)?;
     }
     stage.done();

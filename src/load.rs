@@ -15,8 +15,9 @@ pub struct Loaded {
     pub graph: Graph,
     /// The ONNX file, with the optimizer linked; `None` for text.
     pub model: Option<Model>,
-    /// Whether the optimizer was linked, so that the model is not the file any more.
-    pub linked: bool,
+    /// Whether the model is not the file any more: the optimizer was linked, or updates of variables that the file
+    /// spells out were gathered.
+    pub edited: bool,
 }
 
 /// The graph in the file at `path`, or on standard input for `-`.
@@ -76,7 +77,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         ));
     }
     let graph = Graph::parse(&text).map_err(|e| Error::Input(format!("{}:{e}", path.display())))?;
-    Ok(Loaded { graph, model: None, linked: false })
+    Ok(Loaded { graph, model: None, edited: false })
 }
 
 fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
@@ -93,6 +94,7 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let optimizer = open(optimizer)?;
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::Input(e.to_string()))?;
     }
+    let gathered = lmsc_onnx::gather(&mut model);
     let mut dims = Dims::none();
     for (name, value) in &binding.dims {
         if dims.bind(name.clone(), *value).is_some_and(|old| old != *value) {
@@ -102,5 +104,5 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
     lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
         .map_err(|e| Error::in_file(path, e))?;
-    Ok(Loaded { graph, model: Some(model), linked: binding.optimizer.is_some() })
+    Ok(Loaded { graph, model: Some(model), edited: gathered || binding.optimizer.is_some() })
 }

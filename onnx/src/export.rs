@@ -2,7 +2,7 @@
 //!
 //! What no pass has touched is written as it was read: a node that came from the file keeps its attributes,
 //! metadata and everything else, and only names of operands are exchanged. New are the swaps, in one of two
-//! [`Form`]s, clones of views, and the metadata that says what ONNX has no words for.
+//! [`Form`]s, updates of single variables, clones of views, and the metadata that says what ONNX has no words for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::proto::{
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto,
     TypeProto, ValueInfoProto,
 };
-use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, import_opset, key};
+use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, import_opset, key, set_metadata, update};
 
 /// How swaps are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +97,7 @@ pub fn export(
     } else {
         proto.functions.retain(|f| !is_ours(f, "SwapOut") && !is_ours(f, "SwapIn"));
     }
+    let has_node_metadata = has_node_metadata || nodes.iter().any(update::gets_metadata);
     let needed = match (has_node_metadata, proto.functions.is_empty()) {
         (true, _) => IR_WITH_NODE_METADATA,
         (_, false) => IR_WITH_FUNCTIONS,
@@ -107,7 +108,7 @@ pub fn export(
         set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
     }
     let body = proto.graph.get_or_insert_default();
-    body.node = nodes;
+    body.node = update::spell_out(nodes, body);
     declare(body, graph, &new_values);
     Ok(proto)
 }
@@ -321,18 +322,6 @@ fn swap_function(op: &str, controls: usize, model: &ModelProto) -> FunctionProto
 
 fn is_ours(function: &FunctionProto, op: &str) -> bool {
     function.domain.as_deref() == Some(LMSC_DOMAIN) && function.name.as_deref() == Some(op)
-}
-
-fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
-    let at = props.iter().position(|p| p.key.as_deref() == Some(key));
-    match (at, value) {
-        (Some(at), Some(value)) => props[at].value = Some(value),
-        (Some(at), None) => _ = props.remove(at),
-        (None, Some(value)) => {
-            props.push(StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) });
-        }
-        (None, None) => {}
-    }
 }
 
 fn json(names: &[String]) -> String {

@@ -7,6 +7,7 @@ mod link;
 pub mod proto;
 pub mod shapes;
 mod survival;
+mod update;
 mod variables;
 pub mod wire;
 
@@ -16,9 +17,10 @@ pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};
+pub use update::gather;
 pub use variables::{StateError, settle, state_pairs};
 
-use proto::{ModelProto, OperatorSetIdProto};
+use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
 /// Keys of the metadata that says what ONNX has no words for.
 pub mod key {
@@ -28,6 +30,8 @@ pub mod key {
     pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
     /// On a node of any operator: that it is a copy, `swap_out` or `swap_in`.
     pub const KIND: &str = "ai.lmsc.kind";
+    /// On an optimizer's node: that it updates one variable, and by which operator of ours.
+    pub const UPDATE: &str = "ai.lmsc.update";
     /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
@@ -46,5 +50,18 @@ fn import_opset(model: &mut ModelProto, domain: &str, version: i64) {
         model
             .opset_import
             .push(OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) });
+    }
+}
+
+/// Adds, changes or removes an entry.
+fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
+    let at = props.iter().position(|p| p.key.as_deref() == Some(key));
+    match (at, value) {
+        (Some(at), Some(value)) => props[at].value = Some(value),
+        (Some(at), None) => _ = props.remove(at),
+        (None, Some(value)) => {
+            props.push(StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) });
+        }
+        (None, None) => {}
     }
 }

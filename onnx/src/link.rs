@@ -6,10 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::file::Model;
-use crate::proto::{
-    AttributeProto, AttributeType, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    TypeProto, ValueInfoProto,
-};
+use crate::proto::{GraphProto, NodeProto, TypeProto, ValueInfoProto};
+use crate::update::Optimizer;
 
 /// Why two files do not make one step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,35 +52,14 @@ pub enum LinkError {
     },
 }
 
-/// What differs between the optimizers.
-struct Optimizer {
-    op: &'static str,
-    source_op: &'static str,
-    /// Operands before the first sequence.
-    scalars: &'static [&'static str],
-    /// Suffixes of the state that each parameter has besides itself.
-    moments: &'static [&'static str],
-}
-
-const OPTIMIZERS: &[Optimizer] = &[
-    Optimizer {
-        op: "AdamWOptimizer",
-        source_op: "AdamWOptimizer",
-        scalars: &["lr", "step"],
-        moments: &[".exp_avg", ".exp_avg_sq"],
-    },
-    Optimizer { op: "SGDOptimizer", source_op: "SGDOptimizerV2", scalars: &["lr"], moments: &[] },
-];
-
 const BUFFER_SUFFIX: &str = "_grad.accumulation.buffer";
 
 /// The step that computes gradients with `training` and then applies `optimizer` to them.
 ///
 /// Its inputs are those of the training graph, then the optimizer's scalars, then the moments of each parameter
 /// `p` as `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then for each parameter
-/// `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, a
-/// model-local function whose body is the original operator over sequences of one element, so any runtime that
-/// runs the two files runs the step.
+/// `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, which is written
+/// as the original operator over sequences of one element, so any runtime that runs the two files runs the step.
 ///
 /// # Errors
 /// [`LinkError`] names the file and what is missing in it.
@@ -134,8 +111,6 @@ pub fn link(training: &Model, optimizer: &Model) -> Result<Model, LinkError> {
     for (domain, version) in [(crate::LMSC_DOMAIN, 1), ("com.microsoft", 1)] {
         crate::import_opset(&mut proto, domain, version);
     }
-    proto.functions.push(update_function(kind, node, &proto));
-    proto.ir_version = proto.ir_version.max(Some(crate::IR_WITH_FUNCTIONS));
     Ok(Model { proto, name: training.name.clone(), folder: training.folder.clone() })
 }
 
@@ -155,9 +130,7 @@ fn optimizer_node(
     let Some(graph) = &optimizer.proto.graph else { return Err(refuse("no graph".to_owned())) };
     let [node] = &graph.node[..] else { return Err(refuse(format!("{} nodes", graph.node.len()))) };
     let op = node.op_type.as_deref().unwrap_or_default();
-    let kind =
-        OPTIMIZERS.iter().find(|o| node.domain.as_deref() == Some("com.microsoft") && o.source_op == op);
-    let Some(kind) = kind else { return Err(refuse(format!("`{op}`"))) };
+    let Some(kind) = Optimizer::over_sequences(node) else { return Err(refuse(format!("`{op}`"))) };
     let inputs: HashMap<&str, &ValueInfoProto> =
         graph.input.iter().map(|i| (i.name.as_deref().unwrap_or_default(), i)).collect();
     let scalars = node.input.iter().take(kind.scalars.len());
@@ -228,66 +201,4 @@ fn names(graph: &GraphProto) -> HashSet<String> {
 
 fn value_info(name: &str, ty: &Option<TypeProto>) -> ValueInfoProto {
     ValueInfoProto { name: Some(name.to_owned()), r#type: ty.clone(), ..ValueInfoProto::default() }
-}
-
-/// The update of one parameter, as the optimizer's operator over sequences of one element.
-fn update_function(kind: &Optimizer, node: &NodeProto, model: &ModelProto) -> FunctionProto {
-    let call = |op: &str, domain: &str, input: Vec<String>, output: Vec<String>| NodeProto {
-        op_type: Some(op.to_owned()),
-        domain: (!domain.is_empty()).then(|| domain.to_owned()),
-        input,
-        output,
-        ..NodeProto::default()
-    };
-    let mut lists = vec!["w".to_owned(), "g".to_owned()];
-    lists.extend(["m", "v"].into_iter().take(kind.moments.len()).map(str::to_owned));
-    let state: Vec<&String> = lists.iter().filter(|l| *l != "g").collect();
-
-    let mut nodes = Vec::new();
-    for list in &lists {
-        nodes.push(call("SequenceConstruct", "", vec![list.clone()], vec![format!("{list}s")]));
-    }
-    let scalars = kind.scalars.iter().map(|s| (*s).to_owned());
-    let mut update = call(
-        kind.source_op,
-        "com.microsoft",
-        scalars.clone().chain(lists.iter().map(|l| format!("{l}s"))).collect(),
-        std::iter::once("flag".to_owned()).chain(state.iter().map(|s| format!("{s}s_new"))).collect(),
-    );
-    update.attribute = node
-        .attribute
-        .iter()
-        .map(|a| AttributeProto {
-            name: a.name.clone(),
-            r#type: a.r#type,
-            ref_attr_name: a.name.clone(),
-            ..AttributeProto::default()
-        })
-        .collect();
-    nodes.push(update);
-    let mut zero = call("Constant", "", Vec::new(), vec!["zero".to_owned()]);
-    zero.attribute.push(AttributeProto {
-        name: Some("value_int".to_owned()),
-        i: Some(0),
-        r#type: Some(AttributeType::Int as i32),
-        ..AttributeProto::default()
-    });
-    nodes.push(zero);
-    for name in &state {
-        let at = vec![format!("{name}s_new"), "zero".to_owned()];
-        nodes.push(call("SequenceAt", "", at, vec![format!("{name}_new")]));
-    }
-    let domains = ["", "com.microsoft"];
-    let opsets =
-        model.opset_import.iter().filter(|o| domains.contains(&o.domain.as_deref().unwrap_or_default()));
-    FunctionProto {
-        name: Some(kind.op.to_owned()),
-        domain: Some(crate::LMSC_DOMAIN.to_owned()),
-        input: scalars.chain(lists.iter().cloned()).collect(),
-        output: state.iter().map(|s| format!("{s}_new")).collect(),
-        attribute: node.attribute.iter().filter_map(|a| a.name.clone()).collect(),
-        node: nodes,
-        opset_import: opsets.cloned().collect::<Vec<OperatorSetIdProto>>(),
-        ..FunctionProto::default()
-    }
 }

@@ -1,0 +1,328 @@
+//! The update of one variable by an optimizer that works on sequences.
+//!
+//! In the graph it is one node of the domain `ai.lmsc`, whose operands are the optimizer's scalars, the variable, its
+//! gradient and its state. In a file it is spelled out in the operators of onnxruntime-training: sequences of one
+//! element around its optimizer. A model-local function could not say the same: ONNX Runtime's type inference, which
+//! is strict inside functions, takes the flag of `AdamWOptimizer` for int64 there and refuses the model.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::file::Model;
+use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto};
+use crate::{LMSC_DOMAIN, key, set_metadata};
+
+const SOURCE_DOMAIN: &str = "com.microsoft";
+
+/// What differs between the optimizers.
+pub(crate) struct Optimizer {
+    /// The operator of the domain `ai.lmsc` that updates one variable.
+    pub(crate) op: &'static str,
+    /// The operator over sequences.
+    pub(crate) source_op: &'static str,
+    /// Operands before the first sequence.
+    pub(crate) scalars: &'static [&'static str],
+    /// Suffixes of the state that each parameter has besides itself.
+    pub(crate) moments: &'static [&'static str],
+}
+
+impl Optimizer {
+    /// The optimizer whose operator over sequences the node is.
+    pub(crate) fn over_sequences(node: &NodeProto) -> Option<&'static Optimizer> {
+        OPTIMIZERS.iter().find(|o| node.domain() == SOURCE_DOMAIN && node.op_type() == o.source_op)
+    }
+
+    /// The optimizer whose operator on one variable the node is.
+    fn on_one_variable(node: &NodeProto) -> Option<&'static Optimizer> {
+        OPTIMIZERS.iter().find(|o| node.domain() == LMSC_DOMAIN && node.op_type() == o.op)
+    }
+}
+
+const OPTIMIZERS: &[Optimizer] = &[
+    Optimizer {
+        op: "AdamWOptimizer",
+        source_op: "AdamWOptimizer",
+        scalars: &["lr", "step"],
+        moments: &[".exp_avg", ".exp_avg_sq"],
+    },
+    Optimizer { op: "SGDOptimizer", source_op: "SGDOptimizerV2", scalars: &["lr"], moments: &[] },
+];
+
+/// Whether the node gets metadata when it is spelled out.
+pub(crate) fn gets_metadata(node: &NodeProto) -> bool {
+    Optimizer::on_one_variable(node).is_some()
+}
+
+/// The nodes with every update of one variable spelled out. `graph` holds the names that are taken besides theirs.
+pub(crate) fn spell_out(nodes: Vec<NodeProto>, graph: &GraphProto) -> Vec<NodeProto> {
+    if !nodes.iter().any(|n| Optimizer::on_one_variable(n).is_some()) {
+        return nodes;
+    }
+    let given = graph.input.iter().map(|i| i.name()).chain(graph.initializer.iter().map(|i| i.name()));
+    let mut taken: HashSet<String> = given.map(str::to_owned).collect();
+    taken.extend(nodes.iter().flat_map(|n| n.output.iter().cloned()));
+    let mut claim = |base: String| {
+        let candidates = (1..).map(|i| if i == 1 { base.clone() } else { format!("{base}_{i}") });
+        let name = candidates.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end");
+        taken.insert(name.clone());
+        name
+    };
+    let mut out = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        match Optimizer::on_one_variable(&node) {
+            Some(optimizer) => spell_out_one(node, optimizer, &mut claim, &mut out),
+            None => out.push(node),
+        }
+    }
+    out
+}
+
+fn spell_out_one(
+    node: NodeProto,
+    optimizer: &Optimizer,
+    claim: &mut impl FnMut(String) -> String,
+    out: &mut Vec<NodeProto>,
+) {
+    let name = node.name().to_owned();
+    let call = |op: &str, input: Vec<String>, output: &str| NodeProto {
+        op_type: Some(op.to_owned()),
+        input,
+        output: vec![output.to_owned()],
+        ..NodeProto::default()
+    };
+    let (scalars, tensors) = node.input.split_at(optimizer.scalars.len());
+    let mut operands = scalars.to_vec();
+    for (tensor, letter) in tensors.iter().zip(["w", "g", "m", "v"]) {
+        let list = claim(format!("{name}.{letter}"));
+        out.push(call("SequenceConstruct", vec![tensor.clone()], &list));
+        operands.push(list);
+    }
+    let mut results = vec![claim(format!("{name}.flag"))];
+    results.extend(node.output.iter().zip(["w", "m", "v"]).map(|(_, l)| claim(format!("{name}.{l}_new"))));
+    let zero = claim(format!("{name}.zero"));
+    let mut constant = call("Constant", Vec::new(), &zero);
+    constant.attribute.push(AttributeProto {
+        name: Some("value_int".to_owned()),
+        i: Some(0),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    });
+    let elements: Vec<NodeProto> = results[1..]
+        .iter()
+        .zip(&node.output)
+        .filter(|(_, element)| !element.is_empty())
+        .map(|(list, element)| call("SequenceAt", vec![list.clone(), zero.clone()], element))
+        .collect();
+    let mut update = NodeProto {
+        op_type: Some(optimizer.source_op.to_owned()),
+        domain: Some(SOURCE_DOMAIN.to_owned()),
+        input: operands,
+        output: results,
+        ..node
+    };
+    set_metadata(&mut update.metadata_props, key::UPDATE, Some(optimizer.op.to_owned()));
+    out.extend([update, constant]);
+    out.extend(elements);
+}
+
+/// Makes every update of one variable that was spelled out one node again; whether there were any.
+///
+/// The metadata of the optimizer's node says where to look, and the operators around it must bear it out: what else
+/// stands there is left as it is, to be read as what it says.
+pub fn gather(model: &mut Model) -> bool {
+    let Some(graph) = &mut model.proto.graph else { return false };
+    let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::UPDATE);
+    let nodes = &graph.node;
+    if !nodes.iter().any(is_ours) {
+        return false;
+    }
+    let uses = Uses::of(graph);
+    let mut gone: HashSet<usize> = HashSet::new();
+    let mut gathered: HashMap<usize, NodeProto> = HashMap::new();
+    for (index, node) in nodes.iter().enumerate().filter(|(_, n)| is_ours(n)) {
+        if let Some((update, parts)) = gather_one(nodes, node, &uses) {
+            gathered.insert(index, update);
+            gone.extend(parts);
+        }
+    }
+    if gathered.is_empty() {
+        return false;
+    }
+    let old = std::mem::take(&mut graph.node).into_iter().enumerate();
+    let kept = old.filter(|(index, _)| !gone.contains(index));
+    graph.node = kept.map(|(index, node)| gathered.remove(&index).unwrap_or(node)).collect();
+    crate::import_opset(&mut model.proto, LMSC_DOMAIN, 1);
+    true
+}
+
+/// The update, and the positions of the nodes around the optimizer's that it stands for.
+fn gather_one(nodes: &[NodeProto], node: &NodeProto, uses: &Uses<'_>) -> Option<(NodeProto, Vec<usize>)> {
+    let optimizer = Optimizer::over_sequences(node)?;
+    let tensors = 2 + optimizer.moments.len();
+    let states = 1 + optimizer.moments.len();
+    if node.input.len() != optimizer.scalars.len() + tensors || node.output.len() != 1 + states {
+        return None;
+    }
+    let standard = |index: usize, op: &str| nodes[index].domain().is_empty() && nodes[index].op_type() == op;
+    let mut parts = Vec::new();
+    let (scalars, lists) = node.input.split_at(optimizer.scalars.len());
+    let mut input = scalars.to_vec();
+    for list in lists {
+        let &maker = uses.producer.get(list.as_str())?;
+        let [element] = &nodes[maker].input[..] else { return None };
+        if !standard(maker, "SequenceConstruct") || uses.readers(list).len() != 1 {
+            return None;
+        }
+        input.push(element.clone());
+        parts.push(maker);
+    }
+    if !uses.readers(&node.output[0]).is_empty() {
+        return None;
+    }
+    let mut output = Vec::new();
+    for list in &node.output[1..] {
+        let element = match *uses.readers(list) {
+            [] => String::new(),
+            [Some(reader)] if standard(reader, "SequenceAt") && nodes[reader].input.len() == 2 => {
+                let &zero = uses.producer.get(nodes[reader].input[1].as_str())?;
+                if !standard(zero, "Constant") || !is_zero(&nodes[zero]) {
+                    return None;
+                }
+                parts.push(reader);
+                // A constant that others read as well stays, unread by us.
+                let ours = |r: &Option<usize>| {
+                    r.is_some_and(|r| nodes[r].input.first().is_some_and(|l| node.output.contains(l)))
+                };
+                if uses.readers(&nodes[reader].input[1]).iter().all(ours) {
+                    parts.push(zero);
+                }
+                nodes[reader].output.first().cloned().unwrap_or_default()
+            }
+            _ => return None,
+        };
+        output.push(element);
+    }
+    let mut update = NodeProto {
+        op_type: Some(optimizer.op.to_owned()),
+        domain: Some(LMSC_DOMAIN.to_owned()),
+        input,
+        output,
+        ..node.clone()
+    };
+    set_metadata(&mut update.metadata_props, key::UPDATE, None);
+    Some((update, parts))
+}
+
+fn is_zero(constant: &NodeProto) -> bool {
+    let [value] = &constant.attribute[..] else { return false };
+    value.name() == "value_int" && value.i == Some(0)
+}
+
+/// Who defines and who reads the values of a graph.
+struct Uses<'g> {
+    producer: HashMap<&'g str, usize>,
+    /// Nodes, or `None` for the graph's outputs.
+    readers: HashMap<&'g str, Vec<Option<usize>>>,
+}
+
+impl<'g> Uses<'g> {
+    fn of(graph: &'g GraphProto) -> Uses<'g> {
+        let mut uses = Uses { producer: HashMap::new(), readers: HashMap::new() };
+        for (index, node) in graph.node.iter().enumerate() {
+            uses.producer.extend(node.output.iter().map(|o| (o.as_str(), index)));
+            for input in &node.input {
+                uses.readers.entry(input).or_default().push(Some(index));
+            }
+        }
+        for output in &graph.output {
+            uses.readers.entry(output.name()).or_default().push(None);
+        }
+        uses
+    }
+
+    fn readers(&self, value: &str) -> &[Option<usize>] {
+        self.readers.get(value).map_or(&[], |r| r)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{ModelProto, ValueInfoProto};
+
+    /// Two updates of one variable each, as the linker makes them, and the model that they stand in.
+    fn model() -> Model {
+        let value =
+            |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
+        let node = |op: &str, name: &str, input: &str, output: &str| NodeProto {
+            op_type: Some(op.to_owned()),
+            domain: Some(LMSC_DOMAIN.to_owned()),
+            name: Some(name.to_owned()),
+            input: input.split(' ').map(str::to_owned).collect(),
+            output: output.split(' ').map(str::to_owned).collect(),
+            ..NodeProto::default()
+        };
+        let mut proto = ModelProto::default();
+        crate::import_opset(&mut proto, LMSC_DOMAIN, 1);
+        proto.graph = Some(GraphProto {
+            // The second is a name that spelling out would take.
+            input: ["lr", "a.update.w", "a", "a_grad"].iter().map(value).collect(),
+            output: ["a_new", "b_new", "m_new", "v_new"].iter().map(value).collect(),
+            node: vec![
+                node("SGDOptimizer", "a.update", "lr a a_grad", "a_new"),
+                node("AdamWOptimizer", "b.update", "lr t b b_grad m v", "b_new m_new v_new"),
+            ],
+            ..GraphProto::default()
+        });
+        Model { proto, name: "step.onnx".to_owned(), folder: None }
+    }
+
+    fn spelled(mut model: Model) -> Model {
+        let graph = model.proto.graph.as_mut().unwrap();
+        let nodes = std::mem::take(&mut graph.node);
+        graph.node = spell_out(nodes, graph);
+        model
+    }
+
+    #[test]
+    fn what_is_spelled_out_is_gathered_again() {
+        let mut back = spelled(model());
+        let graph = back.proto.graph.as_ref().unwrap();
+        assert!(graph.node.iter().all(|n| n.domain() != LMSC_DOMAIN));
+        assert_eq!(graph.node[0].output, ["a.update.w_2"]);
+        assert!(gather(&mut back));
+        assert_eq!(back.proto, model().proto);
+        assert!(!gather(&mut back));
+    }
+
+    #[test]
+    fn what_says_something_else_is_left_alone() {
+        let damages: [fn(&mut Vec<NodeProto>); 4] = [
+            |nodes| {
+                nodes
+                    .iter_mut()
+                    .filter(|n| n.op_type() == "Constant")
+                    .for_each(|n| n.attribute[0].i = Some(1))
+            },
+            |nodes| {
+                let lists = nodes.iter_mut().filter(|n| n.op_type() == "SequenceConstruct");
+                lists.for_each(|n| n.input.push("a".to_owned()));
+            },
+            |nodes| {
+                let elements = nodes.iter_mut().filter(|n| n.op_type() == "SequenceAt");
+                elements.for_each(|n| n.op_type = Some("SequenceErase".to_owned()));
+            },
+            |nodes| {
+                let flags: Vec<String> = nodes.iter().flat_map(|n| n.output.iter().cloned()).collect();
+                let flags = flags.into_iter().filter(|f| f.ends_with(".flag")).collect();
+                nodes.push(NodeProto { input: flags, ..NodeProto::default() });
+            },
+        ];
+        for damage in damages {
+            let mut model = spelled(model());
+            damage(&mut model.proto.graph.as_mut().unwrap().node);
+            let before = model.proto.clone();
+            assert!(!gather(&mut model));
+            assert_eq!(model.proto, before);
+        }
+    }
+}

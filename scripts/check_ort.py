@@ -1,0 +1,546 @@
+"""Runs what lmsc writes in ONNX Runtime, beside the model that it was made from, and compares bit for bit.
+
+For every model of testdata/models that onnxruntime-training 1.19.2 can run on the CPU:
+
+- rewritten models, under several plans and in both forms, compute the same outputs and leave the same bytes in the arrays
+  that are written in place (gradient buffers, running statistics);
+- onnx.checker accepts them wherever it accepts the original, and onnx's reference evaluator computes the same from both;
+- the step linked from training and optimizer graph computes what the two compute one after the other, twice in a row;
+- swaps in the `ort` form survive ONNX Runtime's optimizer, those in the `function` form do not;
+- `lmsc verify` accepts each rewritten model and rejects damaged ones;
+- the same call writes the same bytes.
+
+Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths, and
+--all adds the variants of full-size models and those that take gigabytes.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.reference
+import onnxruntime as ort
+
+MODELS = Path(__file__).resolve().parent.parent / "testdata" / "models"
+LMSC = os.environ.get("LMSC", "lmsc")
+FORMS = ("function", "ort")
+EVERYTHING = ["--n-tensors", "100000"]
+
+# Models with more bytes of inputs than this run under one plan only: the others would tell nothing new in minutes.
+LARGE = 16 << 20
+# Full-size models of which one graph is checked always.
+QUICK = {"charlstm", "densenet121", "resnet18", "resnet50"}
+# onnx's reference evaluator computes convolutions in Python.
+SLOW_TO_EVALUATE = 200_000
+
+NOT_RUNNABLE = {
+    ("com.microsoft", "ConvTransposeGrad"): "has no CPU kernel for ConvTransposeGrad",
+    ("com.microsoft", "ResizeGrad"): "has no CPU kernel for ResizeGrad",
+    ("com.microsoft", "YieldOp"): "runs YieldOp under ORTModule only",
+}
+RANDOM = {"Bernoulli", "Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+
+Arrays = dict[str, np.ndarray]
+
+
+class Skip(Exception):
+    """The runtime cannot run the model."""
+
+
+@dataclass
+class Report:
+    """What was checked on one model, and what was wrong."""
+
+    checks: int = 0
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def expect(self, holds: bool, failure: str) -> None:
+        self.checks += 1
+        if not holds:
+            self.failures.append(failure)
+
+
+# --- lmsc ---------------------------------------------------------------------------------------------------------------
+
+
+def lmsc(*arguments: str | Path) -> subprocess.CompletedProcess:
+    return subprocess.run([LMSC, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+@dataclass
+class Source:
+    """A model to compile: its file, how lmsc is told to read it, and its inputs."""
+
+    path: Path
+    reading: list[str]
+    proto: onnx.ModelProto
+    dims: dict[str, int]
+
+    def compile(self, output: Path, *arguments: str) -> dict:
+        """Writes the model rewritten under the given plan; what lmsc reports."""
+        done = lmsc(self.path, *self.reading, "--json", "-o", output, *arguments)
+        if done.returncode != 0:
+            raise RuntimeError(f"lmsc {' '.join(arguments)} exits with {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def smallest_budget(self) -> int:
+        done = lmsc(self.path, *self.reading, "--budget", "1")
+        found = re.search(r"\((\d+) bytes\)", done.stderr)
+        if done.returncode != 1 or not found:
+            raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
+        return int(found[1])
+
+    def plans(self) -> Iterator[tuple[str, list[str]]]:
+        """Named plans, from the one that swaps everything to the one that swaps least."""
+        tight = self.smallest_budget()
+        yield "smallest budget", ["--budget", str(tight)]
+        if byte_count(self) > LARGE:
+            return
+        yield "everything", EVERYTHING
+        report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
+        yield "half the way", ["--budget", str((tight + report["before"]["peak"]) // 2)]
+        yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
+        yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
+
+
+# --- models and what they are fed ---------------------------------------------------------------------------------------
+
+
+def source(path: Path, scratch: Path, report: Report) -> Source:
+    """The model, or a copy that the runtime can run and that gives the same result every time."""
+    proto = onnx.load(path)
+    dims = known_dims(path)
+    operators = {(node.domain, node.op_type) for node in proto.graph.node}
+    for operator, reason in NOT_RUNNABLE.items():
+        if operator in operators:
+            raise Skip(reason)
+    symbolic = [d for value in proto.graph.input for d in value.type.tensor_type.shape.dim if d.dim_param]
+    copied = False
+    if symbolic and ("", "AveragePoolGrad") in operators:
+        # The kernel takes the shape of its result from the file, where a symbolic extent counts as 0.
+        bind(proto, dims)
+        report.note("dimensions bound in a copy, for AveragePoolGrad")
+        symbolic, copied = [], True
+    draws = [node for node in proto.graph.node if node.domain == "" and node.op_type in RANDOM]
+    for seed, node in enumerate(n for n in draws if all(a.name != "seed" for a in n.attribute)):
+        # Without a seed a draw depends on the position of its node and on what was drawn before.
+        value = float(seed + 1) if node.op_type != "Dropout" else seed + 1
+        node.attribute.append(onnx.helper.make_attribute("seed", value))
+        copied = True
+    if draws:
+        report.note(f"{len(draws)} random nodes seeded in a copy")
+    if copied:
+        path = scratch / "original.onnx"
+        onnx.save(proto, path)
+    names = sorted({dim.dim_param for dim in symbolic})
+    reading = [argument for name in names for argument in ("--dim", f"{name}={dims[name]}")]
+    return Source(path, reading, proto, dims)
+
+
+def known_dims(path: Path) -> dict[str, int]:
+    """Extents of symbolic dimensions with which the model, or the one that it was made from, has been run."""
+    beside = [path.with_suffix(".shapes.json"), path.parent.parent / "training_model.shapes.json"]
+    found = next((file for file in beside if file.exists()), None)
+    return json.loads(found.read_text())["runs"][0] if found else {}
+
+
+def bind(proto: onnx.ModelProto, dims: dict[str, int]) -> None:
+    graph = proto.graph
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in dims:
+                dim.dim_value = dims[dim.dim_param]
+
+
+def shape(value: onnx.ValueInfoProto, dims: dict[str, int]) -> list[int]:
+    extents = value.type.tensor_type.shape.dim
+    return [dim.dim_value if dim.HasField("dim_value") else dims[dim.dim_param] for dim in extents]
+
+
+def byte_count(model: Source) -> int:
+    return sum(4 * int(np.prod(shape(value, model.dims))) for value in model.proto.graph.input)
+
+
+def feeds(model: Source) -> Arrays:
+    """Reproducible values for every input of the model."""
+    return {value.name: array(value.name, value.type.tensor_type.elem_type, shape(value, model.dims))
+            for value in model.proto.graph.input}
+
+
+def array(name: str, element: int, extents: list[int]) -> np.ndarray:
+    random = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
+    if dtype == bool:
+        # Gradients are added to what the buffers hold: the most that can be told apart.
+        return np.zeros(extents, dtype)
+    if name == "step" or name.endswith(".step"):
+        return np.ones(extents, dtype)
+    if np.issubdtype(dtype, np.integer):
+        # Labels and ids; every model has two of each.
+        return random.integers(0, 2, extents).astype(dtype)
+    if name == "learning_rate":
+        return np.full(extents, 1e-2, dtype)
+    values = random.standard_normal(extents, np.float32) * np.float32(0.1)
+    positive = name.endswith(("running_var", ".exp_avg_sq")) or name == "target"
+    return (np.abs(values) + np.float32(0.5 if name.endswith("running_var") else 0) if positive else values).astype(dtype)
+
+
+# --- running ------------------------------------------------------------------------------------------------------------
+
+
+def session(model: Path | onnx.ModelProto, by_file_order: bool = False, **options) -> ort.InferenceSession:
+    settings = ort.SessionOptions()
+    settings.log_severity_level = 4
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    if by_file_order:
+        settings.execution_order = ort.ExecutionOrder.PRIORITY_BASED
+    for name, value in options.items():
+        setattr(settings, name, value)
+    return ort.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+
+
+def run(running: ort.InferenceSession, fed: Arrays) -> Arrays:
+    """Every output, and every input as the run has left it: in-place operators write into the arrays that are fed."""
+    fed = {name: value.copy() for name, value in fed.items()}
+    outputs = [output.name for output in running.get_outputs()]
+    return dict(zip(outputs, running.run(outputs, fed))) | {f"input {name}": value for name, value in fed.items()}
+
+
+def difference(expected: Arrays, found: Arrays) -> str:
+    """What is not equal bit for bit; empty if nothing."""
+    if missing := sorted(expected.keys() - found.keys()):
+        return f"{missing[0]} is missing"
+    different = [name for name, value in expected.items() if not same_bits(value, found[name])]
+    return f"{len(different)} of {len(expected)} values differ, {different[0]} first" if different else ""
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    a, b = np.asarray(a), np.asarray(b)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# --- checks -------------------------------------------------------------------------------------------------------------
+
+
+def check_model(path: Path, report: Report) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = source(path, scratch, report)
+        large = byte_count(model) > LARGE
+        fed = feeds(model)
+        expected = run(session(model.path), fed)
+        check_meaning(model, fed, expected, report)
+
+        plans = 0
+        for plan, arguments in model.plans():
+            for form in FORMS if not large else FORMS[1:]:
+                output = scratch / f"{plan}.{form}.onnx".replace(" ", "-")
+                what = f"{plan}, {form}"
+                told = model.compile(output, "--form", form, *arguments)
+                plans += 1
+                check_runs(what, output, form, fed, expected, report)
+                verified = lmsc("verify", model.path, output, *model.reading)
+                report.expect(verified.returncode == 0, f"{what}: verify says {verified.stderr.strip()}")
+                if plan == "everything" and told["swapped"]:
+                    check_survival(what, output, form, scratch, report)
+                    check_damage(what, model, output, scratch, report)
+                    check_onnx(what, model, output, fed, report)
+                    again = scratch / "again.onnx"
+                    model.compile(again, "--form", form, *arguments)
+                    report.expect(again.read_bytes() == output.read_bytes(), f"{what}: written twice, two results")
+        report.notes.insert(0, f"{plans} rewritten")
+
+        for optimizer in sorted(path.parent.glob("optimizer_model*.onnx")):
+            if path.name == "training_model.onnx" and not large:
+                check_step(model, optimizer, scratch, report)
+
+
+def check_meaning(model: Source, fed: Arrays, expected: Arrays, report: Report) -> None:
+    """That what is compared can differ: numbers, and arrays that are written."""
+    loss = expected[model.proto.graph.output[0].name]
+    report.expect(bool(np.isfinite(loss).all()), f"the original's loss is {loss}")
+    if any(node.op_type == "InPlaceAccumulatorV2" for node in model.proto.graph.node):
+        written = [name for name, value in fed.items() if not same_bits(value, expected[f"input {name}"])]
+        buffers = [name for name in fed if name.endswith("_grad.accumulation.buffer")]
+        report.expect(len(set(buffers) & set(written)) * 2 > len(buffers), "the original does not write its buffers")
+
+
+def check_runs(what: str, output: Path, form: str, fed: Arrays, expected: Arrays, report: Report) -> None:
+    for by_file_order in (False, True) if form == "ort" else (False,):
+        order = ", in the file's order" if by_file_order else ""
+        different = difference(expected, run(session(output, by_file_order), fed))
+        report.expect(not different, f"{what}{order}: {different}")
+
+
+def check_survival(what: str, output: Path, form: str, scratch: Path, report: Report) -> None:
+    optimized = scratch / "optimized.onnx"
+    for level in ("ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL"):
+        level_of = getattr(ort.GraphOptimizationLevel, level)
+        session(output, graph_optimization_level=level_of, optimized_model_filepath=str(optimized))
+        left = lmsc("verify", "--survives", output, optimized)
+        if form == "ort":
+            report.expect(left.returncode == 0, f"{what}: after {level} {left.stderr.strip()}")
+        else:
+            # If this changes, the form `ort` has lost its reason.
+            report.expect(left.returncode == 1, f"{what}: swaps survive {level}: {left.stdout.strip()}")
+
+
+def check_damage(what: str, model: Source, output: Path, scratch: Path, report: Report) -> None:
+    damaged = scratch / "damaged.onnx"
+    done = 0
+    for damage in DAMAGES:
+        proto = onnx.load(output)
+        if damage(proto.graph):
+            onnx.save(proto, damaged)
+            code = lmsc("verify", model.path, damaged, *model.reading).returncode
+            report.expect(code == 1, f"{what}: verify exits with {code} after {damage.__name__}")
+            done += 1
+    report.expect(done > 1, f"{what}: nothing to damage")
+
+
+def other_attribute(graph: onnx.GraphProto) -> bool:
+    """Changes a number in the attributes of an operator."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.FLOAT and node.domain != "ai.lmsc":
+                attribute.f += 0.5
+                return True
+    return False
+
+
+def other_operator(graph: onnx.GraphProto) -> bool:
+    """Computes something else of the same operands."""
+    others = {"Relu": "Sigmoid", "Sigmoid": "Tanh", "Tanh": "Sigmoid", "Add": "Mul", "Mul": "Add", "Sub": "Div"}
+    for node in graph.node:
+        if node.domain == "" and node.op_type in others:
+            node.op_type = others[node.op_type]
+            return True
+    return False
+
+
+def other_constant(graph: onnx.GraphProto) -> bool:
+    """Changes a number among the initializers."""
+    for initializer in graph.initializer:
+        if initializer.data_type == onnx.TensorProto.FLOAT:
+            values = onnx.numpy_helper.to_array(initializer) + np.float32(1)
+            initializer.CopyFrom(onnx.numpy_helper.from_array(values, initializer.name))
+            return True
+    return False
+
+
+def wrong_copy(graph: onnx.GraphProto) -> bool:
+    """Lets a tensor come back as another of its type."""
+    types = {value.name: value.type.SerializeToString() for value in graph.value_info}
+    ins = [node for node in graph.node if is_swap(node) == "swap_in"]
+    for later in reversed(ins):
+        for earlier in ins:
+            mine, other = later.input[0], earlier.input[0]
+            if mine != other and types.get(mine) == types.get(other):
+                later.input[0] = other
+                return True
+    return False
+
+
+def is_swap(node: onnx.NodeProto) -> str:
+    return next((entry.value for entry in node.metadata_props if entry.key == "ai.lmsc.kind"), "")
+
+
+DAMAGES: list[Callable[[onnx.GraphProto], bool]] = [other_attribute, other_operator, other_constant, wrong_copy]
+
+
+def check_onnx(what: str, model: Source, output: Path, fed: Arrays, report: Report) -> None:
+    rewritten = onnx.load(output)
+    if accepts(model.proto) is None:
+        refusal = accepts(rewritten)
+        report.expect(refusal is None, f"{what}: onnx.checker: {refusal}")
+    standard = all(node.domain == "" for node in model.proto.graph.node)
+    if standard and not model.reading and len(model.proto.SerializeToString()) < SLOW_TO_EVALUATE:
+        try:
+            expected = evaluate(model.proto, fed)
+        except Exception as error:
+            # Its MaxPool, for one, gives indices that nothing can be scattered to.
+            report.note(f"onnx's reference evaluator fails: {error}")
+            return
+        different = difference(expected, evaluate(rewritten, fed))
+        report.expect(not different, f"{what}: onnx's reference evaluator: {different}")
+
+
+def accepts(proto: onnx.ModelProto) -> str | None:
+    """Why onnx.checker refuses the model, if it does."""
+    try:
+        onnx.checker.check_model(proto, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as refusal:
+        return str(refusal).strip().splitlines()[0]
+    return None
+
+
+def evaluate(proto: onnx.ModelProto, fed: Arrays) -> Arrays:
+    evaluator = onnx.reference.ReferenceEvaluator(proto)
+    with np.errstate(all="ignore"):
+        return dict(zip(evaluator.output_names, evaluator.run(None, fed)))
+
+
+def check_step(model: Source, optimizer: Path, scratch: Path, report: Report) -> None:
+    """The linked step against the two graphs, for two steps."""
+    linked = Source(model.path, [*model.reading, "--optimizer", str(optimizer)], model.proto, model.dims)
+    plans = {"linked": ["--budget", "1TiB"], "linked, smallest budget": ["--budget", str(linked.smallest_budget())],
+             "linked, everything": EVERYTHING}
+    expected = two_steps(model, optimizer)
+    for plan, arguments in plans.items():
+        for form in FORMS:
+            what = f"{plan}, {form}, {optimizer.stem}"
+            output = scratch / "step.onnx"
+            linked.compile(output, "--form", form, *arguments)
+            verified = lmsc("verify", model.path, output, *linked.reading)
+            report.expect(verified.returncode == 0, f"{what}: verify says {verified.stderr.strip()}")
+            for number, found in enumerate(linked_steps(output, model)):
+                different = difference(expected[number], found)
+                report.expect(not different, f"{what}, step {number + 1}: {different}")
+
+
+def two_steps(model: Source, optimizer: Path) -> list[Arrays]:
+    """State after each of two steps, by the training graph and then the optimizer graph."""
+    training, updating = session(model.path), session(optimizer)
+    state = feeds(model) | {"lazy_reset_grad": np.ones(1, bool)}
+    parameters = [name for name in state if f"{name}_grad.accumulation.buffer" in state]
+    moments = {name: array(name, onnx.TensorProto.FLOAT, list(state[parameter].shape))
+               for parameter in parameters for name in (f"{parameter}.exp_avg", f"{parameter}.exp_avg_sq")}
+    results = []
+    for number in (1, 2):
+        outputs = training.run(None, state)
+        lists = {
+            "params": [state[name] for name in parameters],
+            "gradients": [state[f"{name}_grad.accumulation.buffer"] for name in parameters],
+            "first_order_moments": [moments[f"{name}.exp_avg"] for name in parameters],
+            "second_order_moments": [moments[f"{name}.exp_avg_sq"] for name in parameters],
+            "learning_rate": np.full(1, 1e-2, np.float32),
+            "step": np.full(1, number, np.int64),
+        }
+        updating.run(None, {value.name: lists[value.name] for value in updating.get_inputs()})
+        after = {"loss": outputs[0]} | state | (moments if len(updating.get_inputs()) > 5 else {})
+        results.append({name: value.copy() for name, value in after.items()})
+    return results
+
+
+def linked_steps(step: Path, model: Source) -> Iterator[Arrays]:
+    """State after each of two steps, by the linked step."""
+    running = session(step)
+    loss = model.proto.graph.output[0].name
+    state = feeds(model) | {"lazy_reset_grad": np.ones(1, bool)}
+    for value in running.get_inputs():
+        if value.name not in state:
+            state[value.name] = array(value.name, onnx.TensorProto.FLOAT, value.shape)
+    for number in (1, 2):
+        if "step" in state:
+            state["step"] = np.full(1, number, np.int64)
+        names = [output.name for output in running.get_outputs()]
+        outputs = dict(zip(names, running.run(names, state)))
+        state |= {name: outputs[f"{name}_new"] for name in state if f"{name}_new" in outputs}
+        yield {"loss": outputs[loss]} | {name: value.copy() for name, value in state.items()}
+
+
+# --- the whole ----------------------------------------------------------------------------------------------------------
+
+
+def models(selected: list[str], everything: bool) -> list[Path]:
+    """The graphs to check, those that take longest first."""
+    left_out = ("optimizer_model", "forward")
+    found = [path for path in sorted(MODELS.rglob("*.onnx")) if not path.name.startswith(left_out)]
+    # ONNX's own cases are of operators that the runtime does not have; the other is wrong and there to be refused.
+    found = [path for path in found if not {"onnx_preview_training", "tiny_bert_dynseq_bad"} & set(path.parts)]
+    if not everything:
+        found = [path for path in found if is_quick(*path.relative_to(MODELS).parts)]
+    if selected:
+        found = [path for path in found if any(part in str(path.relative_to(MODELS)) for part in selected)]
+    return sorted(found, key=lambda path: ("tiny" in str(path), -path.stat().st_size))
+
+
+def is_quick(model: str, *graph: str) -> bool:
+    return model.startswith("tiny_") or (model in QUICK and graph == ("training_model.onnx",))
+
+
+def work(path: Path, answer: multiprocessing.connection.Connection) -> None:
+    """Checks one model in a process of its own: a broken graph may end it."""
+    report, skipped = Report(), ""
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            check_model(path, report)
+        except Skip as reason:
+            skipped = str(reason)
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            report.failures.append(f"{type(error).__name__}: {error} ({place.name})")
+        answer.send((report, skipped))
+
+
+def in_parallel(paths: list[Path], processes: int) -> Iterator[tuple[Path, Report, str, float]]:
+    """Reports of all models, as they are ready."""
+    running = {}
+    waiting = iter(paths)
+    while True:
+        for path in waiting:
+            receiver, sender = multiprocessing.Pipe(duplex=False)
+            process = multiprocessing.Process(target=work, args=(path, sender))
+            process.start()
+            sender.close()
+            running[receiver] = path, process, time.monotonic()
+            if len(running) == processes:
+                break
+        if not running:
+            return
+        for receiver in multiprocessing.connection.wait(list(running)):
+            path, process, started = running.pop(receiver)
+            try:
+                report, skipped = receiver.recv()
+            except EOFError:
+                process.join()
+                report, skipped = Report(failures=[f"the process ended with {process.exitcode}"]), ""
+            process.join()
+            yield path, report, skipped, time.monotonic() - started
+
+
+def main() -> int:
+    started = time.monotonic()
+    selected = [argument for argument in sys.argv[1:] if argument != "--all"]
+    paths = models(selected, everything="--all" in sys.argv[1:])
+    passed = failed = checks = 0
+    for path, report, skipped, seconds in in_parallel(paths, os.cpu_count() or 1):
+        name = path.relative_to(MODELS)
+        checks += report.checks
+        if skipped:
+            print(f"skipped {name}: the runtime {skipped}", flush=True)
+            continue
+        passed, failed = passed + (not report.failures), failed + bool(report.failures)
+        verdict = "FAILED " if report.failures else "ok     "
+        print(f"{verdict} {name}: {', '.join([*report.notes, f'{report.checks} checks'])}, {seconds:.1f} s")
+        for failure in report.failures[:8]:
+            print(f"        {failure}")
+        sys.stdout.flush()
+    print(f"{checks} checks in {time.monotonic() - started:.0f} s")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    sys.exit(main())
