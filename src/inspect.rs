@@ -105,7 +105,7 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
     line(format!("nodes      {}", g.nodes));
     for phase in [Phase::Forward, Phase::Backward, Phase::Update] {
         let of_phase = || graph.order().iter().enumerate().filter(|(_, n)| phases.phase(**n) == phase);
-        if let (Some((first, _)), Some((last, _))) = (of_phase().next(), of_phase().last()) {
+        if let (Some((first, _)), Some((last, _))) = (of_phase().next(), of_phase().next_back()) {
             line(format!("  {phase:<9}{:>6}  between ticks {first} and {last}", of_phase().count()));
         }
     }
