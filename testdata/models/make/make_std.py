@@ -212,7 +212,7 @@ def symbolic_step(name: str, model: nn.Module):
     for node in list(graph.nodes):
         if node.target is aten.alias.default:
             node.replace_all_uses_with(node.args[0])
-    graph.eliminate_dead_code()
+            graph.erase_node(node)
 
     state = {**dict(whole.named_parameters()), **dict(whole.named_buffers())}
     names_in, args = [], []
@@ -266,15 +266,21 @@ def strip(model: onnx.ModelProto) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, epilog="models: " + " ".join(models.SPECS))
-    parser.add_argument("names", nargs="+", metavar="MODEL", choices=[*models.SPECS, "all"], help="a model below, or all")
+    made = {kind: [n for n in models.SPECS if (ROOT / n / "std" / f"{kind}.onnx").exists()] for kind in KINDS}
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="\n\n".join(f"{kind}: {' '.join(names)}" for kind, names in made.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    every = sorted({n for names in made.values() for n in names})
+    parser.add_argument("names", nargs="+", metavar="MODEL", choices=[*every, "all"], help="a model below, or all of the kind")
     parser.add_argument("--kind", default="train_grad", choices=KINDS, help="default: train_grad")
     parser.add_argument("--out", type=Path, default=ROOT, help="where <model>/std/ goes; default: in place")
     parser.add_argument("--check", action="store_true", help="write nothing, say how the result differs from what is committed")
     args = parser.parse_args()
     torch.set_num_threads(2)
     torch.backends.mkldnn.enabled = False  # else an LSTM is one opaque operator
-    for name in models.SPECS if "all" in args.names else args.names:
+    for name in made[args.kind] if "all" in args.names else args.names:
         file = Path(name) / "std" / f"{args.kind}.onnx"
         if not args.check:
             make(name, args.kind, args.out / file)
