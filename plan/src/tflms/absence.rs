@@ -109,6 +109,10 @@ fn candidate(
     if storage.bytes == Bytes::ZERO {
         return Err(Kept::Empty);
     }
+    let of_view = |&&(node, operand): &&(NodeId, usize)| operand > 0 && analysis.may_move(node);
+    if let Some(&(view, _)) = analysis.reads(id).iter().find(of_view) {
+        return Err(Kept::OfView(view));
+    }
     if !admitted(graph, params, producer) {
         return Err(Kept::Excluded);
     }

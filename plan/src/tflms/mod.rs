@@ -202,6 +202,8 @@ pub enum Kept {
     Sequence,
     /// It has no bytes.
     Empty,
+    /// A view needs it, besides what it views, wherever it is made.
+    OfView(NodeId),
     /// Every use is near its definition.
     NearUses {
         /// The largest distance, in levels.
@@ -231,6 +233,7 @@ impl Kept {
             Kept::Output => "it is an output of the graph".to_owned(),
             Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
+            Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
             Kept::NearUses { levels, threshold } => {
@@ -273,6 +276,9 @@ pub struct Analysis<'a> {
     captured: Vec<Option<NodeId>>,
     /// By storage, whether the caller gets it.
     is_output: Vec<bool>,
+    /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
+    /// such as its shape, waits for it.
+    transient: Vec<i64>,
 }
 
 impl<'a> Analysis<'a> {
@@ -286,7 +292,8 @@ impl<'a> Analysis<'a> {
         for &output in &graph.outputs {
             is_output[memory.storages.storage(output).as_u32() as usize] = true;
         }
-        Analysis {
+        let mut analysis = Analysis {
+            transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,
             captured: absence::captures(graph, &memory.storages),
@@ -298,6 +305,49 @@ impl<'a> Analysis<'a> {
             predecessors: graph.predecessor_lists(),
             reads: reads(graph, &memory.storages),
             memory,
+        };
+        analysis.wait_for_views();
+        analysis
+    }
+
+    /// Whether the node is a view of what a forward node produced: it moves if all its readers read a copy.
+    fn may_move(&self, node: NodeId) -> bool {
+        let storages = &self.memory.storages;
+        self.graph.node(node).defines().any(|value| {
+            let root = storages.get(storages.storage(value)).root;
+            let is_forward = |n: NodeId| self.phases.phase(n) == Phase::Forward;
+            root != value && self.graph.producer(root).is_some_and(is_forward)
+        })
+    }
+
+    /// Counts what views read besides their storage for as long as they may need it.
+    fn wait_for_views(&mut self) {
+        let Memory { storages, live, .. } = &self.memory;
+        // By value, the tick of its last reader, directly or through views.
+        let mut last = vec![0; self.graph.value_capacity()];
+        let mut ends: Vec<u32> = live.iter().map(|range| range.end).collect();
+        for &id in self.graph.order().iter().rev() {
+            let moves = self.may_move(id);
+            let tick = match self.graph.node(id).results.first() {
+                Some(&Some(view)) if moves => self.tick(id).max(last[view.as_u32() as usize]),
+                _ => self.tick(id),
+            };
+            for value in self.graph.node(id).reads() {
+                let index = value.as_u32() as usize;
+                last[index] = tick.max(last[index]);
+                if moves {
+                    let end = &mut ends[storages.storage(value).as_u32() as usize];
+                    *end = (tick + 1).max(*end);
+                }
+            }
+        }
+        for (id, storage) in storages.iter() {
+            let given = self.graph.producer(storage.root).is_none();
+            let index = id.as_u32() as usize;
+            if !given && !storage.on_host {
+                let waiting = live[index].end as usize..ends[index] as usize;
+                self.transient[waiting].iter_mut().for_each(|bytes| *bytes += storage.bytes.0 as i64);
+            }
         }
     }
 

@@ -60,7 +60,8 @@ impl<'a, 'g> Search<'a, 'g> {
     /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
     /// no candidate.
     ///
-    /// A view of the storage is no candidate: it will read what comes back.
+    /// A view of the storage is no candidate: it will read what comes back. Nor is a view of another storage that
+    /// may be swapped: it may move behind a swap-in of that one, which in turn may wait for a view of this one.
     pub(super) fn find(&mut self, wanted: &Wanted) -> Option<NodeId> {
         match self.params.ctrld_strategy {
             Strategy::DirectOrder => self.direct_order(wanted),
@@ -79,12 +80,13 @@ impl<'a, 'g> Search<'a, 'g> {
     /// σₗ = σᵤ = 1 nothing is ever found. Here levels `γ(f₂)−σᵤ … γ(f₂)−σₗ` are searched as the text says. A node
     /// of any level has a predecessor of the level before, so the first level searched has a candidate that
     /// reaches the target; following predecessors finds one without looking at the rest of the level. Where views
-    /// are in the way, the walk passes beside them and may end some levels farther back.
+    /// are in the way, the walk passes beside those of the storage and through others, and may end some levels
+    /// farther back.
     fn direct_order(&self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
         let last = analysis.level(wanted.target).checked_sub(self.params.lb)?;
         let mut node = wanted.target;
-        while node == wanted.target || analysis.level(node) > last {
+        while node == wanted.target || analysis.level(node) > last || analysis.may_move(node) {
             let before = analysis.predecessors.of(node).iter().copied();
             let candidates = before.filter(|&p| !self.is_view(wanted, p));
             node = candidates.max_by_key(|&p| (analysis.level(p), analysis.tick(p)))?;
@@ -118,7 +120,7 @@ impl<'a, 'g> Search<'a, 'g> {
                     };
                     let fitting = outgoing.iter().rev().copied().filter(|&f| fits(f));
                     for f in fitting {
-                        if !self.is_view(wanted, f) && self.reaches(f, target) {
+                        if !self.is_view(wanted, f) && !analysis.may_move(f) && self.reaches(f, target) {
                             return Some(f);
                         }
                     }
