@@ -13,8 +13,13 @@ const MODELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/models");
 fn models() -> Vec<PathBuf> {
     let folders = std::fs::read_dir(MODELS).unwrap().map(|entry| entry.unwrap().path());
     let files = folders.flat_map(|folder| {
-        ["training_model.onnx", "std/train_grad.onnx", "std/train_adam.onnx", "step/train_step_adamw_seq.onnx"]
-            .map(|file| folder.join(file))
+        [
+            "training_model.onnx",
+            "std/train_grad.onnx",
+            "std/train_adam.onnx",
+            "step/train_step_adamw_seq.onnx",
+        ]
+        .map(|file| folder.join(file))
     });
     let bad = |path: &Path| path.to_string_lossy().contains("dynseq_bad");
     let mut models: Vec<PathBuf> = files.filter(|path| path.exists() && !bad(path)).collect();
@@ -32,7 +37,8 @@ fn load(path: &Path) -> Graph {
         }
     }
     for (name, value) in [("batch", 4), ("seq", 8), ("batch_seq", 32)] {
-        let declared = |i: &lmsc_onnx::proto::ValueInfoProto| format!("{i:?}").contains(&format!("\"{name}\""));
+        let declared =
+            |i: &lmsc_onnx::proto::ValueInfoProto| format!("{i:?}").contains(&format!("\"{name}\""));
         let model = Model::open(path).unwrap();
         if dims.get(name).is_none() && model.proto.graph.unwrap().input.iter().any(declared) {
             dims.bind(name, value);
@@ -61,9 +67,9 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
         let mut noticed = Vec::new();
         for &kind in Damage::ALL {
             // Damage that leaves the meaning, such as exchanging operands that are equal, is tried again.
-            let difference = (0..4).filter_map(|_| damage(&rewritten, kind, &mut rng)).find_map(|damaged| {
-                equiv::check(&original, &damaged).err()
-            });
+            let difference = (0..4)
+                .filter_map(|_| damage(&rewritten, kind, &mut rng))
+                .find_map(|damaged| equiv::check(&original, &damaged).err());
             if let Some(difference) = difference {
                 assert!(!difference.to_string().is_empty());
                 noticed.push(kind);

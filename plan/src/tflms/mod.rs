@@ -9,6 +9,9 @@
 //! * "Randomly get one item" (Algorithms 1 and 2) is the last one in execution order that was found.
 //! * The paper has triggers only; its framework freed memory by itself. Here every plan also holds *release*
 //!   edges, without which the peak need not fall.
+//! * Distances for thresholds and for fusing are counted in the levels that the order has reached (`depths`), not in
+//!   the levels at which nodes could run at the earliest.
+//! * Where neither strategy finds a trigger, the order gives one.
 //! * Two copies of one storage never exist side by side: swap-ins that would overlap are one, fused or not. So
 //!   no parameters can raise the peak.
 //! * The threshold α applies to edges from the forward to the backward phase; `branch_threshold` to those within
@@ -204,6 +207,8 @@ pub enum Kept {
     Empty,
     /// It has this many names; each return would have to repeat the views.
     Views(usize),
+    /// A view needs it, besides what it views, wherever it is made.
+    OfView(NodeId),
     /// Every use is near its definition.
     NearUses {
         /// The largest distance, in levels.
@@ -233,6 +238,7 @@ impl Kept {
             Kept::Output => "it is an output of the graph".to_owned(),
             Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
+            Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
             Kept::Views(n) => format!("its {n} views would have to be repeated"),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
@@ -259,6 +265,10 @@ pub struct Analysis<'a> {
     pub phases: Phases,
     /// By node, its level γ.
     pub levels: Vec<u32>,
+    /// By node, the highest level that the order has reached when it runs. A node that could run early but runs
+    /// late has the depth of its neighbours: distances between uses are counted in depths, because what lies
+    /// between them in the order is what keeps a tensor in memory.
+    pub depths: Vec<u32>,
     /// By node, its tick.
     pub ticks: Vec<u32>,
     /// What starts after each node.
@@ -276,6 +286,9 @@ pub struct Analysis<'a> {
     captured: Vec<Option<NodeId>>,
     /// By storage, whether the caller gets it.
     is_output: Vec<bool>,
+    /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
+    /// such as its shape, waits for it.
+    transient: Vec<i64>,
 }
 
 /// A storage with more names than these stays: with each return every view is made again.
@@ -288,27 +301,77 @@ impl<'a> Analysis<'a> {
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
         let memory = Memory::of(graph);
         let successors = graph.successor_lists();
+        let levels = lmsc_ir::levels(graph);
         let mut is_output = vec![false; memory.storages.len()];
         for &output in &graph.outputs {
             is_output[memory.storages.storage(output).as_u32() as usize] = true;
         }
-        Analysis {
+        let mut analysis = Analysis {
+            transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,
             captured: absence::captures(graph, &memory.storages),
             graph,
             phases,
-            levels: lmsc_ir::levels(graph),
+            depths: depths(graph, &levels),
+            levels,
             ticks: graph.ticks(),
             successors,
             predecessors: graph.predecessor_lists(),
             reads: reads(graph, &memory.storages),
             memory,
+        };
+        analysis.wait_for_views();
+        analysis
+    }
+
+    /// Whether the node is a view of what a forward node produced: it moves if all its readers read a copy.
+    fn may_move(&self, node: NodeId) -> bool {
+        let storages = &self.memory.storages;
+        self.graph.node(node).defines().any(|value| {
+            let root = storages.get(storages.storage(value)).root;
+            let is_forward = |n: NodeId| self.phases.phase(n) == Phase::Forward;
+            root != value && self.graph.producer(root).is_some_and(is_forward)
+        })
+    }
+
+    /// Counts what views read besides their storage for as long as they may need it.
+    fn wait_for_views(&mut self) {
+        let Memory { storages, live, .. } = &self.memory;
+        // By value, the tick of its last reader, directly or through views.
+        let mut last = vec![0; self.graph.value_capacity()];
+        let mut ends: Vec<u32> = live.iter().map(|range| range.end).collect();
+        for &id in self.graph.order().iter().rev() {
+            let moves = self.may_move(id);
+            let tick = match self.graph.node(id).results.first() {
+                Some(&Some(view)) if moves => self.tick(id).max(last[view.as_u32() as usize]),
+                _ => self.tick(id),
+            };
+            for value in self.graph.node(id).reads() {
+                let index = value.as_u32() as usize;
+                last[index] = tick.max(last[index]);
+                if moves {
+                    let end = &mut ends[storages.storage(value).as_u32() as usize];
+                    *end = (tick + 1).max(*end);
+                }
+            }
+        }
+        for (id, storage) in storages.iter() {
+            let given = self.graph.producer(storage.root).is_none();
+            let index = id.as_u32() as usize;
+            if !given && !storage.on_host {
+                let waiting = live[index].end as usize..ends[index] as usize;
+                self.transient[waiting].iter_mut().for_each(|bytes| *bytes += storage.bytes.0 as i64);
+            }
         }
     }
 
     fn level(&self, node: NodeId) -> u32 {
         self.levels[node.as_u32() as usize]
+    }
+
+    fn depth(&self, node: NodeId) -> u32 {
+        self.depths[node.as_u32() as usize]
     }
 
     fn tick(&self, node: NodeId) -> u32 {
@@ -318,6 +381,17 @@ impl<'a> Analysis<'a> {
     fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
         &self.reads[storage.as_u32() as usize]
     }
+}
+
+fn depths(graph: &Graph, levels: &[u32]) -> Vec<u32> {
+    let mut depths = vec![0; levels.len()];
+    let mut deepest = 0;
+    for id in graph.order() {
+        let index = id.as_u32() as usize;
+        deepest = levels[index].max(deepest);
+        depths[index] = deepest;
+    }
+    depths
 }
 
 fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {

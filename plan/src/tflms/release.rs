@@ -13,7 +13,7 @@ use super::{Analysis, Kept, Swap, SwapPlan};
 
 /// By tick, transient bytes with the chosen storages away as long as they can be.
 pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'c Candidate>) -> Vec<i64> {
-    let transient = &analysis.memory.transient;
+    let transient = &analysis.transient;
     let mut deltas = vec![0i64; transient.len() + 1];
     for candidate in chosen {
         for range in &candidate.away {
@@ -22,9 +22,9 @@ pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'
         }
     }
     let mut away = 0;
-    let reduce = |(bytes, delta): (&Bytes, &i64)| {
+    let reduce = |(bytes, delta): (&i64, &i64)| {
         away += delta;
-        bytes.0 as i64 + away
+        bytes + away
     };
     transient.iter().zip(&deltas).map(reduce).collect()
 }

@@ -66,7 +66,8 @@ impl<'a, 'g> Search<'a, 'g> {
     /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
     /// no candidate.
     ///
-    /// A view of the storage is no candidate: it will read what comes back.
+    /// A view of the storage is no candidate: it will read what comes back. Nor is a view of another storage that
+    /// may be swapped: it may move behind a swap-in of that one, which in turn may wait for a view of this one.
     pub(super) fn find(&mut self, wanted: &Wanted) -> Option<NodeId> {
         match self.params.ctrld_strategy {
             Strategy::DirectOrder => self.direct_order(wanted),
@@ -85,18 +86,37 @@ impl<'a, 'g> Search<'a, 'g> {
         self.analysis.graph.node(node).defines().any(|v| storages.storage(v) == wanted.storage)
     }
 
+    /// The node that runs `lb` ticks before the target, or the nearest before it, but after tick `after`.
+    ///
+    /// The paper knows no order. Where neither of its strategies finds a node between the early uses and the
+    /// target, as for a mask that the order computes late though it could be computed at once, the order has one.
+    pub(super) fn in_order(&self, wanted: &Wanted, after: u32) -> Option<NodeId> {
+        let (analysis, lb) = (self.analysis, self.params.lb.max(1));
+        if lb > self.params.ub {
+            return None;
+        }
+        let latest = analysis.tick(wanted.target).checked_sub(lb)?;
+        let fits = |&id: &NodeId| {
+            let copies = analysis.graph.node(id).op.is_swap();
+            !copies && !analysis.may_move(id) && !self.is_view(wanted, id)
+        };
+        let between = analysis.graph.order().get(after as usize + 1..=latest as usize)?;
+        between.iter().rev().take(MAX_SEARCHED).copied().find(fits)
+    }
+
     /// Algorithm 1: the nodes `lb` to `ub` levels before the target, nearest first.
     ///
     /// The printed test `k ≤ l` with `l = max(γ(f₂)−σᵤ+1, γ(f₁))` makes the upper bound off by two: with
     /// σₗ = σᵤ = 1 nothing is ever found. Here levels `γ(f₂)−σᵤ … γ(f₂)−σₗ` are searched as the text says. A node
     /// of any level has a predecessor of the level before, so the first level searched has a candidate that
     /// reaches the target; following predecessors finds one without looking at the rest of the level. Where views
-    /// are in the way, the walk passes beside them and may end some levels farther back.
+    /// are in the way, the walk passes beside those of the storage and through others, and may end some levels
+    /// farther back.
     fn direct_order(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
         let last = analysis.level(wanted.target).checked_sub(self.params.lb)?;
         let mut node = wanted.target;
-        while node == wanted.target || analysis.level(node) > last {
+        while node == wanted.target || analysis.level(node) > last || analysis.may_move(node) {
             let before = self.spend(analysis.predecessors.of(node))?.iter().copied();
             let candidates = before.filter(|&p| !self.is_view(wanted, p));
             node = candidates.max_by_key(|&p| (analysis.level(p), analysis.tick(p)))?;
@@ -130,7 +150,7 @@ impl<'a, 'g> Search<'a, 'g> {
                     };
                     let fitting = outgoing.iter().rev().copied().filter(|&f| fits(f));
                     for f in fitting {
-                        if !self.is_view(wanted, f) && self.reaches(f, target) {
+                        if !self.is_view(wanted, f) && !analysis.may_move(f) && self.reaches(f, target) {
                             return Some(f);
                         }
                     }

@@ -199,7 +199,7 @@ struct Selection {
 impl Selection {
     /// In the order of `n_tensors`, what covers a tick that is still over the limit.
     fn eager(analysis: &Analysis<'_>, candidates: &Candidates, limit: i64) -> Selection {
-        let bytes = analysis.memory.transient.iter().map(|b| b.0 as i64);
+        let bytes = analysis.transient.iter().copied();
         let mut selection =
             Selection { chosen: vec![false; candidates.found.len()], transient: SegmentTree::new(bytes) };
         for (index, candidate) in candidates.found.iter().enumerate() {
