@@ -1,6 +1,6 @@
 //! Control operations for swap-ins (TFLMS §4.3).
 
-use lmsc_ir::{NodeId, Phase, StorageId};
+use lmsc_ir::{NodeId, Phase, StorageId, ValueId};
 
 use super::{Analysis, Params, Strategy};
 
@@ -66,7 +66,8 @@ impl<'a, 'g> Search<'a, 'g> {
     /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
     /// no candidate.
     ///
-    /// A view of the storage is no candidate: it will read what comes back.
+    /// A view is no candidate: one of the storage will read what comes back, and one of another storage moves to
+    /// where that comes back.
     pub(super) fn find(&mut self, wanted: &Wanted) -> Option<NodeId> {
         match self.params.ctrld_strategy {
             Strategy::DirectOrder => self.direct_order(wanted),
@@ -82,7 +83,11 @@ impl<'a, 'g> Search<'a, 'g> {
 
     fn is_view(&self, wanted: &Wanted, node: NodeId) -> bool {
         let storages = &self.analysis.memory.storages;
-        self.analysis.graph.node(node).defines().any(|v| storages.storage(v) == wanted.storage)
+        let node = self.analysis.graph.node(node);
+        let storage = |v: Option<&Option<ValueId>>| v.copied().flatten().map(|v| storages.storage(v));
+        let result = storage(node.results.first());
+        let view = result.is_some() && node.updates.is_empty() && result == storage(node.operands.first());
+        view || node.defines().any(|v| storages.storage(v) == wanted.storage)
     }
 
     /// Algorithm 1: the nodes `lb` to `ub` levels before the target, nearest first.
