@@ -1,6 +1,6 @@
 //! Control operations for swap-ins (TFLMS §4.3).
 
-use lmsc_ir::{NodeId, Phase, StorageId};
+use lmsc_ir::{NodeId, Phase, StorageId, ValueId};
 
 use super::{Analysis, Params, Strategy};
 
@@ -83,7 +83,11 @@ impl<'a, 'g> Search<'a, 'g> {
 
     fn is_view(&self, wanted: &Wanted, node: NodeId) -> bool {
         let storages = &self.analysis.memory.storages;
-        self.analysis.graph.node(node).defines().any(|v| storages.storage(v) == wanted.storage)
+        let node = self.analysis.graph.node(node);
+        let storage = |v: Option<&Option<ValueId>>| v.copied().flatten().map(|v| storages.storage(v));
+        let result = storage(node.results.first());
+        let view = result.is_some() && node.updates.is_empty() && result == storage(node.operands.first());
+        view || node.defines().any(|v| storages.storage(v) == wanted.storage)
     }
 
     /// The node that runs `lb` ticks before the target, or the nearest before it, but after tick `after`.
