@@ -170,21 +170,15 @@ fn candidate(
     if !ins.is_empty() {
         return Ok(Candidate { storage: id, bytes: storage.bytes, last_early, ins, away });
     }
+    let farthest = |of_forward: bool| {
+        let of_phase = |n: NodeId| (analysis.phases.phase(n) == Phase::Forward) == of_forward;
+        reads.iter().filter(|(n, _)| of_phase(*n)).map(|(n, _)| span(*n)).max().unwrap_or(0)
+    };
     Err(match without_trigger {
-        Some(node) if span(node) > 1 => Kept::NoTrigger(node),
-        _ if reads.iter().all(|(n, _)| analysis.phases.phase(*n) == Phase::Forward)
-            && !params.swap_branches =>
-        {
-            let levels = reads.iter().map(|(n, _)| span(*n)).max().unwrap_or(0);
-            if levels <= 1 {
-                Kept::NearUses { levels: 1, threshold: params.threshold }
-            } else {
-                Kept::ForwardOnly
-            }
-        }
-        _ => {
-            let levels = reads.iter().map(|(n, _)| span(*n)).max().unwrap_or(0).max(1);
-            Kept::NearUses { levels, threshold: params.threshold }
+        Some(node) => Kept::NoTrigger(node),
+        None if farthest(true) > farthest(false) && farthest(true) > 1 => Kept::ForwardOnly,
+        None => {
+            Kept::NearUses { levels: farthest(true).max(farthest(false)).max(1), threshold: params.threshold }
         }
     })
 }

@@ -269,6 +269,9 @@ pub struct Analysis<'a> {
     /// late has the depth of its neighbours: distances between uses are counted in depths, because what lies
     /// between them in the order is what keeps a tensor in memory.
     pub depths: Vec<u32>,
+    /// The tick of the deepest forward node, after which the order goes back. What runs earlier triggers nothing,
+    /// whatever its phase: a shape that only gradients need, say.
+    pub turn: u32,
     /// By node, its tick.
     pub ticks: Vec<u32>,
     /// What starts after each node.
@@ -302,6 +305,7 @@ impl<'a> Analysis<'a> {
         let memory = Memory::of(graph);
         let successors = graph.successor_lists();
         let levels = lmsc_ir::levels(graph);
+        let turn = turn(graph, &phases, &levels);
         let mut is_output = vec![false; memory.storages.len()];
         for &output in &graph.outputs {
             is_output[memory.storages.storage(output).as_u32() as usize] = true;
@@ -313,6 +317,7 @@ impl<'a> Analysis<'a> {
             captured: absence::captures(graph, &memory.storages),
             graph,
             phases,
+            turn,
             depths: depths(graph, &levels),
             levels,
             ticks: graph.ticks(),
@@ -381,6 +386,12 @@ impl<'a> Analysis<'a> {
     fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
         &self.reads[storage.as_u32() as usize]
     }
+}
+
+fn turn(graph: &Graph, phases: &Phases, levels: &[u32]) -> u32 {
+    let forward = graph.order().iter().enumerate().filter(|(_, id)| phases.phase(**id) == Phase::Forward);
+    let deepest = forward.max_by_key(|(tick, id)| (levels[id.as_u32() as usize], std::cmp::Reverse(*tick)));
+    deepest.map_or(0, |(tick, _)| tick as u32)
 }
 
 fn depths(graph: &Graph, levels: &[u32]) -> Vec<u32> {

@@ -150,7 +150,11 @@ impl<'a, 'g> Search<'a, 'g> {
                 let outgoing = self.spend(analysis.successors.of(s))?;
                 if depth >= self.params.lb {
                     let fits = |f: NodeId| {
-                        phase(f) == Phase::Backward && low < analysis.level(f) && analysis.level(f) < high
+                        let level = analysis.level(f);
+                        phase(f) == Phase::Backward
+                            && low < level
+                            && level < high
+                            && analysis.tick(f) > analysis.turn
                     };
                     let fitting = outgoing.iter().rev().copied().filter(|&f| fits(f));
                     for f in fitting {
