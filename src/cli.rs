@@ -37,7 +37,7 @@ pub enum Command {
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
     /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
-    Opt(OptArgs),
+    Opt(Box<OptArgs>),
     /// List the passes.
     Passes,
     /// Check that two models compute the same.

@@ -105,7 +105,7 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
     line(format!("nodes      {}", g.nodes));
     for phase in [Phase::Forward, Phase::Backward, Phase::Update] {
         let of_phase = || graph.order().iter().enumerate().filter(|(_, n)| phases.phase(**n) == phase);
-        if let (Some((first, _)), Some((last, _))) = (of_phase().next(), of_phase().last()) {
+        if let (Some((first, _)), Some((last, _))) = (of_phase().next(), of_phase().next_back()) {
             line(format!("  {phase:<9}{:>6}  between ticks {first} and {last}", of_phase().count()));
         }
     }
@@ -166,7 +166,9 @@ fn curve(memory: &Memory) -> String {
     for row in (0..height).rev() {
         let label = match row {
             r if r + 1 == height => peak.to_string(),
-            r if r == height / 2 => Bytes(peak.0 * (height / 2 + 1) as u64 / height as u64).to_string(),
+            r if r == height / 2 => {
+                Bytes((u128::from(peak.0) * (height / 2 + 1) as u128 / height as u128) as u64).to_string()
+            }
             _ => String::new(),
         };
         let bars: String = levels.iter().map(|l| BLOCKS[l.saturating_sub(8 * row).min(8)]).collect();

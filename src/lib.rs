@@ -20,7 +20,7 @@ use cli::{CompileArgs, LookArgs, OptArgs, VerifyArgs};
 pub use emit::write_atomically;
 pub use error::Error;
 pub use inspect::inspect;
-pub use load::{Loaded, load};
+pub use load::{Loaded, check, load};
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
 

@@ -38,8 +38,20 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
         None => path.extension().is_some_and(|e| e == "lms"),
     };
     let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
-    lmsc_ir::verify(&loaded.graph).map_err(|v| Error::in_file(path, v))?;
+    check(&loaded.graph).map_err(|e| Error::in_file(path, e))?;
     Ok(loaded)
+}
+
+/// What must hold of a graph from outside: the invariants, and that recomputed nodes compute what they say.
+///
+/// # Errors
+/// The violations, or the first recomputed node that differs from its origin.
+pub fn check(graph: &Graph) -> Result<(), String> {
+    lmsc_ir::verify(graph).map_err(|violations| violations.to_string())?;
+    if graph.order().iter().any(|&n| graph.node(n).recomputes.is_some()) {
+        lmsc_ir::equiv::check(graph, graph).map_err(|difference| difference.to_string())?;
+    }
+    Ok(())
 }
 
 fn standard_input() -> std::io::Result<bytes::Bytes> {

@@ -75,7 +75,7 @@ fn arguments(case: &Path) -> OptArgs {
     let words = ["lmsc", "opt", case.to_str().unwrap()].into_iter().chain(run.split_whitespace());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     match cli.command {
-        Some(Command::Opt(args)) => args,
+        Some(Command::Opt(args)) => *args,
         _ => unreachable!("the second word is `opt`"),
     }
 }

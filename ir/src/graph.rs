@@ -221,6 +221,14 @@ pub struct Graph {
     order: Vec<NodeId>,
     value_names: HashMap<Name, ValueId>,
     node_names: HashMap<Name, NodeId>,
+    /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
+    namesakes: Namesakes,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Namesakes {
+    pub(crate) values: Vec<ValueId>,
+    pub(crate) nodes: Vec<NodeId>,
 }
 
 impl Graph {
@@ -237,6 +245,7 @@ impl Graph {
             order: Vec::new(),
             value_names: HashMap::new(),
             node_names: HashMap::new(),
+            namesakes: Namesakes::default(),
         }
     }
 
@@ -384,7 +393,9 @@ impl Graph {
             Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
         };
         node.results = results.into_iter().enumerate().map(define).collect();
-        self.node_names.entry(node.name.clone()).or_insert(id);
+        if *self.node_names.entry(node.name.clone()).or_insert(id) != id {
+            self.namesakes.nodes.push(id);
+        }
         self.order.push(id);
         self.nodes.push(node)
     }
@@ -422,12 +433,12 @@ impl Graph {
         self.order = order;
     }
 
-    /// A value name that starts with `base` and is not taken.
+    /// A value name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_value_name(&self, base: &str) -> Name {
         fresh(base, |name| self.value_names.contains_key(name))
     }
 
-    /// A node name that starts with `base` and is not taken.
+    /// A node name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
         fresh(base, |name| self.node_names.contains_key(name))
     }
@@ -436,8 +447,15 @@ impl Graph {
     pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
         let name = value.name.clone();
         let id = self.values.push(value);
-        self.value_names.entry(name).or_insert(id);
+        if *self.value_names.entry(name).or_insert(id) != id {
+            self.namesakes.values.push(id);
+        }
         id
+    }
+
+    /// Values and nodes whose names were taken when they were added.
+    pub(crate) fn namesakes(&self) -> &Namesakes {
+        &self.namesakes
     }
 
     /// The door of the parser: everything about a value and a node.
@@ -454,6 +472,35 @@ fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Name {
     if !taken(base) {
         return base.into();
     }
-    let numbered = (2u32..).map(|i| format!("{base}_{i}"));
-    numbered.into_iter().find(|name| !taken(name)).expect("there are more numbers than names").into()
+    // Names of one base are mostly numbered without gaps: the first free number lies between a number that is taken
+    // and a free one.
+    let numbered = |i: u32| format!("{base}_{i}");
+    let (mut below, mut free) = (1, 2);
+    while taken(&numbered(free)) {
+        (below, free) = (free, 2 * free);
+    }
+    while below + 1 < free {
+        let middle = below.midpoint(free);
+        if taken(&numbered(middle)) {
+            below = middle;
+        } else {
+            free = middle;
+        }
+    }
+    numbered(free).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_name_is_the_first_that_is_free() {
+        let mut graph = Graph::new("g");
+        for i in 1..100 {
+            let name = graph.fresh_node_name("n");
+            assert_eq!(*name, if i == 1 { "n".to_owned() } else { format!("n_{i}") });
+            graph.add_node(Node::new(name, Op::new("", "F")), std::iter::empty::<Option<(Name, _, _)>>());
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
-/// A number of bytes.
+/// A number of bytes. Sums that do not fit are the largest number.
 ///
 /// Written in binary units (`20.25 MiB`); read with binary (`KiB`, `MiB`, `GiB`, `TiB`) or decimal
 /// (`kB`, `MB`, `GB`, `TB`) units, or none.
@@ -87,7 +87,7 @@ impl FromStr for Bytes {
 impl Add for Bytes {
     type Output = Bytes;
     fn add(self, other: Bytes) -> Bytes {
-        Bytes(self.0 + other.0)
+        Bytes(self.0.saturating_add(other.0))
     }
 }
 
@@ -100,7 +100,7 @@ impl Sub for Bytes {
 
 impl AddAssign for Bytes {
     fn add_assign(&mut self, other: Bytes) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -112,7 +112,7 @@ impl SubAssign for Bytes {
 
 impl Sum for Bytes {
     fn sum<I: Iterator<Item = Bytes>>(iter: I) -> Bytes {
-        Bytes(iter.map(|b| b.0).sum())
+        iter.fold(Bytes::ZERO, Add::add)
     }
 }
 

@@ -108,36 +108,30 @@ impl Checker<'_> {
     /// I1.
     fn definitions(&mut self) {
         let graph = self.graph;
-        let mut nodes: HashMap<&str, NodeId> = HashMap::new();
         let mut seen = vec![false; graph.node_capacity()];
         for &id in graph.order() {
             if std::mem::replace(&mut seen[id.as_u32() as usize], true) {
                 self.report(Invariant::I1, format!("the order runs {} twice", self.node(id)));
             }
-            if let Some(other) = nodes.insert(&graph.node(id).name, id).filter(|&other| other != id) {
-                let message = format!(
-                    "two nodes are named `{}`: {} and {}",
-                    graph.node(id).name,
-                    graph.node(other).op,
-                    graph.node(id).op
-                );
-                self.report(Invariant::I1, message);
+        }
+        let alive = |node: NodeId| seen[node.as_u32() as usize];
+        for &id in graph.namesakes().nodes.iter().filter(|&&id| alive(id)) {
+            let name = &graph.node(id).name;
+            let other = graph.node_named(name).filter(|&other| alive(other));
+            if let Some(other) = other {
+                let ops = format!("{} and {}", graph.node(other).op, graph.node(id).op);
+                self.report(Invariant::I1, format!("two nodes are named `{name}`: {ops}"));
             }
         }
-        let mut names: HashMap<&str, ValueId> = HashMap::new();
-        for (id, value) in graph.values() {
-            let alive = match value.def {
-                Def::Result(node, _) => seen[node.as_u32() as usize],
-                _ => true,
-            };
-            if alive && let Some(other) = names.insert(&value.name, id) {
-                let message = format!(
-                    "`{}` is defined twice: {} and {}",
-                    value.name,
-                    self.definition(other),
-                    self.definition(id)
-                );
-                self.report(Invariant::I1, message);
+        let defined = |id: &ValueId| match graph.value(*id).def {
+            Def::Result(node, _) => alive(node),
+            _ => true,
+        };
+        for &id in graph.namesakes().values.iter().filter(|&id| defined(id)) {
+            let name = &graph.value(id).name;
+            if let Some(other) = graph.value_named(name).filter(|other| defined(other)) {
+                let definitions = format!("{} and {}", self.definition(other), self.definition(id));
+                self.report(Invariant::I1, format!("`{name}` is defined twice: {definitions}"));
             }
         }
         let mut undefined: BTreeMap<ValueId, String> = BTreeMap::new();
@@ -247,18 +241,20 @@ impl Checker<'_> {
         None
     }
 
-    /// I5.
+    /// I5. Copies over the link do not count: however often a pass brings a value back, its graph stays valid.
     fn sizes(&mut self) {
         let graph = self.graph;
         let mut total = 0u64;
         for (_, value) in graph.values() {
-            match value.ty.byte_size().and_then(|bytes| total.checked_add(bytes.0)) {
-                Some(sum) => total = sum,
-                None => {
-                    let message = format!("the size of `{}` ({}) does not fit 60 bits", value.name, value.ty);
-                    return self.report(Invariant::I5, message);
-                }
-            }
+            let Some(bytes) = value.ty.byte_size() else {
+                let message = format!("the size of `{}` ({}) does not fit 60 bits", value.name, value.ty);
+                return self.report(Invariant::I5, message);
+            };
+            let copy = matches!(value.def, Def::Result(node, _) if graph.node(node).op.is_swap());
+            total = total.saturating_add(if copy { 0 } else { bytes.0 });
+        }
+        if total >= 1 << 60 {
+            self.report(Invariant::I5, "all values together have more than 2^60 bytes".to_owned());
         }
     }
 
@@ -331,9 +327,32 @@ impl Checker<'_> {
     /// I6. That its operands are live at its new place follows from I1 and I2: reading keeps them alive.
     fn recomputed(&mut self) {
         let graph = self.graph;
+        let ticks = graph.ticks();
+        // The node from which a chain of origins was last followed, by node: to meet one's own mark is to go round.
+        let mut followed_from: Vec<Option<NodeId>> = vec![None; graph.node_capacity()];
+        for &id in graph.order() {
+            let mut at = id;
+            while let Some(origin) = graph.node(at).recomputes {
+                match followed_from[at.as_u32() as usize].replace(id) {
+                    None => at = origin,
+                    Some(from) => {
+                        if from == id {
+                            self.report(Invariant::I6, format!("{} recomputes itself", self.node(id)));
+                        }
+                        break;
+                    }
+                }
+            }
+        }
         for &id in graph.order() {
             let node = graph.node(id);
             let Some(origin) = node.recomputes else { continue };
+            if ticks[origin.as_u32() as usize] == u32::MAX {
+                let message =
+                    format!("{} recomputes {}, which is not in the graph", self.node(id), self.node(origin));
+                self.report(Invariant::I6, message);
+                continue;
+            }
             let origin = graph.node(origin);
             if node.op != origin.op || node.attributes != origin.attributes {
                 let message = format!(
@@ -639,6 +658,9 @@ mod tests {
             violations(text),
             "I5: the size of `x` (float[4000000000,4000000000]) does not fit 60 bits"
         );
+        let half = "float[144115188075855871]";
+        let text = format!("g ({half} x) => ({half} x) {{ [a] {half} y = Relu(x) [b] {half} z = Relu(x) }}");
+        assert_eq!(violations(&text), "I5: all values together have more than 2^60 bytes");
     }
 
     #[test]
@@ -658,6 +680,19 @@ mod tests {
             found.contains("I6: `acc2` (com.microsoft.InPlaceAccumulatorV2) writes variables"),
             "{found}"
         );
+    }
+
+    #[test]
+    fn i6_a_recomputed_node_has_an_origin() {
+        let text = "g (float[4] x) => (float[4] y) {
+            [a] float[4] y = Relu(x) recomputes [b]
+            [b] float[4] y2 = Relu(x) recomputes [c]
+            [c] float[4] y3 = Relu(x) recomputes [b]
+            [d] float[4] y4 = Relu(x) recomputes [d]
+            [e] float[4] y5 = Relu(x) recomputes [f]
+            [f] float[4] y6 = Relu(x)
+        }";
+        assert_eq!(violations(text), "I6: `a` (Relu) recomputes itself\nI6: `d` (Relu) recomputes itself");
     }
 
     #[test]

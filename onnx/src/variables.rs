@@ -1,6 +1,6 @@
 //! State of a step: which outputs are the next values of which inputs, and the order that in-place updates need.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::file::Model;
 use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches};
@@ -67,6 +67,8 @@ pub fn settle(graph: &mut Graph, pairs: &[(String, String)]) -> Result<(), State
 }
 
 fn stated(graph: &Graph, pairs: &[(String, String)]) -> Result<Vec<(ValueId, ValueId)>, StateError> {
+    let inputs: HashSet<ValueId> = graph.inputs.iter().copied().collect();
+    let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
     let mut found = Vec::new();
     for (input, output) in pairs {
         let refuse = |problem: String| StateError::NoSuchPair {
@@ -74,8 +76,8 @@ fn stated(graph: &Graph, pairs: &[(String, String)]) -> Result<Vec<(ValueId, Val
             output: output.clone(),
             problem,
         };
-        let a = graph.value_named(input).filter(|v| graph.inputs.contains(v));
-        let b = graph.value_named(output).filter(|v| graph.outputs.contains(v));
+        let a = graph.value_named(input).filter(|v| inputs.contains(v));
+        let b = graph.value_named(output).filter(|v| outputs.contains(v));
         let a = a.ok_or_else(|| refuse(format!("`{input}` is no input of the graph")))?;
         let b = b.ok_or_else(|| refuse(format!("`{output}` is no output of the graph")))?;
         let (from, to) = (&graph.value(a).ty, &graph.value(b).ty);
@@ -88,13 +90,15 @@ fn stated(graph: &Graph, pairs: &[(String, String)]) -> Result<Vec<(ValueId, Val
 }
 
 fn by_name(graph: &Graph, known: &[(ValueId, ValueId)]) -> Vec<(ValueId, ValueId)> {
+    let inputs: HashSet<ValueId> = known.iter().map(|&(input, _)| input).collect();
+    let outputs: HashSet<ValueId> = known.iter().map(|&(_, output)| output).collect();
     let mut found = Vec::new();
     for &output in &graph.outputs {
         let name = &graph.value(output).name;
         let input = NEXT.iter().find_map(|suffix| graph.value_named(name.strip_suffix(suffix)?));
         let Some(input) = input.filter(|&v| graph.value(v).def == Def::Input) else { continue };
         let same_type = graph.value(input).ty == graph.value(output).ty;
-        if same_type && !known.iter().any(|&(a, b)| a == input || b == output) {
+        if same_type && !inputs.contains(&input) && !outputs.contains(&output) {
             found.push((input, output));
         }
     }
@@ -106,8 +110,8 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
     let storages = Storages::of(graph);
     let ticks = graph.ticks();
     let tick = |n: NodeId| ticks[n.as_u32() as usize];
-    let readers = readers(graph, &storages);
-    let mut written: Vec<StorageId> =
+    let last_read = last_reads(graph, &storages);
+    let mut written: HashSet<StorageId> =
         graph.variables().into_iter().map(|variable| storages.storage(variable)).collect();
     let mut updates = Vec::new();
     for &(variable, next) in pairs {
@@ -117,10 +121,8 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
         let reads_old = node.reads().any(|v| storages.storage(v) == storage);
         let elementwise = node.op.domain.is_empty() && ELEMENTWISE.contains(&&*node.op.name);
         let own = !ops::effects(&node.op).view && storages.get(storages.storage(next)).root == next;
-        let before =
-            readers[storage.as_u32() as usize].iter().all(|&(reader, _)| tick(reader) <= tick(writer));
-        if own && before && (elementwise || !reads_old) && !written.contains(&storage) {
-            written.push(storage);
+        let before = last_read[storage.as_u32() as usize] <= tick(writer);
+        if own && before && (elementwise || !reads_old) && written.insert(storage) {
             updates.push((writer, Update { variable, result: Some(index) }));
         }
     }
@@ -129,15 +131,15 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
     }
 }
 
-/// By storage, the nodes that read it and what they read.
-fn readers(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, ValueId)>> {
-    let mut readers = vec![Vec::new(); storages.len()];
-    for &id in graph.order() {
+/// By storage, the tick of the last node that reads it; 0 for what nothing reads.
+fn last_reads(graph: &Graph, storages: &Storages) -> Vec<u32> {
+    let mut last = vec![0; storages.len()];
+    for (tick, &id) in graph.order().iter().enumerate() {
         for value in graph.node(id).reads() {
-            readers[storages.storage(value).as_u32() as usize].push((id, value));
+            last[storages.storage(value).as_u32() as usize] = tick as u32;
         }
     }
-    readers
+    last
 }
 
 /// Adds control edges from what reads a variable's old value to what overwrites it.

@@ -95,7 +95,7 @@ struct Rewriter<'a> {
     /// How many nodes were put somewhere.
     placed: usize,
     /// By value, the nodes and operand positions that read it.
-    reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
+    reads: Vec<Vec<(NodeId, usize)>>,
     /// Nodes that others wait for; they are not moved.
     awaited: HashSet<NodeId>,
     outputs: HashSet<ValueId>,
@@ -106,14 +106,14 @@ impl<'a> Rewriter<'a> {
         let ticks = graph.ticks();
         let keys = ticks.iter().map(|&tick| (tick, Slot::Node, 0)).collect();
         let nodes = graph.order().to_vec();
-        let mut reads: HashMap<ValueId, Vec<(NodeId, usize)>> = HashMap::new();
+        let mut reads: Vec<Vec<(NodeId, usize)>> = vec![Vec::new(); graph.value_capacity()];
         let mut awaited = HashSet::new();
         for &id in graph.order() {
             let node = graph.node(id);
             for (index, operand) in node.operands.iter().enumerate() {
-                operand.iter().for_each(|&v| reads.entry(v).or_default().push((id, index)));
+                operand.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, index)));
             }
-            node.captures.iter().for_each(|&v| reads.entry(v).or_default().push((id, usize::MAX)));
+            node.captures.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, usize::MAX)));
             awaited.extend(node.after.iter().copied());
         }
         let outputs = graph.outputs.iter().copied().collect();
@@ -214,7 +214,7 @@ impl Views<'_, '_> {
         }
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
-        let made = if self.is_ours(value) {
+        let made = if self.is_ours(value, 0) {
             // Every use reads the copy: the view itself moves, and keeps its name.
             let base = self.of_copy(operand, tick);
             self.rewriter.graph.set_operand(view, 0, base);
@@ -239,18 +239,24 @@ impl Views<'_, '_> {
     }
 
     /// Whether nothing but the uses of this copy reads the view, directly or through other views.
-    fn is_ours(&self, value: ValueId) -> bool {
+    fn is_ours(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");
-        !rewriter.outputs.contains(&value)
+        depth < tflms::MAX_VIEWS
+            && !rewriter.outputs.contains(&value)
             && !rewriter.awaited.contains(&view)
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
-            && rewriter.reads.get(&value).is_some_and(|reads| {
+            && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
                 reads.iter().all(|&(node, index)| {
                     let passes_on = index == 0 && ops::effects(&rewriter.graph.node(node).op).view;
                     self.uses.contains(&(node, index))
                         || passes_on
-                            && rewriter.graph.node(node).defines().next().is_some_and(|v| self.is_ours(v))
+                            && rewriter
+                                .graph
+                                .node(node)
+                                .defines()
+                                .next()
+                                .is_some_and(|v| self.is_ours(v, depth + 1))
                 })
             })
     }

@@ -34,8 +34,8 @@ impl Memory {
         let live = live_ranges(graph, &storages);
         let ticks = graph.order().len();
         let mut resident = Bytes::ZERO;
-        let mut device = vec![0i64; ticks + 1];
-        let mut host = vec![0i64; ticks + 1];
+        let mut device = vec![0i128; ticks + 1];
+        let mut host = vec![0i128; ticks + 1];
         for (id, storage) in storages.iter() {
             let range = &live[id.as_u32() as usize];
             let given = !matches!(graph.value(storage.root).def, Def::Result(..));
@@ -43,8 +43,8 @@ impl Memory {
                 resident += storage.bytes;
             } else if !given {
                 let deltas = if storage.on_host { &mut host } else { &mut device };
-                deltas[range.start as usize] += storage.bytes.0 as i64;
-                deltas[range.end as usize] -= storage.bytes.0 as i64;
+                deltas[range.start as usize] += i128::from(storage.bytes.0);
+                deltas[range.end as usize] -= i128::from(storage.bytes.0);
             }
         }
         let transient: Vec<Bytes> = running_sums(&device[..ticks]).collect();
@@ -74,10 +74,13 @@ impl Memory {
     }
 }
 
-fn running_sums(deltas: &[i64]) -> impl Iterator<Item = Bytes> + '_ {
-    deltas.iter().scan(0i64, |sum, delta| {
+/// More than all values of a valid graph have together (I5), copies apart. Planners count in 64 signed bits.
+const MOST: i128 = 1 << 61;
+
+fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {
+    deltas.iter().scan(0i128, |sum, delta| {
         *sum += delta;
-        Some(Bytes(*sum as u64))
+        Some(Bytes((*sum).min(MOST) as u64))
     })
 }
 
@@ -147,14 +150,23 @@ impl Copies {
         }
         // Where a SwapIn may start in the very gap before the node that waits for a SwapOut, and does not itself
         // wait for it, the two can be there together: the SwapOut counts one tick longer.
-        let mut starting: Vec<Vec<NodeId>> = vec![Vec::new(); graph.order().len() + 1];
+        // By tick, the swap-ins that may start there; by swap-out, those of them at its own tick that wait for it.
+        let mut starting = vec![0u32; graph.order().len() + 1];
+        let mut waiting = vec![0u32; graph.node_capacity()];
         for &id in graph.order().iter().filter(|&&n| graph.node(n).op.is_swap_in()) {
-            starting[start[index(id)] as usize].push(id);
+            let at = start[index(id)];
+            starting[at as usize] += 1;
+            let mut outs: Vec<NodeId> = graph
+                .predecessors(id)
+                .filter(|&p| graph.node(p).op.is_swap_out() && finish[index(p)] == at)
+                .collect();
+            outs.sort_unstable();
+            outs.dedup();
+            outs.into_iter().for_each(|out| waiting[index(out)] += 1);
         }
         for &id in graph.order().iter().filter(|&&n| graph.node(n).op.is_swap_out()) {
             let at = finish[index(id)];
-            let waits = |&swap_in: &NodeId| graph.predecessors(swap_in).any(|p| p == id);
-            if at < end && !starting[at as usize].iter().all(waits) {
+            if at < end && waiting[index(id)] < starting[at as usize] {
                 finish[index(id)] = at + 1;
             }
         }

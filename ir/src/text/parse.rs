@@ -336,6 +336,11 @@ impl<'a> Parser<'a> {
         let mut list: Option<Attr> = None;
         self.list("[", "]", |p| {
             let at = p.at;
+            let mixed = "a list holds integers, floats or strings, of one kind";
+            // Before it is read: lists in lists would be followed as deep as they are nested.
+            if p.peek("[") {
+                return Err(p.lexer.error(at, mixed));
+            }
             let element = p.attribute()?;
             list = Some(match (list.take(), element) {
                 (None, Attr::Int(v)) => Attr::Ints(vec![v]),
@@ -353,7 +358,7 @@ impl<'a> Parser<'a> {
                     list.push(v);
                     Attr::Strings(list)
                 }
-                _ => return Err(p.lexer.error(at, "a list holds integers, floats or strings, of one kind")),
+                _ => return Err(p.lexer.error(at, mixed)),
             });
             Ok(())
         })?;

@@ -85,6 +85,10 @@ fn errors_name_the_place_and_what_was_wanted() {
     assert_eq!(message("g () => () {} x"), "1:15: expected the end of the text after `}`, found `x`");
     assert_eq!(message("g () => () < float[2] w = {1.0} > {}"), "1:27: float[2] does not hold 1 elements");
     assert_eq!(
+        message(&format!("g () => () {{ [a] = F<x = {}", "[".repeat(200_000))),
+        "1:27: a list holds integers, floats or strings, of one kind"
+    );
+    assert_eq!(
         message("g () => () { [é] }"),
         "1:15: the character 'é' has no meaning here; quote names that hold it"
     );

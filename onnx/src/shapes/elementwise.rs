@@ -168,6 +168,15 @@ pub(super) fn cast(cx: &Cx<'_>) -> Answer {
     }
 }
 
+/// `BitCast`: other elements of the same number of bits.
+pub(super) fn bit_cast(cx: &Cx<'_>) -> Answer {
+    let x = cx.tensor(0)?;
+    match cx.element("to")? {
+        Some(to) if to.bits() == x.element.bits() => one(to, &*x.dims),
+        _ => wrong(format!("the bits of {x} in elements of another size")),
+    }
+}
+
 /// Operand 0 in another element type.
 pub(super) fn cast_to(cx: &Cx<'_>, to: ElementType) -> Answer {
     let ty = cx.tensor(0)?;
@@ -179,11 +188,14 @@ pub(super) fn modulo(cx: &Cx<'_>) -> Answer {
     if cx.flag("fmod")? {
         return binary(cx, i64::checked_rem, |a, b| a % b);
     }
+    if cx.tensor(0)?.element.is_float() {
+        return broadcasting(cx);
+    }
     let floored = |a: i64, b: i64| {
         let rest = a.checked_rem(b)?;
         Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
     };
-    binary(cx, floored, |_, _| f64::NAN)
+    binary(cx, floored, |a, _| a)
 }
 
 /// `Clip`, with bounds in attributes or in operands 1 and 2.

@@ -1,13 +1,14 @@
 //! Types of every result of a node, by rules of our own, with the values of the small integer tensors that shapes
 //! are computed from.
 //!
-//! A rule is a function of a [`Cx`]; [`table`] has one row an operator. Rules are total: whatever a file claims,
-//! a rule answers, says that it cannot tell ([`Refusal::Unknown`]; then the file's `value_info` decides), or says
-//! what contradicts what ([`Refusal::Wrong`]). No rule's time or memory depends on an extent.
+//! A rule is a function of a `Cx`; `table.rs` has one row an operator. Rules are total: whatever a file claims,
+//! a rule answers, says that it cannot tell (`Refusal::Unknown`; then the file's `value_info` decides), or says
+//! what contradicts what (`Refusal::Wrong`). No rule's time or memory depends on an extent.
 
 mod constant;
 mod conv;
 mod elementwise;
+mod graph;
 mod loss;
 mod movement;
 mod normalization;
@@ -30,6 +31,8 @@ use std::fmt;
 use lmsc_ir::{Attr, ElementType, Name, Op, TensorType, Type};
 
 pub use constant::Const;
+pub use graph::constants;
+pub(crate) use graph::{Constants, operands, producer};
 
 /// What is known about a value: its type, and its elements if they are few and constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,14 +152,17 @@ pub struct Query<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     /// The node is not valid.
-    #[error("node `{node}` ({op}): {reason}; the graph is not valid: export it again, or mend this node")]
+    #[error(
+        "node `{node}` ({op}): {reason}; the graph is not valid, or the values given with --dim do not go \
+         together: correct these, or export the model again"
+    )]
     Invalid {
         /// The node.
-        node: String,
+        node: Box<str>,
         /// Its operator.
-        op: String,
+        op: Box<str>,
         /// What contradicts what.
-        reason: String,
+        reason: Box<str>,
     },
     /// What the operator computes is not what the file declares.
     #[error(
@@ -165,17 +171,17 @@ pub enum ShapeError {
     )]
     Contradiction {
         /// The node.
-        node: String,
+        node: Box<str>,
         /// Its operator.
-        op: String,
+        op: Box<str>,
         /// The result's position.
         index: usize,
         /// The result's name.
-        result: String,
+        result: Box<str>,
         /// What the rules say.
-        inferred: String,
+        inferred: Box<str>,
         /// What the file says.
-        declared: String,
+        declared: Box<str>,
     },
     /// Neither a rule nor the file says what the result is.
     #[error(
@@ -185,32 +191,32 @@ pub enum ShapeError {
     )]
     Unknown {
         /// The node.
-        node: String,
+        node: Box<str>,
         /// Its operator.
-        op: String,
+        op: Box<str>,
         /// The result's position.
         index: usize,
         /// The result's name.
-        result: String,
+        result: Box<str>,
         /// Why no rule applies.
-        reason: String,
+        reason: Box<str>,
     },
     /// The result has more elements than any machine.
     #[error(
-        "node `{node}` ({op}): result {index} `{result}` of type {ty} has more than 2^60 bytes; check the \
+        "node `{node}` ({op}): result {index} `{result}` of type {ty} has more than 2^60 bytes, or more than 64 axes; check the \
          extents of the node's operands and the values given with --dim"
     )]
     TooLarge {
         /// The node.
-        node: String,
+        node: Box<str>,
         /// Its operator.
-        op: String,
+        op: Box<str>,
         /// The result's position.
         index: usize,
         /// The result's name.
-        result: String,
+        result: Box<str>,
         /// Its type.
-        ty: String,
+        ty: Box<str>,
     },
 }
 
@@ -257,8 +263,8 @@ pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> 
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
         Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),
         Some(Err(Refusal::Wrong(reason))) => {
-            let (node, op) = (query.node.to_owned(), query.op.to_string());
-            Err(ShapeError::Invalid { node, op, reason: reason.into_owned() })
+            let (node, op) = (query.node.into(), query.op.to_string().into());
+            Err(ShapeError::Invalid { node, op, reason: reason.into_owned().into() })
         }
         None => settle(query, Vec::new(), "lmsc has no shape rule for this operator"),
     }
@@ -277,12 +283,12 @@ pub(crate) fn settle(
             *fact = None;
             continue;
         };
-        let at = || (query.node.to_owned(), query.op.to_string(), wanted.name.to_owned());
+        let at = || (query.node.into(), query.op.to_string().into(), wanted.name.into());
         if let (Some(known), Some(declared)) = (&*fact, wanted.declared)
             && !declared.agrees(&known.ty)
         {
             let (node, op, result) = at();
-            let (inferred, declared) = (known.ty.to_string(), declared.to_string());
+            let (inferred, declared) = (known.ty.to_string().into(), declared.to_string().into());
             return Err(ShapeError::Contradiction { node, op, index, result, inferred, declared });
         }
         if fact.is_none() {
@@ -290,11 +296,11 @@ pub(crate) fn settle(
         }
         let Some(known) = fact else {
             let (node, op, result) = at();
-            return Err(ShapeError::Unknown { node, op, index, result, reason: reason.to_owned() });
+            return Err(ShapeError::Unknown { node, op, index, result, reason: reason.into() });
         };
         if !is_possible(&known.ty) {
             let (node, op, result) = at();
-            return Err(ShapeError::TooLarge { node, op, index, result, ty: known.ty.to_string() });
+            return Err(ShapeError::TooLarge { node, op, index, result, ty: known.ty.to_string().into() });
         }
         let count = known.ty.as_tensor().and_then(TensorType::element_count);
         if known.value.as_ref().is_some_and(|v| Some(v.len() as u64) != count) {
@@ -304,11 +310,14 @@ pub(crate) fn settle(
     Ok(facts)
 }
 
+/// More axes than this has no tensor of any framework; so the size of a type is bounded.
+const MOST_AXES: usize = 64;
+
 /// Whether a value of this type has a size. An extent is also what `Shape` says in 64 signed bits, even where
 /// another extent is zero.
 pub(crate) fn is_possible(ty: &Type) -> bool {
     let odd = |t: &TensorType| t.dims.iter().any(|&d| d > i64::MAX as u64);
-    ty.byte_size().is_some() && !ty.as_tensor().is_some_and(odd)
+    ty.byte_size().is_some() && !ty.as_tensor().is_some_and(|t| t.dims.len() > MOST_AXES || odd(t))
 }
 
 /// What a rule sees of its node.
@@ -496,7 +505,13 @@ fn fold(
     value: impl FnOnce(&[u64]) -> Option<Const>,
 ) -> Fact {
     let ty = TensorType::new(element, dims);
-    let value = if Const::may_be(&ty) { value(&ty.dims) } else { None };
+    let value = match ty.element_count() {
+        _ if !Const::may_be(&ty) => None,
+        // There is nothing to compute, and the other extents may be anything.
+        Some(0) if element.is_float() => Const::floats(element, []),
+        Some(0) => Const::ints(element, []),
+        _ => value(&ty.dims),
+    };
     Fact { ty: ty.into(), value }
 }
 

@@ -61,9 +61,6 @@ pub(super) fn concat(cx: &Cx<'_>) -> Answer {
             .enumerate()
             .map(|(i, ty)| Some((cx.value(i)?, ty.dims[at] as usize * inner)))
             .collect::<Option<_>>()?;
-        if ty.element_count() == Some(0) {
-            return pieces[0].0.select([]);
-        }
         let rows = (0..outer).flat_map(|row| pieces.iter().map(move |&(v, n)| (v, row * n..(row + 1) * n)));
         join_rows(rows)
     });

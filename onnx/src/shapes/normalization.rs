@@ -92,14 +92,10 @@ pub(super) fn instance(cx: &Cx<'_>) -> Answer {
 /// `Softmax` and its kin, which keep the type but need the axis.
 pub(super) fn along_axis(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    match cx.int("axis")? {
-        Some(at) if !x.dims.is_empty() => {
-            // Before version 13 the axis could also stand behind the last one.
-            if at != x.dims.len() as i64 {
-                axis(at, x.dims.len())?;
-            }
-        }
-        _ => {}
+    // Before version 13 the axis could also stand behind the last one.
+    let behind = x.dims.len() as i64;
+    if let Some(at) = cx.int("axis")?.filter(|&at| at != behind && behind > 0) {
+        axis(at, x.dims.len())?;
     }
     one(x.element, &*x.dims)
 }

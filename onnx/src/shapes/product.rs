@@ -1,6 +1,6 @@
 //! Products of matrices and contractions.
 
-use lmsc_ir::ElementType;
+use lmsc_ir::{ElementType, TensorType};
 
 use super::{Answer, Cx, Refusal, broadcast, extent, one, show, wrong};
 
@@ -172,4 +172,43 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
         }
     }
     one(cx.tensor(0)?.element, dims)
+}
+
+/// ONNX's `Attention(Q, K, V, mask, past K, past V)`: the result, the keys and values so far, the weights.
+pub(super) fn attention(cx: &Cx<'_>) -> Answer {
+    let (q, k, v) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+    let mismatch = || Refusal::Wrong(format!("queries {q}, keys {k}, values {v}").into());
+    // `[batch, heads, sequence, width]` of an operand that may have its heads inside the last axis.
+    let headed = |t: &TensorType, heads: &str| match *t.dims {
+        [batch, heads, sequence, width] => Ok([batch, heads, sequence, width]),
+        [batch, sequence, width] => match cx.int(heads)? {
+            Some(h @ 1..) if width.is_multiple_of(h as u64) => {
+                Ok([batch, h as u64, sequence, width / h as u64])
+            }
+            _ => wrong(format!("{t} is not divisible by attribute `{heads}`")),
+        },
+        _ => Err(mismatch()),
+    };
+    let [batch, q_heads, rows, q_width] = headed(q, "q_num_heads")?;
+    let [k_batch, kv_heads, columns, k_width] = headed(k, "kv_num_heads")?;
+    let [v_batch, v_heads, v_columns, v_width] = headed(v, "kv_num_heads")?;
+    if [k_batch, v_batch] != [batch; 2] || q_width != k_width || v_heads != kv_heads || v_columns != columns {
+        return Err(mismatch());
+    }
+    let past = match cx.maybe(4).map(|t| &*t.dims) {
+        Some(&[_, _, past, _]) => past,
+        Some(_) => return Err(mismatch()),
+        None => 0,
+    };
+    let Some(total) = past.checked_add(columns) else { return Err(mismatch()) };
+    let dims = match q.dims.len() {
+        3 => vec![batch, rows, super::extent_of(i128::from(q_heads) * i128::from(v_width))?],
+        _ => vec![batch, q_heads, rows, v_width],
+    };
+    Ok(vec![
+        Some(TensorType::new(q.element, dims).into()),
+        Some(TensorType::new(k.element, [batch, kv_heads, total, k_width]).into()),
+        Some(TensorType::new(v.element, [batch, kv_heads, total, v_width]).into()),
+        Some(TensorType::new(q.element, [batch, q_heads, rows, total]).into()),
+    ])
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, StorageId, Storages, Type};
 
-use super::{Analysis, Kept, Params, SwapIn, trigger};
+use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, trigger};
 
 /// A storage that can be swapped.
 #[derive(Clone, Debug)]
@@ -115,6 +115,9 @@ fn candidate(
     }
     if !admitted(graph, params, producer) {
         return Err(Kept::Excluded);
+    }
+    if storage.values.len() > MAX_VIEWS {
+        return Err(Kept::Views(storage.values.len()));
     }
     if analysis.is_output[id.as_u32() as usize] {
         return Err(Kept::Output);

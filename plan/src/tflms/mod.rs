@@ -204,6 +204,8 @@ pub enum Kept {
     Empty,
     /// A view needs it, besides what it views, wherever it is made.
     OfView(NodeId),
+    /// It has this many names; each return would have to repeat the views.
+    Views(usize),
     /// Every use is near its definition.
     NearUses {
         /// The largest distance, in levels.
@@ -235,6 +237,7 @@ impl Kept {
             Kept::Sequence => "it is a sequence".to_owned(),
             Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
+            Kept::Views(n) => format!("its {n} views would have to be repeated"),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
             Kept::NearUses { levels, threshold } => {
                 format!("last used {levels} levels on, nearer than the threshold of {threshold}")
@@ -280,6 +283,9 @@ pub struct Analysis<'a> {
     /// such as its shape, waits for it.
     transient: Vec<i64>,
 }
+
+/// A storage with more names than these stays: with each return every view is made again.
+pub const MAX_VIEWS: usize = 256;
 
 impl<'a> Analysis<'a> {
     /// Looks at the graph.
@@ -341,13 +347,18 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
+        let mut deltas = vec![0i64; self.transient.len() + 1];
         for (id, storage) in storages.iter() {
-            let given = self.graph.producer(storage.root).is_none();
             let index = id.as_u32() as usize;
-            if !given && !storage.on_host {
-                let waiting = live[index].end as usize..ends[index] as usize;
-                self.transient[waiting].iter_mut().for_each(|bytes| *bytes += storage.bytes.0 as i64);
+            if self.graph.producer(storage.root).is_some() && !storage.on_host {
+                deltas[live[index].end as usize] += storage.bytes.0 as i64;
+                deltas[ends[index] as usize] -= storage.bytes.0 as i64;
             }
+        }
+        let mut waiting = 0;
+        for (bytes, delta) in self.transient.iter_mut().zip(&deltas) {
+            waiting += delta;
+            *bytes += waiting;
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) fn finish(
 
     let ideal = ideal(analysis, selected.iter().copied());
     let lowest = ideal.iter().copied().max().unwrap_or(0);
-    let allowed = budget.map_or(0, |b| b.saturating_sub(analysis.memory.resident).0 as i64);
+    let allowed = budget.map_or(0, |b| b.saturating_sub(analysis.memory.resident).0.min(1 << 62) as i64);
     let limit = lowest.max(allowed);
 
     // By tick: the swap-outs that may be complete from there on, and the swap-ins that may start just before.

@@ -6,7 +6,11 @@ use super::{Analysis, Params, Strategy};
 
 /// How many nodes a search looks at before it gives up. A trigger is a matter of quality: any node below the
 /// target's level keeps the graph acyclic.
-const MAX_SEARCHED: usize = 500;
+const MAX_SEARCHED: usize = 200;
+
+/// How many edges the searches of one set of parameters look at together: a bound on the time that a graph made for
+/// it can take, far above what graphs of networks need.
+const MAX_EDGES: usize = 1 << 28;
 
 /// For what a trigger is wanted.
 pub(super) struct Wanted {
@@ -25,6 +29,8 @@ pub(super) struct Search<'a, 'g> {
     /// Which walk came by a node last. Two walks go on at once: down from the source, and back from the target.
     down: Marks,
     back: Marks,
+    /// What is left of [`MAX_EDGES`].
+    edges: usize,
 }
 
 struct Marks {
@@ -54,7 +60,7 @@ impl Marks {
 impl<'a, 'g> Search<'a, 'g> {
     pub(super) fn new(analysis: &'a Analysis<'g>, params: &'a Params) -> Search<'a, 'g> {
         let marks = || Marks::new(analysis.graph.node_capacity());
-        Search { analysis, params, down: marks(), back: marks() }
+        Search { analysis, params, down: marks(), back: marks(), edges: MAX_EDGES }
     }
 
     /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
@@ -67,6 +73,12 @@ impl<'a, 'g> Search<'a, 'g> {
             Strategy::DirectOrder => self.direct_order(wanted),
             Strategy::ChainRule => self.chain_rule(wanted).or_else(|| self.direct_order(wanted)),
         }
+    }
+
+    /// The list, if all of it may be looked at.
+    fn spend<'l>(&mut self, list: &'l [NodeId]) -> Option<&'l [NodeId]> {
+        self.edges = self.edges.checked_sub(list.len())?;
+        Some(list)
     }
 
     fn is_view(&self, wanted: &Wanted, node: NodeId) -> bool {
@@ -82,12 +94,12 @@ impl<'a, 'g> Search<'a, 'g> {
     /// reaches the target; following predecessors finds one without looking at the rest of the level. Where views
     /// are in the way, the walk passes beside those of the storage and through others, and may end some levels
     /// farther back.
-    fn direct_order(&self, wanted: &Wanted) -> Option<NodeId> {
+    fn direct_order(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
         let last = analysis.level(wanted.target).checked_sub(self.params.lb)?;
         let mut node = wanted.target;
         while node == wanted.target || analysis.level(node) > last || analysis.may_move(node) {
-            let before = analysis.predecessors.of(node).iter().copied();
+            let before = self.spend(analysis.predecessors.of(node))?.iter().copied();
             let candidates = before.filter(|&p| !self.is_view(wanted, p));
             node = candidates.max_by_key(|&p| (analysis.level(p), analysis.tick(p)))?;
         }
@@ -113,7 +125,7 @@ impl<'a, 'g> Search<'a, 'g> {
         while !current.is_empty() && depth <= self.params.ub && self.down.count < MAX_SEARCHED {
             let mut next = Vec::new();
             for &s in &current {
-                let outgoing = analysis.successors.of(s);
+                let outgoing = self.spend(analysis.successors.of(s))?;
                 if depth >= self.params.lb {
                     let fits = |f: NodeId| {
                         phase(f) == Phase::Backward && low < analysis.level(f) && analysis.level(f) < high
@@ -144,7 +156,8 @@ impl<'a, 'g> Search<'a, 'g> {
             if node == from {
                 return true;
             }
-            let before = analysis.predecessors.of(node).iter().copied();
+            let Some(before) = self.spend(analysis.predecessors.of(node)) else { return false };
+            let before = before.iter().copied();
             let above = before.filter(|&p| analysis.level(p) >= lowest);
             stack.extend(above.filter(|&p| self.back.mark(p)));
             if self.back.count > MAX_SEARCHED {

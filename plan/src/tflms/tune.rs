@@ -25,8 +25,8 @@ pub struct DoesNotFit {
     pub budget: Bytes,
     /// The smallest budget that the method reaches.
     pub smallest: Bytes,
-    /// The node during which those bytes are needed.
-    pub node: NodeId,
+    /// The node during which those bytes are needed; none in a graph without nodes.
+    pub node: Option<NodeId>,
     /// Inputs and initializers, there throughout.
     pub resident: Bytes,
     /// What the node reads, beyond resident storages; each storage once.
@@ -42,7 +42,10 @@ pub struct DoesNotFit {
 impl DoesNotFit {
     /// The refusal, in words.
     pub fn describe(&self, graph: &Graph) -> String {
-        let node = graph.node(self.node);
+        let node = match self.node.map(|node| graph.node(node)) {
+            Some(node) => format!("`{}` ({})", node.name, node.op),
+            None => "what is there throughout".to_owned(),
+        };
         let list = |values: &[(ValueId, Bytes)]| {
             let total: Bytes = values.iter().map(|(_, b)| *b).sum();
             let mut text = format!("{total}");
@@ -57,7 +60,7 @@ impl DoesNotFit {
             }
         };
         format!(
-            "does not fit {}: `{}` ({}) needs {} at once\n  \
+            "does not fit {}: {node} needs {} at once\n  \
              resident (inputs, parameters, state): {}\n  \
              its operands: {}\n  \
              its results: {}\n  \
@@ -65,8 +68,6 @@ impl DoesNotFit {
              live beside it: {}\n\
              The smallest budget that swapping whole tensors reaches is {} ({} bytes).",
             self.budget,
-            node.name,
-            node.op,
             self.smallest,
             self.resident,
             list(&self.operands),
@@ -100,7 +101,8 @@ impl fmt::Display for DoesNotFit {
 /// # Errors
 /// [`DoesNotFit`] with the node that sets the floor and the smallest budget that this function accepts.
 pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<DoesNotFit>> {
-    let limit = budget.0 as i64 - analysis.memory.resident.0 as i64;
+    // No graph has as many bytes (I5), and half of the numbers are none here.
+    let limit = budget.0.min(1 << 62) as i64 - analysis.memory.resident.0 as i64;
     if analysis.memory.transient_peak().0 as i64 <= limit {
         let all = candidates(analysis, base);
         let nothing = vec![false; all.found.len()];
@@ -128,16 +130,18 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         best = Attempt::better(best, attempt);
     }
     let Some(mut best) = best else {
-        let (bytes, node) = lowest.expect("a graph without nodes has no transient bytes and fits");
+        let (bytes, node) = lowest.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
         return Err(Box::new(does_not_fit(analysis, budget, node, bytes)));
     };
-    for fuse_swapins in [4, 16, 64] {
-        let params = Params { fuse_swapins, ..best.params.clone() };
-        best = Attempt::better(Some(best), Attempt::new(analysis, params, limit)).expect("one of them fits");
+    if best.returns_twice() {
+        for fuse_swapins in [4, 16, 64] {
+            let params = Params { fuse_swapins, ..best.params.clone() };
+            let fused = Attempt::new(analysis, params, limit);
+            best = Attempt::better(Some(best), fused).expect("one of them fits");
+        }
     }
-    while best.params.lb < 64 {
-        let params = Params { lb: 2 * best.params.lb, ..best.params.clone() };
-        let attempt = Attempt::new(analysis, params, limit);
+    for lb in [2, 4, 8, 16].into_iter().filter(|&lb| lb > base.lb) {
+        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, limit);
         if attempt.bytes.is_none_or(|bytes| Some(bytes) > best.bytes) {
             break;
         }
@@ -169,6 +173,11 @@ impl Attempt {
         let (bytes, chosen) =
             finished.min_by_key(|(bytes, _)| bytes.unwrap_or(u64::MAX)).expect("there are two selections");
         Attempt { params, candidates, chosen, bytes }
+    }
+
+    /// Whether any storage comes back more than once, so that fusing swap-ins can save bytes.
+    fn returns_twice(&self) -> bool {
+        self.candidates.found.iter().zip(&self.chosen).any(|(c, chosen)| *chosen && c.ins.len() > 1)
     }
 
     /// The one that fits with fewer bytes; the first where they are equal; neither where none fits.
@@ -234,33 +243,33 @@ impl Selection {
 
     fn bytes(&self, candidates: &Candidates, limit: i64) -> Option<u64> {
         let chosen = candidates.found.iter().zip(&self.chosen).filter(|(_, c)| **c);
-        (self.transient.max_of_all() <= limit).then(|| chosen.map(|(candidate, _)| cost(candidate)).sum())
+        (self.transient.max_of_all() <= limit)
+            .then(|| chosen.fold(0, |sum, (candidate, _)| cost(candidate).saturating_add(sum)))
     }
 }
 
 /// Bytes over the link, both ways.
 fn cost(candidate: &super::absence::Candidate) -> u64 {
-    candidate.bytes.0 * (1 + candidate.ins.len() as u64)
+    candidate.bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
 }
 
-fn does_not_fit(analysis: &Analysis<'_>, budget: Bytes, node: NodeId, transient: i64) -> DoesNotFit {
+fn does_not_fit(analysis: &Analysis<'_>, budget: Bytes, node: Option<NodeId>, transient: i64) -> DoesNotFit {
     let graph = analysis.graph;
     let storages = &analysis.memory.storages;
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     let mut list = |values: &mut dyn Iterator<Item = ValueId>| {
         let mut listed = Vec::new();
         for value in values {
             let storage = storages.storage(value);
             let root = storages.get(storage).root;
-            if graph.producer(root).is_some() && !storages.get(storage).on_host && !seen.contains(&storage) {
-                seen.push(storage);
+            if graph.producer(root).is_some() && !storages.get(storage).on_host && seen.insert(storage) {
                 listed.push((value, storages.get(storage).bytes));
             }
         }
         listed
     };
-    let operands = list(&mut graph.node(node).reads());
-    let results = list(&mut graph.node(node).defines());
+    let operands = list(&mut node.into_iter().flat_map(|n| graph.node(n).reads()));
+    let results = list(&mut node.into_iter().flat_map(|n| graph.node(n).defines()));
     let own: Bytes = operands.iter().chain(&results).map(|(_, b)| *b).sum();
     let transient = Bytes(transient.max(0) as u64);
     DoesNotFit {

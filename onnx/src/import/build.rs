@@ -1,0 +1,372 @@
+//! The graph, built node by node in topological order.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use lmsc_ir::ops::{self, Effects};
+use lmsc_ir::{
+    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
+};
+use prost::Message;
+
+use super::error::Errors;
+use super::read::{read_attribute, read_tensor, sparse_name};
+use super::resolve::{Extra, NONE, Resolved, Source};
+use super::{ImportError, domain, op_name};
+use crate::proto::{DimValue, FunctionProto, TypeProto, TypeValue};
+use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
+
+/// How many elements all sequences of the graph together have.
+const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
+
+/// An operator as it occurs in the file, with what does not change from node to node.
+#[derive(Clone)]
+struct KnownOp<'m> {
+    op: Op,
+    effects: Effects,
+    version: i64,
+    function: Option<&'m FunctionProto>,
+}
+
+/// The graph so far.
+pub(super) struct Build<'a, 'm> {
+    file: &'a Resolved<'m>,
+    graph: Graph,
+    /// The value of every number of the file; `None` for one that is not there, or could not be understood.
+    values: Vec<Option<ValueId>>,
+    known: Constants,
+    /// The node of every index of the file.
+    nodes: Vec<Option<NodeId>>,
+    /// By value, the variable whose new value it is.
+    variables: HashMap<ValueId, ValueId>,
+    ops: HashMap<(&'m str, &'m str, &'m str), KnownOp<'m>>,
+    attribute_names: HashMap<&'m str, Name>,
+    sequence_elements: usize,
+}
+
+impl<'a, 'm> Build<'a, 'm> {
+    /// The graph of the file, its nodes in this order.
+    pub(super) fn graph(file: &'a Resolved<'m>, order: Vec<usize>, errors: &mut Errors) -> Graph {
+        let mut build = Build {
+            file,
+            graph: Graph::new(file.proto.name()),
+            values: vec![None; file.sources.len()],
+            known: Constants::new(file.sources.len()),
+            nodes: vec![None; file.proto.node.len()],
+            variables: HashMap::new(),
+            ops: HashMap::new(),
+            attribute_names: HashMap::new(),
+            sequence_elements: 0,
+        };
+        for import in &file.model.proto.opset_import {
+            build.graph.opsets.insert(import.domain().to_owned(), import.version());
+        }
+        if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
+            build.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
+        }
+        build.add_inputs(errors);
+        build.add_initializers(errors);
+        for &i in &order {
+            build.add_node(i, errors);
+        }
+        // Last, because an origin may stand behind its copy.
+        for &i in &order {
+            let origin = file.extras.get(&i).and_then(|e| e.recomputes);
+            if let (Some(node), Some(origin)) = (build.nodes[i], origin.and_then(|o| build.nodes[o])) {
+                build.graph.set_recomputes(node, origin);
+            }
+        }
+        build.add_outputs(errors);
+        build.graph
+    }
+
+    /// Adds the node at an index of the file, unless something that it needs could not be understood: then that
+    /// has been said.
+    fn add_node(&mut self, i: usize, errors: &mut Errors) {
+        let none = Extra::default();
+        let extra = self.file.extras.get(&i).unwrap_or(&none);
+        let known_op = self.known_op(i, extra);
+        let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
+        match self.infer(i, &node, &known_op) {
+            Ok(facts) => self.define(i, node, facts, known_op.effects.writes, errors),
+            Err(error) => errors.push(error),
+        }
+    }
+
+    fn known_op(&mut self, i: usize, extra: &Extra<'m>) -> KnownOp<'m> {
+        let proto = &self.file.proto.node[i];
+        let key = match extra.swap {
+            Some(swap) => (LMSC_DOMAIN, swap, ""),
+            None => (domain(proto), proto.op_type(), proto.overload()),
+        };
+        let known = self.ops.entry(key).or_insert_with(|| {
+            let op = Op::new(key.0, key.1);
+            let effects = ops::effects(&op);
+            let spelled = if key.0.is_empty() { "ai.onnx" } else { key.0 };
+            let version = self.graph.opsets.get(key.0).or_else(|| self.graph.opsets.get(spelled)).copied();
+            let function = self.file.bodies.function(key);
+            KnownOp { op, effects, version: version.unwrap_or(1), function }
+        });
+        known.clone()
+    }
+
+    /// The node with its operands, attributes and control edges.
+    fn read_node(&mut self, i: usize, extra: &Extra<'m>, op: &Op, errors: &mut Errors) -> Option<Node> {
+        let proto = &self.file.proto.node[i];
+        let mut node = Node::new(self.file.names[i].clone(), op.clone());
+        node.source = Some(i as u32);
+        let mut lost = false;
+        // The operator that stands for a copy is no part of the graph.
+        let stands_for_copy = extra.swap.is_some() && domain(proto) != LMSC_DOMAIN;
+        for attribute in proto.attribute.iter().filter(|_| !stands_for_copy) {
+            match read_attribute(attribute) {
+                Ok(attr) => {
+                    let name = attribute.name();
+                    let name = self.attribute_names.entry(name).or_insert_with(|| name.into());
+                    node.attributes.push((name.clone(), attr));
+                }
+                Err(reason) => {
+                    lost = true;
+                    let (node, op) = (self.file.names[i].to_string(), op_name(proto));
+                    let attribute = attribute.name().to_owned();
+                    errors.push(ImportError::Attribute { node, op, attribute, reason });
+                }
+            }
+        }
+        let reads = self.file.operands(i);
+        let (data, control) =
+            reads.split_at(if extra.swap.is_some() { reads.len().min(1) } else { reads.len() });
+        let mut resolve = |&number: &u32| {
+            let value = self.values.get(number as usize).copied().flatten();
+            lost |= number != NONE && value.is_none();
+            value
+        };
+        node.operands = data.iter().map(&mut resolve).collect();
+        node.captures = extra.captures.iter().filter_map(&mut resolve).collect();
+        let producers = control.iter().filter_map(|&number| match self.file.sources.get(number as usize) {
+            Some(&Source::Node(i)) => Some(i),
+            _ => None,
+        });
+        let before = extra.after.iter().copied().chain(producers);
+        let mut seen = HashSet::new();
+        node.after = before.filter_map(|b| self.nodes[b]).filter(|&id| seen.insert(id)).collect();
+        (!lost).then_some(node)
+    }
+
+    fn infer(&self, i: usize, node: &Node, known_op: &KnownOp<'m>) -> Result<Vec<Option<Fact>>, ShapeError> {
+        let (proto, file) = (&self.file.proto.node[i], self.file);
+        let operands = operands(&self.graph, &self.known, &node.operands);
+        let wanted = |name: &'m String| {
+            let number = *file.numbers.get(&**name).filter(|_| !name.is_empty())?;
+            Some(Wanted { name, declared: file.declared[number as usize].as_ref() })
+        };
+        let results: Vec<Option<Wanted<'_>>> = proto.output.iter().map(wanted).collect();
+        let producer = |index| producer(&self.graph, &node.operands, index);
+        let query = Query {
+            node: &node.name,
+            op: &node.op,
+            version: known_op.version,
+            operands: &operands,
+            attributes: &node.attributes,
+            results: &results,
+            producer: &producer,
+        };
+        let outer = |name: &str| {
+            let id = self.values[*file.numbers.get(name)? as usize]?;
+            Some(Fact { ty: self.graph.value(id).ty.clone(), value: self.known.get(id).cloned() })
+        };
+        file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0)
+    }
+
+    /// Adds the node with its results and update edges.
+    fn define(
+        &mut self,
+        i: usize,
+        node: Node,
+        facts: Vec<Option<Fact>>,
+        writes: &[(usize, usize)],
+        errors: &mut Errors,
+    ) {
+        let proto = &self.file.proto.node[i];
+        for fact in facts.iter().flatten() {
+            if let Type::Sequence(elements) = &fact.ty {
+                self.sequence_elements += elements.len();
+            }
+        }
+        if self.sequence_elements > MOST_SEQUENCE_ELEMENTS {
+            let (node, op) = (node.name.to_string(), node.op.to_string());
+            errors.push(ImportError::TooManyElements { node, op });
+            return;
+        }
+        let place = if node.op.is_swap_out() { Place::Host } else { Place::Device };
+        let (types, constants): (Vec<_>, Vec<_>) =
+            facts.into_iter().map(|f| f.map_or((None, None), |f| (Some(f.ty), f.value))).unzip();
+        let named = proto.output.iter().zip(types).map(|(name, ty)| Some((&**name, ty?, place)));
+        let id = self.graph.add_node(node, named);
+        self.nodes[i] = Some(id);
+        for (index, constant) in constants.into_iter().enumerate() {
+            let Some(value) = self.graph.node(id).results[index] else { continue };
+            if let Some(&number) = self.file.numbers.get(&*proto.output[index]) {
+                self.values[number as usize] = Some(value);
+            }
+            self.known.keep(value, constant);
+        }
+        for &(operand, result) in writes {
+            let node = self.graph.node(id);
+            let Some(value) = node.operands.get(operand).copied().flatten() else { continue };
+            let after = node.results.get(result).copied().flatten();
+            let variable = match self.graph.value(value).def {
+                Def::Input | Def::Initializer(_) => Some(value),
+                _ => self.variables.get(&value).copied(),
+            };
+            let Some(variable) = variable else { continue };
+            self.graph.add_update(id, Update { variable, result: after.map(|_| result) });
+            self.variables.extend(after.map(|after| (after, variable)));
+        }
+    }
+
+    fn add_inputs(&mut self, errors: &mut Errors) {
+        let mut there_are = BTreeSet::new();
+        for (i, input) in self.file.proto.input.iter().enumerate() {
+            let Some(&number) = self.file.numbers.get(input.name()) else { continue };
+            if !matches!(self.file.sources[number as usize], Source::Input(index) if index == i) {
+                continue;
+            }
+            let tensor = match input.r#type.as_ref().and_then(TypeProto::value) {
+                Some(TypeValue::Tensor(tensor)) => Ok(tensor),
+                Some(TypeValue::Sequence(_)) => Err(
+                    "a sequence of unknown length; an optimizer's graph is linked to the training graph, which \
+                     says what the sequences hold: compile the training graph with --optimizer and this file",
+                ),
+                Some(TypeValue::Map(_)) => {
+                    Err("a map; lmsc knows tensors only: make it an output of the code that feeds the graph")
+                }
+                Some(TypeValue::Optional(_)) => {
+                    Err("optional; export the model with the input, or without it")
+                }
+                Some(TypeValue::SparseTensor(_)) => Err("a sparse tensor; feed it dense"),
+                Some(TypeValue::Opaque(_)) => Err("of an opaque type; lmsc knows tensors only"),
+                None => Err("of no type; export the model again"),
+            };
+            let input_error =
+                |what: &str| ImportError::Input { input: input.name().to_owned(), what: what.to_owned() };
+            let tensor = match tensor {
+                Ok(tensor) => tensor,
+                Err(what) => {
+                    errors.push(input_error(what));
+                    continue;
+                }
+            };
+            let Some(element) = shapes::element_type(tensor.elem_type().into()) else {
+                let what = format!(
+                    "a tensor of elements of type number {}, which lmsc does not know",
+                    tensor.elem_type()
+                );
+                errors.push(input_error(&what));
+                continue;
+            };
+            let Some(shape) = &tensor.shape else {
+                errors.push(input_error("a tensor of unknown rank; export the model with the input's shape"));
+                continue;
+            };
+            let mut dims = Vec::with_capacity(shape.dim.len());
+            for (axis, dim) in shape.dim.iter().enumerate() {
+                let name = || input.name().to_owned();
+                match dim.value() {
+                    Some(DimValue::Extent(extent)) => match u64::try_from(extent) {
+                        Ok(extent) => dims.push(extent),
+                        Err(_) => errors.push(ImportError::UnknownDim { input: name(), axis }),
+                    },
+                    Some(DimValue::Name(symbol)) if !symbol.is_empty() => {
+                        there_are.insert(symbol);
+                        match self.file.dims.get(symbol) {
+                            Some(extent) => dims.push(extent),
+                            None => {
+                                let symbol = symbol.to_owned();
+                                errors.push(ImportError::UnboundDim { input: name(), axis, symbol });
+                            }
+                        }
+                    }
+                    _ => errors.push(ImportError::UnknownDim { input: name(), axis }),
+                }
+            }
+            if dims.len() < shape.dim.len() {
+                continue;
+            }
+            let ty = Type::from(TensorType::new(element, dims));
+            if !shapes::is_possible(&ty) {
+                errors.push(input_error(&format!(
+                    "{ty}, which has more than 2^60 bytes; check the values of --dim"
+                )));
+                continue;
+            }
+            self.values[number as usize] = Some(self.graph.add_input(input.name(), ty, Place::Device));
+        }
+        for (symbol, _) in self.file.dims.iter().filter(|(name, _)| !there_are.contains(name)) {
+            let there_are = there_are.iter().map(|&s| s.to_owned()).collect();
+            errors.push(ImportError::NoSuchDim { symbol: symbol.to_owned(), there_are });
+        }
+    }
+
+    fn add_initializers(&mut self, errors: &mut Errors) {
+        // An initializer that the step writes is a variable: its value in the file is not the one of later steps.
+        let mut written: HashSet<u32> = HashSet::new();
+        let mut writes: HashMap<(&str, &str), &[(usize, usize)]> = HashMap::new();
+        for (i, node) in self.file.proto.node.iter().enumerate() {
+            let key = (domain(node), node.op_type());
+            let writes = writes.entry(key).or_insert_with(|| ops::effects(&Op::new(key.0, key.1)).writes);
+            written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
+        }
+        for (i, tensor) in self.file.proto.initializer.iter().enumerate() {
+            let Some(&number) = self.file.numbers.get(tensor.name()) else { continue };
+            if !matches!(self.file.sources[number as usize], Source::Initializer(index) if index == i) {
+                continue;
+            }
+            match read_tensor(tensor, "initializer") {
+                Ok((ty, data)) => {
+                    let constant = Const::decode(&ty, &data).filter(|_| !written.contains(&number));
+                    let value = self.graph.add_initializer(tensor.name(), ty, data);
+                    self.known.keep(value, constant);
+                    self.values[number as usize] = Some(value);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        for (i, sparse) in self.file.proto.sparse_initializer.iter().enumerate() {
+            let Some(&number) = self.file.numbers.get(sparse_name(sparse)) else { continue };
+            if !matches!(self.file.sources[number as usize], Source::Sparse(index) if index == i) {
+                continue;
+            }
+            let element = sparse.values.as_ref().and_then(|v| shapes::element_type(v.data_type().into()));
+            let dims = sparse.dims.iter().map(|&d| u64::try_from(d).ok()).collect::<Option<Vec<u64>>>();
+            let ty = element.zip(dims).map(|(element, dims)| TensorType::new(element, dims));
+            match ty.filter(|ty| shapes::is_possible(&ty.clone().into())) {
+                Some(ty) => {
+                    let data = Data::Inline(sparse.encode_to_vec().into());
+                    self.values[number as usize] =
+                        Some(self.graph.add_initializer(sparse_name(sparse), ty, data));
+                }
+                None => errors.push(ImportError::Tensor {
+                    place: "sparse initializer".to_owned(),
+                    tensor: sparse_name(sparse).to_owned(),
+                    reason: "its element type or an extent is not valid".to_owned(),
+                }),
+            }
+        }
+    }
+
+    fn add_outputs(&mut self, errors: &mut Errors) {
+        for output in &self.file.proto.output {
+            let Some(&number) = self.file.numbers.get(output.name()) else { continue };
+            let Some(value) = self.values[number as usize] else { continue };
+            let ty = &self.graph.value(value).ty;
+            // Results of nodes were checked when they were inferred.
+            if let (None, Some(declared)) = (self.graph.producer(value), &self.file.declared[number as usize])
+                && !declared.agrees(ty)
+            {
+                let (found, declared) = (ty.to_string(), declared.to_string());
+                errors.push(ImportError::Output { output: output.name().to_owned(), found, declared });
+            }
+            self.graph.outputs.push(value);
+        }
+    }
+}

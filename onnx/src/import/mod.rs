@@ -1,0 +1,66 @@
+//! From a model's messages to the graph.
+//!
+//! - A graph input that is also an initializer is an initializer: its bytes are in the file. Whoever feeds another
+//!   value for it must feed one that gives the same shapes.
+//! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], everything else follows from the inputs
+//!   by [`shapes`](crate::shapes). Other symbols, such as `unk__7`, declare nothing: exporters give one size
+//!   several names.
+//! - Nodes stay in the file's order if that is a topological one, or else in the topological order that is
+//!   nearest to it.
+
+mod bodies;
+mod build;
+mod dims;
+mod error;
+mod names;
+mod read;
+mod resolve;
+
+use lmsc_ir::Graph;
+
+use crate::file::Model;
+use crate::proto::NodeProto;
+
+use build::Build;
+pub use dims::{DimError, Dims};
+use error::Errors;
+pub use error::{ImportError, ImportErrors};
+use resolve::Resolved;
+
+/// The graph of the model, with the type of every value.
+///
+/// # Errors
+/// [`ImportErrors`] with every violation that does not follow from another one: symbols that are not bound, values
+/// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
+pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
+    let mut errors = Errors::default();
+    let graph = match &model.proto.graph {
+        Some(proto) => {
+            let resolved = Resolved::new(model, proto, dims, &mut errors);
+            let order = resolved.order(&mut errors);
+            order.map(|order| Build::graph(&resolved, order, &mut errors))
+        }
+        None => {
+            errors.push(ImportError::NoGraph);
+            None
+        }
+    };
+    match graph {
+        Some(graph) if errors.list.is_empty() => Ok(graph),
+        _ => Err(ImportErrors { name: model.name.clone(), errors: errors.list, more: errors.more }),
+    }
+}
+
+fn domain(node: &NodeProto) -> &str {
+    match node.domain() {
+        "ai.onnx" => "",
+        domain => domain,
+    }
+}
+
+fn op_name(node: &NodeProto) -> String {
+    match domain(node) {
+        "" => node.op_type().to_owned(),
+        domain => format!("{domain}.{}", node.op_type()),
+    }
+}

@@ -1,0 +1,105 @@
+//! What names refer to: nodes, metadata and the outer values of subgraphs.
+
+use std::collections::{HashMap, HashSet};
+
+use lmsc_ir::Name;
+
+use super::bodies::MOST_DEPTH;
+use super::read::sparse_name;
+use super::resolve::Extra;
+use crate::key;
+use crate::proto::{GraphProto, NodeProto};
+
+/// A name for every node: its own, or one that says what it is and where it stands.
+pub(super) fn unique_names(nodes: &[NodeProto]) -> Vec<Name> {
+    let mut taken: HashSet<&str> = HashSet::with_capacity(nodes.len());
+    let own: Vec<bool> = nodes.iter().map(|n| !n.name().is_empty() && taken.insert(n.name())).collect();
+    let mut made: HashSet<Name> = HashSet::new();
+    let mut next: HashMap<&str, u32> = HashMap::new();
+    let mut names = Vec::with_capacity(nodes.len());
+    for (i, node) in nodes.iter().enumerate() {
+        let name: Name = if own[i] {
+            node.name().into()
+        } else if node.name().is_empty() {
+            let base = format!("{}_{i}", node.op_type());
+            let mut name: Name = base.as_str().into();
+            let mut suffix = 1;
+            while taken.contains(&*name) || made.contains(&*name) {
+                suffix += 1;
+                name = format!("{base}_{suffix}").into();
+            }
+            name
+        } else {
+            let suffix = next.entry(node.name()).or_insert(1);
+            loop {
+                *suffix += 1;
+                let name: Name = format!("{}_{suffix}", node.name()).into();
+                if !taken.contains(&*name) && !made.contains(&*name) {
+                    break name;
+                }
+            }
+        };
+        if !own[i] {
+            made.insert(name.clone());
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// Reads one metadata entry of ours into `extra`.
+pub(super) fn metadata(
+    key: &str,
+    value: &str,
+    by_name: &HashMap<&str, usize>,
+    extra: &mut Extra<'_>,
+) -> Result<(), (&'static str, String)> {
+    let find = |name: &str| by_name.get(name).copied().ok_or_else(|| format!("there is no node `{name}`"));
+    match key {
+        key::AFTER => {
+            let names: Vec<String> = serde_json::from_str(value)
+                .map_err(|e| (key::AFTER, format!("`{value}` is no JSON array of node names ({e})")))?;
+            for name in &names {
+                extra.after.push(find(name).map_err(|e| (key::AFTER, e))?);
+            }
+        }
+        key::RECOMPUTES => extra.recomputes = Some(find(value).map_err(|e| (key::RECOMPUTES, e))?),
+        key::KIND => match value {
+            "swap_out" => extra.swap = Some("SwapOut"),
+            "swap_in" => extra.swap = Some("SwapIn"),
+            _ => return Err((key::KIND, format!("`{value}` is neither swap_out nor swap_in"))),
+        },
+        // Other entries are notes for other readers.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Appends the names that `graph` reads and does not define.
+pub(super) fn free_names<'m>(graph: &'m GraphProto, depth: usize, free: &mut Vec<&'m str>) -> Result<(), ()> {
+    if depth > MOST_DEPTH {
+        return Err(());
+    }
+    let mut defined: HashSet<&str> = HashSet::new();
+    defined.extend(graph.input.iter().map(|v| v.name()));
+    defined.extend(graph.initializer.iter().map(|t| t.name()));
+    defined.extend(graph.sparse_initializer.iter().map(sparse_name));
+    defined.extend(graph.node.iter().flat_map(|n| &n.output).map(|s| &**s));
+    let begin = free.len();
+    for node in &graph.node {
+        free.extend(node.input.iter().map(|s| &**s));
+        for attribute in &node.attribute {
+            for inner in attribute.g.as_deref().into_iter().chain(&attribute.graphs) {
+                free_names(inner, depth + 1, free)?;
+            }
+        }
+    }
+    free.extend(graph.output.iter().map(|v| v.name()));
+    let mut seen = HashSet::new();
+    let kept: Vec<&str> = free
+        .drain(begin..)
+        .filter(|name| !name.is_empty() && !defined.contains(name) && seen.insert(*name))
+        .collect();
+    free.extend(kept);
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Tensors, attributes and declarations of the file, as the graph has them.
+
+use bytes::Bytes;
+use lmsc_ir::{Attr, Data, Float, TensorType};
+use prost::Message;
+
+use super::{Dims, ImportError};
+use crate::file::external_location;
+use crate::proto::{
+    AttributeProto, AttributeType, DimValue, Dimension, SparseTensorProto, TensorProto, TypeProto, TypeValue,
+    ValueInfoProto,
+};
+use crate::shapes::{self, Declared};
+
+/// The name of a sparse initializer, which its values carry.
+pub(super) fn sparse_name(sparse: &SparseTensorProto) -> &str {
+    sparse.values.as_ref().map_or("", |v| v.name())
+}
+
+/// What a declaration says in numbers; `None` if it says nothing about a tensor.
+pub(super) fn declaration(info: &ValueInfoProto, dims: &Dims) -> Option<Declared> {
+    let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(TypeProto::value) else {
+        return None;
+    };
+    let extent = |dim: &Dimension| match dim.value()? {
+        // Some writers say -1 for what they do not know.
+        DimValue::Extent(extent) => u64::try_from(extent).ok(),
+        DimValue::Name(name) => dims.get(name),
+    };
+    Some(Declared {
+        element: shapes::element_type(tensor.elem_type().into()),
+        dims: tensor.shape.as_ref().map(|s| s.dim.iter().map(extent).collect()),
+    })
+}
+
+/// Both declarations of one value, the later one first.
+pub(super) fn merge(before: Declared, later: Declared) -> Declared {
+    let dims = match (before.dims, later.dims) {
+        (Some(a), Some(b)) if a.len() == b.len() => {
+            Some(b.into_iter().zip(a).map(|(b, a)| b.or(a)).collect())
+        }
+        (a, b) => b.or(a),
+    };
+    Declared { element: later.element.or(before.element), dims }
+}
+
+/// The type and the bytes of a tensor of the file.
+pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorType, Data), ImportError> {
+    let wrong = |reason: String| ImportError::Tensor {
+        place: place.to_owned(),
+        tensor: tensor.name().to_owned(),
+        reason,
+    };
+    let code = tensor.data_type();
+    let element = shapes::element_type(code.into())
+        .ok_or_else(|| wrong(format!("its elements are of type number {code}, which lmsc does not know")))?;
+    let dims = tensor.dims.iter().map(|&d| u64::try_from(d).ok()).collect::<Option<Vec<u64>>>();
+    let ty = TensorType::new(element, dims.ok_or_else(|| wrong("an extent is negative".to_owned()))?);
+    let size =
+        Some(&ty).filter(|ty| shapes::is_possible(&(*ty).clone().into())).and_then(TensorType::byte_size);
+    let Some(size) = size else { return Err(wrong(format!("{ty} has more than 2^60 bytes"))) };
+    if tensor.segment.is_some() {
+        return Err(wrong("it is one segment of a tensor, which lmsc cannot put together".to_owned()));
+    }
+    if let Some(external) = external_location(tensor)? {
+        let (location, offset) = (external.location, external.offset);
+        let length = external.length.unwrap_or(size.0);
+        return Ok((ty, Data::External { location, offset, length }));
+    }
+    if element == lmsc_ir::ElementType::String {
+        // Strings have no dense layout: the message itself stands for its bytes.
+        return Ok((ty, Data::Inline(tensor.encode_to_vec().into())));
+    }
+    let bytes = match &tensor.raw_data {
+        Some(raw) => raw.clone(),
+        None => typed_bytes(tensor, element).map_err(|e| wrong(e.to_string()))?,
+    };
+    if bytes.len() as u64 != size.0 {
+        return Err(wrong(format!("it holds {} bytes, but {ty} has {}", bytes.len(), size.0)));
+    }
+    Ok((ty, Data::Inline(bytes)))
+}
+
+/// The elements of the typed fields as `raw_data` would hold them.
+fn typed_bytes(
+    tensor: &TensorProto,
+    element: lmsc_ir::ElementType,
+) -> Result<Bytes, crate::proto::PackedError> {
+    use lmsc_ir::ElementType::*;
+    let joined = |chunks: &[Bytes]| match chunks {
+        [one] => one.clone(),
+        many => many.concat().into(),
+    };
+    Ok(match element {
+        // These fields hold little-endian elements already.
+        Float | Complex64 => joined(&tensor.float_data),
+        Double | Complex128 => joined(&tensor.double_data),
+        Int64 => tensor.int64s()?.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        Uint64 => tensor.uint64s()?.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        Uint32 => tensor.uint64s()?.iter().flat_map(|v| (*v as u32).to_le_bytes()).collect(),
+        Int32 => tensor.int32s()?.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        Int16 | Uint16 | Float16 | Bfloat16 => {
+            tensor.int32s()?.iter().flat_map(|v| (*v as u16).to_le_bytes()).collect()
+        }
+        _ => tensor.int32s()?.iter().map(|v| *v as u8).collect(),
+    })
+}
+
+/// The attribute's value. What has no form of its own in the graph is the encoded [`AttributeProto`].
+pub(super) fn read_attribute(attribute: &AttributeProto) -> Result<Attr, String> {
+    if !attribute.ref_attr_name().is_empty() {
+        return Err(format!("it refers to attribute `{}` of a function's caller", attribute.ref_attr_name()));
+    }
+    let floats = |list: &[f32]| list.iter().map(|&f| Float(f)).collect();
+    let opaque = || Attr::Opaque(Data::Inline(attribute.encode_to_vec().into()));
+    Ok(match attribute_kind(attribute) {
+        Some(AttributeType::Float) => Attr::Float(Float(attribute.f())),
+        Some(AttributeType::Int) => Attr::Int(attribute.i()),
+        Some(AttributeType::String) => Attr::String(attribute.s.clone().unwrap_or_default()),
+        Some(AttributeType::Floats) => Attr::Floats(floats(&attribute.floats)),
+        Some(AttributeType::Ints) => Attr::Ints(attribute.ints.clone()),
+        Some(AttributeType::Strings) => Attr::Strings(attribute.strings.clone()),
+        Some(AttributeType::Tensor) => match &attribute.t {
+            Some(tensor) => {
+                let (ty, data) = read_tensor(tensor, "tensor").map_err(|e| e.to_string())?;
+                if ty.element == lmsc_ir::ElementType::String { opaque() } else { Attr::Tensor(ty, data) }
+            }
+            None => return Err("its tensor is missing".to_owned()),
+        },
+        Some(AttributeType::Undefined) | None => {
+            return Err("nothing says what kind of value it holds".to_owned());
+        }
+        Some(_) => opaque(),
+    })
+}
+
+/// What the attribute holds; where the file does not say, what is there.
+fn attribute_kind(attribute: &AttributeProto) -> Option<AttributeType> {
+    if let Some(kind) = attribute.attribute_type().filter(|&k| k != AttributeType::Undefined) {
+        return Some(kind);
+    }
+    let present = [
+        (attribute.f.is_some(), AttributeType::Float),
+        (attribute.i.is_some(), AttributeType::Int),
+        (attribute.s.is_some(), AttributeType::String),
+        (attribute.t.is_some(), AttributeType::Tensor),
+        (attribute.g.is_some(), AttributeType::Graph),
+        (!attribute.floats.is_empty(), AttributeType::Floats),
+        (!attribute.ints.is_empty(), AttributeType::Ints),
+        (!attribute.strings.is_empty(), AttributeType::Strings),
+        (!attribute.tensors.is_empty(), AttributeType::Tensors),
+        (!attribute.graphs.is_empty(), AttributeType::Graphs),
+    ];
+    present.into_iter().find(|(there, _)| *there).map(|(_, kind)| kind)
+}

@@ -1,0 +1,297 @@
+//! What the names of the file refer to, and an order of its nodes.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use lmsc_ir::{LMSC_DOMAIN, Name};
+
+use super::bodies::Bodies;
+use super::error::Errors;
+use super::names::{free_names, metadata, unique_names};
+use super::read::{declaration, merge, sparse_name};
+use super::{Dims, ImportError, domain, op_name};
+use crate::file::Model;
+use crate::proto::GraphProto;
+use crate::shapes::Declared;
+
+/// Where a value of the file comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Input(usize),
+    Initializer(usize),
+    Sparse(usize),
+    Node(usize),
+}
+
+/// What a node's metadata says, and what else is not read as data.
+#[derive(Default)]
+pub(super) struct Extra<'m> {
+    /// Nodes that complete before this one starts.
+    pub(super) after: Vec<usize>,
+    pub(super) recomputes: Option<usize>,
+    /// Values that subgraphs read.
+    pub(super) captures: Vec<u32>,
+    /// `SwapOut` or `SwapIn`, whatever the operator's name.
+    pub(super) swap: Option<&'m str>,
+}
+
+/// The file's graph with its names resolved.
+pub(super) struct Resolved<'m> {
+    pub(super) model: &'m Model,
+    pub(super) proto: &'m GraphProto,
+    pub(super) dims: &'m Dims,
+    /// The number of every value name of the file.
+    pub(super) numbers: HashMap<&'m str, u32>,
+    /// Where each comes from, by number.
+    pub(super) sources: Vec<Source>,
+    /// What the file declares, by number.
+    pub(super) declared: Vec<Option<Declared>>,
+    /// For every node its operands' numbers, one after another; `u32::MAX` where one is left out.
+    reads: Vec<u32>,
+    /// Where a node's operands begin in `reads`.
+    begins: Vec<u32>,
+    /// What few nodes have.
+    pub(super) extras: HashMap<usize, Extra<'m>>,
+    pub(super) names: Vec<Name>,
+    pub(super) bodies: Bodies<'m>,
+}
+
+/// The number of an operand that is left out.
+pub(super) const NONE: u32 = u32::MAX;
+/// The number of an operand that nothing defines.
+pub(super) const LOST: u32 = u32::MAX - 1;
+
+impl<'m> Resolved<'m> {
+    /// The graph with its names resolved, those that have no meaning marked as [`LOST`].
+    pub(super) fn new(
+        model: &'m Model,
+        proto: &'m GraphProto,
+        dims: &'m Dims,
+        errors: &mut Errors,
+    ) -> Resolved<'m> {
+        let mut resolved = Resolved {
+            model,
+            proto,
+            dims,
+            numbers: HashMap::with_capacity(proto.node.len() * 2 + proto.input.len()),
+            sources: Vec::new(),
+            declared: Vec::new(),
+            reads: Vec::new(),
+            begins: Vec::with_capacity(proto.node.len() + 1),
+            extras: HashMap::new(),
+            names: unique_names(&proto.node),
+            bodies: Bodies::new(model),
+        };
+        resolved.define_all(errors);
+        resolved.declare_all();
+        resolved.read_all(errors);
+        resolved
+    }
+
+    fn describe(&self, source: Source) -> String {
+        match source {
+            Source::Input(_) => "a graph input".to_owned(),
+            Source::Initializer(_) | Source::Sparse(_) => "an initializer".to_owned(),
+            Source::Node(i) => format!("node `{}` ({})", self.names[i], op_name(&self.proto.node[i])),
+        }
+    }
+
+    fn define(&mut self, name: &'m str, source: Source, errors: &mut Errors) {
+        match self.numbers.entry(name) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(self.sources.len() as u32);
+                self.sources.push(source);
+            }
+            Entry::Occupied(taken) => {
+                let first = self.sources[*taken.get() as usize];
+                let (first, second) = (self.describe(first), self.describe(source));
+                errors.push(ImportError::DefinedTwice { value: name.to_owned(), first, second });
+            }
+        }
+    }
+
+    fn define_all(&mut self, errors: &mut Errors) {
+        let proto = self.proto;
+        for (i, tensor) in proto.initializer.iter().enumerate() {
+            self.define(tensor.name(), Source::Initializer(i), errors);
+        }
+        for (i, sparse) in proto.sparse_initializer.iter().enumerate() {
+            self.define(sparse_name(sparse), Source::Sparse(i), errors);
+        }
+        let constants = self.sources.len() as u32;
+        for (i, input) in proto.input.iter().enumerate() {
+            // An input with a default value is that initializer.
+            if self.numbers.get(input.name()).is_none_or(|&n| n >= constants) {
+                self.define(input.name(), Source::Input(i), errors);
+            }
+        }
+        for (i, node) in proto.node.iter().enumerate() {
+            for result in node.output.iter().filter(|r| !r.is_empty()) {
+                self.define(result, Source::Node(i), errors);
+            }
+        }
+    }
+
+    fn declare_all(&mut self) {
+        self.declared = vec![None; self.sources.len()];
+        for info in self.proto.value_info.iter().chain(&self.proto.output) {
+            let Some(&number) = self.numbers.get(info.name()) else { continue };
+            if let Some(declared) = declaration(info, self.dims) {
+                let merged = match self.declared[number as usize].take() {
+                    Some(before) => merge(before, declared),
+                    None => declared,
+                };
+                self.declared[number as usize] = Some(merged);
+            }
+        }
+    }
+
+    fn read_all(&mut self, errors: &mut Errors) {
+        let proto = self.proto;
+        let mut by_name: Option<HashMap<&str, usize>> = None;
+        for (i, node) in proto.node.iter().enumerate() {
+            self.begins.push(self.reads.len() as u32);
+            for name in &node.input {
+                let number = if name.is_empty() { Some(NONE) } else { self.numbers.get(&**name).copied() };
+                self.reads.push(number.unwrap_or(LOST));
+                if number.is_none() {
+                    self.undefined(i, name, errors);
+                }
+            }
+            let mut extra = Extra::default();
+            let mut special = false;
+            if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
+                special = true;
+                self.capture(i, &mut extra, errors);
+            }
+            if domain(node) == LMSC_DOMAIN {
+                extra.swap = Some(node.op_type()).filter(|t| ["SwapOut", "SwapIn"].contains(t));
+                special |= extra.swap.is_some();
+            }
+            for entry in node.metadata_props.iter().filter(|e| e.key().starts_with("ai.lmsc.")) {
+                special = true;
+                let by_name = by_name.get_or_insert_with(|| {
+                    let mut by_name = HashMap::new();
+                    for (i, node) in proto.node.iter().enumerate() {
+                        by_name.entry(node.name()).or_insert(i);
+                    }
+                    by_name
+                });
+                if let Err((key, reason)) = metadata(entry.key(), entry.value(), by_name, &mut extra) {
+                    let (node, op) = (self.names[i].to_string(), op_name(node));
+                    errors.push(ImportError::Metadata { node, op, key, reason });
+                }
+            }
+            if special {
+                self.extras.insert(i, extra);
+            }
+        }
+        self.begins.push(self.reads.len() as u32);
+        for output in &proto.output {
+            if !self.numbers.contains_key(output.name()) {
+                let (value, reader) = (output.name().to_owned(), "the graph's output list".to_owned());
+                errors.push(ImportError::Undefined { value, reader });
+            }
+        }
+    }
+
+    fn undefined(&self, node: usize, value: &str, errors: &mut Errors) {
+        let reader = self.describe(Source::Node(node));
+        errors.push(ImportError::Undefined { value: value.to_owned(), reader });
+    }
+
+    /// What the node's subgraphs read from this graph.
+    fn capture(&self, node: usize, extra: &mut Extra<'m>, errors: &mut Errors) {
+        let proto = &self.proto.node[node];
+        let mut free = Vec::new();
+        for attribute in &proto.attribute {
+            for graph in attribute.g.as_deref().into_iter().chain(&attribute.graphs) {
+                if free_names(graph, 0, &mut free).is_err() {
+                    let (node, op) = (self.names[node].to_string(), op_name(proto));
+                    errors.push(ImportError::TooDeep { node, op });
+                    return;
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        for name in free {
+            match self.numbers.get(name) {
+                Some(&number) if seen.insert(number) => extra.captures.push(number),
+                Some(_) => {}
+                None => {
+                    extra.captures.push(LOST);
+                    self.undefined(node, name, errors);
+                }
+            }
+        }
+    }
+
+    /// The numbers of the node's operands.
+    pub(super) fn operands(&self, node: usize) -> &[u32] {
+        &self.reads[self.begins[node] as usize..self.begins[node + 1] as usize]
+    }
+
+    /// The nodes that must complete before this one starts.
+    fn before(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let extra = self.extras.get(&node);
+        let captures = extra.map_or(&[][..], |e| &e.captures);
+        let after = extra.map_or(&[][..], |e| &e.after);
+        let reads = self.operands(node).iter().chain(captures);
+        let producer = |&n: &u32| match self.sources.get(n as usize) {
+            Some(&Source::Node(i)) => Some(i),
+            _ => None,
+        };
+        reads.filter_map(producer).chain(after.iter().copied())
+    }
+
+    /// A topological order: the file's, or the nearest.
+    pub(super) fn order(&self, errors: &mut Errors) -> Option<Vec<usize>> {
+        let count = self.proto.node.len();
+        if (0..count).all(|i| self.before(i).all(|b| b < i)) {
+            return Some((0..count).collect());
+        }
+        let mut waiting = vec![0u32; count];
+        let mut next: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (i, waiting) in waiting.iter_mut().enumerate() {
+            for b in self.before(i) {
+                next[b].push(i as u32);
+                *waiting += 1;
+            }
+        }
+        let mut ready: BinaryHeap<Reverse<u32>> =
+            (0..count as u32).filter(|&i| waiting[i as usize] == 0).map(Reverse).collect();
+        let mut order = Vec::with_capacity(count);
+        while let Some(Reverse(i)) = ready.pop() {
+            order.push(i as usize);
+            for &n in &next[i as usize] {
+                waiting[n as usize] -= 1;
+                if waiting[n as usize] == 0 {
+                    ready.push(Reverse(n));
+                }
+            }
+        }
+        if order.len() == count {
+            return Some(order);
+        }
+        // Every node that still waits has a predecessor that does: walking back must come to a node twice.
+        let mut at = waiting.iter().position(|&w| w > 0)?;
+        let mut seen = vec![false; count];
+        while !std::mem::replace(&mut seen[at], true) {
+            at = self.before(at).find(|&b| waiting[b] > 0)?;
+        }
+        let mut nodes = vec![at];
+        loop {
+            at = self.before(at).find(|&b| waiting[b] > 0)?;
+            nodes.push(at);
+            if at == nodes[0] {
+                break;
+            }
+        }
+        let nodes = nodes.into_iter().rev();
+        let nodes =
+            nodes.map(|i| format!("`{}` ({})", self.names[i], op_name(&self.proto.node[i]))).collect();
+        errors.push(ImportError::Cycle { nodes });
+        None
+    }
+}
