@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn copies_of_one_tensor_differ_and_are_of_operators_that_take_its_type() {
         let copies = |element, dims: &[u64]| -> Vec<String> {
-            let ty = Type::Tensor(TensorType { element, dims: dims.iter().copied().collect() });
+            let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
             let spell = |sibling| {
                 let mut proto = NodeProto::default();
                 copying(&mut proto, &ty, sibling);
