@@ -124,7 +124,7 @@ fn candidate(
     }
 
     // Which uses may read a copy that came back (§4.1, §5.1).
-    let span = |node: NodeId| analysis.level(node).saturating_sub(analysis.level(producer));
+    let span = |node: NodeId| analysis.depth(node).saturating_sub(analysis.depth(producer));
     let is_late = |node: NodeId| match analysis.phases.phase(node) {
         Phase::Forward => params.swap_branches && span(node) >= params.branch_threshold.max(2),
         Phase::Backward | Phase::Update => span(node) >= params.threshold,
@@ -141,15 +141,20 @@ fn candidate(
         let last = ins.last().and_then(|i| i.uses.last());
         if let Some(&(previous, _)) = last
             && (previous == node
-                || analysis.level(node).abs_diff(analysis.level(previous)) <= params.fuse_swapins
+                || analysis.depth(node).abs_diff(analysis.depth(previous)) <= params.fuse_swapins
                     && params.fuse_swapins > 0)
         {
             ins.last_mut().expect("it was just looked at").uses.push((node, operand));
             continue;
         }
         let present_until = last.map_or(last_early, |&(n, _)| analysis.tick(n));
-        let trigger = search.find(&trigger::Wanted { storage: id, source: producer, target: node });
-        match (trigger.filter(|&t| analysis.tick(t) > present_until), ins.last_mut()) {
+        let wanted = trigger::Wanted { storage: id, source: producer, target: node };
+        let found = search.find(&wanted).filter(|&t| analysis.tick(t) > present_until);
+        let trigger = match ins.is_empty() {
+            true => found.or_else(|| search.in_order(&wanted, present_until)),
+            false => found,
+        };
+        match (trigger, ins.last_mut()) {
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);
                 ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases: Vec::new() });

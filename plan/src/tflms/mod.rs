@@ -9,6 +9,9 @@
 //! * "Randomly get one item" (Algorithms 1 and 2) is the last one in execution order that was found.
 //! * The paper has triggers only; its framework freed memory by itself. Here every plan also holds *release*
 //!   edges, without which the peak need not fall.
+//! * Distances for thresholds and for fusing are counted in the levels that the order has reached (`depths`), not in
+//!   the levels at which nodes could run at the earliest.
+//! * Where neither strategy finds a trigger, the order gives one.
 //! * Two copies of one storage never exist side by side: swap-ins that would overlap are one, fused or not. So
 //!   no parameters can raise the peak.
 //! * The threshold α applies to edges from the forward to the backward phase; `branch_threshold` to those within
@@ -202,10 +205,10 @@ pub enum Kept {
     Sequence,
     /// It has no bytes.
     Empty,
-    /// A view needs it, besides what it views, wherever it is made.
-    OfView(NodeId),
     /// It has this many names; each return would have to repeat the views.
     Views(usize),
+    /// A view needs it, besides what it views, wherever it is made.
+    OfView(NodeId),
     /// Every use is near its definition.
     NearUses {
         /// The largest distance, in levels.
@@ -262,6 +265,10 @@ pub struct Analysis<'a> {
     pub phases: Phases,
     /// By node, its level γ.
     pub levels: Vec<u32>,
+    /// By node, the highest level that the order has reached when it runs. A node that could run early but runs
+    /// late has the depth of its neighbours: distances between uses are counted in depths, because what lies
+    /// between them in the order is what keeps a tensor in memory.
+    pub depths: Vec<u32>,
     /// By node, its tick.
     pub ticks: Vec<u32>,
     /// What starts after each node.
@@ -294,6 +301,7 @@ impl<'a> Analysis<'a> {
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
         let memory = Memory::of(graph);
         let successors = graph.successor_lists();
+        let levels = lmsc_ir::levels(graph);
         let mut is_output = vec![false; memory.storages.len()];
         for &output in &graph.outputs {
             is_output[memory.storages.storage(output).as_u32() as usize] = true;
@@ -305,7 +313,8 @@ impl<'a> Analysis<'a> {
             captured: absence::captures(graph, &memory.storages),
             graph,
             phases,
-            levels: lmsc_ir::levels(graph),
+            depths: depths(graph, &levels),
+            levels,
             ticks: graph.ticks(),
             successors,
             predecessors: graph.predecessor_lists(),
@@ -347,23 +356,22 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
-        let mut deltas = vec![0i64; self.transient.len() + 1];
         for (id, storage) in storages.iter() {
+            let given = self.graph.producer(storage.root).is_none();
             let index = id.as_u32() as usize;
-            if self.graph.producer(storage.root).is_some() && !storage.on_host {
-                deltas[live[index].end as usize] += storage.bytes.0 as i64;
-                deltas[ends[index] as usize] -= storage.bytes.0 as i64;
+            if !given && !storage.on_host {
+                let waiting = live[index].end as usize..ends[index] as usize;
+                self.transient[waiting].iter_mut().for_each(|bytes| *bytes += storage.bytes.0 as i64);
             }
-        }
-        let mut waiting = 0;
-        for (bytes, delta) in self.transient.iter_mut().zip(&deltas) {
-            waiting += delta;
-            *bytes += waiting;
         }
     }
 
     fn level(&self, node: NodeId) -> u32 {
         self.levels[node.as_u32() as usize]
+    }
+
+    fn depth(&self, node: NodeId) -> u32 {
+        self.depths[node.as_u32() as usize]
     }
 
     fn tick(&self, node: NodeId) -> u32 {
@@ -373,6 +381,17 @@ impl<'a> Analysis<'a> {
     fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
         &self.reads[storage.as_u32() as usize]
     }
+}
+
+fn depths(graph: &Graph, levels: &[u32]) -> Vec<u32> {
+    let mut depths = vec![0; levels.len()];
+    let mut deepest = 0;
+    for id in graph.order() {
+        let index = id.as_u32() as usize;
+        deepest = levels[index].max(deepest);
+        depths[index] = deepest;
+    }
+    depths
 }
 
 fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {

@@ -1,6 +1,6 @@
 //! Control operations for swap-ins (TFLMS §4.3).
 
-use lmsc_ir::{NodeId, Phase, StorageId};
+use lmsc_ir::{NodeId, Phase, StorageId, ValueId};
 
 use super::{Analysis, Params, Strategy};
 
@@ -83,7 +83,29 @@ impl<'a, 'g> Search<'a, 'g> {
 
     fn is_view(&self, wanted: &Wanted, node: NodeId) -> bool {
         let storages = &self.analysis.memory.storages;
-        self.analysis.graph.node(node).defines().any(|v| storages.storage(v) == wanted.storage)
+        let node = self.analysis.graph.node(node);
+        let storage = |v: Option<&Option<ValueId>>| v.copied().flatten().map(|v| storages.storage(v));
+        let result = storage(node.results.first());
+        let view = result.is_some() && node.updates.is_empty() && result == storage(node.operands.first());
+        view || node.defines().any(|v| storages.storage(v) == wanted.storage)
+    }
+
+    /// The node that runs `lb` ticks before the target, or the nearest before it, but after tick `after`.
+    ///
+    /// The paper knows no order. Where neither of its strategies finds a node between the early uses and the
+    /// target, as for a mask that the order computes late though it could be computed at once, the order has one.
+    pub(super) fn in_order(&self, wanted: &Wanted, after: u32) -> Option<NodeId> {
+        let (analysis, lb) = (self.analysis, self.params.lb.max(1));
+        if lb > self.params.ub {
+            return None;
+        }
+        let latest = analysis.tick(wanted.target).checked_sub(lb)?;
+        let fits = |&id: &NodeId| {
+            let copies = analysis.graph.node(id).op.is_swap();
+            !copies && !analysis.may_move(id) && !self.is_view(wanted, id)
+        };
+        let between = analysis.graph.order().get(after as usize + 1..=latest as usize)?;
+        between.iter().rev().take(MAX_SEARCHED).copied().find(fits)
     }
 
     /// Algorithm 1: the nodes `lb` to `ub` levels before the target, nearest first.

@@ -51,7 +51,7 @@ impl DoesNotFit {
             let mut text = format!("{total}");
             for (i, (value, bytes)) in values.iter().take(4).enumerate() {
                 text +=
-                    &format!("{} `{}` {bytes}", if i == 0 { " (" } else { ", " }, graph.value(*value).name);
+                    &format!("{}`{}` {bytes}", if i == 0 { " (" } else { ", " }, graph.value(*value).name);
             }
             match values.len() {
                 0 => text,

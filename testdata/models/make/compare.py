@@ -36,9 +36,9 @@ def difference(ours: onnx.ModelProto, theirs: onnx.ModelProto) -> str:
     return "equal up to encoding and metadata"
 
 
-def report(made: Path, committed: Path, root: Path) -> None:
-    """Prints one line per committed graph in `committed`."""
-    for theirs in sorted(committed.glob("*.onnx")):
+def report(made: Path, committed: Path, root: Path, only: str = "*.onnx") -> None:
+    """Prints one line per committed graph in `committed` whose file name matches `only`."""
+    for theirs in sorted(committed.glob(only)):
         ours = made / theirs.name
         if not ours.exists():
             verdict = "not made"

@@ -14,6 +14,7 @@ import compare
 import models
 
 ROOT = Path(__file__).resolve().parent.parent
+FORWARD_LIMIT = 150 * 1024  # bytes; a larger forward.onnx, which holds the weights, is not kept
 
 
 class VoxelCrossEntropy(onnxblock.Block):
@@ -74,7 +75,7 @@ def export(name: str, model: torch.nn.Module, static: bool, opset: int, path: Pa
 
 
 def make(name: str, variant: str, out: Path) -> None:
-    """Writes forward.onnx, training_model.onnx, optimizer_model.onnx and optimizer_model_sgd.onnx into `out`."""
+    """Writes training_model.onnx, optimizer_model.onnx, optimizer_model_sgd.onnx and a small forward.onnx into `out`."""
     spec = models.SPECS[name]
     static = variant == "static"
     opset = int(variant.removeprefix("opset")) if variant.startswith("opset") else 17
@@ -82,6 +83,8 @@ def make(name: str, variant: str, out: Path) -> None:
     model = models.build(name)
     out.mkdir(parents=True, exist_ok=True)
     forward = export(name, model, static, opset, out / "forward.onnx")
+    if variant or (out / "forward.onnx").stat().st_size > FORWARD_LIMIT:
+        (out / "forward.onnx").unlink()
 
     initializers = {i.name for i in forward.graph.initializer}
     trained = [n for n, _ in model.named_parameters() if n in initializers]
@@ -106,15 +109,22 @@ def make(name: str, variant: str, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, epilog="models: " + " ".join(models.SPECS))
-    parser.add_argument("names", nargs="+", metavar="MODEL", choices=[*models.SPECS, "all"], help="a model below, or all")
     parser.add_argument(
-        "--variant", default="", metavar="V", help="static, or opset13 to opset20; default: symbolic batch at opset 17"
+        "names",
+        nargs="+",
+        metavar="MODEL",
+        choices=[*models.SPECS, "all"],
+        help="a model below, or all whose graphs of the variant are committed",
+    )
+    parser.add_argument(
+        "--variant", default="", metavar="V", help="static, or opset14, opset20…; default: symbolic batch at opset 17"
     )
     parser.add_argument("--out", type=Path, default=ROOT, help="where <model>/<variant>/ goes; default: in place")
     parser.add_argument("--check", action="store_true", help="write nothing, say how the result differs from what is committed")
     args = parser.parse_args()
     torch.set_num_threads(2)  # one thread sums in another order, and moves running means by a unit in the last place
-    for name in models.SPECS if "all" in args.names else args.names:
+    committed = [n for n in models.SPECS if (ROOT / n / args.variant / "training_model.onnx").exists()]
+    for name in committed if "all" in args.names else args.names:
         if not args.check:
             make(name, args.variant, args.out / name / args.variant)
             continue
