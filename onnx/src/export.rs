@@ -235,13 +235,17 @@ impl Exporter<'_> {
 fn copying(proto: &mut NodeProto, ty: &Type, sibling: usize) {
     let tensor = ty.as_tensor();
     let float = tensor.is_some_and(|t| matches!(t.element, ElementType::Float | ElementType::Double));
-    let scalar = tensor.is_none_or(|t| t.dims.is_empty());
     let rank = tensor.map_or(0, |t| t.dims.len());
-    let variadic = ["Max", "Sum", "Min", "Mean"];
-    let (op, axis) = match sibling {
-        i if (float || scalar) && i < variadic.len() => (variadic[i], None),
-        i if float => ("Concat", Some((i - variadic.len()) % rank.max(1))),
-        i => ("Concat", Some(i % rank.max(1))),
+    // Sum and Mean are of floating-point numbers only, Concat is not of scalars.
+    let variadic: &[&str] = match (float, rank) {
+        (true, _) => &["Max", "Sum", "Min", "Mean"],
+        (false, 0) => &["Max", "Min"],
+        (false, _) => &[],
+    };
+    let (op, axis) = match variadic.get(sibling) {
+        Some(&op) => (op, None),
+        None if rank == 0 => (variadic[sibling % variadic.len()], None),
+        None => ("Concat", Some((sibling - variadic.len()) % rank)),
     };
     proto.op_type = Some(op.to_owned());
     proto.attribute.extend(axis.map(|axis| AttributeProto {
@@ -445,5 +449,26 @@ mod tests {
         for &element in ElementType::ALL {
             assert_eq!(crate::shapes::element_type(data_type(element).into()), Some(element));
         }
+    }
+
+    #[test]
+    fn copies_of_one_tensor_differ_and_are_of_operators_that_take_its_type() {
+        let copies = |element, dims: &[u64]| -> Vec<String> {
+            let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
+            let spell = |sibling| {
+                let mut proto = NodeProto::default();
+                copying(&mut proto, &ty, sibling);
+                let axis = proto.attribute.first().map(|a| a.i().to_string()).unwrap_or_default();
+                format!("{}{axis}", proto.op_type())
+            };
+            (0..6).map(spell).collect()
+        };
+        let float = copies(ElementType::Float, &[2, 3]);
+        assert_eq!(float, ["Max", "Sum", "Min", "Mean", "Concat0", "Concat1"]);
+        let mask = copies(ElementType::Bool, &[2, 3]);
+        assert_eq!(mask[..2], ["Concat0", "Concat1"]);
+        let count = copies(ElementType::Int64, &[]);
+        assert_eq!(count[..2], ["Max", "Min"]);
+        assert_eq!(copies(ElementType::Float, &[])[4], "Max");
     }
 }
