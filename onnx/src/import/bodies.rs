@@ -72,7 +72,7 @@ impl<'m> Bodies<'m> {
         };
         match inside {
             Ok(facts) => shapes::settle(query, facts, "its body does not say"),
-            Err(reason) => shapes::settle(query, Vec::new(), &format!("of its body, {reason}")),
+            Err(reason) => shapes::settle(query, Vec::new(), &format!("{OF_ITS_BODY}{reason}")),
         }
     }
 
@@ -221,9 +221,8 @@ impl<'m> Bodies<'m> {
             };
             let function = self.function((domain(node), node.op_type(), node.overload()));
             let here = |name: &str| facts.get(name).cloned().or_else(|| outer(name));
-            let inferred = self
-                .infer(node, function, &query, &here, body.caller, depth + 1)
-                .map_err(|e| e.to_string())?;
+            let inferred =
+                self.infer(node, function, &query, &here, body.caller, depth + 1).map_err(innermost)?;
             for (name, fact) in node.output.iter().zip(inferred) {
                 facts.extend(fact.map(|fact| (&**name, fact)));
             }
@@ -231,6 +230,19 @@ impl<'m> Bodies<'m> {
         Ok(())
     }
 }
+
+/// The error in words; of an error in a body in a body, only the innermost: where bodies nest deeply, the others say
+/// the same once more.
+fn innermost(error: ShapeError) -> String {
+    match error {
+        ShapeError::Unknown { reason, .. } if reason.starts_with(OF_ITS_BODY) => {
+            reason[OF_ITS_BODY.len()..].to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+const OF_ITS_BODY: &str = "of its body, ";
 
 /// The nodes of a function or a branch, and what they refer to.
 struct Body<'b, 'c> {
