@@ -3,6 +3,8 @@
 //!
 //! The messages are snapshots under `testdata/errors`; `cargo review` accepts what is meant.
 
+#![allow(clippy::print_stderr, reason = "times are shown with --nocapture")]
+
 mod support;
 
 use std::fmt::Write;

@@ -28,7 +28,8 @@ pub(crate) enum Reached {
 
 /// ONNX bytes, with nothing but the default options.
 pub(crate) fn onnx(bytes: &[u8]) -> Reached {
-    let Ok(model) = Model::from_bytes(bytes.to_vec().into(), "fuzz") else { return Reached::Refused };
+    let Ok(mut model) = Model::from_bytes(bytes.to_vec().into(), "fuzz") else { return Reached::Refused };
+    lmsc_onnx::gather(&mut model);
     match graph(&model, &Dims::none()) {
         Some(graph) => {
             round_trip(&graph);
@@ -56,10 +57,12 @@ pub(crate) fn model(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached> 
     for symbol in symbols(&model.proto) {
         dims.bind(symbol, *u.choose(&[1, 2, 3, 4, 4, 4, 4, 0, 1 << 20, 1 << 40, i64::MAX as u64])?);
     }
-    let Some(graph) = graph(model, &dims) else { return Ok(Reached::Read) };
+    let mut model = model.clone();
+    lmsc_onnx::gather(&mut model);
+    let Some(graph) = graph(&model, &dims) else { return Ok(Reached::Read) };
     round_trip(&graph);
     let Some(rewritten) = pipeline(&graph, u)? else { return Ok(Reached::Valid) };
-    exported(Some(model), &graph, &rewritten, &dims);
+    exported(Some(&model), &graph, &rewritten, &dims);
     Ok(Reached::Done)
 }
 
@@ -149,7 +152,9 @@ fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &D
         };
         let mut bytes = Vec::new();
         lmsc_onnx::file::encode_to(&proto, &mut bytes).unwrap();
-        let again = Model::from_bytes(bytes.into(), "what was exported").unwrap_or_else(|e| panic!("{e}"));
+        let mut again =
+            Model::from_bytes(bytes.into(), "what was exported").unwrap_or_else(|e| panic!("{e}"));
+        lmsc_onnx::gather(&mut again);
         let what = || format!("exported as {form:?}\n{}", rewritten.to_text());
         let mut read = match lmsc_onnx::import(&again, dims) {
             Ok(read) => read,

@@ -3,6 +3,8 @@
 //! `LMSC_FUZZ_SECONDS=300 cargo test --release --test fuzz` looks for longer. A failure prints its seed; run it
 //! again with `ARBTEST_SEED=0x… cargo test --test fuzz NAME`.
 
+#![allow(clippy::print_stderr, reason = "how far the cases came is shown with --nocapture")]
+
 mod bodies;
 
 use std::path::Path;
@@ -99,9 +101,11 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// Tries `property` for a share of the time that there is, and reports what its cases came to.
-fn fuzz(name: &str, property: impl FnMut(&mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Reached>) {
+fn fuzz(
+    name: &str,
+    mut property: impl FnMut(&mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Reached>,
+) {
     let seconds: f64 = std::env::var("LMSC_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2.5);
-    let mut property = property;
     let mut counts = [0usize; 4];
     arbtest::arbtest(|u| {
         counts[property(u)? as usize] += 1;
