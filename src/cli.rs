@@ -313,7 +313,8 @@ pub struct VerifyArgs {
 }
 
 fn dim(text: &str) -> Result<(String, u64), String> {
-    let (name, value) = pair(text)?;
+    let form = || format!("`{text}` is not of the form NAME=VALUE");
+    let (name, value) = pair(text).map_err(|_| form())?;
     let value = value.parse().map_err(|_| format!("`{value}` is no extent; write for example batch=32"))?;
     Ok((name, value))
 }
@@ -321,6 +322,6 @@ fn dim(text: &str) -> Result<(String, u64), String> {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a.to_owned(), b.to_owned())),
-        _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+        _ => Err(format!("`{text}` is not of the form INPUT=OUTPUT")),
     }
 }

@@ -8,6 +8,9 @@ pub enum Error {
     /// The answer is no: exit code 1.
     #[error("{0}")]
     No(String),
+    /// The answer is no, in the JSON that was asked for; it belongs on standard output: exit code 1.
+    #[error("{0}")]
+    NoAsJson(String),
     /// The input or the call is at fault: exit code 2.
     #[error("{0}")]
     Input(String),
@@ -22,7 +25,7 @@ impl Error {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::No(_) => 1,
+            Error::No(_) | Error::NoAsJson(_) => 1,
             Error::Input(_) => 2,
             Error::Ours(_) => 101,
         }

@@ -95,10 +95,10 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
                 ),
             })
         }
-        Err(difference) => Err(Error::No(match args.json {
-            true => serde_json::json!({ "equal": false, "difference": difference.to_string() }).to_string(),
-            false => format!("different: {difference}"),
-        })),
+        Err(difference) if args.json => Err(Error::NoAsJson(
+            serde_json::json!({ "equal": false, "difference": difference.to_string() }).to_string(),
+        )),
+        Err(difference) => Err(Error::No(format!("different: {difference}"))),
     }
 }
 

@@ -83,7 +83,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
 fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
     let open = |path: &Path| {
         let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
-        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::in_file(path, e))?;
+        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
         Ok::<Model, Error>(model)
     };
     let mut model = match bytes {

@@ -21,6 +21,10 @@ fn main() -> ExitCode {
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error @ Error::NoAsJson(_)) => {
+            _ = writeln!(out, "{error}");
+            ExitCode::from(error.exit_code())
+        }
         Err(error) => {
             _ = writeln!(io::stderr(), "lmsc: {error}");
             ExitCode::from(error.exit_code())

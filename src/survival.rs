@@ -33,5 +33,9 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
             text
         }
     };
-    if result.is_whole() { Ok(text) } else { Err(Error::No(text.trim_end().to_owned())) }
+    match (result.is_whole(), json) {
+        (true, _) => Ok(text),
+        (false, true) => Err(Error::NoAsJson(text.trim_end().to_owned())),
+        (false, false) => Err(Error::No(text.trim_end().to_owned())),
+    }
 }

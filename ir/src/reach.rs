@@ -47,7 +47,8 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
                 }
                 (bits, last_source) = (bits + 1, source);
             }
-            end = end.max(tick(pairs[i].1));
+            // A pair may ask about a source that comes after every target.
+            end = end.max(source).max(tick(pairs[i].1));
             taken += 1;
         }
         let (batch, later) = rest.split_at(taken);
@@ -66,24 +67,89 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
             }
             bit_of.push(bit);
         }
-        for k in 0..masks.len() {
-            let mut mask = masks[k];
-            for &from in before.of(start + k) {
-                let from = (from as usize).wrapping_sub(start);
-                if from < k {
-                    for (word, more) in mask.iter_mut().zip(masks[from]) {
-                        *word |= more;
-                    }
-                }
-            }
-            masks[k] = mask;
-        }
+        before.spread(masks, start);
         for (&i, bit) in batch.iter().zip(bit_of) {
             let target = tick(pairs[i].1).checked_sub(start);
             answers[i] = target.is_some_and(|k| masks[k][bit / 64] >> (bit % 64) & 1 == 1);
         }
     }
     answers
+}
+
+/// Nodes that must all reach each of some others.
+pub(crate) struct Group {
+    /// From where, in execution order.
+    pub(crate) sources: Vec<NodeId>,
+    /// To where; a node does not reach itself here.
+    pub(crate) targets: Vec<NodeId>,
+}
+
+/// For every group and every target, by their positions, the first source from which no path leads there, if there
+/// is one.
+///
+/// What [`reaches`] would tell for all pairs, without making them.
+pub(crate) fn unreached(graph: &Graph, groups: &[Group]) -> Vec<(usize, usize, NodeId)> {
+    let before = ticks_before(graph);
+    let ticks = graph.ticks();
+    let tick = |node: NodeId| ticks[node.as_u32() as usize] as usize;
+    let last_target: Vec<Option<usize>> =
+        groups.iter().map(|g| g.targets.iter().map(|&t| tick(t)).max()).collect();
+    let mut sources: Vec<(usize, usize)> = Vec::new();
+    for (index, group) in groups.iter().enumerate().filter(|(index, _)| last_target[*index].is_some()) {
+        sources.extend(group.sources.iter().map(|&s| (tick(s), index)));
+    }
+    sources.sort_unstable();
+    sources.dedup();
+
+    let mut found = Vec::new();
+    let mut told: Vec<Vec<bool>> = groups.iter().map(|g| vec![false; g.targets.len()]).collect();
+    let mut masks = vec![[0u64; WORDS]; graph.order().len()];
+    let mut rest = &sources[..];
+    while let Some(&(start, _)) = rest.first() {
+        let mut batch: Vec<usize> = Vec::with_capacity(SOURCES);
+        let mut members: Vec<(usize, usize)> = Vec::new();
+        let mut end = start;
+        for &(source, group) in rest {
+            if batch.last() != Some(&source) {
+                if batch.len() == SOURCES {
+                    break;
+                }
+                batch.push(source);
+            }
+            members.push((group, batch.len() - 1));
+            end = end.max(source).max(last_target[group].unwrap_or(0));
+        }
+        rest = &rest[members.len()..];
+
+        let masks = &mut masks[..=end - start];
+        masks.fill([0; WORDS]);
+        for (bit, source) in batch.iter().enumerate() {
+            masks[source - start][bit / 64] |= 1 << (bit % 64);
+        }
+        before.spread(masks, start);
+        members.sort_unstable();
+        for of_group in members.chunk_by(|a, b| a.0 == b.0) {
+            let group = of_group[0].0;
+            let mut wanted = [0u64; WORDS];
+            of_group.iter().for_each(|&(_, bit)| wanted[bit / 64] |= 1 << (bit % 64));
+            for (index, &target) in groups[group].targets.iter().enumerate() {
+                let reached = tick(target).checked_sub(start).map_or([0; WORDS], |k| masks[k]);
+                let all = wanted.iter().zip(reached).all(|(wanted, reached)| wanted & !reached == 0);
+                let itself = batch.binary_search(&tick(target)).ok();
+                if told[group][index]
+                    || all && itself.is_none_or(|bit| wanted[bit / 64] >> (bit % 64) & 1 == 0)
+                {
+                    continue;
+                }
+                let misses = |bit: usize| reached[bit / 64] >> (bit % 64) & 1 == 0 || itself == Some(bit);
+                if let Some(&(_, bit)) = of_group.iter().find(|&&(_, bit)| misses(bit)) {
+                    told[group][index] = true;
+                    found.push((group, index, graph.order()[batch[bit]]));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// By tick, the ticks of the predecessors.
@@ -95,6 +161,22 @@ struct TicksBefore {
 impl TicksBefore {
     fn of(&self, tick: usize) -> &[u32] {
         &self.ticks[self.starts[tick] as usize..self.starts[tick + 1] as usize]
+    }
+
+    /// Adds to the mask of every tick those of its predecessors; the first mask is that of tick `start`.
+    fn spread(&self, masks: &mut [[u64; WORDS]], start: usize) {
+        for k in 0..masks.len() {
+            let mut mask = masks[k];
+            for &from in self.of(start + k) {
+                let from = (from as usize).wrapping_sub(start);
+                if from < k {
+                    for (word, more) in mask.iter_mut().zip(masks[from]) {
+                        *word |= more;
+                    }
+                }
+            }
+            masks[k] = mask;
+        }
     }
 }
 
@@ -133,5 +215,48 @@ mod tests {
             }
         }
         assert_eq!(reaches(&graph, &pairs), expected);
+    }
+
+    #[test]
+    fn a_source_may_come_after_every_target() {
+        let text = "g (float[1] x) => (float[1] c) {
+            [a] float[1] a = F(x) [b] float[1] b = F(a) [c] float[1] c = F(b) }";
+        let graph = Graph::parse(text).unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| graph.node_named(name).unwrap());
+        assert_eq!(reaches(&graph, &[(b, a), (c, a), (a, b)]), [false, false, true]);
+    }
+
+    #[test]
+    fn groups_tell_what_their_pairs_do() {
+        let mut text = "g (float[1] x) => (float[1] v0) {\n[v0] float[1] v0 = F(x)\n".to_owned();
+        for i in 1..700 {
+            text += &format!("[v{i}] float[1] v{i} = F(v{}, v{})\n", (i * 7) % i, (i * i + 3) % i);
+        }
+        let graph = Graph::parse(&(text + "}")).unwrap();
+        let nodes = graph.order();
+        let every =
+            |from: usize, step: usize| nodes.iter().copied().skip(from).step_by(step).collect::<Vec<_>>();
+        let group = |sources, targets| Group { sources, targets };
+        let groups = [
+            group(every(0, 1), every(650, 1)),
+            group(every(0, 300), every(0, 2)),
+            group(every(5, 31), every(1, 97)),
+            group(vec![nodes[0]], nodes[1..].to_vec()),
+            group(vec![nodes[3]], Vec::new()),
+            group(vec![nodes[9]], vec![nodes[9]]),
+        ];
+        let mut expected = Vec::new();
+        for (g, group) in groups.iter().enumerate() {
+            for (t, &target) in group.targets.iter().enumerate() {
+                let pairs: Vec<_> = group.sources.iter().map(|&s| (s, target)).collect();
+                let answers = reaches(&graph, &pairs);
+                let first = pairs.iter().zip(answers).find(|((s, t), reached)| !reached || s == t);
+                expected.extend(first.map(|((s, _), _)| (g, t, *s)));
+            }
+        }
+        let mut found = unreached(&graph, &groups);
+        found.sort();
+        assert_eq!(found, expected);
+        assert!(found.len() > 100 && !found.iter().any(|f| f.0 == 3));
     }
 }

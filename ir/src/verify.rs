@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use crate::{Def, Graph, Name, NodeId, Place, Storages, ValueId, ops, reaches};
+use crate::reach::{Group, unreached};
+use crate::{Def, Graph, Name, NodeId, Place, StorageId, Storages, ValueId, ops, reaches};
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -478,8 +479,11 @@ impl Checker<'_> {
         // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
         // before it is, by induction, reached by those of every earlier one.
         let mut owners: BTreeMap<u64, (u64, crate::StorageId)> = BTreeMap::new();
-        let mut pairs = Vec::new();
-        let mut conflicts = Vec::new();
+        let mut heirs: BTreeMap<StorageId, Vec<(StorageId, NodeId)>> = BTreeMap::new();
+        let mut kept = vec![false; storages.len()];
+        for &output in &graph.outputs {
+            kept[storages.storage(output).as_u32() as usize] = true;
+        }
         for (id, storage) in storages.iter() {
             let Place::DeviceAt(start) = graph.value(storage.root).place else { continue };
             let Some(end) = start.checked_add(storage.bytes.0) else {
@@ -509,15 +513,10 @@ impl Checker<'_> {
             for owner in previous {
                 match graph.producer(storage.root) {
                     Some(definer) => {
-                        for &user in &uses[owner.as_u32() as usize] {
-                            pairs.push((user, definer));
-                            conflicts.push((owner, id));
-                        }
+                        heirs.entry(owner).or_default().push((id, definer));
                         // What the caller gives or gets is used before the first node and after the last.
                         let root = storages.get(owner).root;
-                        let kept = graph.producer(root).is_none()
-                            || graph.outputs.iter().any(|&o| storages.storage(o) == owner);
-                        if kept {
+                        if graph.producer(root).is_none() || kept[owner.as_u32() as usize] {
                             self.report(
                                 Invariant::I7,
                                 format!(
@@ -539,20 +538,26 @@ impl Checker<'_> {
                 }
             }
         }
-        let mut reported = BTreeSet::new();
-        for ((&(user, definer), &conflict), ordered) in
-            pairs.iter().zip(&conflicts).zip(reaches(graph, &pairs))
-        {
-            if (!ordered || user == definer) && reported.insert(conflict) {
-                let message = format!(
-                    "`{}` and `{}` overlap, but no edge orders {} before {}",
-                    self.value(storages.get(conflict.0).root),
-                    self.value(storages.get(conflict.1).root),
-                    self.node(user),
-                    self.node(definer)
-                );
-                self.report(Invariant::I7, message);
-            }
+        let group = |(owner, heirs): (&StorageId, &Vec<(StorageId, NodeId)>)| Group {
+            sources: std::mem::take(&mut uses[owner.as_u32() as usize]),
+            targets: heirs.iter().map(|&(_, definer)| definer).collect(),
+        };
+        let groups: Vec<Group> = heirs.iter().map(group).collect();
+        let heirs: Vec<_> = heirs.into_iter().collect();
+        let mut found: Vec<_> = unreached(graph, &groups)
+            .into_iter()
+            .map(|(group, index, user)| (heirs[group].1[index], heirs[group].0, user))
+            .collect();
+        found.sort_unstable();
+        for ((heir, definer), owner, user) in found {
+            let message = format!(
+                "`{}` and `{}` overlap, but no edge orders {} before {}",
+                self.value(storages.get(owner).root),
+                self.value(storages.get(heir).root),
+                self.node(user),
+                self.node(definer)
+            );
+            self.report(Invariant::I7, message);
         }
     }
 }

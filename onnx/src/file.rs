@@ -171,7 +171,10 @@ pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()
     builder.prefix(".lmsc-").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
+    // The name of the temporary file means nothing to anyone.
+    let mut file = builder.tempfile_in(folder).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot write into {}: {}", folder.display(), error.kind()))
+    })?;
     content(file.as_file_mut())?;
     if let Some(metadata) = existing {
         file.as_file().set_permissions(metadata.permissions())?;

@@ -111,7 +111,8 @@ macro_rules! message {
 
         impl Described for $name {
             fn schema() -> &'static Schema {
-                static SCHEMA: Schema = Schema { name: stringify!($name), fields: &[$($s)*] };
+                static SCHEMA: Schema =
+                    Schema { name: stringify!($name), fields: &[$($s)*], size: size_of::<$name>() };
                 &SCHEMA
             }
         }

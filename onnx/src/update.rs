@@ -31,9 +31,15 @@ impl Optimizer {
         OPTIMIZERS.iter().find(|o| node.domain() == SOURCE_DOMAIN && node.op_type() == o.source_op)
     }
 
-    /// The optimizer whose operator on one variable the node is.
+    /// The optimizer whose operator on one variable the node is, with as many operands as it has. (A text may say
+    /// anything.)
     fn on_one_variable(node: &NodeProto) -> Option<&'static Optimizer> {
-        OPTIMIZERS.iter().find(|o| node.domain() == LMSC_DOMAIN && node.op_type() == o.op)
+        OPTIMIZERS.iter().find(|o| {
+            node.domain() == LMSC_DOMAIN
+                && node.op_type() == o.op
+                && node.input.len() == o.scalars.len() + o.moments.len() + 2
+                && node.output.len() <= o.moments.len() + 1
+        })
     }
 }
 
@@ -97,7 +103,8 @@ fn spell_out_one(
         operands.push(list);
     }
     let mut results = vec![claim(format!("{name}.flag"))];
-    results.extend(node.output.iter().zip(["w", "m", "v"]).map(|(_, l)| claim(format!("{name}.{l}_new"))));
+    let states = ["w", "m", "v"].into_iter().take(1 + optimizer.moments.len());
+    results.extend(states.map(|l| claim(format!("{name}.{l}_new"))));
     let zero = claim(format!("{name}.zero"));
     let mut constant = call("Constant", Vec::new(), &zero);
     constant.attribute.push(AttributeProto {
@@ -292,6 +299,26 @@ mod tests {
         assert!(gather(&mut back));
         assert_eq!(back.proto, model().proto);
         assert!(!gather(&mut back));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_made() {
+        let mut step = model();
+        let nodes = &mut step.proto.graph.as_mut().unwrap().node;
+        // No moments, and no results at all.
+        nodes[1].output.truncate(1);
+        let mut back = spelled(step.clone());
+        assert!(gather(&mut back));
+        let node = &back.proto.graph.as_ref().unwrap().node[1];
+        assert_eq!(node.output, ["b_new", "", ""]);
+        // Operands that are missing or too many are not made up for.
+        for count in [0, 1, 5, 7] {
+            let mut odd = model();
+            let nodes = &mut odd.proto.graph.as_mut().unwrap().node;
+            nodes[1].input.resize(count, "m".to_owned());
+            let before = nodes[1].clone();
+            assert_eq!(spelled(odd).proto.graph.unwrap().node.last(), Some(&before));
+        }
     }
 
     #[test]

@@ -16,6 +16,11 @@ pub const MAX_NESTING: usize = 100;
 /// How many different faults [`check`] collects before it stops.
 pub const MAX_FAULTS: usize = 8;
 
+/// How many bytes of memory messages may take however short the file, and for each of its bytes.
+///
+/// Real graphs take six to nine for each; two bytes of an empty message would take over two hundred.
+const MAX_MEMORY: (usize, usize) = (256 << 20, 16);
+
 /// A message's name and fields.
 #[derive(Debug)]
 pub struct Schema {
@@ -23,6 +28,8 @@ pub struct Schema {
     pub name: &'static str,
     /// Its fields, in the order of their numbers; at most 32.
     pub fields: &'static [Field],
+    /// The size of its struct, in bytes.
+    pub size: usize,
 }
 
 /// A field of a message.
@@ -153,6 +160,11 @@ pub enum Problem {
          subgraphs may be nested about {} deep, flatten the model", MAX_NESTING / 3 - 1
     )]
     Nesting { field: &'static str },
+    #[error(
+        "up to here {count} messages need {} MiB of memory, {} for each byte of the file; \
+         the file is damaged or made to do harm", bytes >> 20, MAX_MEMORY.1
+    )]
+    Memory { count: usize, bytes: usize },
 }
 
 impl fmt::Display for Fault {
@@ -184,7 +196,7 @@ impl fmt::Display for Lines<'_> {
 /// # Errors
 /// [`WireError`] with every fault up to [`MAX_FAULTS`]. A fault after which the rest cannot be read is the last.
 pub fn check<M: Described>(bytes: &[u8]) -> Result<(), WireError> {
-    let mut walk = Walk { bytes, stack: Vec::new(), faults: Vec::new() };
+    let mut walk = Walk { bytes, stack: Vec::new(), faults: Vec::new(), messages: 0, memory: 0 };
     walk.stack.push(Frame::new(M::schema(), None, 0, 0, bytes.len()));
     if let Err((offset, problem)) = walk.run() {
         walk.record(offset, problem);
@@ -202,6 +214,9 @@ struct Walk<'a> {
     bytes: &'a [u8],
     stack: Vec<Frame>,
     faults: Vec<Found>,
+    /// How many messages there were, and the bytes that they will take.
+    messages: usize,
+    memory: usize,
 }
 
 /// A message that the walk is inside of.
@@ -316,7 +331,13 @@ impl Walk<'_> {
                     if self.stack.len() > MAX_NESTING {
                         return Err((key_at, Problem::Nesting { field: field.name() }));
                     }
-                    self.stack.push(Frame::new(schema(), Some(field), key_at, start, at));
+                    let schema = schema();
+                    self.messages += 1;
+                    self.memory += schema.size;
+                    if self.memory > MAX_MEMORY.0 + MAX_MEMORY.1 * bytes.len() {
+                        return Err((key_at, Problem::Memory { count: self.messages, bytes: self.memory }));
+                    }
+                    self.stack.push(Frame::new(schema, Some(field), key_at, start, at));
                     at = start;
                 }
                 Kind::Text if std::str::from_utf8(&bytes[start..at]).is_err() => {

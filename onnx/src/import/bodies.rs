@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
+use prost::Message;
 
 use super::read::{declaration, read_attribute, read_tensor};
 use super::{Dims, domain};
@@ -13,8 +14,11 @@ use crate::shapes::{self, Const, Declared, Fact, Operand, Query, ShapeError, Wan
 
 /// How deep subgraphs and functions are followed.
 pub(super) const MOST_DEPTH: usize = 32;
-/// How many nodes of function bodies and branches are looked at.
+/// How many nodes of function bodies and branches are looked at, each as often as it is; what is large counts for more.
 const MOST_STEPS: u64 = 1_000_000;
+/// Constants of a body are read again with every call: so many bytes count as a node.
+const BYTES_A_STEP: usize = 256;
+
 /// Nodes inside of nodes: functions of the model, and branches.
 pub(super) struct Bodies<'m> {
     functions: HashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
@@ -68,7 +72,7 @@ impl<'m> Bodies<'m> {
         };
         match inside {
             Ok(facts) => shapes::settle(query, facts, "its body does not say"),
-            Err(reason) => shapes::settle(query, Vec::new(), &format!("of its body, {reason}")),
+            Err(reason) => shapes::settle(query, Vec::new(), &format!("{OF_ITS_BODY}{reason}")),
         }
     }
 
@@ -115,8 +119,8 @@ impl<'m> Bodies<'m> {
             let graph = node.attribute.iter().find(|a| a.name() == name).and_then(|a| a.g.as_deref());
             let Some(graph) = graph else { return Err(format!("attribute `{name}` is missing")) };
             let mut facts: HashMap<&str, Fact> = HashMap::new();
-            self.steps.set(self.steps.get().saturating_add(graph.initializer.len() as u64));
             for tensor in &graph.initializer {
+                self.step(1 + tensor.encoded_len() / BYTES_A_STEP)?;
                 let (ty, data) = read_tensor(tensor, "initializer").map_err(|e| e.to_string())?;
                 let value = Const::decode(&ty, &data);
                 facts.insert(tensor.name(), Fact { ty: ty.into(), value });
@@ -143,6 +147,15 @@ impl<'m> Bodies<'m> {
         both.ok_or_else(|| "no branch is taken".to_owned())
     }
 
+    /// Counts what is looked at.
+    fn step(&self, count: usize) -> Result<(), String> {
+        self.steps.set(self.steps.get().saturating_add(count as u64));
+        if self.steps.get() > MOST_STEPS {
+            return Err(format!("all bodies together have more than {MOST_STEPS} nodes"));
+        }
+        Ok(())
+    }
+
     /// Adds what is known about every value of the body to `facts`.
     fn walk<'b>(
         &self,
@@ -154,15 +167,12 @@ impl<'m> Bodies<'m> {
         if depth >= MOST_DEPTH {
             return Err(format!("it calls itself, or stands more than {MOST_DEPTH} deep"));
         }
-        let steps = (body.nodes.len() + body.declared.len() + 1) as u64;
-        self.steps.set(self.steps.get().saturating_add(steps));
-        if self.steps.get() > MOST_STEPS {
-            return Err(format!("all bodies together have more than {MOST_STEPS} nodes"));
-        }
+        self.step(body.nodes.len() + body.declared.len() + 1)?;
         let declared: HashMap<&str, Declared> =
             body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &Dims::none())?))).collect();
         let defined: HashSet<&str> = body.nodes.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
         for node in body.nodes {
+            self.step(node.encoded_len() / BYTES_A_STEP)?;
             let mut attributes: Vec<(Name, Attr)> = Vec::with_capacity(node.attribute.len());
             for attribute in &node.attribute {
                 match attribute.ref_attr_name() {
@@ -211,9 +221,8 @@ impl<'m> Bodies<'m> {
             };
             let function = self.function((domain(node), node.op_type(), node.overload()));
             let here = |name: &str| facts.get(name).cloned().or_else(|| outer(name));
-            let inferred = self
-                .infer(node, function, &query, &here, body.caller, depth + 1)
-                .map_err(|e| e.to_string())?;
+            let inferred =
+                self.infer(node, function, &query, &here, body.caller, depth + 1).map_err(innermost)?;
             for (name, fact) in node.output.iter().zip(inferred) {
                 facts.extend(fact.map(|fact| (&**name, fact)));
             }
@@ -221,6 +230,19 @@ impl<'m> Bodies<'m> {
         Ok(())
     }
 }
+
+/// The error in words; of an error in a body in a body, only the innermost: where bodies nest deeply, the others say
+/// the same once more.
+fn innermost(error: ShapeError) -> String {
+    match error {
+        ShapeError::Unknown { reason, .. } if reason.starts_with(OF_ITS_BODY) => {
+            reason[OF_ITS_BODY.len()..].to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+const OF_ITS_BODY: &str = "of its body, ";
 
 /// The nodes of a function or a branch, and what they refer to.
 struct Body<'b, 'c> {

@@ -88,6 +88,9 @@ pub(crate) fn operands<'a>(
     ids.iter().map(operand).collect()
 }
 
+/// Through how many copies the producer of an operand is looked for.
+const MOST_COPIES: usize = 64;
+
 /// The node that computes the operand, seen through copies and `Identity`.
 pub(crate) fn producer<'a>(
     graph: &'a Graph,
@@ -95,7 +98,7 @@ pub(crate) fn producer<'a>(
     index: usize,
 ) -> Option<Producer<'a>> {
     let mut value = operands.get(index).copied().flatten()?;
-    loop {
+    for _ in 0..MOST_COPIES {
         let Def::Result(node, result) = graph.value(value).def else { return None };
         let node = graph.node(node);
         let first = node.operands.first().copied().flatten();
@@ -104,4 +107,5 @@ pub(crate) fn producer<'a>(
         }
         value = first?;
     }
+    None
 }

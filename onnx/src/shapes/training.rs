@@ -70,12 +70,23 @@ pub(super) fn sgd_single(cx: &Cx<'_>) -> Answer {
 
 /// `ai.lmsc.AdamWOptimizer(lr, step, w, g, m, v)`: weight and moments.
 pub(super) fn adamw(cx: &Cx<'_>) -> Answer {
+    exactly(cx, 6, 3)?;
     (3..6).try_for_each(|i| alike(cx, 2, i))?;
     cx.like(&[2, 4, 5])
 }
 
+/// Refuses operands that are missing or too many, and results that are too many: our own operators have no others.
+fn exactly(cx: &Cx<'_>, operands: usize, results: usize) -> Result<(), super::Refusal> {
+    if cx.operand_count() != operands || cx.result_count() > results {
+        let (found, asked) = (cx.operand_count(), cx.result_count());
+        return wrong(format!("{found} operands and {asked} results, not {operands} and {results}"));
+    }
+    (0..operands).try_for_each(|i| cx.tensor(i).map(|_| ()))
+}
+
 /// `ai.lmsc.SGDOptimizer(lr, w, g)`: the weight.
 pub(super) fn sgd(cx: &Cx<'_>) -> Answer {
+    exactly(cx, 3, 1)?;
     alike(cx, 1, 2)?;
     cx.like(&[1])
 }

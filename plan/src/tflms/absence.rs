@@ -119,6 +119,13 @@ fn candidate(
     if storage.values.len() > MAX_VIEWS {
         return Err(Kept::Views(storage.values.len()));
     }
+    for view in storage.values[1..].iter().filter_map(|&v| graph.producer(v)) {
+        let others = graph.node(view).operands.iter().skip(1).flatten();
+        let mut storages = others.map(|&v| analysis.memory.storages.storage(v));
+        if storages.any(|s| analysis.is_variable[s.as_u32() as usize]) {
+            return Err(Kept::Variable(view));
+        }
+    }
     if analysis.is_output[id.as_u32() as usize] {
         return Err(Kept::Output);
     }

@@ -205,6 +205,8 @@ pub enum Kept {
     Sequence,
     /// It has no bytes.
     Empty,
+    /// This view of it looks at a variable besides, which may be another one when the storage is back.
+    Variable(NodeId),
     /// It has this many names; each return would have to repeat the views.
     Views(usize),
     /// A view needs it, besides what it views, wherever it is made.
@@ -240,6 +242,7 @@ impl Kept {
             Kept::Sequence => "it is a sequence".to_owned(),
             Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
+            Kept::Variable(node) => format!("its view `{}` looks at a variable", name(node)),
             Kept::Views(n) => format!("its {n} views would have to be repeated"),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
             Kept::NearUses { levels, threshold } => {
@@ -289,6 +292,8 @@ pub struct Analysis<'a> {
     captured: Vec<Option<NodeId>>,
     /// By storage, whether the caller gets it.
     is_output: Vec<bool>,
+    /// By storage, whether the step writes it.
+    is_variable: Vec<bool>,
     /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
     /// such as its shape, waits for it.
     transient: Vec<i64>,
@@ -310,7 +315,12 @@ impl<'a> Analysis<'a> {
         for &output in &graph.outputs {
             is_output[memory.storages.storage(output).as_u32() as usize] = true;
         }
+        let mut is_variable = vec![false; memory.storages.len()];
+        for variable in graph.variables() {
+            is_variable[memory.storages.storage(variable).as_u32() as usize] = true;
+        }
         let mut analysis = Analysis {
+            is_variable,
             transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,

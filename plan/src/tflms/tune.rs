@@ -243,7 +243,7 @@ impl Selection {
 
     fn bytes(&self, candidates: &Candidates, limit: i64) -> Option<u64> {
         let chosen = candidates.found.iter().zip(&self.chosen).filter(|(_, c)| **c);
-        (self.transient.max_of_all() <= limit)
+        (self.transient.max_of_all().max(0) <= limit)
             .then(|| chosen.fold(0, |sum, (candidate, _)| cost(candidate).saturating_add(sum)))
     }
 }

@@ -2,15 +2,22 @@
 
 use super::Tree;
 
-/// Every snapshot under `testdata/` has its source beside it.
+/// Every snapshot under `testdata/` has its source beside it, or says which test file made its input.
 pub(super) fn snapshots_have_sources(tree: &Tree) -> Vec<String> {
     let snapshots = tree.paths().filter(|path| path.starts_with("testdata/"));
     let stems = snapshots.filter_map(|path| Some((path, path.strip_suffix(".snap")?)));
     let has_source = |stem: &str| {
         ["lms", "onnx", "txt", "trycmd"].iter().any(|kind| tree.files.contains_key(&format!("{stem}.{kind}")))
     };
+    let by_test = |path: &str| {
+        let source = tree
+            .files
+            .get(path)
+            .and_then(|file| file.text.as_ref()?.lines().find_map(|l| l.strip_prefix("source: ")));
+        source.is_some_and(|source| source.starts_with("tests/support/") && tree.files.contains_key(source))
+    };
     stems
-        .filter(|(_, stem)| !has_source(stem))
+        .filter(|(path, stem)| !has_source(stem) && !by_test(path))
         .map(|(path, stem)| {
             format!(
                 "{path}:1: snapshot without a source, remove it or restore {stem}.{{lms,onnx,txt,trycmd}}"

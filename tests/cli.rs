@@ -1,0 +1,256 @@
+//! The command line as a user meets it: what it prints, what it writes, what it answers.
+//!
+//! `insta` rather than `trycmd`: most cases need pipes, files that they make, or a look at what was written.
+//! Snapshots are under `testdata/cli`; `cargo review` accepts what is meant.
+
+mod support;
+
+use support::{Bench, snapshot};
+
+const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
+const CNN_STEP: &str = "testdata/models/tiny_cnn/static/training_model.onnx \
+                        --optimizer testdata/models/tiny_cnn/static/optimizer_model.onnx";
+const UNET: &str = "testdata/models/tiny_unet2d/static/training_model.onnx";
+const FOUR_LAYERS: &str = "@/four-layers.lms";
+
+/// A training step in the text form that swapping brings within 26 MiB.
+const FOUR_LAYERS_TEXT: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
+
+/// Runs the words and compares what is printed with the snapshot of this name.
+fn check(name: &str, arguments: &str, code: i32) {
+    let bench = Bench::new();
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+    let outcome = bench.run(arguments);
+    snapshot("cli", name, &bench.show(arguments, &outcome));
+    assert_eq!(outcome.code, code, "{outcome:?}");
+    assert_eq!(bench.files(), ["four-layers.lms"]);
+}
+
+#[test]
+fn help() {
+    check("help", "--help", 0);
+    check("help-short", "-h", 0);
+    for command in ["inspect", "opt", "passes", "verify", "completions"] {
+        check(&format!("help-{command}"), &format!("{command} --help"), 0);
+    }
+    let version = Bench::new().run("--version");
+    assert_eq!(version.stdout, concat!("lmsc ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+}
+
+#[test]
+fn calls_that_are_wrong() {
+    check("nothing", "", 2);
+    check("no-budget", CNN, 2);
+    check("no-such-option", &format!("{CNN} --bugdet 1GiB"), 2);
+    check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
+    check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
+    check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
+}
+
+#[test]
+fn passes() {
+    check("passes", "passes", 0);
+}
+
+#[test]
+fn inspect() {
+    check("inspect", &format!("inspect {CNN}"), 0);
+    check("inspect-json", &format!("inspect {CNN} --json --largest 2"), 0);
+    check("inspect-text-form", &format!("inspect {FOUR_LAYERS} --largest 3"), 0);
+}
+
+#[test]
+fn the_main_job() {
+    check("compile", &format!("{UNET} --budget 1MiB"), 0);
+    check("compile-fixed", &format!("{CNN_STEP} --n-tensors 3"), 0);
+    check("compile-verbose", &format!("{CNN} --n-tensors 1 -v"), 0);
+    check("compile-json", &format!("{CNN} --n-tensors 1 --json"), 0);
+    check("compile-text-form", &format!("{FOUR_LAYERS} --budget 26MiB"), 0);
+    check("compile-fits-already", &format!("{CNN_STEP} --budget 1GiB"), 0);
+    check("compile-does-not-fit", &format!("{UNET} --budget 500KiB"), 1);
+    check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
+}
+
+#[test]
+fn passes_one_by_one() {
+    check("opt-no-passes", &format!("opt {FOUR_LAYERS}"), 0);
+    check("opt-swap", &format!("opt {FOUR_LAYERS} -p swap --budget 26MiB"), 0);
+    check(
+        "opt-print-after",
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --print-after swap"),
+        0,
+    );
+    check(
+        "opt-print-after-all",
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --print-after-all"),
+        0,
+    );
+    check(
+        "opt-pass-limit",
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --pass-limit 0"),
+        0,
+    );
+    check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
+    check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
+}
+
+#[test]
+fn the_report_goes_to_a_file_as_well() {
+    let bench = Bench::new();
+    let report = bench.run(&format!("{CNN} --n-tensors 1 --report @/report.json"));
+    assert_eq!(report.code, 0, "{report:?}");
+    let json = bench.run(&format!("{CNN} --n-tensors 1 --json"));
+    assert_eq!(std::fs::read(bench.path("report.json")).unwrap(), json.stdout);
+    assert_eq!(bench.files(), ["report.json"]);
+}
+
+#[test]
+fn verify() {
+    let bench = Bench::new();
+    let show = |name: &str, arguments: &str, code: i32| {
+        let outcome = bench.run(arguments);
+        snapshot("cli", name, &bench.show(arguments, &outcome));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+    };
+    for form in ["function", "ort"] {
+        let written = bench.run(&format!("{CNN} --n-tensors 3 --form {form} -o @/{form}.onnx"));
+        assert_eq!(written.code, 0, "{written:?}");
+        show(&format!("verify-{form}"), &format!("verify {CNN} @/{form}.onnx"), 0);
+    }
+    show("verify-json", &format!("verify {CNN} @/ort.onnx --json"), 0);
+    let mlp = "testdata/models/tiny_mlp/static/training_model.onnx";
+    show("verify-different", &format!("verify {CNN} {mlp}"), 1);
+    show("verify-different-json", &format!("verify {CNN} {mlp} --json"), 1);
+    show("verify-missing", &format!("verify {CNN} @/missing.onnx"), 2);
+    show("survives", "verify --survives @/ort.onnx @/ort.onnx", 0);
+    show("survives-json", "verify --survives @/ort.onnx @/ort.onnx --json", 0);
+    show("survives-not", &format!("verify --survives @/function.onnx {CNN}"), 1);
+    show("survives-nothing", &format!("verify --survives {CNN} {CNN}"), 2);
+}
+
+#[test]
+fn what_is_not_changed_is_written_byte_for_byte() {
+    let bench = Bench::new();
+    let original = std::fs::read(CNN).unwrap();
+    let written = bench.run(&format!("{CNN} --budget 1GiB -o @/out.onnx"));
+    assert_eq!(written.code, 0, "{written:?}");
+    assert!(std::fs::read(bench.path("out.onnx")).unwrap() == original);
+    let piped = bench.run(&format!("{CNN} --budget 1GiB -o -"));
+    assert!(piped.stdout == original);
+    assert!(piped.stderr.contains("nothing; the graph is unchanged"), "{}", piped.stderr);
+    // Twice the same is the same.
+    let once = bench.run(&format!("{UNET} --budget 1MiB -o -"));
+    assert!(once.stdout == bench.run(&format!("{UNET} --budget 1MiB -o -")).stdout);
+}
+
+#[test]
+fn pipes() {
+    let bench = Bench::new();
+    let model = std::fs::read(CNN).unwrap();
+    let lms = bench.run_with("- --n-tensors 3 -o - --emit lms", &model);
+    assert_eq!(lms.code, 0, "{lms:?}");
+    assert!(lms.stdout.starts_with(b"<opset: ") && lms.stderr.starts_with("model     -\n"), "{lms:?}");
+    let onnx = bench.run_with("- --n-tensors 3 -o -", &model);
+    bench.write("out.onnx", &onnx.stdout);
+    bench.write("out.lms", &lms.stdout);
+    // Text and ONNX are told apart by how they begin.
+    let from_text = bench.run_with("opt -", &lms.stdout);
+    let from_onnx = bench.run_with("opt -", &onnx.stdout);
+    assert_eq!((from_text.code, from_onnx.code), (0, 0), "{from_text:?}{from_onnx:?}");
+    assert!(from_text.stdout == lms.stdout);
+    let equal = bench.run(&format!("verify {CNN} @/out.onnx"));
+    assert_eq!(equal.code, 0, "{equal:?}");
+    let chained = bench.shell(&format!("lmsc {CNN} --n-tensors 3 -o - 2>/dev/null | lmsc inspect - --json"));
+    assert!(chained.stdout.starts_with(b"{") && chained.code == 0, "{chained:?}");
+}
+
+#[test]
+fn the_text_form_in_and_out() {
+    let bench = Bench::new();
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+    let written = bench.run("@/four-layers.lms --budget 26MiB -o @/out.lms");
+    assert_eq!(written.code, 0, "{written:?}");
+    let printed = bench.run("opt @/four-layers.lms -p hoist-shapes,swap --budget 26MiB");
+    assert!(std::fs::read(bench.path("out.lms")).unwrap() == printed.stdout);
+    let opt = bench.run("opt @/out.lms -o @/again.lms");
+    assert_eq!((opt.code, &*opt.stdout), (0, &b""[..]));
+    assert!(std::fs::read(bench.path("again.lms")).unwrap() == printed.stdout);
+    // What the text says in full can be written as ONNX, which says the same.
+    let onnx = bench.run("@/four-layers.lms --budget 26MiB -o @/out.onnx");
+    assert_eq!(onnx.code, 0, "{onnx:?}");
+    assert_eq!(bench.run("verify @/four-layers.lms @/out.lms").code, 0);
+    assert_eq!(bench.files(), ["again.lms", "four-layers.lms", "out.lms", "out.onnx"]);
+}
+
+#[test]
+fn who_stops_reading_is_no_error() {
+    let bench = Bench::new();
+    for arguments in
+        ["--help", "completions bash", &format!("{UNET} --budget 1MiB -v"), &format!("opt {UNET}")]
+    {
+        let head = bench.shell(&format!("(lmsc {arguments}; echo \"exit $?\" >&2) | head -1 > /dev/null"));
+        assert_eq!(head.stderr, "exit 0\n", "lmsc {arguments}");
+        let none = bench.shell(&format!("(lmsc {arguments}; echo \"exit $?\" >&2) | true"));
+        assert_eq!(none.stderr, "exit 0\n", "lmsc {arguments}");
+    }
+    let model =
+        bench.shell(&format!("(lmsc {UNET} --budget 1MiB -o - 2>/dev/null; echo \"exit $?\" >&2) | true"));
+    assert!(["exit 0\n", "exit 2\n"].contains(&&*model.stderr), "{model:?}");
+}
+
+#[test]
+fn completions() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = bench.run(&format!("completions {shell}"));
+        assert_eq!(script.code, 0);
+        assert!(String::from_utf8(script.stdout).unwrap().contains("budget"), "{shell}");
+    }
+    check("completions-unknown-shell", "completions tcsh", 2);
+}
+
+#[test]
+fn nothing_is_written_in_part() {
+    let bench = Bench::new();
+    let original = std::fs::read(CNN).unwrap();
+    bench.write("model.onnx", &original);
+    let show = |name: &str, arguments: &str, code: i32| {
+        let outcome = bench.run(arguments);
+        snapshot("cli", name, &bench.show(arguments, &outcome));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+    };
+    show("output-folder-missing", &format!("{CNN} --budget 1GiB -o @/no/out.onnx"), 2);
+    show("output-is-a-folder", &format!("{CNN} --budget 1GiB -o @"), 2);
+    show("report-folder-missing", &format!("{CNN} --budget 1GiB --report @/no/report.json"), 2);
+    show("output-of-what-does-not-fit", &format!("{UNET} --budget 1KiB -o @/out.onnx"), 1);
+    assert_eq!(bench.files(), ["model.onnx"]);
+
+    // Over the input, whose bytes are mapped while they are written.
+    let over = bench.run("@/model.onnx --n-tensors 3 -o @/model.onnx");
+    assert_eq!(over.code, 0, "{over:?}");
+    assert_eq!(bench.run(&format!("verify {CNN} @/model.onnx")).code, 0);
+    assert!(std::fs::read(bench.path("model.onnx")).unwrap() != original);
+    assert_eq!(bench.files(), ["model.onnx"]);
+}
+
+/// A folder that nobody may write to holds nothing afterwards. Whoever may write everywhere (root) is not stopped.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_written_to() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let folder = bench.path("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let stopped = std::fs::write(folder.join("probe"), "").is_err();
+    _ = std::fs::remove_file(folder.join("probe"));
+    let outcome = bench.run(&format!("{CNN} --budget 1GiB -o @/locked/out.onnx"));
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    if stopped {
+        assert_eq!((outcome.code, left), (2, 0), "{outcome:?}");
+        assert!(bench.anonymous(&outcome.stderr).starts_with("lmsc: @/locked/out.onnx: "), "{outcome:?}");
+    } else {
+        assert_eq!((outcome.code, left), (0, 1), "{outcome:?}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Thousands of damaged inputs on every run: nothing panics, and what is accepted is compiled rightly.
+//!
+//! `LMSC_FUZZ_SECONDS=300 cargo test --release --test fuzz` looks for longer. A failure prints its seed; run it
+//! again with `ARBTEST_SEED=0x… cargo test --test fuzz NAME`.
+
+#![allow(clippy::print_stderr, reason = "how far the cases came is shown with --nocapture")]
+
+mod bodies;
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use arbtest::arbitrary;
+use bodies::Reached;
+use lmsc_onnx::Model;
+use prost::Message;
+
+/// Small graphs of every kind: gradient operators and standard ones, with and without an optimizer, symbolic and
+/// static.
+const MODELS: &[&str] = &[
+    "tiny_mlp/training_model.onnx",
+    "tiny_mlp/static/training_model.onnx",
+    "tiny_mlp/std/train_adam.onnx",
+    "tiny_mlp/step/train_step_adam_legacy.onnx",
+    "tiny_mlp_mse/std/train_sgd.onnx",
+    "tiny_cnn/training_model.onnx",
+    "tiny_cnn/std/train_grad.onnx",
+    "tiny_cnn/ortmodule/training_model.onnx",
+    "tiny_charlstm/training_model.onnx",
+    "tiny_vgg/training_model.onnx",
+    "tiny_unet2d/training_model.onnx",
+    "tiny_gpt_hand/static/training_model.onnx",
+    "tiny_resnet18/std/train_sgd.onnx",
+    "onnx_preview_training/test_gradient_of_add/model.onnx",
+    "onnx_preview_training/test_momentum_multiple/model.onnx",
+];
+
+/// The bytes of the models that there are, and with their optimizers linked.
+static CORPUS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/models");
+    let mut corpus = Vec::new();
+    for name in MODELS {
+        let path = folder.join(name);
+        let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let optimizer = path.with_file_name("optimizer_model.onnx");
+        if let (true, Ok(optimizer)) = (name.ends_with("training_model.onnx"), Model::open(optimizer)) {
+            let model = Model::from_bytes(bytes.clone().into(), *name).unwrap();
+            if let Ok(linked) = lmsc_onnx::link(&model, &optimizer) {
+                corpus.push(linked.proto.encode_to_vec());
+            }
+        }
+        corpus.push(bytes);
+    }
+    corpus
+});
+
+/// Everything that the text form can say, in a graph that is valid.
+const STEP: &str = r#"<opset: "" = 17, "com.microsoft" = 1>
+step (float[64,3] x, int64[64] "123", float[3] w, float[3] buffer, float[]@host lr) => (float[64,3]@device:4096 y, float[3] w_new)
+<
+   float[2,2] c = {1.0, -0.5, 1e-5, inf},
+   bool[3] mask = {1, 0, 1},
+   float16[1] half = {15360},
+   float[5,5] big = bytes(100, 0x00000000000000000000000000000abc),
+   float[1000] far = external("w.bin", 4096, 4000)
+>
+{
+   [/layer1/Conv] float[64,3] h, _ = Conv<pads = [1, 1], alpha = 1.0, mode = "a\"b\x00\xff", none = ints [], t = int64[2] {1, 2}, body = opaque bytes(3, 0x00000000000000000000000000000001)>(x, _, c) captures (mask)
+   [view] float[192] v = Reshape(h, mask)
+   [out_h] float[64,3]@host h_host = ai.lmsc.SwapOut(h)
+   ["a node"] float[64,3]@device:8192 z = Relu(v) after [out_h]
+   [in_h] float[64,3] h_in = ai.lmsc.SwapIn(h_host) after ["a node"]
+   [n3] float[64,3]@device:4096 y, seq(float[2], int64[]) s = "odd domain!""Conv"(z, h_in)
+   [h_again] float[64,3] h2, _ = Conv<pads = [1, 1], alpha = 1.0, mode = "a\"b\x00\xff", none = ints [], t = int64[2] {1, 2}, body = opaque bytes(3, 0x00000000000000000000000000000001)>(x, _, c) captures (mask) after [n3]
+   [grad] float[3] g = com.microsoft.ReluGrad(h2, w)
+   [sgd] float[3] w_new = ai.lmsc.SGDOptimizer(big, w, g) updates (w as w_new, buffer)
+   [none] = Sink(g)
+}
+"#;
+
+/// Texts of the smaller models, before and after swapping.
+static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut texts = vec![STEP.to_owned()];
+    for bytes in CORPUS.iter().filter(|b| b.len() < 50_000) {
+        let model = Model::from_bytes(bytes.clone().into(), "corpus").unwrap();
+        let dims = lmsc_onnx::Dims::parse(["batch=4"]).unwrap();
+        let imported =
+            lmsc_onnx::import(&model, &dims).or_else(|_| lmsc_onnx::import(&model, &lmsc_onnx::Dims::none()));
+        let Ok(mut graph) = imported else { continue };
+        if lmsc_onnx::settle(&mut graph, &[]).is_err() {
+            continue;
+        }
+        texts.push(graph.to_text());
+        let passes = [lmsc_passes::pass_named("swap").unwrap()];
+        if lmsc_passes::run_pipeline(&mut graph, &passes, &Default::default(), &mut |_, _, _| ()).is_ok() {
+            texts.push(graph.to_text());
+        }
+    }
+    texts
+});
+
+/// Tries `property` for a share of the time that there is, and reports what its cases came to.
+fn fuzz(
+    name: &str,
+    mut property: impl FnMut(&mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Reached>,
+) {
+    let seconds: f64 = std::env::var("LMSC_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2.5);
+    let mut counts = [0usize; 4];
+    arbtest::arbtest(|u| {
+        counts[property(u)? as usize] += 1;
+        Ok(())
+    })
+    .size_min(64)
+    .size_max(1 << 12)
+    .budget(Duration::from_secs_f64(seconds))
+    .run();
+    let [refused, read, valid, done] = counts;
+    eprintln!("{name}: {refused} refused, {read} no valid graph, {valid} do not fit, {done} all the way");
+    assert!(done > 0, "{name}: no case came all the way");
+}
+
+#[test]
+fn damaged_bytes() {
+    fuzz("bytes", |u| {
+        let mut bytes = u.choose(&CORPUS)?.clone();
+        bodies::mutate_bytes(&mut bytes, u)?;
+        let reached = bodies::onnx(&bytes);
+        if reached != Reached::Read {
+            return Ok(reached);
+        }
+        let model = Model::from_bytes(bytes.into(), "fuzz").expect("it was just read");
+        bodies::model(&model, u)
+    });
+}
+
+#[test]
+fn damaged_graphs() {
+    fuzz("graphs", |u| {
+        let mut model =
+            Model::from_bytes(u.choose(&CORPUS)?.clone().into(), "fuzz").expect("the corpus is sound");
+        bodies::mutate_model(&mut model.proto, u)?;
+        bodies::model(&model, u)
+    });
+}
+
+#[test]
+fn sound_graphs() {
+    fuzz("sound", |u| {
+        let model =
+            Model::from_bytes(u.choose(&CORPUS)?.clone().into(), "fuzz").expect("the corpus is sound");
+        bodies::model(&model, u)
+    });
+}
+
+#[test]
+fn damaged_texts() {
+    fuzz("texts", |u| {
+        let mut text = u.choose(&TEXTS)?.clone();
+        bodies::mutate_text(&mut text, u)?;
+        bodies::text(&text, u)
+    });
+}
+
+#[test]
+fn random_bytes() {
+    let mut seen = 0;
+    arbtest::arbtest(|u| {
+        seen += 1;
+        let bytes = u.bytes(u.len())?;
+        bodies::onnx(bytes);
+        _ = lmsc_ir::Graph::parse(&String::from_utf8_lossy(bytes));
+        Ok(())
+    })
+    .budget_ms(500);
+    assert!(seen > 0);
+}

@@ -1,0 +1,164 @@
+//! Running the program under test, and showing what it did.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+pub(crate) mod onnx;
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// No call takes longer, even on a slow and busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Address space of a call, in KiB: more than twice what any test needs.
+const MEMORY: u64 = 1_500_000;
+
+/// A folder of its own for one test, and calls of `lmsc` that may use it.
+pub(crate) struct Bench {
+    folder: tempfile::TempDir,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Bench {
+        Bench { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file into the folder.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+
+    /// Names of what is in the folder, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs `lmsc` with these words as arguments, `@` standing for the folder.
+    pub(crate) fn run(&self, arguments: &str) -> Outcome {
+        self.run_with(arguments, b"")
+    }
+
+    /// The same, with something on standard input.
+    pub(crate) fn run_with(&self, arguments: &str, stdin: &[u8]) -> Outcome {
+        self.call(self.words(arguments), stdin)
+    }
+
+    fn words(&self, arguments: &str) -> Vec<String> {
+        let folder = self.folder.path().to_str().unwrap();
+        arguments.split_whitespace().map(|word| word.replace('@', folder)).collect()
+    }
+
+    /// Runs a line of shell, in which `lmsc` is the program under test.
+    pub(crate) fn shell(&self, line: &str) -> Outcome {
+        let folder = self.folder.path().to_str().unwrap();
+        let line = line.replace('@', folder).replace("lmsc ", concat!(env!("CARGO_BIN_EXE_lmsc"), " "));
+        run(Command::new("sh").args(["-c", &line]), b"")
+    }
+
+    pub(crate) fn call(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        stdin: &[u8],
+    ) -> Outcome {
+        // Where the limit cannot be set, the call is still tried.
+        let limited = format!("ulimit -v {MEMORY} 2>/dev/null; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_lmsc")]).args(arguments);
+        run(&mut command, stdin)
+    }
+
+    /// What the call printed, for a snapshot.
+    pub(crate) fn show(&self, arguments: &str, outcome: &Outcome) -> String {
+        let mut out = format!("$ lmsc {arguments}\n");
+        for (name, text) in
+            [("stdout", &*String::from_utf8_lossy(&outcome.stdout)), ("stderr", &*outcome.stderr)]
+        {
+            if !text.is_empty() {
+                let newline = if text.ends_with('\n') { "" } else { "\n(no newline)\n" };
+                out += &format!("--- {name}\n{}{newline}", self.anonymous(text));
+            }
+        }
+        out + &format!("--- exit {}\n", outcome.code)
+    }
+
+    /// The text without what differs from machine to machine.
+    pub(crate) fn anonymous(&self, text: &str) -> String {
+        text.replace(self.folder.path().to_str().unwrap(), "@")
+    }
+}
+
+fn run(command: &mut Command, stdin: &[u8]) -> Outcome {
+    let started = Instant::now();
+    let mut child = command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env_remove("COLUMNS")
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut to, mut out, mut err) =
+        (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    std::thread::scope(|scope| {
+        let out = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            out.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let err = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            err.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        scope.spawn(move || {
+            // A program that does not read its standard input is no error here.
+            _ = to.write_all(stdin);
+        });
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if started.elapsed() > LONGEST {
+                child.kill().unwrap();
+                panic!("{command:?} runs for more than {LONGEST:?}");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        Outcome {
+            code: status.code().unwrap_or(-1),
+            stdout: out.join().unwrap().unwrap(),
+            stderr: String::from_utf8(err.join().unwrap().unwrap()).expect("messages are UTF-8"),
+            took: started.elapsed(),
+        }
+    })
+}
+
+/// Compares with the snapshot `testdata/<folder>/<name>.snap`.
+pub(crate) fn snapshot(folder: &str, name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(folder));
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
