@@ -116,7 +116,8 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         (Strategy::ChainRule, true),
         (Strategy::DirectOrder, true),
     ] {
-        if swap_branches && best.is_some() {
+        let good = best.as_ref().is_some_and(|b| swap_branches || is_least(analysis, limit, b.bytes));
+        if good {
             break;
         }
         let params =
@@ -140,7 +141,7 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
             best = Attempt::better(Some(best), fused).expect("one of them fits");
         }
     }
-    for lb in [2, 4, 8, 16].into_iter().filter(|&lb| lb > base.lb) {
+    for lb in [4, 16].into_iter().filter(|&lb| lb > base.lb) {
         let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, limit);
         if attempt.bytes.is_none_or(|bytes| Some(bytes) > best.bytes) {
             break;
@@ -150,6 +151,14 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
     let plan = finish(analysis, &best.candidates, &best.chosen, Some(budget));
     let params = Params { n_tensors: Some(plan.swaps.len()), ..best.params };
     Ok(Tuned { plan, params })
+}
+
+/// Whether these bytes over the link are the fewest, or as good as: what is over the limit at the peak crosses it
+/// twice, whatever is chosen.
+fn is_least(analysis: &Analysis<'_>, limit: i64, bytes: Option<u64>) -> bool {
+    let over = (analysis.memory.transient_peak().0 as i64).saturating_sub(limit).max(0) as u64;
+    let least = over.saturating_mul(2);
+    bytes.is_some_and(|bytes| bytes <= least.saturating_add(least / 50))
 }
 
 /// What one set of parameters comes to.
@@ -164,14 +173,17 @@ struct Attempt {
 impl Attempt {
     fn new(analysis: &Analysis<'_>, params: Params, limit: i64) -> Attempt {
         let candidates = candidates(analysis, &params);
-        let selections =
-            [Selection::eager(analysis, &candidates, limit), Selection::all(analysis, &candidates)];
-        let finished = selections.into_iter().map(|mut s| {
-            s.prune(&candidates, limit);
-            (s.bytes(&candidates, limit), s.chosen)
-        });
-        let (bytes, chosen) =
-            finished.min_by_key(|(bytes, _)| bytes.unwrap_or(u64::MAX)).expect("there are two selections");
+        let pruned = |mut selection: Selection| {
+            selection.prune(&candidates, limit);
+            (selection.bytes(&candidates, limit), selection.chosen)
+        };
+        let (mut bytes, mut chosen) = pruned(Selection::eager(analysis, &candidates, limit));
+        if !is_least(analysis, limit, bytes) {
+            let other = pruned(Selection::all(analysis, &candidates));
+            if other.0.is_some_and(|other| bytes.is_none_or(|bytes| other < bytes)) {
+                (bytes, chosen) = other;
+            }
+        }
         Attempt { params, candidates, chosen, bytes }
     }
 
