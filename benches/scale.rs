@@ -13,10 +13,6 @@ use lmsc_onnx::{Dims, Form, Model, export, import, settle};
 use lmsc_passes::{DEFAULT_PIPELINE, PassCx, pass_named, run_pipeline};
 use lmsc_plan::{Memory, tflms};
 
-/// As in the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
 fn main() {

@@ -7,10 +7,6 @@ use clap::{CommandFactory, Parser};
 use lmsc::Error;
 use lmsc::cli::{Cli, Command};
 
-/// Graphs are many small allocations; this allocator makes them in half the time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = io::stdout().lock();
