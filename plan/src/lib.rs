@@ -1,7 +1,12 @@
 //! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
 //! plan, a value that `lmsc-passes` applies.
 
+pub mod chain;
+pub mod instance;
 pub mod memory;
+pub mod planners;
+pub mod problem;
+pub mod schedule;
 mod segment_tree;
 pub mod tflms;
 

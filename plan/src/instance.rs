@@ -1,0 +1,229 @@
+//! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`).
+//!
+//! Times in the files are microseconds, sizes bytes, bandwidths bytes per second.
+
+use lmsc_ir::Phase;
+use serde::Deserialize;
+
+use crate::chain::Chain;
+use crate::problem::{Duplex, Link, Op, Problem, ProblemError, Tensor, TensorId};
+
+/// What an instance file describes.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The name that the file gives itself.
+    pub name: String,
+    /// Its operators and tensors. A chain's link is half duplex, any other's full.
+    pub problem: Problem,
+    /// The chain, if that is what the file holds.
+    pub chain: Option<Chain>,
+}
+
+/// Tensors of a `lmsc-planner-dag-1` file below this many bytes stay on the device.
+pub const SMALLEST_SWAPPABLE: u64 = 1 << 20;
+
+/// Why a text is no instance.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum InstanceError {
+    #[error("not an instance: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the format is `{0}`; lmsc reads lmsc-planner-chain-1 and lmsc-planner-dag-1")]
+    Format(String),
+    #[error("`{field}` has {found} entries; {stages} stages need {needed}")]
+    Length { field: &'static str, found: usize, stages: usize, needed: usize },
+    #[error("`{field}` {index} is {found}; write {expected}")]
+    Number { field: &'static str, index: usize, found: f64, expected: &'static str },
+    #[error("operator {0} is of kind {1}, which `kinds` does not have")]
+    Kind(usize, usize),
+    #[error("operator {0} names tensor {1}, which `tensor_bytes` does not have")]
+    Tensor(usize, usize),
+    #[error("tensor {0} has no bytes, but operator {1} names it; leave it out")]
+    Empty(usize, usize),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+}
+
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[allow(non_snake_case)]
+struct ChainFile {
+    beta: f64,
+    uF: Vec<f64>,
+    uB: Vec<f64>,
+    x: Vec<u64>,
+    y: Vec<u64>,
+    exF: Vec<u64>,
+    exB: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct DagFile {
+    bw_d2h: f64,
+    bw_h2d: f64,
+    tensor_bytes: Vec<u64>,
+    kinds: Vec<String>,
+    ops: Vec<DagOp>,
+}
+
+/// Kind, phase (0 forward, 1 backward), microseconds, workspace bytes, inputs, outputs, recomputable.
+#[derive(Deserialize)]
+struct DagOp(usize, u8, f64, u64, Vec<usize>, Vec<usize>, u8);
+
+impl Instance {
+    /// The instance that the text describes.
+    ///
+    /// # Errors
+    /// [`InstanceError`] says which field is wrong and what was expected.
+    pub fn parse(text: &str) -> Result<Instance, InstanceError> {
+        let header: Header = serde_json::from_str(text)?;
+        let (problem, chain) = match header.format.as_str() {
+            "lmsc-planner-chain-1" => {
+                let chain = chain(&serde_json::from_str(text)?)?;
+                (chain.problem(), Some(chain))
+            }
+            "lmsc-planner-dag-1" => (dag(serde_json::from_str(text)?)?, None),
+            _ => return Err(InstanceError::Format(header.format)),
+        };
+        problem.check()?;
+        Ok(Instance { name: header.name, problem, chain })
+    }
+}
+
+fn chain(file: &ChainFile) -> Result<Chain, InstanceError> {
+    let stages = file.uF.len();
+    let lengths = [
+        ("uB", file.uB.len(), stages),
+        ("x", file.x.len(), stages + 1),
+        ("y", file.y.len(), stages + 1),
+        ("exF", file.exF.len(), stages),
+        ("exB", file.exB.len(), stages),
+    ];
+    for (field, found, needed) in lengths {
+        if found != needed {
+            return Err(InstanceError::Length { field, found, stages, needed });
+        }
+    }
+    let all_nanos = |field, micros: &[f64]| -> Result<Vec<u64>, InstanceError> {
+        micros.iter().enumerate().map(|(i, &m)| nanos(field, i, m)).collect()
+    };
+    Ok(Chain {
+        forward_nanos: all_nanos("uF", &file.uF)?,
+        backward_nanos: all_nanos("uB", &file.uB)?,
+        activation_bytes: file.x.clone(),
+        gradient_bytes: file.y.clone(),
+        forward_workspace: file.exF.clone(),
+        backward_workspace: file.exB.clone(),
+        bytes_per_second: bandwidth("beta", file.beta)?,
+    })
+}
+
+fn dag(file: DagFile) -> Result<Problem, InstanceError> {
+    let mut problem = Problem {
+        link: Link {
+            out_bytes_per_second: bandwidth("bw_d2h", file.bw_d2h)?,
+            in_bytes_per_second: bandwidth("bw_h2d", file.bw_h2d)?,
+            latency_nanos: 0,
+            duplex: Duplex::Full,
+        },
+        kinds: file.kinds,
+        ..Problem::default()
+    };
+    let mut produced = vec![false; file.tensor_bytes.len()];
+    for output in file.ops.iter().flat_map(|op| &op.5) {
+        produced.get_mut(*output).into_iter().for_each(|p| *p = true);
+    }
+    let mut ids: Vec<Option<TensorId>> = Vec::with_capacity(produced.len());
+    for (&bytes, &produced) in file.tensor_bytes.iter().zip(&produced) {
+        let tensor = Tensor { bytes, swappable: bytes >= SMALLEST_SWAPPABLE, given: !produced, kept: false };
+        ids.push((bytes > 0).then(|| problem.tensors.push(tensor)));
+    }
+    for (tick, DagOp(kind, phase, micros, workspace, inputs, outputs, recomputable)) in
+        file.ops.into_iter().enumerate()
+    {
+        if kind >= problem.kinds.len() {
+            return Err(InstanceError::Kind(tick, kind));
+        }
+        let named = |tensors: Vec<usize>| -> Result<Vec<TensorId>, InstanceError> {
+            let id = |t: usize| {
+                let id = ids.get(t).ok_or(InstanceError::Tensor(tick, t))?;
+                id.ok_or(InstanceError::Empty(t, tick))
+            };
+            tensors.into_iter().map(id).collect()
+        };
+        problem.ops.push(Op {
+            kind: kind as u32,
+            phase: if phase == 0 { Phase::Forward } else { Phase::Backward },
+            nanos: nanos("t_us of operator", tick, micros)?,
+            workspace,
+            reads: named(inputs)?,
+            produces: named(outputs)?,
+            changes: Vec::new(),
+            recomputable: recomputable != 0,
+        });
+    }
+    Ok(problem)
+}
+
+/// Microseconds in whole nanoseconds.
+fn nanos(field: &'static str, index: usize, micros: f64) -> Result<u64, InstanceError> {
+    match micros {
+        m if (0.0..1e15).contains(&m) => Ok((m * 1000.0).round() as u64),
+        found => Err(InstanceError::Number { field, index, found, expected: "microseconds from 0 to 1e15" }),
+    }
+}
+
+fn bandwidth(field: &'static str, found: f64) -> Result<u64, InstanceError> {
+    match found {
+        b if (1.0..1e18).contains(&b) => Ok(b as u64),
+        _ => {
+            let expected = "bytes per second, at least 1";
+            Err(InstanceError::Number { field, index: 0, found, expected })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_becomes_forward_and_backward_operators() {
+        let text = r#"{"format": "lmsc-planner-chain-1", "name": "two", "beta": 1e9,
+            "uF": [1, 2.5], "uB": [3, 4], "x": [8, 16, 32], "y": [0, 16, 0], "exF": [0, 1], "exB": [2, 0]}"#;
+        let Instance { problem, chain, .. } = Instance::parse(text).unwrap();
+        assert_eq!(chain.unwrap().stages(), 2);
+        assert_eq!(problem.ops.iter().map(|op| op.nanos).collect::<Vec<_>>(), [1000, 2500, 4000, 3000]);
+        // Loss gradients have no bytes: F_1 holds x_1, x_2, x_0 and its workspace; B_1 adds y_1.
+        assert_eq!(problem.live_bytes(), [8 + 16, 8 + 16 + 32 + 1, 8 + 16 + 32 + 16, 8 + 16 + 16 + 2]);
+        assert_eq!(problem.needed_bytes(), [24, 49, 64, 42]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = |text: &str| Instance::parse(text).unwrap_err().to_string();
+        let dag = |ops: &str| {
+            let head = r#""format": "lmsc-planner-dag-1", "name": "d", "bw_d2h": 1e9, "bw_h2d": 1e9"#;
+            error(&format!(r#"{{{head}, "tensor_bytes": [4, 4], "kinds": ["k"], "ops": [{ops}]}}"#))
+        };
+        assert_eq!(dag("[1, 0, 1, 0, [0], [1], 1]"), "operator 0 is of kind 1, which `kinds` does not have");
+        assert_eq!(
+            dag("[0, 0, 1, 0, [0], [2], 1]"),
+            "operator 0 names tensor 2, which `tensor_bytes` does not have"
+        );
+        assert_eq!(
+            dag("[0, 0, -1, 0, [0], [1], 1]"),
+            "`t_us of operator` 0 is -1; write microseconds from 0 to 1e15"
+        );
+        assert_eq!(dag("[0, 0, 1, 0, [0, 0], [1], 1]"), "operator 0 reads tensor t0 twice; name it once");
+        assert_eq!(
+            error(r#"{"format": "other", "name": ""}"#),
+            "the format is `other`; lmsc reads lmsc-planner-chain-1 and lmsc-planner-dag-1"
+        );
+    }
+}

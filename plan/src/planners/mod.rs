@@ -1,0 +1,126 @@
+//! Every planner, by name.
+//!
+//! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in
+//! what they choose to be away or to be computed twice, and in how they order the copies.
+
+pub mod optimal;
+
+use crate::problem::{Problem, TensorId};
+use crate::schedule::Schedule;
+use cranelift_entity::PrimaryMap;
+
+/// What is asked of a planner.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The operators in their order.
+    pub problem: &'a Problem,
+    /// Bytes that may be allocated at once.
+    pub budget: u64,
+    /// Whether tensors travel whole or in ranges of bytes.
+    pub granularity: Granularity,
+    /// Whether operators may run twice.
+    pub recompute: bool,
+    /// How much to search: a factor on the number of evaluations, in percent.
+    pub effort: u32,
+    /// Who orders the copies.
+    pub scheduler: Scheduler,
+}
+
+impl<'a> Request<'a> {
+    /// The request with the settings that are best for most.
+    pub fn new(problem: &'a Problem, budget: u64) -> Request<'a> {
+        Request {
+            problem,
+            budget,
+            granularity: Granularity::Ranges,
+            recompute: false,
+            effort: 100,
+            scheduler: Scheduler::Justified,
+        }
+    }
+}
+
+/// What travels at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    /// Whole tensors.
+    Whole,
+    /// Ranges of a tensor's bytes, each by itself.
+    Ranges,
+}
+
+/// Who orders the copies of a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// The rule of the paper that the planner comes from.
+    Paper,
+    /// [`crate::schedule::justify`].
+    Justified,
+}
+
+/// What to do and when, valid within the budget asked for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The problem that is executed: the one asked about, with the recomputed operators in their places.
+    pub problem: Problem,
+    /// By tick of [`Plan::problem`], the tick that it had, or repeats, in the problem asked about.
+    pub op_origin: Vec<u32>,
+    /// By tensor of [`Plan::problem`], the tensor that it is, or repeats, in the problem asked about.
+    pub tensor_origin: PrimaryMap<TensorId, TensorId>,
+    /// When what is executed and copied.
+    pub schedule: Schedule,
+}
+
+impl Plan {
+    /// The plan that runs every operator of the problem once.
+    pub fn without_recomputation(problem: &Problem, schedule: Schedule) -> Plan {
+        Plan {
+            problem: problem.clone(),
+            op_origin: (0..problem.ticks()).collect(),
+            tensor_origin: problem.tensors.keys().collect(),
+            schedule,
+        }
+    }
+
+    /// The time of operators that run again, in nanoseconds.
+    pub fn recompute_nanos(&self) -> u64 {
+        let mut ran = vec![false; self.op_origin.iter().max().map_or(0, |&m| m as usize + 1)];
+        let again = self.op_origin.iter().zip(&self.problem.ops);
+        again
+            .filter(|(origin, _)| std::mem::replace(&mut ran[**origin as usize], true))
+            .map(|(_, op)| op.nanos)
+            .sum()
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("operator {tick} needs {needed} bytes at once; the budget is {budget}")]
+pub struct DoesNotFit {
+    /// The operator that needs most of those that do not fit.
+    pub tick: u32,
+    /// The bytes that it needs whatever this planner does.
+    pub needed: u64,
+    /// The budget asked for.
+    pub budget: u64,
+}
+
+/// A planner: its name, what it does, and the function that does it.
+#[derive(Clone, Copy)]
+pub struct Planner {
+    /// Kebab-case; what `--planner` takes.
+    pub name: &'static str,
+    /// A noun phrase without a full stop.
+    pub summary: &'static str,
+    /// The planner itself.
+    pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
+}
+
+/// Every planner. The only registration point.
+pub static PLANNERS: &[Planner] =
+    &[Planner { name: "optimal", summary: "swapping only, near the bound (ours)", run: optimal::plan }];
+
+/// The planner of this name.
+pub fn planner(name: &str) -> Option<&'static Planner> {
+    PLANNERS.iter().find(|planner| planner.name == name)
+}

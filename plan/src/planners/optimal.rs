@@ -1,0 +1,121 @@
+//! Swapping only, as well as it can be done: an eager cover of the ticks that do not fit, and justification.
+
+use cranelift_entity::SecondaryMap;
+
+use super::{DoesNotFit, Granularity, Plan, Request};
+use crate::problem::{Problem, Window};
+use crate::schedule::{Absences, ActId, Acts, Piece, PieceId, Simulator, Stuck, Times, justify};
+use crate::segment_tree::SegmentTree;
+
+/// A piece is at least this large, so that a copy's latency is small beside it.
+const SMALLEST_PIECE: u64 = 1 << 20;
+
+/// So many pieces make the peak.
+const PIECES: u64 = 1500;
+
+/// The plan that swaps and does nothing else.
+///
+/// # Errors
+/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    let problem = request.problem;
+    let piece = match request.granularity {
+        Granularity::Whole => u64::MAX,
+        Granularity::Ranges => piece_bytes(problem, PIECES),
+    };
+    let absences = cover(problem, request.budget, piece)?;
+    let acts = Acts::of(problem, &absences);
+    let (order, times) = schedule(&acts, request.budget)?;
+    Ok(Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times)))
+}
+
+/// The size of pieces of which so many make the peak.
+pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
+    let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
+    (peak / count).max(SMALLEST_PIECE)
+}
+
+fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
+    justify(&mut Simulator::default(), acts, &acts.order, budget).map_err(|Stuck(_)| DoesNotFit {
+        tick: 0,
+        needed: 0,
+        budget,
+    })
+}
+
+/// The absences that make every tick fit, those that start early first and no more than needed.
+///
+/// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
+/// cover a tick that does not fit yet; then, the last first, given back where the others suffice.
+///
+/// # Errors
+/// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
+pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
+    let needed = problem.needed_bytes();
+    let most = (0..problem.ticks()).max_by_key(|&t| (needed[t as usize], std::cmp::Reverse(t)));
+    if let Some(tick) = most.filter(|&t| needed[t as usize] > budget) {
+        return Err(DoesNotFit { tick, needed: needed[tick as usize], budget });
+    }
+    let ticks = problem.ticks();
+    let mut windows = problem.windows();
+    windows.sort_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
+    let live = problem.live_bytes();
+    let mut excess = SegmentTree::new(live.iter().map(|&l| l as i64 - budget as i64));
+    // By chosen window, in the order chosen, which of its tensor's pieces.
+    let mut chosen: Vec<(Window, u32, u64)> = Vec::new();
+    let covered = |excess: &SegmentTree, window: &Window| {
+        let [one, other] = window.ranges(ticks);
+        excess.max(one).max(excess.max(other))
+    };
+    for window in windows {
+        let (count, size) = pieces_of(problem.tensors[window.tensor].bytes, piece);
+        for index in 0..count {
+            if covered(&excess, &window) <= 0 {
+                break;
+            }
+            let bytes = size.min(problem.tensors[window.tensor].bytes - u64::from(index) * size);
+            for range in window.ranges(ticks) {
+                excess.add(range, -(bytes as i64));
+            }
+            chosen.push((window, index, bytes));
+        }
+    }
+    let mut kept = Vec::with_capacity(chosen.len());
+    for &(window, index, bytes) in chosen.iter().rev() {
+        if covered(&excess, &window) + bytes as i64 <= 0 {
+            for range in window.ranges(ticks) {
+                excess.add(range, bytes as i64);
+            }
+        } else {
+            kept.push((window, index));
+        }
+    }
+    Ok(absences(problem, piece, &mut kept))
+}
+
+/// Into how many pieces so many bytes fall, and the size of all but the last.
+fn pieces_of(bytes: u64, piece: u64) -> (u32, u64) {
+    let count = bytes.div_ceil(piece);
+    (count as u32, bytes.div_ceil(count))
+}
+
+/// The absences of chosen windows, each of one piece of its tensor.
+fn absences(problem: &Problem, piece: u64, chosen: &mut [(Window, u32)]) -> Absences {
+    chosen.sort_by_key(|(window, index)| (window.tensor, *index, window.until));
+    let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
+    let mut last: Option<(Window, u32, PieceId)> = None;
+    for &mut (window, index) in chosen {
+        let id = match last {
+            Some((w, i, id)) if (w.tensor, i) == (window.tensor, index) => id,
+            _ => {
+                let bytes = problem.tensors[window.tensor].bytes;
+                let size = pieces_of(bytes, piece).1;
+                let begin = u64::from(index) * size;
+                absences.pieces.push(Piece { tensor: window.tensor, bytes: begin..(begin + size).min(bytes) })
+            }
+        };
+        absences.windows[id].push(window);
+        last = Some((window, index, id));
+    }
+    absences
+}

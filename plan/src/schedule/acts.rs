@@ -1,0 +1,273 @@
+//! What is to be done for a choice of absences: operators and copies, what each waits for, what memory each needs.
+
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+
+use super::{Absences, Instruction, PieceId, Schedule, Step, Times};
+use crate::problem::{Duplex, Problem, TensorId};
+
+/// An activity of [`Acts`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActId(u32);
+entity_impl!(ActId, "act");
+
+/// A run of bytes that is allocated when the first of its activities starts and freed when the last ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct BlockId(u32);
+entity_impl!(BlockId, "block");
+
+/// What an activity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Before everything: holds what is there at the start.
+    Start,
+    /// An operator or a copy.
+    Do(Instruction),
+    /// After everything: holds what must be there at the end.
+    End,
+}
+
+/// The activities of a problem under a choice of absences.
+#[derive(Clone, Debug, Default)]
+pub struct Acts {
+    /// What they are. The first is [`Act::Start`], the last [`Act::End`].
+    pub what: PrimaryMap<ActId, Act>,
+    /// An order that can be executed one after the other if the absences fit: copies out right after the last use
+    /// before the absence, copies in right before the next use.
+    pub order: Vec<ActId>,
+    pub(super) nanos: Vec<u64>,
+    pub(super) engine: Vec<u8>,
+    pub(super) before: Lists<ActId>,
+    pub(super) after: Lists<ActId>,
+    pub(super) blocks: Lists<BlockId>,
+    pub(super) block_bytes: PrimaryMap<BlockId, u64>,
+    /// How many activities need the block.
+    pub(super) block_acts: SecondaryMap<BlockId, u32>,
+}
+
+/// Lists of ids by act, one after the other in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Lists<T> {
+    starts: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Lists<T> {
+        Lists { starts: Vec::new(), items: Vec::new() }
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    fn new(count: usize, pairs: &[(ActId, T)]) -> Lists<T> {
+        let mut starts = vec![0u32; count + 1];
+        pairs.iter().for_each(|(act, _)| starts[act.index() + 1] += 1);
+        (0..count).for_each(|i| starts[i + 1] += starts[i]);
+        let mut next = starts.clone();
+        let mut items: Vec<T> = pairs.first().map_or(Vec::new(), |&(_, first)| vec![first; pairs.len()]);
+        for &(act, item) in pairs {
+            items[next[act.index()] as usize] = item;
+            next[act.index()] += 1;
+        }
+        Lists { starts, items }
+    }
+
+    pub(super) fn of(&self, act: ActId) -> &[T] {
+        &self.items[self.starts[act.index()] as usize..self.starts[act.index() + 1] as usize]
+    }
+}
+
+impl Acts {
+    /// The activities of the problem under these absences.
+    ///
+    /// A copy out may start once the piece's last change has ended, beside later reads; its bytes are free when
+    /// both it and the last read before the absence are done. What has not changed since it was last copied out
+    /// is not copied out again.
+    pub fn of(problem: &Problem, absences: &Absences) -> Acts {
+        Builder::new(problem, absences).build()
+    }
+
+    /// The number of activities.
+    pub fn len(&self) -> usize {
+        self.what.len()
+    }
+
+    /// Whether there are none; never, since start and end are among them.
+    pub fn is_empty(&self) -> bool {
+        self.what.is_empty()
+    }
+
+    /// The schedule of this order and these times.
+    pub fn schedule(&self, absences: &Absences, order: &[ActId], times: &Times) -> Schedule {
+        let steps = order.iter().filter_map(|&act| match self.what[act] {
+            Act::Do(instruction) => {
+                Some(Step { instruction, start: times.start[act.index()], end: times.end[act.index()] })
+            }
+            Act::Start | Act::End => None,
+        });
+        Schedule { pieces: absences.pieces.clone(), steps: steps.collect() }
+    }
+}
+
+struct Builder<'a> {
+    problem: &'a Problem,
+    absences: &'a Absences,
+    acts: Acts,
+    /// By tick.
+    ops: Vec<ActId>,
+    start: ActId,
+    /// (what waits, what it waits for)
+    waits: Vec<(ActId, ActId)>,
+    holds: Vec<(ActId, BlockId)>,
+    /// By the tick before which they stand in the order.
+    ins: Vec<(u32, ActId)>,
+    outs: Vec<(u32, ActId)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(problem: &'a Problem, absences: &'a Absences) -> Builder<'a> {
+        let mut acts = Acts::default();
+        let start = acts.what.push(Act::Start);
+        let ops = (0..problem.ticks()).map(|t| acts.what.push(Act::Do(Instruction::Op(t)))).collect();
+        let (waits, holds, ins, outs) = Default::default();
+        Builder { problem, absences, acts, ops, start, waits, holds, ins, outs }
+    }
+
+    fn build(mut self) -> Acts {
+        let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
+        for (piece, facts) in &self.absences.pieces {
+            pieces[facts.tensor].push(piece);
+        }
+        let uses = self.problem.uses();
+        let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
+        for (tick, op) in self.problem.ops.iter().enumerate() {
+            op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
+            if op.workspace > 0 {
+                let block = self.acts.block_bytes.push(op.workspace);
+                self.holds.push((self.ops[tick], block));
+            }
+        }
+        let mut held_at_end = Vec::new();
+        for (tensor, facts) in &self.problem.tensors {
+            let travels = pieces[tensor].iter().filter(|&&p| !self.absences.windows[p].is_empty());
+            let mut stays = facts.bytes;
+            for &piece in travels {
+                stays -= self.absences.pieces[piece].len();
+                self.piece(piece, uses.of(tensor), &changes[tensor], &mut held_at_end);
+            }
+            if stays > 0 {
+                let block = self.acts.block_bytes.push(stays);
+                self.holds.extend(facts.given.then_some((self.start, block)));
+                self.holds.extend(uses.of(tensor).iter().map(|&t| (self.ops[t as usize], block)));
+                held_at_end.extend(facts.kept.then_some(block));
+            }
+        }
+        let end = self.acts.what.push(Act::End);
+        self.holds.extend(held_at_end.into_iter().map(|block| (end, block)));
+        self.finish(end)
+    }
+
+    /// The copies of one piece, and the blocks that it occupies between its absences.
+    fn piece(&mut self, id: PieceId, uses: &[u32], changes: &[u32], held_at_end: &mut Vec<BlockId>) {
+        let ticks = self.problem.ticks();
+        let piece = &self.absences.pieces[id];
+        let windows = &self.absences.windows[id];
+        let bytes = piece.len();
+        let facts = self.problem.tensors[piece.tensor];
+        let wraps = windows[0].wraps();
+        // Presences lie between absences: from the use that ends one to the last use before the next.
+        let mut from = if wraps { windows[0].until } else { 0 };
+        let mut came: Option<ActId> = wraps.then(|| self.add(Instruction::In(id)));
+        if let Some(copy) = came {
+            self.ins.push((from, copy));
+        }
+        let mut on_host = wraps;
+        let mut left: Option<ActId> = None;
+        let inner = windows.iter().filter(|w| !w.wraps());
+        let ends = inner.map(|w| (w.from, Some(w))).chain([(ticks, None)]);
+        for (until, window) in ends {
+            let block = self.acts.block_bytes.push(bytes);
+            let used = within(uses, from, until);
+            if let Some(copy) = came {
+                self.holds.push((copy, block));
+                self.waits.extend(used.first().map(|&t| (self.ops[t as usize], copy)));
+            } else if facts.given {
+                self.holds.push((self.start, block));
+            }
+            self.holds.extend(used.iter().map(|&t| (self.ops[t as usize], block)));
+            let changed = within(changes, from, until).last();
+            let leaves = window.is_some() || wraps;
+            if leaves && (!on_host || changed.is_some()) {
+                let copy = self.add(Instruction::Out(id));
+                self.holds.push((copy, block));
+                let waits = changed.map(|&t| self.ops[t as usize]).or(came).or(left);
+                self.waits.extend(waits.map(|before| (copy, before)));
+                self.outs.push((used.last().map_or(from, |&t| t + 1), copy));
+                (on_host, left) = (true, Some(copy));
+            }
+            let Some(window) = window else {
+                held_at_end.extend((facts.kept && !wraps).then_some(block));
+                break;
+            };
+            let copy = self.add(Instruction::In(id));
+            self.waits.extend(left.map(|before| (copy, before)));
+            self.waits.extend(used.last().map(|&t| (copy, self.ops[t as usize])));
+            self.ins.push((window.until, copy));
+            came = Some(copy);
+            from = window.until;
+        }
+    }
+
+    fn add(&mut self, copy: Instruction) -> ActId {
+        self.acts.what.push(Act::Do(copy))
+    }
+
+    fn finish(mut self, end: ActId) -> Acts {
+        let count = self.acts.what.len();
+        let link = self.problem.link;
+        let (out_engine, in_engine) = match link.duplex {
+            Duplex::Half => (1, 1),
+            Duplex::Full => (1, 2),
+        };
+        for act in self.acts.what.values() {
+            let (engine, nanos) = match *act {
+                Act::Start | Act::End => (0, 0),
+                Act::Do(Instruction::Op(tick)) => (0, self.problem.ops[tick as usize].nanos),
+                Act::Do(Instruction::Out(p)) => (out_engine, link.out_nanos(self.absences.pieces[p].len())),
+                Act::Do(Instruction::In(p)) => (in_engine, link.in_nanos(self.absences.pieces[p].len())),
+            };
+            self.acts.engine.push(engine);
+            self.acts.nanos.push(nanos);
+        }
+        self.ins.sort_unstable();
+        self.outs.sort_unstable();
+        let (mut ins, mut outs) = (self.ins.iter().peekable(), self.outs.iter().peekable());
+        self.acts.order.reserve(count);
+        self.acts.order.push(self.start);
+        for (tick, &op) in self.ops.iter().enumerate() {
+            while let Some((_, copy)) = outs.next_if(|(at, _)| *at as usize <= tick) {
+                self.acts.order.push(*copy);
+            }
+            while let Some((_, copy)) = ins.next_if(|(at, _)| *at as usize <= tick) {
+                self.acts.order.push(*copy);
+            }
+            self.acts.order.push(op);
+        }
+        self.acts.order.extend(outs.chain(ins).map(|(_, copy)| *copy));
+        self.acts.order.push(end);
+        for (_, block) in &self.holds {
+            self.acts.block_acts[*block] += 1;
+        }
+        let reversed: Vec<_> = self.waits.iter().map(|&(act, before)| (before, act)).collect();
+        self.acts.before = Lists::new(count, &self.waits);
+        self.acts.after = Lists::new(count, &reversed);
+        self.acts.blocks = Lists::new(count, &self.holds);
+        self.acts
+    }
+}
+
+/// The ticks of an ascending list that lie in the half-open range.
+fn within(ticks: &[u32], from: u32, until: u32) -> &[u32] {
+    let start = ticks.partition_point(|&t| t < from);
+    let end = ticks.partition_point(|&t| t < until);
+    &ticks[start..end]
+}

@@ -1,0 +1,118 @@
+//! Plans as one total order of operators and copies, what they cost, and what makes them valid.
+//!
+//! A plan chooses [`Window`]s during which pieces of tensors are away ([`Absences`]). That fixes which copies there
+//! are and what each has to wait for ([`Acts`]); an order of them all fixes the rest: each of the three engines
+//! (compute, out, in) executes its activities in that order, memory is allocated in that order, and everything
+//! starts as early as it may ([`simulate`]). Every schedule can be had this way: sort any by the times at which it
+//! allocates, and replay. [`check`] shares no code with any of this.
+
+mod acts;
+mod check;
+mod justify;
+mod simulate;
+
+use std::ops::Range;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+
+use crate::problem::{Problem, TensorId, Window};
+
+pub use acts::{Act, ActId, Acts};
+pub use check::{Flaw, check};
+pub use justify::justify;
+pub use simulate::{Direction, Simulator, Stuck, Times};
+
+/// A piece of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PieceId(u32);
+entity_impl!(PieceId, "p");
+
+/// A range of a tensor's bytes that travels as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Whose bytes.
+    pub tensor: TensorId,
+    /// Which of them, half-open.
+    pub bytes: Range<u64>,
+}
+
+impl Piece {
+    /// How many bytes.
+    pub fn len(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// Whether it has no bytes; never.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// Which pieces are away when.
+#[derive(Clone, Debug, Default)]
+pub struct Absences {
+    /// Ranges of tensors, disjoint. A tensor that never leaves has none.
+    pub pieces: PrimaryMap<PieceId, Piece>,
+    /// By piece, its windows: disjoint, by [`Window::until`], so that one that wraps comes first.
+    pub windows: SecondaryMap<PieceId, Vec<Window>>,
+}
+
+impl Absences {
+    /// By tick, the bytes that are live while its operator runs.
+    pub fn live_bytes(&self, problem: &Problem) -> Vec<u64> {
+        let mut live = problem.live_bytes();
+        for (piece, facts) in &self.pieces {
+            for range in self.windows[piece].iter().flat_map(|w| w.ranges(problem.ticks())) {
+                live[range.start as usize..range.end as usize].iter_mut().for_each(|l| *l -= facts.len());
+            }
+        }
+        live
+    }
+}
+
+/// What an engine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Instruction {
+    /// Runs the operator of the tick.
+    Op(u32),
+    /// Copies the piece to the host.
+    Out(PieceId),
+    /// Copies the piece to the device.
+    In(PieceId),
+}
+
+/// A plan with times: what a [`Simulator`] makes of [`Absences`] and an order.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// What travels.
+    pub pieces: PrimaryMap<PieceId, Piece>,
+    /// Every operator once and every copy, in the plan's order.
+    pub steps: Vec<Step>,
+}
+
+/// One instruction of a [`Schedule`] and when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is done.
+    pub instruction: Instruction,
+    /// When, in nanoseconds from the start of the step, half-open.
+    pub start: u64,
+    /// When it is done.
+    pub end: u64,
+}
+
+impl Schedule {
+    /// When everything is done, in nanoseconds.
+    pub fn makespan(&self) -> u64 {
+        self.steps.iter().map(|step| step.end).max().unwrap_or(0)
+    }
+
+    /// The bytes copied to the host and from it.
+    pub fn copied_bytes(&self) -> (u64, u64) {
+        self.steps.iter().fold((0, 0), |(out, back), step| match step.instruction {
+            Instruction::Op(_) => (out, back),
+            Instruction::Out(piece) => (out + self.pieces[piece].len(), back),
+            Instruction::In(piece) => (out, back + self.pieces[piece].len()),
+        })
+    }
+}
