@@ -11,6 +11,7 @@ mod phase;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
 mod reach;
+pub mod rng;
 mod storage;
 mod text;
 mod types;

@@ -6,6 +6,7 @@ pub mod instance;
 pub mod memory;
 pub mod planners;
 pub mod problem;
+pub mod remat;
 pub mod schedule;
 mod segment_tree;
 pub mod tflms;

@@ -153,13 +153,15 @@ impl Window {
 /// The ticks at which each tensor is used, ascending.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    ticks: SecondaryMap<TensorId, Vec<u32>>,
+    starts: Vec<u32>,
+    ticks: Vec<u32>,
 }
 
 impl Uses {
-    /// The ticks at which an operator reads or writes the tensor, ascending, each once.
+    /// The ticks at which an operator reads or produces the tensor, ascending, each once.
     pub fn of(&self, tensor: TensorId) -> &[u32] {
-        &self.ticks[tensor]
+        let index = tensor.as_u32() as usize;
+        &self.ticks[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
 }
 
@@ -183,11 +185,19 @@ impl Problem {
 
     /// When each tensor is used.
     pub fn uses(&self) -> Uses {
-        let mut ticks: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(self.tensors.len());
+        let index = |tensor: TensorId| tensor.as_u32() as usize;
+        let mut starts = vec![0u32; self.tensors.len() + 1];
+        self.ops.iter().flat_map(Op::touches).for_each(|tensor| starts[index(tensor) + 1] += 1);
+        (0..self.tensors.len()).for_each(|t| starts[t + 1] += starts[t]);
+        let mut ticks = vec![0; starts[self.tensors.len()] as usize];
+        let mut next = starts.clone();
         for (tick, op) in self.ops.iter().enumerate() {
-            op.touches().for_each(|tensor| ticks[tensor].push(tick as u32));
+            for tensor in op.touches() {
+                ticks[next[index(tensor)] as usize] = tick as u32;
+                next[index(tensor)] += 1;
+            }
         }
-        Uses { ticks }
+        Uses { starts, ticks }
     }
 
     /// The ticks at which the tensor is live if it never leaves: half-open, from its definition to its last use.
@@ -201,10 +211,14 @@ impl Problem {
 
     /// By tick, the bytes that are live while its operator runs if nothing leaves: tensors and workspace.
     pub fn live_bytes(&self) -> Vec<u64> {
-        let uses = self.uses();
+        self.live_bytes_of(&self.uses())
+    }
+
+    /// [`Problem::live_bytes`] where the uses are at hand.
+    pub fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
         let mut deltas = vec![0i64; self.ops.len() + 1];
         for (tensor, facts) in &self.tensors {
-            let live = self.live_range(tensor, &uses);
+            let live = self.live_range(tensor, uses);
             deltas[live.start as usize] += facts.bytes as i64;
             deltas[live.end as usize] -= facts.bytes as i64;
         }
@@ -221,11 +235,15 @@ impl Problem {
     ///
     /// The largest of them is the smallest budget of any plan that only swaps.
     pub fn needed_bytes(&self) -> Vec<u64> {
-        let uses = self.uses();
+        self.needed_bytes_of(&self.uses())
+    }
+
+    /// [`Problem::needed_bytes`] where the uses are at hand.
+    pub fn needed_bytes_of(&self, uses: &Uses) -> Vec<u64> {
         let mut deltas = vec![0i64; self.ops.len() + 1];
         for (tensor, facts) in &self.tensors {
             if !facts.swappable {
-                let live = self.live_range(tensor, &uses);
+                let live = self.live_range(tensor, uses);
                 deltas[live.start as usize] += facts.bytes as i64;
                 deltas[live.end as usize] -= facts.bytes as i64;
             }
@@ -243,8 +261,7 @@ impl Problem {
     ///
     /// A tensor that is given and not kept (the network's input) can be away before its first use; one that is
     /// kept and not given (a result) after its last; a variable around the end of the step.
-    pub fn windows(&self) -> Vec<Window> {
-        let uses = self.uses();
+    pub fn windows(&self, uses: &Uses) -> Vec<Window> {
         let ticks = self.ticks();
         let mut windows = Vec::new();
         for (tensor, facts) in self.tensors.iter().filter(|(_, facts)| facts.swappable) {

@@ -3,6 +3,7 @@
 //! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in
 //! what they choose to be away or to be computed twice, and in how they order the copies.
 
+pub mod auto;
 pub mod optimal;
 
 use crate::problem::{Problem, TensorId};
@@ -117,8 +118,10 @@ pub struct Planner {
 }
 
 /// Every planner. The only registration point.
-pub static PLANNERS: &[Planner] =
-    &[Planner { name: "optimal", summary: "swapping only, near the bound (ours)", run: optimal::plan }];
+pub static PLANNERS: &[Planner] = &[
+    Planner { name: "auto", summary: "swapping and recomputation together (ours)", run: auto::plan },
+    Planner { name: "optimal", summary: "swapping only, near the bound (ours)", run: optimal::plan },
+];
 
 /// The planner of this name.
 pub fn planner(name: &str) -> Option<&'static Planner> {

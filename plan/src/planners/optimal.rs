@@ -4,14 +4,14 @@ use cranelift_entity::SecondaryMap;
 
 use super::{DoesNotFit, Granularity, Plan, Request};
 use crate::problem::{Problem, Window};
-use crate::schedule::{Absences, ActId, Acts, Piece, PieceId, Simulator, Stuck, Times, justify};
+use crate::schedule::{Absences, ActId, Acts, Piece, PieceId, ROUNDS, Simulator, Stuck, Times, justify};
 use crate::segment_tree::SegmentTree;
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
 const SMALLEST_PIECE: u64 = 1 << 20;
 
 /// So many pieces make the peak.
-const PIECES: u64 = 1500;
+pub const PIECES: u64 = 1500;
 
 /// The plan that swaps and does nothing else.
 ///
@@ -36,7 +36,7 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
 }
 
 fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
-    justify(&mut Simulator::default(), acts, &acts.order, budget).map_err(|Stuck(_)| DoesNotFit {
+    justify(&mut Simulator::default(), acts, &acts.order, budget, ROUNDS).map_err(|Stuck(_)| DoesNotFit {
         tick: 0,
         needed: 0,
         budget,
@@ -46,49 +46,60 @@ fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit>
 /// The absences that make every tick fit, those that start early first and no more than needed.
 ///
 /// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
-/// cover a tick that does not fit yet; then, the last first, given back where the others suffice.
+/// cover a tick that does not fit yet, as many pieces of each as that needs; then, the last first, given back
+/// where the others suffice.
 ///
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
 pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
-    let needed = problem.needed_bytes();
+    let uses = problem.uses();
+    let needed = problem.needed_bytes_of(&uses);
     let most = (0..problem.ticks()).max_by_key(|&t| (needed[t as usize], std::cmp::Reverse(t)));
     if let Some(tick) = most.filter(|&t| needed[t as usize] > budget) {
         return Err(DoesNotFit { tick, needed: needed[tick as usize], budget });
     }
     let ticks = problem.ticks();
-    let mut windows = problem.windows();
-    windows.sort_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
-    let live = problem.live_bytes();
+    let live = problem.live_bytes_of(&uses);
+    if live.iter().all(|&l| l <= budget) {
+        return Ok(Absences::default());
+    }
+    let mut windows = problem.windows(&uses);
+    windows
+        .sort_unstable_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
     let mut excess = SegmentTree::new(live.iter().map(|&l| l as i64 - budget as i64));
-    // By chosen window, in the order chosen, which of its tensor's pieces.
-    let mut chosen: Vec<(Window, u32, u64)> = Vec::new();
     let covered = |excess: &SegmentTree, window: &Window| {
         let [one, other] = window.ranges(ticks);
-        excess.max(one).max(excess.max(other))
+        if other.is_empty() { excess.max(one) } else { excess.max(one).max(excess.max(other)) }
     };
+    // By chosen window, in the order chosen, how many pieces of its tensor, and their bytes together.
+    let mut chosen: Vec<(Window, u32, i64)> = Vec::new();
     for window in windows {
-        let (count, size) = pieces_of(problem.tensors[window.tensor].bytes, piece);
-        for index in 0..count {
-            if covered(&excess, &window) <= 0 {
+        let over = covered(&excess, &window);
+        if over > 0 {
+            let bytes = problem.tensors[window.tensor].bytes;
+            let (count, size) = pieces_of(bytes, piece);
+            let count = (over as u64).div_ceil(size).min(u64::from(count)) as u32;
+            let bytes = (u64::from(count) * size).min(bytes) as i64;
+            window.ranges(ticks).into_iter().for_each(|range| excess.add(range, -bytes));
+            chosen.push((window, count, bytes));
+            if excess.max_of_all() <= 0 {
                 break;
             }
-            let bytes = size.min(problem.tensors[window.tensor].bytes - u64::from(index) * size);
-            for range in window.ranges(ticks) {
-                excess.add(range, -(bytes as i64));
-            }
-            chosen.push((window, index, bytes));
         }
     }
     let mut kept = Vec::with_capacity(chosen.len());
-    for &(window, index, bytes) in chosen.iter().rev() {
-        if covered(&excess, &window) + bytes as i64 <= 0 {
-            for range in window.ranges(ticks) {
-                excess.add(range, bytes as i64);
-            }
-        } else {
-            kept.push((window, index));
+    for &(window, mut count, bytes) in chosen.iter().rev() {
+        let spare = -covered(&excess, &window);
+        let size = pieces_of(problem.tensors[window.tensor].bytes, piece).1;
+        let mut given_back = 0;
+        while count > 0 && bytes - (i64::from(count) - 1) * size as i64 - given_back <= spare - given_back {
+            given_back = bytes - (i64::from(count) - 1) * size as i64;
+            count -= 1;
         }
+        if given_back > 0 {
+            window.ranges(ticks).into_iter().for_each(|range| excess.add(range, given_back));
+        }
+        kept.extend((0..count).map(|index| (window, index)));
     }
     Ok(absences(problem, piece, &mut kept))
 }
@@ -101,7 +112,7 @@ fn pieces_of(bytes: u64, piece: u64) -> (u32, u64) {
 
 /// The absences of chosen windows, each of one piece of its tensor.
 fn absences(problem: &Problem, piece: u64, chosen: &mut [(Window, u32)]) -> Absences {
-    chosen.sort_by_key(|(window, index)| (window.tensor, *index, window.until));
+    chosen.sort_unstable_by_key(|(window, index)| (window.tensor, *index, window.until));
     let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
     let mut last: Option<(Window, u32, PieceId)> = None;
     for &mut (window, index) in chosen {

@@ -140,7 +140,8 @@ impl<'a> Builder<'a> {
         let uses = self.problem.uses();
         let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
         for (tick, op) in self.problem.ops.iter().enumerate() {
-            op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
+            let changed = op.produces.iter().chain(&op.changes).filter(|&&t| !pieces[t].is_empty());
+            changed.for_each(|&t| changes[t].push(tick as u32));
             if op.workspace > 0 {
                 let block = self.acts.block_bytes.push(op.workspace);
                 self.holds.push((self.ops[tick], block));

@@ -5,11 +5,11 @@ use cranelift_entity::EntityRef;
 use super::{ActId, Acts, Direction, Simulator, Stuck, Times};
 
 /// Rounds after which nothing gains any more; two to four are usual.
-const ROUNDS: usize = 8;
+pub const ROUNDS: usize = 8;
 
 /// The order and its times after justification: never a longer makespan than the order given.
 ///
-/// Seen from the end, everything as late as it may start: copies in come as late as possible. Then, in the order
+/// A round: seen from the end, everything as late as it may start: copies in come as late as possible. Then, in the order
 /// that this gave, everything as early as it may.
 ///
 /// # Errors
@@ -23,9 +23,10 @@ pub fn justify(
     acts: &Acts,
     order: &[ActId],
     budget: u64,
+    rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
     let mut best = (order.to_vec(), simulator.run(acts, order, budget, Direction::Forward)?);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let late = by_end_descending(&best.0, &best.1);
         let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else { break };
         let early = by_end_descending(&late, &from_the_end);

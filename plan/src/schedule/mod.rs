@@ -19,7 +19,7 @@ use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
 pub use check::{Flaw, check};
-pub use justify::justify;
+pub use justify::{ROUNDS, justify};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 
 /// A piece of a plan.
