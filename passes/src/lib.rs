@@ -4,6 +4,7 @@
 
 mod hoist_shapes;
 mod pipeline;
+mod reorder;
 mod swap;
 
 use std::fmt;
@@ -26,7 +27,7 @@ pub trait Pass: Sync {
 }
 
 /// Every pass. The only registration point.
-pub static REGISTRY: &[&dyn Pass] = &[&hoist_shapes::HoistShapes, &swap::Swap];
+pub static REGISTRY: &[&dyn Pass] = &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap];
 
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {

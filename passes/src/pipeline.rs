@@ -8,6 +8,8 @@ use crate::{Outcome, Pass, PassCx, PassError};
 pub const DEFAULT_PIPELINE: &[&str] = &[
     // First, so that a shape that is read late does not look like a use of the tensor.
     "hoist-shapes",
+    // What need not wait does not hold memory; costs nothing, so before what does.
+    "reorder",
     // Decides with the live ranges that are left.
     "swap",
 ];

@@ -4,6 +4,7 @@
 pub mod chain;
 pub mod instance;
 pub mod memory;
+pub mod order;
 pub mod planners;
 pub mod problem;
 pub mod remat;
