@@ -3,6 +3,8 @@
 
 pub mod memory;
 mod segment_tree;
+pub mod target;
 pub mod tflms;
 
 pub use memory::Memory;
+pub use target::Target;
