@@ -1,10 +1,12 @@
 //! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
 //! plan, a value that `lmsc-passes` applies.
 
+pub mod cost;
 pub mod memory;
 mod segment_tree;
 pub mod target;
 pub mod tflms;
 
+pub use cost::Costs;
 pub use memory::Memory;
 pub use target::Target;
