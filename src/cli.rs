@@ -40,6 +40,11 @@ pub enum Command {
     Opt(Box<OptArgs>),
     /// List the passes.
     Passes,
+    /// List the targets that costs are known for, or print one as TOML, to copy and change.
+    Targets {
+        /// Which target to print.
+        name: Option<String>,
+    },
     /// Check that two models compute the same.
     Verify(VerifyArgs),
     /// Print a completion script for a shell.

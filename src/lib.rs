@@ -7,6 +7,7 @@ mod inspect;
 mod load;
 mod report;
 mod survival;
+mod targets;
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
+pub use targets::{list_targets, target};
 
 /// Compiles a model: the main job. Prints the report unless the model itself goes to standard output.
 ///

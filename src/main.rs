@@ -46,6 +46,8 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             }
         }
         Some(Command::Passes) => Ok(lmsc::list_passes()),
+        Some(Command::Targets { name: None }) => Ok(lmsc::list_targets()),
+        Some(Command::Targets { name: Some(name) }) => lmsc::target(name).map(str::to_owned),
         Some(Command::Verify(args)) => lmsc::verify(args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

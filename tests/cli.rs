@@ -30,7 +30,7 @@ fn check(name: &str, arguments: &str, code: i32) {
 fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
-    for command in ["inspect", "opt", "passes", "verify", "completions"] {
+    for command in ["inspect", "opt", "passes", "targets", "verify", "completions"] {
         check(&format!("help-{command}"), &format!("{command} --help"), 0);
     }
     let version = Bench::new().run("--version");
@@ -50,6 +50,13 @@ fn calls_that_are_wrong() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+}
+
+#[test]
+fn targets() {
+    check("targets", "targets", 0);
+    check("targets-one", "targets v100-pcie", 0);
+    check("targets-unknown", "targets v101", 2);
 }
 
 #[test]

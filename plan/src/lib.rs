@@ -2,6 +2,7 @@
 //! plan, a value that `lmsc-passes` applies.
 
 pub mod chain;
+pub mod cost;
 pub mod instance;
 pub mod memory;
 pub mod order;
@@ -10,6 +11,9 @@ pub mod problem;
 pub mod remat;
 pub mod schedule;
 mod segment_tree;
+pub mod target;
 pub mod tflms;
 
+pub use cost::Costs;
 pub use memory::Memory;
+pub use target::Target;

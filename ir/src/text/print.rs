@@ -1,4 +1,4 @@
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::is_bare;
 use crate::{Attr, Data, ElementType, Float, Graph, NodeId, Op, TensorType, ValueId};
@@ -154,8 +154,17 @@ impl Printer<'_> {
         }
     }
 
-    fn fmt(&mut self, args: std::fmt::Arguments<'_>) {
+    fn fmt(&mut self, args: fmt::Arguments<'_>) {
         self.out.write_fmt(args).expect("a String takes everything");
+    }
+}
+
+/// As in the text form.
+impl fmt::Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        attribute(&mut text, self);
+        f.pad(&text)
     }
 }
 

@@ -1,0 +1,250 @@
+//! Measured costs, as a file.
+//!
+//! ```json
+//! {
+//!   "format": 1,
+//!   "device": "Tesla V100-PCIE-16GB",
+//!   "link": {
+//!     "duplex": "full",
+//!     "out_bytes_per_second": 12200000000,
+//!     "in_bytes_per_second": 12100000000,
+//!     "out_beside_in_bytes_per_second": 11000000000,
+//!     "in_beside_out_bytes_per_second": 10500000000,
+//!     "latency_nanos": 9000
+//!   },
+//!   "entries": [
+//!     { "node": "Relu(float[64,64]) -> float[64,64]", "nanos": 5400, "workspace": 0 }
+//!   ]
+//! }
+//! ```
+//!
+//! `format` is the version of this schema. `link` may be left out. `node` is a [`signature`](super::signature()), `nanos`
+//! the median of repeated runs, `workspace` the bytes that the node needs beside its operands and results. Unknown keys
+//! are refused.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::target::Link;
+
+/// The version of the schema that is read and written.
+pub const FORMAT: u64 = 1;
+
+/// Measured costs of one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The device, as it names itself.
+    pub device: String,
+    /// The link as measured, if it was: to be used in place of a target's.
+    pub link: Option<Link>,
+    entries: BTreeMap<String, Measured>,
+}
+
+/// The cost of a node, as measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The median of its times, in nanoseconds.
+    pub nanos: u64,
+    /// Bytes of device memory that it needs beside operands and results.
+    pub workspace: u64,
+}
+
+/// Why a text is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// The text is no JSON, or its outermost keys are not those of a profile.
+    #[error("{origin}: {message}")]
+    Document {
+        /// Where the text is from.
+        origin: String,
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// An entry is not as it should be.
+    #[error("{origin}: entry {index} ({node}): {message}")]
+    Entry {
+        /// Where the text is from.
+        origin: String,
+        /// Which entry, from 0.
+        index: usize,
+        /// Its signature, or what stands in its place.
+        node: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(rename = "format")]
+    _format: u64,
+    device: String,
+    link: Option<Link>,
+    entries: Vec<serde_json::Value>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    node: String,
+    nanos: u64,
+    workspace: u64,
+}
+
+impl Profile {
+    /// A profile without entries.
+    pub fn new(device: impl Into<String>, link: Option<Link>) -> Profile {
+        Profile { device: device.into(), link, entries: BTreeMap::new() }
+    }
+
+    /// The profile that the text holds.
+    ///
+    /// # Errors
+    /// [`ProfileError`], which begins with `origin` and names the entry.
+    pub fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
+        let document = |message: String| ProfileError::Document { origin: origin.to_owned(), message };
+        // The version first: another one may have other keys.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| document(e.to_string()))?;
+        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        if let Some(format) = format.filter(|&format| format != FORMAT) {
+            return Err(document(format!(
+                "`format` is {format}, expected {FORMAT}; measure again with this version of lmsc"
+            )));
+        }
+        let Document { _format, device, link, entries } =
+            serde_json::from_value(value).map_err(|e| document(e.to_string()))?;
+        if let Some(message) = link.and_then(|link| link.contradiction()) {
+            return Err(document(message));
+        }
+        let mut profile = Profile::new(device, link);
+        for (index, value) in entries.into_iter().enumerate() {
+            let node = value.get("node").map_or_else(|| "no `node`".to_owned(), ToString::to_string);
+            profile.read(value).map_err(|message| ProfileError::Entry {
+                origin: origin.to_owned(),
+                index,
+                node,
+                message,
+            })?;
+        }
+        Ok(profile)
+    }
+
+    fn read(&mut self, value: serde_json::Value) -> Result<(), String> {
+        let Entry { node, nanos, workspace } = serde_json::from_value(value).map_err(|e| e.to_string())?;
+        if nanos == 0 {
+            return Err("`nanos` is 0, expected at least 1: no kernel takes no time".to_owned());
+        }
+        match self.entries.insert(node, Measured { nanos, workspace }) {
+            Some(_) => {
+                Err("it was measured already in an earlier entry; expected one entry for a node".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What was measured for nodes of this [`signature`](super::signature()).
+    pub fn get(&self, signature: &str) -> Option<Measured> {
+        self.entries.get(signature).copied()
+    }
+
+    /// Adds a measurement, or replaces an earlier one of the same node. A time of zero counts as one nanosecond.
+    pub fn insert(&mut self, signature: String, measured: Measured) {
+        let nanos = measured.nanos.max(1);
+        self.entries.insert(signature, Measured { nanos, ..measured });
+    }
+
+    /// The text that [`Profile::parse`] reads, entries sorted by signature.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            format: u64,
+            device: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            link: Option<Link>,
+            entries: Vec<Entry>,
+        }
+        let entry = |(node, measured): (&String, &Measured)| Entry {
+            node: node.clone(),
+            nanos: measured.nanos,
+            workspace: measured.workspace,
+        };
+        let document = Document {
+            format: FORMAT,
+            device: &self.device,
+            link: self.link,
+            entries: self.entries.iter().map(entry).collect(),
+        };
+        serde_json::to_string_pretty(&document).expect("a profile is JSON") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target;
+
+    fn profile() -> Profile {
+        let link = Target::built_in("a100-pcie4").unwrap().link;
+        let mut profile = Profile::new("A100", Some(link));
+        profile.insert("Relu(float[2]) -> float[2]".to_owned(), Measured { nanos: 0, workspace: 0 });
+        profile.insert("Add(float[2], float[2]) -> float[2]".to_owned(), Measured { nanos: 7, workspace: 3 });
+        profile
+    }
+
+    fn refusal(from: &str, to: &str) -> String {
+        let text = profile().to_json();
+        assert!(text.contains(from), "{text}");
+        Profile::parse(&text.replacen(from, to, 1), "p.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = profile().to_json();
+        assert_eq!(Profile::parse(&text, "").unwrap(), profile());
+        assert_eq!(profile().get("Relu(float[2]) -> float[2]"), Some(Measured { nanos: 1, workspace: 0 }));
+        assert!(text.find("Add").unwrap() < text.find("Relu").unwrap(), "sorted: {text}");
+        let without_link = Profile { link: None, ..profile() };
+        assert_eq!(Profile::parse(&without_link.to_json(), "").unwrap(), without_link);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_entry() {
+        assert_eq!(
+            refusal("\"nanos\": 7", "\"nanos\": -7"),
+            "p.json: entry 0 (\"Add(float[2], float[2]) -> float[2]\"): invalid value: integer `-7`, expected u64"
+        );
+        assert_eq!(
+            refusal("\"nanos\": 1,", "\"nanos\": 0,"),
+            "p.json: entry 1 (\"Relu(float[2]) -> float[2]\"): `nanos` is 0, expected at least 1: no kernel takes no \
+             time"
+        );
+        assert_eq!(
+            refusal("Add(float[2], float[2])", "Relu(float[2])"),
+            "p.json: entry 1 (\"Relu(float[2]) -> float[2]\"): it was measured already in an earlier entry; expected \
+             one entry for a node"
+        );
+        assert_eq!(
+            refusal("\"node\": \"Add(float[2], float[2]) -> float[2]\",", ""),
+            "p.json: entry 0 (no `node`): missing field `node`"
+        );
+        assert!(
+            refusal("\"workspace\": 3", "\"workspace\": 3, \"speed\": 1").contains("unknown field `speed`")
+        );
+    }
+
+    #[test]
+    fn a_document_that_is_no_profile_is_refused() {
+        assert_eq!(
+            refusal("\"format\": 1", "\"format\": 2"),
+            "p.json: `format` is 2, expected 1; measure again with this version of lmsc"
+        );
+        assert_eq!(refusal("\"format\": 1,", ""), "p.json: missing field `format`");
+        assert!(refusal("\"device\": \"A100\"", "\"device\": 5").contains("expected a string"));
+        assert!(refusal("\"latency_nanos\": 10000", "\"latency_nanos\": -1").contains("nanoseconds"));
+        assert!(refusal("\"duplex\": \"full\"", "\"duplex\": \"half\"").contains("never busy"));
+        assert!(Profile::parse("{", "p.json").unwrap_err().to_string().contains("line 1 column 1"));
+        assert!(Profile::parse("[]", "p.json").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! What a rule may ask about a node, and what it answers.
+
+use lmsc_ir::{Attr, Graph, Node, TensorType, Type, ValueId};
+
+use super::kernel::Kernel;
+
+/// A node, as a rule sees it.
+pub(super) struct Cx<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) node: &'a Node,
+}
+
+/// The kernels of a node, and the device memory that it needs while it runs beside operands and results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) workspace: u64,
+}
+
+impl From<Kernel> for Cost {
+    fn from(kernel: Kernel) -> Cost {
+        Cost { kernels: vec![kernel], workspace: 0 }
+    }
+}
+
+impl From<Vec<Kernel>> for Cost {
+    fn from(kernels: Vec<Kernel>) -> Cost {
+        Cost { kernels, workspace: 0 }
+    }
+}
+
+/// The cost of an operator's nodes; `None` where the operands are not what the operator takes.
+pub(super) type Rule = fn(&Cx<'_>) -> Option<Cost>;
+
+impl<'a> Cx<'a> {
+    fn ty(&self, value: Option<&Option<ValueId>>) -> Option<&'a Type> {
+        Some(&self.graph.value(value.copied().flatten()?).ty)
+    }
+
+    /// The type of an operand.
+    pub(super) fn operand(&self, index: usize) -> Option<&'a Type> {
+        self.ty(self.node.operands.get(index))
+    }
+
+    /// The type of a result.
+    pub(super) fn result(&self, index: usize) -> Option<&'a Type> {
+        self.ty(self.node.results.get(index))
+    }
+
+    /// The operand, if it is a tensor.
+    pub(super) fn tensor(&self, index: usize) -> Option<&'a TensorType> {
+        self.operand(index)?.as_tensor()
+    }
+
+    /// The result, if it is a tensor.
+    pub(super) fn result_tensor(&self, index: usize) -> Option<&'a TensorType> {
+        self.result(index)?.as_tensor()
+    }
+
+    /// The bytes of an operand; none where it is left out.
+    pub(super) fn read(&self, index: usize) -> u64 {
+        self.operand(index).map_or(0, bytes)
+    }
+
+    /// The bytes of a result; none where it is left out.
+    pub(super) fn written(&self, index: usize) -> u64 {
+        self.result(index).map_or(0, bytes)
+    }
+
+    /// The bytes of all operands, of what subgraphs read, and of all results.
+    pub(super) fn moved(&self) -> u64 {
+        let values = self.node.reads().chain(self.node.defines());
+        values.map(|value| bytes(&self.graph.value(value).ty)).fold(0, u64::saturating_add)
+    }
+
+    /// The elements of the largest operand or result.
+    pub(super) fn largest(&self) -> u64 {
+        let values = self.node.reads().chain(self.node.defines());
+        values.map(|value| elements(&self.graph.value(value).ty)).max().unwrap_or_default()
+    }
+
+    /// The integer attribute, or its default.
+    pub(super) fn int(&self, name: &str, default: i64) -> i64 {
+        match self.node.attribute(name) {
+            Some(Attr::Int(value)) => *value,
+            _ => default,
+        }
+    }
+
+    /// Whether the integer attribute is set and not zero.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.int(name, 0) != 0
+    }
+
+    /// The product of the integers of an attribute; one where it is not there.
+    pub(super) fn volume(&self, name: &str) -> u64 {
+        match self.node.attribute(name) {
+            Some(Attr::Ints(list)) => list.iter().fold(1, |n: u64, &v| n.saturating_mul(v.unsigned_abs())),
+            _ => 1,
+        }
+    }
+
+    /// The text attribute.
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        match self.node.attribute(name) {
+            Some(Attr::String(bytes)) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The bytes of a value; sizes that do not fit are the largest number.
+pub(super) fn bytes(ty: &Type) -> u64 {
+    ty.byte_size().map_or(u64::MAX, |bytes| bytes.0)
+}
+
+/// The elements of a value, those of a sequence together.
+pub(super) fn elements(ty: &Type) -> u64 {
+    match ty {
+        Type::Tensor(tensor) => count(&tensor.dims),
+        Type::Sequence(list) => list.iter().map(|t| count(&t.dims)).fold(0, u64::saturating_add),
+    }
+}
+
+/// The product of extents; the largest number where it does not fit.
+pub(super) fn count(dims: &[u64]) -> u64 {
+    match dims.contains(&0) {
+        true => 0,
+        false => dims.iter().copied().fold(1, u64::saturating_mul),
+    }
+}
+
+/// Which extent an axis names, counted from the end where it is negative.
+pub(super) fn axis(dims: &[u64], axis: i64) -> Option<usize> {
+    let from_end = if axis < 0 { dims.len() as i64 } else { 0 };
+    usize::try_from(axis.checked_add(from_end)?).ok().filter(|&axis| axis < dims.len())
+}

@@ -1,0 +1,493 @@
+//! What a step runs on: how much memory there is, how fast the link and the processor are.
+//!
+//! A target is a TOML file. The ones of `plan/targets` are built in; every number there names its source.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use lmsc_ir::{Bytes, ElementType};
+use serde::de::{self, Deserializer, Unexpected, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// A device, its host and the link between them.
+///
+/// ```
+/// use lmsc_plan::Target;
+/// let target = Target::built_in("v100-pcie").unwrap();
+/// assert_eq!(target.device_bytes.to_string(), "15.75 GiB");
+/// assert_eq!(target.link.out_bytes_per_second, 12_200_000_000);
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// What it is called on the command line.
+    #[serde(deserialize_with = "some_text")]
+    pub name: String,
+    /// One line for people.
+    #[serde(deserialize_with = "some_text")]
+    pub description: String,
+    /// The device's memory.
+    #[serde(deserialize_with = "bytes")]
+    pub device_bytes: Bytes,
+    /// The host's memory.
+    #[serde(deserialize_with = "bytes")]
+    pub host_bytes: Bytes,
+    /// What an address in device memory is a multiple of; a power of two.
+    #[serde(deserialize_with = "power_of_two")]
+    pub alignment_bytes: Bytes,
+    /// The smallest piece of device memory that can be mapped by itself; a power of two.
+    #[serde(deserialize_with = "power_of_two")]
+    pub page_bytes: Bytes,
+    /// The way between the two memories.
+    pub link: Link,
+    /// The device's processor.
+    pub compute: Compute,
+}
+
+/// The link between device and host. "Out" leaves the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Whether both directions can be busy at once.
+    pub duplex: Duplex,
+    /// Bytes per second from the device to the host, the other direction idle.
+    #[serde(deserialize_with = "rate")]
+    pub out_bytes_per_second: u64,
+    /// Bytes per second from the host to the device, the other direction idle.
+    #[serde(deserialize_with = "rate")]
+    pub in_bytes_per_second: u64,
+    /// Bytes per second out while the other direction is busy; only where the link is full duplex.
+    #[serde(default, deserialize_with = "optional_rate", skip_serializing_if = "Option::is_none")]
+    pub out_beside_in_bytes_per_second: Option<u64>,
+    /// Bytes per second in while the other direction is busy; only where the link is full duplex.
+    #[serde(default, deserialize_with = "optional_rate", skip_serializing_if = "Option::is_none")]
+    pub in_beside_out_bytes_per_second: Option<u64>,
+    /// What every copy takes beside its bytes.
+    #[serde(deserialize_with = "nanos")]
+    pub latency_nanos: u64,
+}
+
+/// Whether both directions of a link can be busy at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplex {
+    /// One copy at a time.
+    Half,
+    /// One copy out and one copy in at a time.
+    Full,
+}
+
+/// The device's processor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compute {
+    /// How many parts work on a kernel, each on its own piece of the result.
+    #[serde(deserialize_with = "parts")]
+    pub multiprocessors: u64,
+    /// Peak bytes per second between the processor and device memory.
+    #[serde(deserialize_with = "rate")]
+    pub memory_bytes_per_second: u64,
+    /// What every kernel takes beside its work.
+    #[serde(deserialize_with = "nanos")]
+    pub launch_nanos: u64,
+    /// Peak operations per second.
+    pub flops_per_second: FlopsPerSecond,
+}
+
+/// Peak floating-point operations per second, by the precision of the elements; a multiply-add is two. For 16 bits
+/// that is the rate of matrix products, in tensor cores where there are any.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlopsPerSecond {
+    /// In double precision.
+    #[serde(deserialize_with = "rate")]
+    pub float64: u64,
+    /// In single precision.
+    #[serde(deserialize_with = "rate")]
+    pub float32: u64,
+    /// In half precision.
+    #[serde(deserialize_with = "rate")]
+    pub float16: u64,
+    /// In bfloat16.
+    #[serde(deserialize_with = "rate")]
+    pub bfloat16: u64,
+}
+
+impl FlopsPerSecond {
+    /// The peak for matrix products of such elements. Shorter floats count as float16, everything else as float32.
+    pub fn of(&self, element: ElementType) -> u64 {
+        match element {
+            ElementType::Double | ElementType::Complex128 => self.float64,
+            ElementType::Bfloat16 => self.bfloat16,
+            element if element.is_float() && element.bits() <= 16 => self.float16,
+            _ => self.float32,
+        }
+    }
+}
+
+impl Link {
+    /// How long a copy out takes, the other direction idle.
+    ///
+    /// # Units
+    /// Nanoseconds: the latency, and `bytes / out_bytes_per_second` rounded up. The largest number where that does not
+    /// fit.
+    pub fn out_nanos(&self, bytes: Bytes) -> u64 {
+        self.copy_nanos(bytes, self.out_bytes_per_second)
+    }
+
+    /// How long a copy in takes, the other direction idle; as [`Link::out_nanos`].
+    pub fn in_nanos(&self, bytes: Bytes) -> u64 {
+        self.copy_nanos(bytes, self.in_bytes_per_second)
+    }
+
+    fn copy_nanos(&self, bytes: Bytes, bytes_per_second: u64) -> u64 {
+        let nanos = (u128::from(bytes.0) * 1_000_000_000).div_ceil(u128::from(bytes_per_second.max(1)));
+        u64::try_from(nanos).unwrap_or(u64::MAX).saturating_add(self.latency_nanos)
+    }
+
+    /// What contradicts what, if anything does.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let directions = [
+            ("out_beside_in", self.out_beside_in_bytes_per_second, "out", self.out_bytes_per_second),
+            ("in_beside_out", self.in_beside_out_bytes_per_second, "in", self.in_bytes_per_second),
+        ];
+        directions.into_iter().find_map(|(name, beside, alone_name, alone)| match (self.duplex, beside) {
+            (Duplex::Full, None) => Some(format!(
+                "`link.{name}_bytes_per_second` is missing; with `duplex = \"full\"` expected the rate while the \
+                 other direction is busy"
+            )),
+            (Duplex::Half, Some(_)) => Some(format!(
+                "`link.{name}_bytes_per_second` is given; with `duplex = \"half\"` the other direction is never \
+                 busy, expected none"
+            )),
+            (Duplex::Full, Some(beside)) if beside > alone => Some(format!(
+                "`link.{name}_bytes_per_second` is {beside}; expected at most \
+                 `link.{alone_name}_bytes_per_second`, {alone}: company makes no copy faster"
+            )),
+            _ => None,
+        })
+    }
+}
+
+/// Why a text is no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// There is no built-in target of this name.
+    #[error("there is no target `{0}`; there are {list}", list = names().join(", "))]
+    Unknown(String),
+    /// The text is not TOML, or a key of it is missing, unknown or nonsense.
+    #[error("{origin}:{line}: `{source_line}`: {message}")]
+    Key {
+        /// Where the text is from.
+        origin: String,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        source_line: String,
+        /// What is wrong with it, and what was expected.
+        message: String,
+    },
+    /// Two keys contradict each other.
+    #[error("{origin}: {message}")]
+    Contradiction {
+        /// Where the text is from.
+        origin: String,
+        /// Which keys, and what was expected.
+        message: String,
+    },
+}
+
+macro_rules! built_in {
+    ($($name:literal)*) => { &[$(($name, include_str!(concat!("../targets/", $name, ".toml")))),*] };
+}
+
+/// Every built-in target: its name and its TOML. The only place to add one.
+pub static BUILT_IN: &[(&str, &str)] = built_in! {
+    "p100-nvlink" "v100-nvlink2" "v100-pcie" "gtx1080ti" "a100-pcie4" "h100-pcie5" "h200-pcie5" "gh200" "host"
+};
+
+static PARSED: LazyLock<Vec<Target>> = LazyLock::new(|| {
+    let parse = |(name, text): &(&str, &str)| Target::parse(text, name).expect("built-in targets are tested");
+    BUILT_IN.iter().map(parse).collect()
+});
+
+fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).collect()
+}
+
+impl Target {
+    /// The target that the text describes.
+    ///
+    /// # Errors
+    /// [`TargetError`], which begins with `origin` and the line; unknown keys are refused, as are rates that are
+    /// zero, negative or no numbers.
+    pub fn parse(text: &str, origin: &str) -> Result<Target, TargetError> {
+        let target: Target = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count();
+            TargetError::Key {
+                origin: origin.to_owned(),
+                line: line + 1,
+                source_line: text.lines().nth(line).unwrap_or_default().trim().to_owned(),
+                message: error.message().to_owned(),
+            }
+        })?;
+        match target.link.contradiction() {
+            Some(message) => Err(TargetError::Contradiction { origin: origin.to_owned(), message }),
+            None => Ok(target),
+        }
+    }
+
+    /// The built-in target of this name.
+    ///
+    /// # Errors
+    /// [`TargetError::Unknown`], which lists the names that there are.
+    pub fn built_in(name: &str) -> Result<&'static Target, TargetError> {
+        Target::all_built_in()
+            .iter()
+            .find(|target| target.name == name)
+            .ok_or_else(|| TargetError::Unknown(name.to_owned()))
+    }
+
+    /// Every built-in target, oldest machine first.
+    pub fn all_built_in() -> &'static [Target] {
+        &PARSED
+    }
+}
+
+fn some_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.trim().is_empty() {
+        true => Err(de::Error::invalid_value(Unexpected::Str(&text), &"some text")),
+        false => Ok(text),
+    }
+}
+
+/// A whole number between two bounds, written as an integer or as a float such as `12.2e9`; with `bytes`, also as
+/// text with a unit.
+struct Number {
+    bytes: bool,
+    least: u64,
+    most: u64,
+    expected: &'static str,
+}
+
+impl Number {
+    fn check<E: de::Error>(&self, value: u64, found: Unexpected<'_>) -> Result<u64, E> {
+        match (self.least..=self.most).contains(&value) {
+            true => Ok(value),
+            false => Err(E::invalid_value(found, self)),
+        }
+    }
+}
+
+impl Visitor<'_> for Number {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
+        self.check(value, Unexpected::Unsigned(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<u64, E> {
+        let found = Unexpected::Signed(value);
+        self.check(u64::try_from(value).map_err(|_| E::invalid_value(found, &self))?, found)
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<u64, E> {
+        let found = Unexpected::Float(value);
+        // The bounds of a float that is a whole number which 64 bits hold exactly as written.
+        if !(0.0..=1e18).contains(&value) || value.fract() != 0.0 {
+            return Err(E::invalid_value(found, &self));
+        }
+        self.check(value as u64, found)
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<u64, E> {
+        let found = Unexpected::Str(value);
+        match value.parse::<Bytes>() {
+            Ok(Bytes(bytes)) if self.bytes => self.check(bytes, found),
+            _ => Err(E::invalid_value(found, &self)),
+        }
+    }
+}
+
+/// More than any machine does or holds; products of two such numbers fit 128 bits.
+const MOST: u64 = 1 << 60;
+
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let expected = "a positive whole number per second, such as 12.2e9";
+    deserializer.deserialize_any(Number { bytes: false, least: 1, most: MOST, expected })
+}
+
+fn optional_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    rate(deserializer).map(Some)
+}
+
+fn nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let expected = "a whole number of nanoseconds, at most ten seconds";
+    deserializer.deserialize_any(Number { bytes: false, least: 0, most: 10_000_000_000, expected })
+}
+
+fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let expected = "a whole number from 1 to 65536";
+    deserializer.deserialize_any(Number { bytes: false, least: 1, most: 1 << 16, expected })
+}
+
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let expected = "a positive number of bytes, such as \"16GiB\"";
+    deserializer.deserialize_any(Number { bytes: true, least: 1, most: MOST, expected }).map(Bytes)
+}
+
+fn power_of_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let number = bytes(deserializer)?;
+    match number.0.is_power_of_two() {
+        true => Ok(number),
+        false => {
+            Err(de::Error::invalid_value(Unexpected::Unsigned(number.0), &"a power of two, such as \"2MiB\""))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = include_str!("../targets/v100-pcie.toml");
+
+    /// What is said about the text with one line replaced.
+    fn refusal(from: &str, to: &str) -> String {
+        assert!(TEXT.contains(from), "{from}");
+        Target::parse(&TEXT.replacen(from, to, 1), "mine.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn built_in_targets_are_what_their_names_say() {
+        assert_eq!(Target::all_built_in().len(), BUILT_IN.len());
+        for (name, _) in BUILT_IN {
+            assert_eq!(&Target::built_in(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn every_number_of_a_built_in_target_has_a_source() {
+        for (name, text) in BUILT_IN {
+            let mut commented = false;
+            for line in text.lines() {
+                let number = line.split_once(" = ").is_some_and(|(_, value)| {
+                    value.trim_matches('"').starts_with(|c: char| c.is_ascii_digit())
+                });
+                // A comment stands for all lines up to the next empty one.
+                commented = !line.is_empty() && (commented || line.starts_with('#'));
+                assert!(commented || !number, "{name}: `{line}` has no comment above it");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_names() {
+        assert_eq!(
+            Target::built_in("v101").unwrap_err().to_string(),
+            "there is no target `v101`; there are p100-nvlink, v100-nvlink2, v100-pcie, gtx1080ti, a100-pcie4, \
+             h100-pcie5, h200-pcie5, gh200, host"
+        );
+    }
+
+    #[test]
+    fn numbers_are_integers_floats_or_bytes_with_a_unit() {
+        let parsed = |from: &str, to| Target::parse(&TEXT.replacen(from, to, 1), "").unwrap();
+        assert_eq!(parsed("\"15.75GiB\"", "1048576").device_bytes, Bytes(1 << 20));
+        assert_eq!(parsed("= 12.2e9", "= 12_200_000_000"), *Target::built_in("v100-pcie").unwrap());
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_line() {
+        for (value, found) in [
+            ("0", "integer `0`"),
+            ("-1e9", "floating point `-1000000000.0`"),
+            ("nan", "floating point `NaN`"),
+            ("inf", "floating point `inf`"),
+            ("0.5", "floating point `0.5`"),
+            ("\"12GB\"", "string \"12GB\""),
+        ] {
+            let line = format!("out_bytes_per_second = {value}");
+            assert_eq!(
+                refusal("out_bytes_per_second = 12.2e9", &line),
+                format!(
+                    "mine.toml:19: `{line}`: invalid value: {found}, expected a positive whole number per second, \
+                     such as 12.2e9"
+                )
+            );
+        }
+        assert_eq!(
+            refusal("duplex = \"full\"", "duplex = \"both\""),
+            "mine.toml:17: `duplex = \"both\"`: unknown variant `both`, expected `half` or `full`"
+        );
+        assert_eq!(
+            refusal("\"15.75GiB\"", "\"lots\""),
+            "mine.toml:7: `device_bytes = \"lots\"`: invalid value: string \"lots\", expected a positive number of \
+             bytes, such as \"16GiB\""
+        );
+        assert_eq!(
+            refusal("alignment_bytes = 256", "alignment_bytes = 100"),
+            "mine.toml:11: `alignment_bytes = 100`: invalid value: integer `100`, expected a power of two, such as \
+             \"2MiB\""
+        );
+        assert!(refusal("name = \"v100-pcie\"", "name = \" \"").contains("expected some text"));
+        assert!(refusal("multiprocessors = 80", "multiprocessors = 1e9").contains("from 1 to 65536"));
+        assert!(refusal("latency_nanos = 10_000", "latency_nanos = 1e12").contains("at most ten seconds"));
+    }
+
+    #[test]
+    fn unknown_and_missing_keys_are_named() {
+        assert_eq!(
+            refusal("multiprocessors = 80", "multiprocessors = 80\ncores = 5120"),
+            "mine.toml:31: `cores = 5120`: unknown field `cores`, expected one of `multiprocessors`, \
+             `memory_bytes_per_second`, `launch_nanos`, `flops_per_second`"
+        );
+        assert_eq!(
+            refusal("float32 = 14e12\n", ""),
+            "mine.toml:36: `[compute.flops_per_second]`: missing field `float32`"
+        );
+        assert!(Target::parse("", "mine.toml").unwrap_err().to_string().contains("missing field `name`"));
+        assert!(Target::parse("name = [", "mine.toml").unwrap_err().to_string().starts_with("mine.toml:1: "));
+    }
+
+    #[test]
+    fn a_link_does_not_contradict_itself() {
+        assert_eq!(
+            refusal("duplex = \"full\"", "duplex = \"half\""),
+            "mine.toml: `link.out_beside_in_bytes_per_second` is given; with `duplex = \"half\"` the other \
+             direction is never busy, expected none"
+        );
+        assert!(refusal("in_beside_out_bytes_per_second = 12.2e9", "").contains("is missing; with `duplex"));
+        assert_eq!(
+            refusal("out_beside_in_bytes_per_second = 12.2e9", "out_beside_in_bytes_per_second = 13e9"),
+            "mine.toml: `link.out_beside_in_bytes_per_second` is 13000000000; expected at most \
+             `link.out_bytes_per_second`, 12200000000: company makes no copy faster"
+        );
+    }
+
+    #[test]
+    fn a_copy_takes_its_latency_and_its_bytes() {
+        let link = Target::built_in("v100-pcie").unwrap().link;
+        // 10 µs and 12.2 MB at 12.2 GB/s; one byte more takes part of a nanosecond, which counts whole.
+        assert_eq!(link.out_nanos(Bytes(12_200_000)), 1_010_000);
+        assert_eq!(link.in_nanos(Bytes(12_200_001)), 1_010_001);
+        assert_eq!(link.out_nanos(Bytes::ZERO), 10_000);
+        let slow = Link { out_bytes_per_second: 1, ..link };
+        assert_eq!(slow.out_nanos(Bytes(u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn precision_decides_the_peak() {
+        let flops = &Target::built_in("v100-pcie").unwrap().compute.flops_per_second;
+        assert_eq!(flops.of(ElementType::Float), 14_000_000_000_000);
+        assert_eq!(flops.of(ElementType::Float16), 112_000_000_000_000);
+        assert_eq!(flops.of(ElementType::Bfloat16), flops.of(ElementType::Int64));
+        assert_eq!(flops.of(ElementType::Double), 7_000_000_000_000);
+    }
+}

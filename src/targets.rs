@@ -1,0 +1,38 @@
+//! `lmsc targets`.
+
+use lmsc_plan::Target;
+use lmsc_plan::target::BUILT_IN;
+
+use crate::Error;
+
+/// A table of the built-in targets: device memory, link, peak in single precision, and what each is.
+pub fn list_targets() -> String {
+    let line = |target: &Target| {
+        let link = target.link;
+        format!(
+            "{:<13} {:>10}  {:>5} GB/s out, {:>5} GB/s in  {:>5} TFLOP/s  {}\n",
+            target.name,
+            target.device_bytes.to_string(),
+            in_units(link.out_bytes_per_second, 1e9),
+            in_units(link.in_bytes_per_second, 1e9),
+            in_units(target.compute.flops_per_second.float32, 1e12),
+            target.description,
+        )
+    };
+    Target::all_built_in().iter().map(line).collect()
+}
+
+/// The TOML of a built-in target, comments included.
+///
+/// # Errors
+/// [`Error::Input`] with the names that there are.
+pub fn target(name: &str) -> Result<&'static str, Error> {
+    let found = Target::built_in(name).map_err(|error| Error::Input(error.to_string()))?;
+    let text = BUILT_IN.iter().find(|(name, _)| *name == found.name).map(|(_, text)| *text);
+    Ok(text.expect("a built-in target has a text"))
+}
+
+/// At most two digits after the point, and none that say nothing.
+fn in_units(rate: u64, unit: f64) -> String {
+    ((rate as f64 / unit * 100.0).round() / 100.0).to_string()
+}
