@@ -3,7 +3,8 @@ use lmsc_plan::order;
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
-/// Moves nodes that free memory forward and nodes that bring memory back, where that lowers the peak.
+/// Moves nodes that free memory forward and nodes that bring memory back, where that lowers the peak
+/// and the budget is below it.
 ///
 /// Only the order changes; which of the orders that the edges allow is [`order::lower_peak`]'s to decide.
 pub(crate) struct Reorder;
@@ -17,14 +18,14 @@ impl Pass for Reorder {
         "gradients and updates right after what they read, where that lowers the peak"
     }
 
-    fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
-        let order = order::lower_peak(graph);
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
+        let order = order::lower_peak(graph, cx.budget);
         let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
         if moved == 0 {
             return Ok(Outcome::default());
         }
         graph.set_order(order);
-        let remarks = vec![format!("moved nodes; {moved} stand at another place")];
+        let remarks = vec![format!("{moved} of {} nodes stand elsewhere", graph.order().len())];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
 }

@@ -13,8 +13,9 @@ use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages, ops};
 /// to where they can first run; nodes that bring more than they free moved back to where they are first needed;
 /// and both. Of equal peaks, the one with fewer bytes live over all ticks, the graph's own first.
 ///
-/// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own.
-pub fn lower_peak(graph: &Graph) -> Vec<NodeId> {
+/// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own, and
+/// so does one whose peak is not above `enough`.
+pub fn lower_peak(graph: &Graph, enough: Option<Bytes>) -> Vec<NodeId> {
     let own = graph.order().to_vec();
     if own.iter().any(|&n| graph.node(n).op.is_swap()) {
         return own;
@@ -32,6 +33,9 @@ pub fn lower_peak(graph: &Graph) -> Vec<NodeId> {
         listed
     };
     let own = listing(&own, Way::Forward, false);
+    if enough.is_some_and(|enough| own.peak <= enough) {
+        return own.nodes;
+    }
     let early = listing(&own.nodes, Way::Forward, true);
     let late = backward(&own);
     let both = listing(&late.nodes, Way::Forward, true);
@@ -123,15 +127,15 @@ impl<'a> Listing<'a> {
         way: Way,
         moves: bool,
     ) -> Listing<'a> {
-        let (before, after) = match way {
-            Way::Forward => (&edges.before, &edges.after),
-            Way::Backward => (&edges.after, &edges.before),
+        let after = match way {
+            Way::Forward => &edges.after,
+            Way::Backward => &edges.before,
         };
         let mut waits = vec![0; graph.node_capacity()];
         let mut place = vec![0; graph.node_capacity()];
         let mut left = vec![(0, 0); storages.len()];
         for (index, &node) in order.iter().enumerate() {
-            waits[number(node)] = before.of(node).len() as u32;
+            after.of(node).iter().for_each(|&next| waits[number(next)] += 1);
             place[number(node)] = index as u32;
             for storage in touches.of_node(node) {
                 let (count, sum) = &mut left[storage.as_u32() as usize];
@@ -244,7 +248,7 @@ mod tests {
     fn order(text: &str) -> Vec<String> {
         let graph = Graph::parse(text).unwrap();
         lmsc_ir::verify(&graph).unwrap();
-        let order = lower_peak(&graph);
+        let order = lower_peak(&graph, None);
         let mut moved = graph.clone();
         moved.set_order(order.clone());
         lmsc_ir::verify(&moved).unwrap();
@@ -273,6 +277,18 @@ mod tests {
             [z] float[8] z = Add(c, wide)
         }";
         assert_eq!(order(text), ["b", "c", "wide", "z"]);
+    }
+
+    #[test]
+    fn an_operand_named_twice_is_waited_for_once() {
+        let text = "g (float[8] x) => (float[8] z, float[] s) {
+            [a] float[8] a = Relu(x)
+            [c] float[8] c = Exp(x)
+            [z] float[8] z = Exp(c)
+            [b] float[8] b = Mul(a, a)
+            [s] float[] s = ReduceSum<keepdims = 0>(b)
+        }";
+        assert_eq!(order(text), ["c", "z", "a", "b", "s"]);
     }
 
     #[test]
