@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
         by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
         // Time grows with the operators; so many evaluations take seconds whatever their number is.
         let evaluations =
-            (6_000_000 / problem.ops.len().max(1)).clamp(1_000, 12_000) * request.effort as usize / 100;
+            (6_000_000 / problem.ops.len().max(1)).clamp(1_000, 20_000) * request.effort as usize / 100;
         let piece = |pieces| match request.granularity {
             Granularity::Whole => u64::MAX,
             Granularity::Ranges => optimal::piece_bytes(problem, pieces),
