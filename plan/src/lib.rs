@@ -6,6 +6,8 @@ pub mod instance;
 pub mod memory;
 pub mod planners;
 pub mod problem;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 pub mod schedule;
 mod segment_tree;
 pub mod tflms;

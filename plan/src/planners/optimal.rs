@@ -25,7 +25,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     };
     let absences = cover(problem, request.budget, piece)?;
     let acts = Acts::of(problem, &absences);
-    let (order, times) = schedule(&acts, request.budget)?;
+    let (order, times) = schedule(problem, &acts, request.budget)?;
     Ok(Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times)))
 }
 
@@ -35,15 +35,17 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     (peak / count).max(SMALLEST_PIECE)
 }
 
-fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
-    justify(&mut Simulator::default(), acts, &acts.order, budget).map_err(|Stuck(_)| DoesNotFit {
-        tick: 0,
-        needed: 0,
+/// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
+fn schedule(problem: &Problem, acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
+    let (tick, needed) = problem.floor();
+    justify(&mut Simulator::default(), acts, &acts.order, budget).map_err(|_: Stuck| DoesNotFit {
+        tick,
+        needed,
         budget,
     })
 }
 
-/// The absences that make every tick fit, those that start early first and no more than needed.
+/// The absences that make every moment fit, those that start early first and no more than needed.
 ///
 /// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
 /// cover a tick that does not fit yet; then, the last first, given back where the others suffice.
@@ -51,20 +53,19 @@ fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit>
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
 pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
-    let needed = problem.needed_bytes();
-    let most = (0..problem.ticks()).max_by_key(|&t| (needed[t as usize], std::cmp::Reverse(t)));
-    if let Some(tick) = most.filter(|&t| needed[t as usize] > budget) {
-        return Err(DoesNotFit { tick, needed: needed[tick as usize], budget });
+    let (tick, needed) = problem.floor();
+    if needed > budget {
+        return Err(DoesNotFit { tick, needed, budget });
     }
     let ticks = problem.ticks();
     let mut windows = problem.windows();
     windows.sort_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
-    let live = problem.live_bytes();
+    let live = problem.live_by_moment();
     let mut excess = SegmentTree::new(live.iter().map(|&l| l as i64 - budget as i64));
     // By chosen window, in the order chosen, which of its tensor's pieces.
     let mut chosen: Vec<(Window, u32, u64)> = Vec::new();
     let covered = |excess: &SegmentTree, window: &Window| {
-        let [one, other] = window.ranges(ticks);
+        let [one, other] = window.moments(ticks);
         excess.max(one).max(excess.max(other))
     };
     for window in windows {
@@ -74,7 +75,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
                 break;
             }
             let bytes = size.min(problem.tensors[window.tensor].bytes - u64::from(index) * size);
-            for range in window.ranges(ticks) {
+            for range in window.moments(ticks) {
                 excess.add(range, -(bytes as i64));
             }
             chosen.push((window, index, bytes));
@@ -83,7 +84,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
     let mut kept = Vec::with_capacity(chosen.len());
     for &(window, index, bytes) in chosen.iter().rev() {
         if covered(&excess, &window) + bytes as i64 <= 0 {
-            for range in window.ranges(ticks) {
+            for range in window.moments(ticks) {
                 excess.add(range, bytes as i64);
             }
         } else {
