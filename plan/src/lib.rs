@@ -8,6 +8,8 @@ pub mod memory;
 pub mod order;
 pub mod planners;
 pub mod problem;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 pub mod remat;
 pub mod schedule;
 mod segment_tree;

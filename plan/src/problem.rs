@@ -4,6 +4,7 @@
 //! the position in the order. Times are nanoseconds and sizes bytes, all integers.
 
 use std::fmt;
+use std::ops::Range;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
@@ -145,8 +146,16 @@ impl Window {
     }
 
     /// The covered ticks of a step of so many, as at most two ranges that do not wrap.
-    pub fn ranges(&self, ticks: u32) -> [std::ops::Range<u32>; 2] {
+    pub fn ranges(&self, ticks: u32) -> [Range<u32>; 2] {
         if self.wraps() { [self.from..ticks, 0..self.until] } else { [self.from..self.until, 0..0] }
+    }
+
+    /// The covered moments of a step of so many ticks, as at most two ranges: see [`Problem::live_by_moment`].
+    pub fn moments(&self, ticks: u32) -> [Range<u32>; 2] {
+        match self.wraps() {
+            true => [self.from + 1..ticks + 2, 0..self.until + 1],
+            false => [self.from + 1..self.until + 1, 0..0],
+        }
     }
 }
 
@@ -201,7 +210,7 @@ impl Problem {
     }
 
     /// The ticks at which the tensor is live if it never leaves: half-open, from its definition to its last use.
-    pub fn live_range(&self, tensor: TensorId, uses: &Uses) -> std::ops::Range<u32> {
+    pub fn live_range(&self, tensor: TensorId, uses: &Uses) -> Range<u32> {
         let facts = &self.tensors[tensor];
         let uses = uses.of(tensor);
         let first = if facts.given { 0 } else { uses.first().copied().unwrap_or(0) };
@@ -230,37 +239,68 @@ impl Problem {
         sums.collect()
     }
 
-    /// By tick, the bytes that its operator cannot do without: what it touches, its workspace, and what may never
-    /// leave.
+    /// By moment, the bytes that are live if nothing leaves.
     ///
-    /// The largest of them is the smallest budget of any plan that only swaps.
-    pub fn needed_bytes(&self) -> Vec<u64> {
-        self.needed_bytes_of(&self.uses())
+    /// Moment 0 is before the first operator, with all that is given there; moment `t + 1` is while the operator of
+    /// tick `t` runs; the last is after all, with all that is kept there.
+    pub fn live_by_moment(&self, uses: &Uses) -> Vec<u64> {
+        let sum = |there: fn(&Tensor) -> bool| -> u64 {
+            self.tensors.values().filter(|t| there(t)).map(|t| t.bytes).sum()
+        };
+        let (start, end) = (sum(|t| t.given), sum(|t| t.kept));
+        [start].into_iter().chain(self.live_bytes_of(uses)).chain([end]).collect()
     }
 
-    /// [`Problem::needed_bytes`] where the uses are at hand.
-    pub fn needed_bytes_of(&self, uses: &Uses) -> Vec<u64> {
-        let mut deltas = vec![0i64; self.ops.len() + 1];
-        for (tensor, facts) in &self.tensors {
-            if !facts.swappable {
-                let live = self.live_range(tensor, uses);
-                deltas[live.start as usize] += facts.bytes as i64;
-                deltas[live.end as usize] -= facts.bytes as i64;
+    /// By tick, the bytes that its operator cannot do without: what no window covers, and its workspace.
+    ///
+    /// What must be there before the first operator counts with it, what must be there after the last with that.
+    pub fn needed_bytes(&self) -> Vec<u64> {
+        let uses = self.uses();
+        let mut needed = self.needed_by_moment(&self.live_by_moment(&uses), &self.windows(&uses));
+        let (start, end) = (needed.remove(0), needed.pop().unwrap_or_default());
+        needed.first_mut().into_iter().for_each(|first| *first = start.max(*first));
+        needed.last_mut().into_iter().for_each(|last| *last = end.max(*last));
+        needed
+    }
+
+    /// The smallest budget of any plan that only swaps, and the first tick that needs it.
+    pub fn floor(&self) -> (u32, u64) {
+        let uses = self.uses();
+        self.floor_of(&self.live_by_moment(&uses), &self.windows(&uses))
+    }
+
+    /// [`Problem::floor`] where the live bytes by moment and the windows are at hand.
+    pub fn floor_of(&self, live: &[u64], windows: &[Window]) -> (u32, u64) {
+        let needed = self.needed_by_moment(live, windows);
+        let most = (0..needed.len()).max_by_key(|&m| (needed[m], std::cmp::Reverse(m))).unwrap_or(0);
+        let tick = most.saturating_sub(1).min(self.ops.len().saturating_sub(1));
+        (tick as u32, needed[most])
+    }
+
+    /// By moment, the bytes that no window covers.
+    fn needed_by_moment(&self, live: &[u64], windows: &[Window]) -> Vec<u64> {
+        let mut needed = live.to_vec();
+        let mut covered = vec![0i64; needed.len() + 1];
+        for window in windows {
+            let bytes = self.tensors[window.tensor].bytes as i64;
+            for range in window.moments(self.ticks()) {
+                covered[range.start as usize] += bytes;
+                covered[range.end as usize] -= bytes;
             }
         }
-        let mut stay = 0;
-        let sums = self.ops.iter().zip(&deltas).map(|(op, delta)| {
-            stay += delta;
-            let touched = op.touches().filter(|&t| self.tensors[t].swappable).map(|t| self.tensors[t].bytes);
-            stay as u64 + op.workspace + touched.sum::<u64>()
-        });
-        sums.collect()
+        let mut now = 0;
+        for (needed, covered) in needed.iter_mut().zip(covered) {
+            now += covered;
+            *needed -= now as u64;
+        }
+        needed
     }
 
     /// Every window of every tensor that may leave, by tensor, then by tick.
     ///
     /// A tensor that is given and not kept (the network's input) can be away before its first use; one that is
-    /// kept and not given (a result) after its last; a variable around the end of the step.
+    /// kept and not given (a result) after its last; a variable around the end of the step. What nothing uses stays
+    /// where it is.
     pub fn windows(&self, uses: &Uses) -> Vec<Window> {
         let ticks = self.ticks();
         let mut windows = Vec::new();
@@ -326,6 +366,9 @@ impl Problem {
             }
         }
         let link = [self.link.out_nanos(bytes), self.link.in_nanos(bytes)];
+        if let Some((tensor, _)) = self.tensors.iter().find(|(id, tensor)| tensor.kept && !there[*id]) {
+            return Err(ProblemError::NeverThere(tensor));
+        }
         if bytes > MOST || nanos > MOST || link.iter().any(|&n| n >= MOST) {
             return Err(ProblemError::TooLarge);
         }
@@ -349,6 +392,8 @@ pub enum ProblemError {
     Redefined { tick: usize, tensor: TensorId },
     #[error("operator {tick} changes tensor {tensor} without reading it")]
     Unread { tick: usize, tensor: TensorId },
+    #[error("tensor {0} is to be kept, but it is not given and no operator produces it")]
+    NeverThere(TensorId),
     #[error("all bytes, or all times, together exceed 2^60")]
     TooLarge,
 }

@@ -25,7 +25,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     };
     let absences = cover(problem, request.budget, piece)?;
     let acts = Acts::of(problem, &absences);
-    let (order, times) = schedule(&acts, request.budget)?;
+    let (order, times) = schedule(problem, &acts, request.budget)?;
     Ok(Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times)))
 }
 
@@ -35,15 +35,17 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     (peak / count).max(SMALLEST_PIECE)
 }
 
-fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
-    justify(&mut Simulator::default(), acts, &acts.order, budget, ROUNDS).map_err(|Stuck(_)| DoesNotFit {
-        tick: 0,
-        needed: 0,
+/// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
+fn schedule(problem: &Problem, acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit> {
+    let (tick, needed) = problem.floor();
+    justify(&mut Simulator::default(), acts, &acts.order, budget, ROUNDS).map_err(|_: Stuck| DoesNotFit {
+        tick,
+        needed,
         budget,
     })
 }
 
-/// The absences that make every tick fit, those that start early first and no more than needed.
+/// The absences that make every moment fit, those that start early first and no more than needed.
 ///
 /// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
 /// cover a tick that does not fit yet, as many pieces of each as that needs; then, the last first, given back
@@ -53,22 +55,21 @@ fn schedule(acts: &Acts, budget: u64) -> Result<(Vec<ActId>, Times), DoesNotFit>
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
 pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
     let uses = problem.uses();
-    let needed = problem.needed_bytes_of(&uses);
-    let most = (0..problem.ticks()).max_by_key(|&t| (needed[t as usize], std::cmp::Reverse(t)));
-    if let Some(tick) = most.filter(|&t| needed[t as usize] > budget) {
-        return Err(DoesNotFit { tick, needed: needed[tick as usize], budget });
+    let live = problem.live_by_moment(&uses);
+    let mut windows = problem.windows(&uses);
+    let (tick, needed) = problem.floor_of(&live, &windows);
+    if needed > budget {
+        return Err(DoesNotFit { tick, needed, budget });
     }
-    let ticks = problem.ticks();
-    let live = problem.live_bytes_of(&uses);
     if live.iter().all(|&l| l <= budget) {
         return Ok(Absences::default());
     }
-    let mut windows = problem.windows(&uses);
+    let ticks = problem.ticks();
     windows
         .sort_unstable_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
     let mut excess = SegmentTree::new(live.iter().map(|&l| l as i64 - budget as i64));
     let covered = |excess: &SegmentTree, window: &Window| {
-        let [one, other] = window.ranges(ticks);
+        let [one, other] = window.moments(ticks);
         if other.is_empty() { excess.max(one) } else { excess.max(one).max(excess.max(other)) }
     };
     // By chosen window, in the order chosen, how many pieces of its tensor, and their bytes together.
@@ -80,7 +81,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
             let (count, size) = pieces_of(bytes, piece);
             let count = (over as u64).div_ceil(size).min(u64::from(count)) as u32;
             let bytes = (u64::from(count) * size).min(bytes) as i64;
-            window.ranges(ticks).into_iter().for_each(|range| excess.add(range, -bytes));
+            window.moments(ticks).into_iter().for_each(|range| excess.add(range, -bytes));
             chosen.push((window, count, bytes));
             if excess.max_of_all() <= 0 {
                 break;
@@ -97,7 +98,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
             count -= 1;
         }
         if given_back > 0 {
-            window.ranges(ticks).into_iter().for_each(|range| excess.add(range, given_back));
+            window.moments(ticks).into_iter().for_each(|range| excess.add(range, given_back));
         }
         kept.extend((0..count).map(|index| (window, index)));
     }

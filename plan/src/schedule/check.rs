@@ -31,84 +31,110 @@ pub enum Flaw {
 ///
 /// Knows nothing of how schedules are made: where each byte is follows from the steps' times. A run of bytes is
 /// allocated from the start of its producer, or of the copy that brings it, to the end of what last touches it
-/// before the next such copy.
+/// before the next such copy. Of what happens at one time, the plan's order says what is first; an operator of no
+/// duration needs its memory all the same.
 ///
 /// # Errors
 /// The first [`Flaw`] found.
 pub fn check(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<u64, Flaw> {
+    let pieces = pieces(problem, schedule)?;
     let ops = operators(problem, schedule)?;
     engines(problem, schedule)?;
-    let mut copies: SecondaryMap<PieceId, Vec<Step>> = SecondaryMap::new();
-    for step in &schedule.steps {
-        if let Instruction::Out(piece) | Instruction::In(piece) = step.instruction {
-            copies[piece].push(*step);
-        }
-    }
-    let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
-    for (id, piece) in &schedule.pieces {
-        let known = problem.tensors.is_valid(piece.tensor);
-        if !known || piece.is_empty() || piece.bytes.end > problem.tensors[piece.tensor].bytes {
-            return Err(Flaw::Piece(id));
-        }
-        pieces[piece.tensor].push(id);
-    }
-    let mut touches: SecondaryMap<TensorId, Vec<Touch>> = SecondaryMap::new();
-    for (tick, op) in problem.ops.iter().enumerate() {
-        let Step { start, end, .. } = ops[tick];
-        let mut touch = |tensor: TensorId, changes: bool| {
-            touches[tensor].push(Touch { start, end, what: What::Use { tick: tick as u32, changes } });
+    let mut copies: SecondaryMap<PieceId, Vec<Touch>> = SecondaryMap::new();
+    for (step, position) in schedule.steps.iter().zip(1..) {
+        let (piece, what) = match step.instruction {
+            Instruction::Op(_) => continue,
+            Instruction::Out(piece) => (piece, What::Out(piece)),
+            Instruction::In(piece) => (piece, What::In(piece)),
         };
-        op.reads.iter().for_each(|&t| touch(t, op.changes.contains(&t)));
-        op.produces.iter().for_each(|&t| touch(t, true));
+        copies[piece].push(Touch { start: (step.start, position), end: (step.end, position), what });
     }
+    let mut uses: SecondaryMap<TensorId, Vec<Touch>> = SecondaryMap::new();
     let mut memory = Vec::new();
-    for (tick, op) in problem.ops.iter().enumerate() {
-        memory.push((ops[tick].start, ops[tick].end, op.workspace));
+    for ((op, &(start, end)), tick) in problem.ops.iter().zip(&ops).zip(0..) {
+        let mut add = |tensor, changes| {
+            uses[tensor].push(Touch { start, end, what: What::Use { tick, changes } });
+        };
+        op.reads.iter().for_each(|&t| add(t, op.changes.contains(&t)));
+        op.produces.iter().for_each(|&t| add(t, true));
+        memory.push(Presence { start, end, bytes: op.workspace });
     }
-    let makespan = schedule.makespan();
-    for tensor in problem.tensors.keys() {
-        let mut at = 0;
-        pieces[tensor].sort_by_key(|&p| schedule.pieces[p].bytes.start);
+    let end = (schedule.makespan(), u32::MAX);
+    for (tensor, facts) in &problem.tensors {
+        let mut stays = facts.bytes;
         for &piece in &pieces[tensor] {
-            let bytes = &schedule.pieces[piece].bytes;
-            if bytes.start < at {
-                return Err(Flaw::Piece(piece));
-            }
-            at = bytes.end;
-            let presences = presences(problem, tensor, &touches[tensor], &copies[piece], makespan)?;
-            memory.extend(presences.into_iter().map(|(start, end)| (start, end, bytes.end - bytes.start)));
+            let touches = uses[tensor].iter().chain(&copies[piece]).copied().collect();
+            let bytes = schedule.pieces[piece].len();
+            memory.extend(presences(problem, tensor, bytes, touches, end)?);
+            stays -= bytes;
         }
-        let whole = presences(problem, tensor, &touches[tensor], &[], makespan)?;
-        let moved: u64 = pieces[tensor].iter().map(|&p| schedule.pieces[p].len()).sum();
-        memory.extend(whole.into_iter().map(|(s, e)| (s, e, problem.tensors[tensor].bytes - moved)));
+        memory.extend(presences(problem, tensor, stays, uses[tensor].clone(), end)?);
     }
     peak(memory, budget)
 }
 
+/// A time in nanoseconds, and of what happens then, the place in the plan's order, from 1; 0 is before all.
+type At = (u64, u32);
+
 /// Something that needs a run of bytes on the device.
 #[derive(Clone, Copy)]
 struct Touch {
-    start: u64,
-    end: u64,
+    start: At,
+    end: At,
     what: What,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum What {
-    In,
-    Out,
+    In(PieceId),
+    Out(PieceId),
     Use { tick: u32, changes: bool },
 }
 
-/// The step of every operator, by tick.
-fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<Step>, Flaw> {
-    let mut ops = Vec::with_capacity(problem.ops.len());
-    for (index, step) in schedule.steps.iter().enumerate() {
+/// Bytes that are allocated for some time.
+struct Presence {
+    start: At,
+    end: At,
+    bytes: u64,
+}
+
+/// By tensor its pieces, which are disjoint ranges of its bytes, and those of a tensor that may leave.
+fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorId, Vec<PieceId>>, Flaw> {
+    let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
+    for (id, piece) in &schedule.pieces {
+        let known = problem.tensors.get(piece.tensor).filter(|facts| facts.swappable);
+        if known.is_none_or(|facts| piece.is_empty() || piece.bytes.end > facts.bytes) {
+            return Err(Flaw::Piece(id));
+        }
+        pieces[piece.tensor].push(id);
+    }
+    for tensor in problem.tensors.keys() {
+        let range = |piece: PieceId| &schedule.pieces[piece].bytes;
+        pieces[tensor].sort_by_key(|&p| range(p).start);
+        if let Some(pair) = pieces[tensor].windows(2).find(|pair| range(pair[1]).start < range(pair[0]).end) {
+            return Err(Flaw::Piece(pair[1]));
+        }
+    }
+    match schedule.steps.iter().find_map(|step| match step.instruction {
+        Instruction::Out(p) | Instruction::In(p) if !schedule.pieces.is_valid(p) => Some(p),
+        _ => None,
+    }) {
+        Some(unknown) => Err(Flaw::Piece(unknown)),
+        None => Ok(pieces),
+    }
+}
+
+/// By tick, when its operator starts and ends.
+fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(At, At)>, Flaw> {
+    let mut ops: Vec<(At, At)> = Vec::with_capacity(problem.ops.len());
+    for (step, position) in schedule.steps.iter().zip(1..) {
         if let Instruction::Op(tick) = step.instruction {
-            if tick as usize != ops.len() || tick as usize >= problem.ops.len() {
-                return Err(Flaw::Order(index));
+            // Operators of no duration could trade places unseen if only times were compared.
+            let too_early = ops.last().is_some_and(|(_, end)| step.start < end.0);
+            if tick as usize != ops.len() || tick as usize >= problem.ops.len() || too_early {
+                return Err(Flaw::Order(position as usize - 1));
             }
-            ops.push(*step);
+            ops.push(((step.start, position), (step.end, position)));
         }
     }
     if ops.len() < problem.ops.len() { Err(Flaw::Order(schedule.steps.len())) } else { Ok(ops) }
@@ -116,129 +142,110 @@ fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<Step>, Flaw> 
 
 /// Every step takes as long as it should, and no engine does two things at once.
 fn engines(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
-    let mut engines: [Vec<Step>; 3] = Default::default();
+    let mut engines: [Vec<Step>; 2] = Default::default();
     for &step in &schedule.steps {
         let (engine, expected) = match step.instruction {
-            Instruction::Op(tick) => (0, problem.ops[tick as usize].nanos),
-            Instruction::Out(piece) => (1, problem.link.out_nanos(schedule.pieces[piece].len())),
+            Instruction::Op(tick) => (None, problem.ops[tick as usize].nanos),
+            Instruction::Out(piece) => (Some(0), problem.link.out_nanos(schedule.pieces[piece].len())),
             Instruction::In(piece) => {
-                let engine = if problem.link.duplex == Duplex::Half { 1 } else { 2 };
-                (engine, problem.link.in_nanos(schedule.pieces[piece].len()))
+                let engine = if problem.link.duplex == Duplex::Half { 0 } else { 1 };
+                (Some(engine), problem.link.in_nanos(schedule.pieces[piece].len()))
             }
         };
         let found = step.end.wrapping_sub(step.start);
         if found != expected {
             return Err(Flaw::Duration { what: step.instruction, found, expected });
         }
-        engines[engine].push(step);
+        engine.into_iter().for_each(|engine: usize| engines[engine].push(step));
     }
     for steps in &mut engines {
-        steps.sort_by_key(|step| (step.start, step.end));
-        for pair in steps.windows(2) {
-            if pair[1].start < pair[0].end {
-                return Err(Flaw::Engine(pair[0].instruction, pair[1].instruction));
-            }
+        steps.sort_by_key(|step| step.start);
+        if let Some(pair) = steps.windows(2).find(|pair| pair[1].start < pair[0].end) {
+            return Err(Flaw::Engine(pair[0].instruction, pair[1].instruction));
         }
     }
-    // Operators of no duration could otherwise trade places unseen.
-    let ops: Vec<Step> =
-        schedule.steps.iter().filter(|s| matches!(s.instruction, Instruction::Op(_))).copied().collect();
-    match ops.windows(2).find(|pair| pair[1].start < pair[0].end) {
-        Some(pair) => Err(Flaw::Engine(pair[0].instruction, pair[1].instruction)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
-/// When a run of bytes of the tensor is allocated, as half-open ranges of time.
+/// When a run of so many bytes of the tensor is allocated; nothing for a run of none.
+///
+/// `end` is the end of the step.
 fn presences(
     problem: &Problem,
     tensor: TensorId,
-    uses: &[Touch],
-    copies: &[Step],
-    makespan: u64,
-) -> Result<Vec<(u64, u64)>, Flaw> {
+    bytes: u64,
+    mut touches: Vec<Touch>,
+    end: At,
+) -> Result<Vec<Presence>, Flaw> {
+    let mut presences: Vec<Presence> = Vec::new();
+    if bytes == 0 {
+        return Ok(presences);
+    }
     let facts = problem.tensors[tensor];
-    let mut touches = uses.to_vec();
-    touches.extend(copies.iter().map(|step| {
-        let what = if matches!(step.instruction, Instruction::In(_)) { What::In } else { What::Out };
-        Touch { start: step.start, end: step.end, what }
-    }));
-    // What takes no time goes first; a copy in before the use that it serves.
-    touches.sort_by_key(|t| (t.start, t.end, t.what != What::In));
-    let starts_on_host = facts.given && facts.kept && touches.first().is_some_and(|t| t.what == What::In);
-    let flaw = |touch: &Touch| match touch.what {
-        What::Use { tick, .. } => Flaw::Absent { tick, tensor },
-        _ => {
-            let same = |s: &&Step| s.start == touch.start && s.end == touch.end;
-            Flaw::Copy(copies.iter().find(same).map_or(Instruction::Op(0), |s| s.instruction))
-        }
-    };
-    let mut presences: Vec<(u64, u64)> = Vec::new();
-    // From when the current presence's bytes can be read; none while there is no presence.
-    let mut ready = (facts.given && !starts_on_host).then_some(0);
-    presences.extend(ready.map(|_| (0, 0)));
-    // From when the host has them as they are now, and when they last changed.
+    touches.sort_by_key(|touch| touch.start);
+    let comes_first = touches.first().is_some_and(|touch| matches!(touch.what, What::In(_)));
+    let starts_on_host = facts.given && facts.kept && comes_first;
+    // From when the bytes can be read where they are; none while they are not on the device.
+    let mut ready: Option<u64> = None;
+    if facts.given && !starts_on_host {
+        ready = Some(0);
+        presences.push(Presence { start: (0, 0), end: (0, 0), bytes });
+    }
+    // From when the host has them as they are now; when they last changed; until when they were last copied out.
     let mut host: Option<u64> = starts_on_host.then_some(0);
     let (mut changed, mut leaving) = (0, 0);
-    for touch in &touches {
+    for touch in touches {
+        let start = touch.start.0;
         match touch.what {
-            What::In => {
-                if host.is_none_or(|since| touch.start < since) {
-                    return Err(flaw(touch));
+            What::In(piece) => {
+                if host.is_none_or(|since| start < since) {
+                    return Err(Flaw::Copy(Instruction::In(piece)));
                 }
-                // What touched the bytes before must not do so any longer once they are elsewhere.
-                ready = Some(touch.end);
-                presences.push((touch.start, touch.end));
-                continue;
+                ready = Some(touch.end.0);
+                presences.push(Presence { start: touch.start, end: touch.end, bytes });
             }
-            What::Out => {
-                if ready.is_none_or(|since| touch.start < since.max(changed)) {
-                    return Err(flaw(touch));
+            What::Out(piece) => {
+                if ready.is_none_or(|since| start < since.max(changed)) {
+                    return Err(Flaw::Copy(Instruction::Out(piece)));
                 }
-                host = Some(touch.end);
-                leaving = touch.end;
+                (host, leaving) = (Some(touch.end.0), touch.end.0);
             }
-            What::Use { changes, .. } => {
-                if ready.is_none() && changes && !starts_on_host && presences.is_empty() {
-                    ready = Some(touch.start);
-                    presences.push((touch.start, touch.start));
+            What::Use { tick, changes } => {
+                if ready.is_none() && changes && !facts.given {
+                    ready = Some(start);
+                    presences.push(Presence { start: touch.start, end: touch.end, bytes });
                 }
-                if ready.is_none_or(|since| touch.start < since) || (changes && touch.start < leaving) {
-                    return Err(flaw(touch));
+                if ready.is_none_or(|since| start < since) || (changes && start < leaving) {
+                    return Err(Flaw::Absent { tick, tensor });
                 }
                 if changes {
-                    host = None;
-                    changed = touch.end;
+                    (host, changed) = (None, touch.end.0);
                 }
             }
         }
         if let Some(last) = presences.last_mut() {
-            last.1 = last.1.max(touch.end);
+            last.end = last.end.max(touch.end);
         }
     }
-    if facts.kept {
-        if starts_on_host {
-            host.map(|_| ()).ok_or(Flaw::End(tensor))?;
-        } else if let Some(last) = presences.last_mut() {
-            last.1 = makespan;
-        } else {
-            return Err(Flaw::End(tensor));
-        }
+    if facts.kept && !starts_on_host {
+        presences.last_mut().ok_or(Flaw::End(tensor))?.end = end;
+    } else if facts.kept && host.is_none() {
+        return Err(Flaw::End(tensor));
     }
     Ok(presences)
 }
 
 /// The largest sum of bytes over time.
-fn peak(memory: Vec<(u64, u64, u64)>, budget: u64) -> Result<u64, Flaw> {
-    let mut events: Vec<(u64, bool, u64)> = Vec::with_capacity(2 * memory.len());
-    for (start, end, bytes) in memory.into_iter().filter(|&(start, end, bytes)| start < end && bytes > 0) {
-        events.push((start, true, bytes));
-        events.push((end, false, bytes));
+fn peak(memory: Vec<Presence>, budget: u64) -> Result<u64, Flaw> {
+    let mut events: Vec<(At, bool, u64)> = Vec::with_capacity(2 * memory.len());
+    for Presence { start, end, bytes } in memory.into_iter().filter(|presence| presence.bytes > 0) {
+        events.push((start, false, bytes));
+        events.push((end, true, bytes));
     }
     events.sort_unstable();
-    let (mut now, mut peak) = (0, 0);
-    for (at, allocates, bytes) in events {
-        now = if allocates { now + bytes } else { now - bytes };
+    let (mut now, mut peak) = (0u64, 0);
+    for ((at, _), frees, bytes) in events {
+        now = if frees { now - bytes } else { now.saturating_add(bytes) };
         peak = peak.max(now);
         if now > budget {
             return Err(Flaw::Budget { at, found: now, budget });

@@ -42,9 +42,11 @@ pub fn justify(
     Ok(best)
 }
 
-/// The last to end first; of several at once, the last in the order first.
+/// The last to end first; of several at once, the last in the order first. What is before everything and after
+/// everything trade places.
 fn by_end_descending(order: &[ActId], times: &Times) -> Vec<ActId> {
     let mut reversed: Vec<ActId> = order.iter().rev().copied().collect();
-    reversed.sort_by_key(|act| std::cmp::Reverse(times.end[act.index()]));
+    let between = 1..reversed.len().saturating_sub(1).max(1);
+    reversed[between].sort_by_key(|act| std::cmp::Reverse(times.end[act.index()]));
     reversed
 }

@@ -10,6 +10,8 @@ mod acts;
 mod check;
 mod justify;
 mod simulate;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 

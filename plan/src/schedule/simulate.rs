@@ -27,8 +27,6 @@ pub struct Times {
     pub end: Vec<u64>,
     /// The largest end.
     pub makespan: u64,
-    /// The most bytes allocated at once.
-    pub peak: u64,
 }
 
 /// The activity for whose memory nothing is left to wait: the order does not fit the budget.
@@ -56,7 +54,7 @@ impl Simulator {
     /// [`Stuck`] at the first activity whose memory never becomes free.
     pub fn run(&mut self, acts: &Acts, order: &[ActId], budget: u64, way: Direction) -> Result<Times, Stuck> {
         let count = acts.len();
-        let mut times = Times { start: vec![0; count], end: vec![0; count], makespan: 0, peak: 0 };
+        let mut times = Times { start: vec![0; count], end: vec![0; count], makespan: 0 };
         self.left.clone_from(&acts.block_acts);
         self.allocated.clear();
         self.ends.clear();
@@ -95,7 +93,6 @@ impl Simulator {
                 }
                 used += need;
                 last_allocation = at;
-                times.peak = times.peak.max(used);
             }
             let end = at + acts.nanos[act.index()];
             *engine = end;

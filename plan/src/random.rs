@@ -1,0 +1,106 @@
+//! Random problems, for property tests.
+
+use lmsc_ir::Phase;
+pub use lmsc_ir::random::{Rng, Source};
+
+use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+
+/// A random problem of so many operators that [`Problem::check`] accepts.
+///
+/// Given, kept and unused tensors, variables changed in place, tensors of a byte and of most of the memory, operators
+/// of no duration, workspace, latency and both kinds of link occur. The later half reads what the mirrored operator
+/// of the earlier half has produced, as a backward pass does.
+pub fn problem(u: &mut impl Source, ops: usize) -> Problem {
+    let mut b = Builder::new(u);
+    for _ in 0..b.u.below(4) {
+        let kept = b.u.chance(60);
+        b.tensor(true, kept);
+    }
+    for tick in 0..ops {
+        b.op(tick, ops);
+    }
+    debug_assert_eq!(b.problem.check(), Ok(()));
+    b.problem
+}
+
+struct Builder<'u, S> {
+    u: &'u mut S,
+    problem: Problem,
+    /// The unit of sizes, in bytes.
+    unit: u64,
+    /// By tick, what the operator has produced.
+    produced: Vec<Vec<TensorId>>,
+}
+
+impl<'u, S: Source> Builder<'u, S> {
+    fn new(u: &'u mut S) -> Builder<'u, S> {
+        let unit = [1, 1 << 10, 1 << 20, 1 << 30][u.below(4)];
+        // So many nanoseconds for a unit; operators take up to about a thousand.
+        let mut bytes_per_second = || (unit * 1_000_000_000 / [300, 100, 30, 1000][u.below(4)]).max(1);
+        let out_bytes_per_second = bytes_per_second();
+        let in_bytes_per_second = bytes_per_second();
+        let link = Link {
+            out_bytes_per_second,
+            in_bytes_per_second: if u.chance(60) { out_bytes_per_second } else { in_bytes_per_second },
+            latency_nanos: if u.chance(25) { u.below(500) as u64 } else { 0 },
+            duplex: if u.chance(50) { Duplex::Half } else { Duplex::Full },
+        };
+        let kinds = ["F", "B"].map(str::to_owned).to_vec();
+        let problem = Problem { link, kinds, ..Problem::default() };
+        Builder { u, problem, unit, produced: Vec::new() }
+    }
+
+    fn tensor(&mut self, given: bool, kept: bool) -> TensorId {
+        let units = match self.u.below(10) {
+            0 => 0,
+            1 => 24 + self.u.below(16) as u64,
+            _ => 1 + self.u.below(8) as u64,
+        };
+        let bytes = (units * self.unit + self.u.below(3) as u64).max(1);
+        let swappable = !self.u.chance(15);
+        self.problem.tensors.push(Tensor { bytes, swappable, given, kept })
+    }
+
+    fn op(&mut self, tick: usize, ops: usize) {
+        let backward = 2 * tick >= ops;
+        let mut reads = self.reads(tick, ops);
+        reads.sort_unstable();
+        reads.dedup();
+        let mut changes = reads.clone();
+        changes.retain(|&t| {
+            let variable = self.problem.tensors[t].given && self.problem.tensors[t].kept;
+            self.u.chance(if variable && backward { 60 } else { 5 })
+        });
+        let produces = (0..[1, 1, 0, 2][self.u.below(4)])
+            .map(|_| {
+                let kept = self.u.chance(10);
+                self.tensor(false, kept)
+            })
+            .collect::<Vec<_>>();
+        self.produced.push(produces.clone());
+        self.problem.ops.push(Op {
+            kind: backward.into(),
+            phase: if backward { Phase::Backward } else { Phase::Forward },
+            nanos: [0, 1, 10, 100, 1000][self.u.below(5)] * (1 + self.u.below(20) as u64) / 10,
+            workspace: if self.u.chance(25) { self.u.below(4) as u64 * self.unit } else { 0 },
+            recomputable: changes.is_empty() && !self.u.chance(30),
+            reads,
+            produces,
+            changes,
+        });
+    }
+
+    /// Of what is there: the latest, the mirrored operator's, anything.
+    fn reads(&mut self, tick: usize, ops: usize) -> Vec<TensorId> {
+        let mut reads = Vec::new();
+        let latest = self.produced.last().and_then(|p| p.last().copied());
+        let mirrored = self.produced.get(ops - 1 - tick).and_then(|p| p.first().copied());
+        reads.extend(latest.filter(|_| self.u.chance(80)));
+        reads.extend(mirrored.filter(|_| self.u.chance(80)));
+        for _ in 0..self.u.below(3) {
+            let any = self.u.below(self.problem.tensors.len());
+            reads.extend(self.problem.tensors.keys().nth(any));
+        }
+        reads
+    }
+}

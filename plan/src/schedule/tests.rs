@@ -1,0 +1,152 @@
+use cranelift_entity::EntityRef;
+
+use super::*;
+use crate::planners::optimal;
+use crate::random::{self, Rng, Source};
+
+/// Random problems with budgets from the smallest to what makes swapping needless, and a cover for each.
+fn covers() -> impl Iterator<Item = (u64, Problem, u64, Absences)> {
+    (0..4000u64).map(|seed| {
+        let mut u = Rng::new(seed);
+        let ops = 1 + u.below(if seed % 20 == 0 { 60 } else { 12 });
+        let problem = random::problem(&mut u, ops);
+        let floor = problem.floor().1;
+        let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
+        let budget = floor + (peak - floor) * u.below(5) as u64 / 4;
+        let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
+        let absences = optimal::cover(&problem, budget, piece);
+        let absences = absences.unwrap_or_else(|no| panic!("seed {seed}: {no}"));
+        (seed, problem, budget, absences)
+    })
+}
+
+/// A schedule of the cover, not justified in one case of two.
+fn schedule(seed: u64, acts: &Acts, absences: &Absences, budget: u64) -> Schedule {
+    let mut simulator = Simulator::default();
+    let plain = simulator.run(acts, &acts.order, budget, Direction::Forward);
+    let plain = plain.unwrap_or_else(|Stuck(act)| panic!("seed {seed}: {:?} is stuck", acts.what[act]));
+    match seed % 2 {
+        0 => acts.schedule(absences, &acts.order, &plain),
+        _ => {
+            let (order, times) = justify(&mut simulator, acts, &acts.order, budget, ROUNDS).unwrap();
+            assert!(times.makespan <= plain.makespan, "seed {seed}");
+            acts.schedule(absences, &order, &times)
+        }
+    }
+}
+
+#[test]
+fn schedules_of_random_covers_are_valid_and_the_same_every_time() {
+    for (seed, problem, budget, absences) in covers() {
+        let acts = Acts::of(&problem, &absences);
+        let schedule = schedule(seed, &acts, &absences, budget);
+        let peak = check(&problem, &schedule, budget).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        assert!(peak <= budget, "seed {seed}");
+        assert_eq!(check(&problem, &schedule, peak), Ok(peak), "seed {seed}");
+        assert_eq!(self::schedule(seed, &acts, &absences, budget).steps, schedule.steps, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_checked_peak_is_that_of_the_simulated_blocks() {
+    for (seed, problem, budget, absences) in covers() {
+        let acts = Acts::of(&problem, &absences);
+        let mut simulator = Simulator::default();
+        let (order, times) = justify(&mut simulator, &acts, &acts.order, budget, ROUNDS).unwrap();
+        // By block, where in the order and when it is allocated, and freed.
+        let mut blocks: PrimaryMap<_, _> =
+            acts.block_bytes.values().map(|&bytes| ((u64::MAX, usize::MAX), (0, 0), bytes)).collect();
+        for (position, &act) in order.iter().enumerate() {
+            let end = if acts.what[act] == Act::End { times.makespan } else { times.end[act.index()] };
+            for &block in acts.blocks.of(act) {
+                let (start, last, _) = &mut blocks[block];
+                *start = (*start).min((times.start[act.index()], position));
+                *last = (*last).max((end, position));
+            }
+        }
+        let at = |moment| {
+            let there = blocks.values().filter(|(start, end, _)| *start <= moment && moment <= *end);
+            there.map(|(_, _, bytes)| bytes).sum::<u64>()
+        };
+        let peak = blocks.values().map(|&(start, _, _)| at(start)).max().unwrap_or(0);
+        let schedule = acts.schedule(&absences, &order, &times);
+        assert_eq!(check(&problem, &schedule, budget), Ok(peak), "seed {seed}");
+    }
+}
+
+/// The schedule with one of its steps changed, or without it.
+fn with(schedule: &Schedule, at: usize, step: Option<Step>) -> Schedule {
+    let mut changed = schedule.clone();
+    match step {
+        Some(step) => changed.steps[at] = step,
+        None => drop(changed.steps.remove(at)),
+    }
+    changed
+}
+
+#[test]
+fn damaged_schedules_are_refused() {
+    let mut tried = [0; 6];
+    for (seed, problem, budget, absences) in covers() {
+        let acts = Acts::of(&problem, &absences);
+        let schedule = schedule(seed, &acts, &absences, budget);
+        let mut refused = |kind: usize, damaged: Schedule, budget: u64| {
+            tried[kind] += 1;
+            let verdict = check(&problem, &damaged, budget);
+            assert!(verdict.is_err(), "seed {seed}, damage {kind}: {damaged:?}\nof {schedule:?}");
+        };
+        let peak = check(&problem, &schedule, budget).unwrap();
+        if peak > 0 {
+            refused(0, schedule.clone(), peak - 1);
+        }
+        for (at, &step) in schedule.steps.iter().enumerate() {
+            let Step { instruction, start, end } = step;
+            let moved = |to: u64| Some(Step { start: to, end: to + (end - start), ..step });
+            let earlier = |piece: PieceId| {
+                schedule.steps[..at].iter().rev().find(|step| match step.instruction {
+                    Instruction::Op(tick) => {
+                        let op = &problem.ops[tick as usize];
+                        let tensor = schedule.pieces[piece].tensor;
+                        op.produces.contains(&tensor) || op.changes.contains(&tensor)
+                    }
+                    Instruction::Out(other) => other == piece && matches!(instruction, Instruction::In(_)),
+                    Instruction::In(_) => false,
+                })
+            };
+            // A copy that starts before what it copies is there.
+            if let Instruction::Out(piece) | Instruction::In(piece) = instruction {
+                if let Some(before) = earlier(piece).filter(|before| before.end > 0) {
+                    refused(1, with(&schedule, at, moved(before.end - 1)), budget);
+                }
+                // Every copy of a cover is needed.
+                refused(2, with(&schedule, at, None), budget);
+            }
+            // A step that takes too little time.
+            if end > start {
+                refused(3, with(&schedule, at, Some(Step { end: end - 1, ..step })), budget);
+            }
+            // A copy out where its copy in is, and the other way round; an operator where the next is.
+            let other =
+                schedule.steps[at + 1..].iter().position(|other| match (instruction, other.instruction) {
+                    (Instruction::Out(a), Instruction::In(b)) => a == b,
+                    (Instruction::Op(_), Instruction::Op(_)) => true,
+                    _ => false,
+                });
+            if let Some(other) = other {
+                let mut swapped = schedule.clone();
+                swapped.steps[at].instruction = schedule.steps[at + 1 + other].instruction;
+                swapped.steps[at + 1 + other].instruction = instruction;
+                refused(4, swapped, budget);
+            }
+            // An operator that starts before the one before it has ended.
+            if let (Instruction::Op(_), true) = (instruction, start > 0) {
+                let before =
+                    schedule.steps[..at].iter().rev().find(|s| matches!(s.instruction, Instruction::Op(_)));
+                if let Some(before) = before.filter(|before| before.end > 0) {
+                    refused(5, with(&schedule, at, moved(before.end - 1)), budget);
+                }
+            }
+        }
+    }
+    assert!(tried.iter().all(|&cases| cases > 1000), "{tried:?}");
+}
