@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use lmsc_ir::{Bytes, Def, Graph, NodeId, StorageId, Storages, ValueId};
 
+use crate::bridge::is_view;
 use lines::{COMPUTE, Lines};
 
 /// When every storage of a graph is live, and how many bytes that makes at every tick.
@@ -40,9 +41,10 @@ impl Memory {
     }
 
     /// The memory of the graph, run in its order, with the bytes that each computing node needs besides its values
-    /// while it runs.
+    /// while it runs. Views need none.
     pub fn with_workspace(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Memory {
         let storages = Storages::of(graph);
+        let workspace = |id| if is_view(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
         let lines = Lines::of(graph);
         let live = live_ranges(graph, &storages, &lines);
         let given = |root: ValueId| !matches!(graph.value(root).def, Def::Result(..));
