@@ -2,9 +2,11 @@
 //!
 //! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
 
+mod apply;
 mod hoist_shapes;
 mod pipeline;
 mod reorder;
+mod rewrite;
 mod swap;
 
 use std::fmt;
@@ -12,6 +14,7 @@ use std::fmt;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_plan::tflms;
 
+pub use apply::{Mismatch, apply};
 pub use pipeline::{DEFAULT_PIPELINE, Observer, Ran, run_pipeline};
 
 /// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].

@@ -1,8 +1,9 @@
 use std::collections::{HashMap, HashSet};
 
-use lmsc_ir::{Bytes, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, ValueId, ops};
+use lmsc_ir::{Bytes, Graph, NodeId, ValueId, ops};
 use lmsc_plan::tflms::{self, SwapPlan};
 
+use crate::rewrite::{Way, add_again, add_copy};
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// Swaps storages out after their producer and in before their late uses (TFLMS §4).
@@ -124,7 +125,7 @@ impl<'a> Rewriter<'a> {
         let mut outs = Vec::with_capacity(plan.swaps.len());
         let mut hosts = Vec::with_capacity(plan.swaps.len());
         for swap in &plan.swaps {
-            let (out, host) = self.copy(swap.root, "SwapOut", "out", "_host", swap.root);
+            let (out, host) = add_copy(self.graph, Way::Out, swap.root, swap.root);
             let producer = self.graph.producer(swap.root).expect("only results of nodes are swapped");
             self.place(out, self.ticks[producer.as_u32() as usize], Slot::Out);
             outs.push(out);
@@ -132,7 +133,7 @@ impl<'a> Rewriter<'a> {
         }
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
             for swap_in in &swap.ins {
-                let (node, copy) = self.copy(host, "SwapIn", "in", "_in", swap.root);
+                let (node, copy) = add_copy(self.graph, Way::In, host, swap.root);
                 self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
@@ -147,26 +148,6 @@ impl<'a> Rewriter<'a> {
         let keys = self.keys;
         self.nodes.sort_by_key(|id| keys[id.as_u32() as usize]);
         self.graph.set_order(self.nodes);
-    }
-
-    /// Adds a copy of `operand` over the link, named after `root`.
-    fn copy(
-        &mut self,
-        operand: ValueId,
-        op: &str,
-        prefix: &str,
-        suffix: &str,
-        root: ValueId,
-    ) -> (NodeId, ValueId) {
-        let root = self.graph.value(root);
-        let (name, ty) = (root.name.clone(), root.ty.clone());
-        let place = if op == "SwapOut" { Place::Host } else { Place::Device };
-        let mut node =
-            Node::new(self.graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, op));
-        node.operands.push(Some(operand));
-        let result = self.graph.fresh_value_name(&format!("{name}{suffix}"));
-        let node = self.graph.add_node(node, [Some((result, ty, place))]);
-        (node, self.graph.node(node).results[0].expect("it was just given"))
     }
 
     /// Puts a new node, or one that moves, behind all that was put into the same slot before.
@@ -223,14 +204,10 @@ impl Views<'_, '_> {
         } else {
             let base = self.of_copy(operand, tick);
             let graph = &mut *self.rewriter.graph;
-            let mut node = graph.node(view).clone();
-            let original = graph.value(value).clone();
-            node.name = graph.fresh_node_name(&format!("{}_again", node.name));
-            node.operands[0] = Some(base);
-            (node.recomputes, node.source) = (Some(view), None);
-            let result = graph.fresh_value_name(&format!("{}_again", original.name));
-            let again = graph.add_node(node, [Some((result, original.ty, original.place))]);
-            let value = graph.node(again).results[0].expect("it was just given");
+            let mut operands = graph.node(view).operands.clone();
+            operands[0] = Some(base);
+            let again = add_again(graph, view, operands, |result| result == value);
+            let value = graph.node(again).defines().next().expect("one result was asked for");
             self.rewriter.place(again, tick, Slot::View);
             value
         };

@@ -1,8 +1,10 @@
 //! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
 //! plan, a value that `lmsc-passes` applies.
 
+pub mod bridge;
 pub mod chain;
 pub mod cost;
+pub mod execution;
 pub mod instance;
 pub mod memory;
 pub mod order;
@@ -16,6 +18,8 @@ mod segment_tree;
 pub mod target;
 pub mod tflms;
 
+pub use bridge::Bridge;
 pub use cost::Costs;
+pub use execution::Execution;
 pub use memory::Memory;
 pub use target::Target;

@@ -8,6 +8,7 @@
 
 mod acts;
 mod check;
+mod edges;
 mod justify;
 mod simulate;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
 pub use check::{Flaw, check};
+pub use edges::{Edge, NotInOrder, edges};
 pub use justify::{ROUNDS, justify};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 

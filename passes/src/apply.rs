@@ -1,0 +1,294 @@
+//! A plan becomes a graph: copies, clones of what runs again, and the edges that keep it within its memory.
+
+use std::collections::HashMap;
+
+use cranelift_entity::SecondaryMap;
+use lmsc_ir::{Graph, NodeId, ValueId, reaches};
+use lmsc_plan::Bridge;
+use lmsc_plan::bridge::is_view;
+use lmsc_plan::planners::Plan;
+use lmsc_plan::problem::TensorId;
+use lmsc_plan::schedule::{Edge, Instruction, PieceId};
+
+use crate::rewrite::{Way, add_again, add_copy};
+
+/// A plan that is not one of the graph that it is applied to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the plan is not one of this graph: step {step} {what}")]
+pub struct Mismatch {
+    /// The index of the step in the plan's schedule.
+    pub step: usize,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+/// Rewrites the graph to do what the plan says, in the plan's order; what comes back is the node of every step.
+///
+/// An operator's first run is its node, any other a clone of it. Every reader reads the bytes that are there at its
+/// turn; where it reads them through a view that was made of others, the view is made again. `edges` are those of
+/// [`lmsc_plan::schedule::edges()`], or others that make the plan's memory safe. What overwrites a variable waits for
+/// what used it before, clones and what no longer leads there by data.
+///
+/// # Errors
+/// [`Mismatch`], and the graph is in pieces, if the plan is not one of the bridge's problem, or runs an operator
+/// again after something that it reads was changed.
+pub fn apply(
+    graph: &mut Graph,
+    bridge: &Bridge,
+    plan: &Plan,
+    edges: &[Edge],
+) -> Result<Vec<NodeId>, Mismatch> {
+    let source = graph.clone();
+    let mut writer = Writer::new(&source, graph, bridge, plan);
+    for step in 0..plan.schedule.steps.len() {
+        writer.step = step;
+        let node = match plan.schedule.steps[step].instruction {
+            Instruction::Op(tick) => writer.run(tick)?,
+            Instruction::Out(piece) => writer.copy_out(piece)?,
+            Instruction::In(piece) => writer.copy_in(piece)?,
+        };
+        writer.steps.push(node);
+        writer.order.push(node);
+    }
+    let Writer { steps, order, overwrites, ran, .. } = writer;
+    if ran.contains(&None) {
+        return Err(Mismatch { step: steps.len(), what: "is the end, and not every operator has run" });
+    }
+    graph.set_order(order);
+    for edge in edges {
+        let (Some(&node), Some(&before)) = (steps.get(edge.step), steps.get(edge.before)) else {
+            return Err(Mismatch { step: edge.step, what: "is in an edge, but not in the schedule" });
+        };
+        if !graph.node(node).reads().any(|value| graph.producer(value) == Some(before)) {
+            graph.add_after(node, before);
+        }
+    }
+    let ordered = reaches(graph, &overwrites);
+    for (&(reader, writer), _) in overwrites.iter().zip(ordered).filter(|(_, ordered)| !ordered) {
+        graph.add_after(writer, reader);
+    }
+    Ok(steps)
+}
+
+/// The bytes of a tensor as they are on the device now.
+#[derive(Clone, Default)]
+struct Presence {
+    /// The value that defined them: a node's result, or a copy that came back.
+    root: Option<ValueId>,
+    /// By value of the source, its name for these bytes.
+    names: HashMap<ValueId, ValueId>,
+    /// The copy on the host.
+    host: Option<ValueId>,
+}
+
+struct Writer<'a> {
+    source: &'a Graph,
+    graph: &'a mut Graph,
+    bridge: &'a Bridge,
+    plan: &'a Plan,
+    /// The step that is being written, the nodes of those before it, and all nodes in their new order.
+    step: usize,
+    steps: Vec<NodeId>,
+    order: Vec<NodeId>,
+    /// By tensor of the plan.
+    presences: SecondaryMap<TensorId, Presence>,
+    /// By tensor of the source, the step at which a tensor of the plan stood for it, and that tensor.
+    stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,
+    /// By tick of the source, the step of the first run.
+    ran: Vec<Option<usize>>,
+    /// By tensor of the source, whether an operator changes it, which step did so last, and the nodes that have
+    /// used it since.
+    is_variable: SecondaryMap<TensorId, bool>,
+    changed: SecondaryMap<TensorId, Option<usize>>,
+    users: SecondaryMap<TensorId, Vec<NodeId>>,
+    /// Nodes that use a variable, and the nodes that overwrite what they used.
+    overwrites: Vec<(NodeId, NodeId)>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(source: &'a Graph, graph: &'a mut Graph, bridge: &'a Bridge, plan: &'a Plan) -> Writer<'a> {
+        let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
+        for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
+            presences[tensor].root = Some(bridge.root(plan.tensor_origin[tensor]));
+        }
+        let mut is_variable = SecondaryMap::new();
+        for &tensor in bridge.problem.ops.iter().flat_map(|op| &op.changes) {
+            is_variable[tensor] = true;
+        }
+        Writer {
+            source,
+            graph,
+            bridge,
+            plan,
+            step: 0,
+            steps: Vec::with_capacity(plan.schedule.steps.len()),
+            order: Vec::with_capacity(plan.schedule.steps.len()),
+            presences,
+            stands_for: SecondaryMap::new(),
+            ran: vec![None; bridge.nodes.len()],
+            is_variable,
+            changed: SecondaryMap::new(),
+            users: SecondaryMap::new(),
+            overwrites: Vec::new(),
+        }
+    }
+
+    fn mismatch<T>(&self, what: &'static str) -> Result<T, Mismatch> {
+        Err(Mismatch { step: self.step, what })
+    }
+
+    /// The node of an operator's run.
+    fn run(&mut self, tick: u32) -> Result<NodeId, Mismatch> {
+        let plan = self.plan;
+        let op = &plan.problem.ops[tick as usize];
+        let origin = plan.op_origin[tick as usize] as usize;
+        let Some(&source) = self.bridge.nodes.get(origin) else {
+            return self.mismatch("runs an operator that the graph does not have");
+        };
+        for tensor in op.touches() {
+            self.stands_for[plan.tensor_origin[tensor]] = Some((self.step, tensor));
+        }
+        let mut operands = Vec::with_capacity(self.source.node(source).operands.len());
+        for &operand in &self.source.node(source).operands {
+            operands.push(operand.map(|value| self.read(value)).transpose()?);
+        }
+        for &value in &self.source.node(source).captures {
+            if self.read(value)? != value {
+                return self.mismatch("moves what a subgraph reads under its own name");
+            }
+        }
+        let node = match self.ran[origin] {
+            None => {
+                self.ran[origin] = Some(self.step);
+                for (index, operand) in operands.into_iter().enumerate() {
+                    if let Some(value) =
+                        operand.filter(|_| self.graph.node(source).operands[index] != operand)
+                    {
+                        self.graph.set_operand(source, index, value);
+                    }
+                }
+                source
+            }
+            Some(first) => {
+                let stale = |&tensor: &TensorId| {
+                    self.changed[plan.tensor_origin[tensor]].is_some_and(|change| change >= first)
+                };
+                if !op.changes.is_empty() || op.reads.iter().any(stale) {
+                    return self.mismatch("repeats an operator after what it reads was changed");
+                }
+                let produced = |value: ValueId| match self.bridge.tensor(value) {
+                    Some(tensor) => self.stands_for[tensor].is_some_and(|(step, _)| step == self.step),
+                    None => true,
+                };
+                add_again(self.graph, source, operands, produced)
+            }
+        };
+        for &tensor in &op.changes {
+            let origin = plan.tensor_origin[tensor];
+            self.changed[origin] = Some(self.step);
+            let users = std::mem::take(&mut self.users[origin]);
+            self.overwrites.extend(users.into_iter().map(|user| (user, node)));
+        }
+        let variables = op.reads.iter().map(|&tensor| plan.tensor_origin[tensor]);
+        variables.filter(|&tensor| self.is_variable[tensor]).for_each(|tensor| self.users[tensor].push(node));
+        self.define(source, node)?;
+        Ok(node)
+    }
+
+    /// Records what the node, a run of `source`, defines.
+    fn define(&mut self, source: NodeId, node: NodeId) -> Result<(), Mismatch> {
+        for (index, value) in self.source.node(source).results.iter().enumerate() {
+            let (Some(value), Some(new)) = (*value, self.graph.node(node).results[index]) else { continue };
+            let Some(origin) = self.bridge.tensor(value) else { continue };
+            let tensor = self.standing_for(origin)?;
+            let presence = &mut self.presences[tensor];
+            presence.names.insert(value, new);
+            if self.bridge.root(origin) == value {
+                presence.root = Some(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tensor of the plan that this step touches as the source's tensor.
+    fn standing_for(&self, origin: TensorId) -> Result<TensorId, Mismatch> {
+        match self.stands_for[origin] {
+            Some((step, tensor)) if step == self.step => Ok(tensor),
+            _ => self.mismatch("does not touch a tensor that its node reads or defines"),
+        }
+    }
+
+    /// What to read now for a value of the source.
+    fn read(&mut self, value: ValueId) -> Result<ValueId, Mismatch> {
+        match self.bridge.tensor(value) {
+            Some(origin) => {
+                let tensor = self.standing_for(origin)?;
+                self.name(tensor, value)
+            }
+            // It has no bytes, or is on the host.
+            None => Ok(value),
+        }
+    }
+
+    /// The value of the source, of the bytes that are there now; a view of them is made if there is none.
+    fn name(&mut self, tensor: TensorId, value: ValueId) -> Result<ValueId, Mismatch> {
+        let root = self.bridge.root(self.plan.tensor_origin[tensor]);
+        // From the value down to one that has a name.
+        let mut views: Vec<(NodeId, ValueId)> = Vec::new();
+        let mut at = value;
+        let mut name = loop {
+            let presence = &self.presences[tensor];
+            let named = if at == root { presence.root } else { presence.names.get(&at).copied() };
+            if let Some(name) = named {
+                break name;
+            }
+            let view = self.source.producer(at).filter(|&n| is_view(self.source, &self.bridge.table, n));
+            let Some((view, below)) = view.and_then(|n| Some((n, self.source.node(n).operands[0]?))) else {
+                return self.mismatch("reads what is not there");
+            };
+            views.push((view, at));
+            at = below;
+        };
+        for (view, value) in views.into_iter().rev() {
+            let mut operands = self.source.node(view).operands.clone();
+            operands[0] = Some(name);
+            let again = add_again(self.graph, view, operands, |result| result == value);
+            self.order.push(again);
+            name = self.graph.node(again).defines().next().expect("one result was asked for");
+            self.presences[tensor].names.insert(value, name);
+        }
+        Ok(name)
+    }
+
+    /// The tensor that travels, and the value that is its root in the source.
+    fn whole(&self, piece: PieceId) -> Result<(TensorId, ValueId), Mismatch> {
+        let piece = &self.plan.schedule.pieces[piece];
+        let facts = &self.plan.problem.tensors[piece.tensor];
+        if piece.bytes != (0..facts.bytes) || facts.given || facts.kept {
+            return self.mismatch("copies what cannot leave as a whole");
+        }
+        Ok((piece.tensor, self.bridge.root(self.plan.tensor_origin[piece.tensor])))
+    }
+
+    fn copy_out(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
+        let (tensor, root) = self.whole(piece)?;
+        let Some(there) = self.presences[tensor].root else {
+            return self.mismatch("copies what is not there");
+        };
+        let (node, host) = add_copy(self.graph, Way::Out, there, root);
+        self.presences[tensor].host = Some(host);
+        Ok(node)
+    }
+
+    fn copy_in(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
+        let (tensor, root) = self.whole(piece)?;
+        let Some(host) = self.presences[tensor].host else {
+            return self.mismatch("brings back what has not left");
+        };
+        let (node, copy) = add_copy(self.graph, Way::In, host, root);
+        let presence = &mut self.presences[tensor];
+        presence.root = Some(copy);
+        presence.names.clear();
+        Ok(node)
+    }
+}

@@ -1,0 +1,168 @@
+//! A plan, applied to its graph, is what its edges allow: the same times, the same peak, and in any timing no more
+//! than the budget.
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use lmsc_ir::random::{Rng, Size, Source, training_graph};
+use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
+use lmsc_passes::apply;
+use lmsc_plan::bridge::{Bridge, Cost, Terms};
+use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
+use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
+use lmsc_plan::schedule;
+use lmsc_plan::{Execution, Memory};
+
+/// A random graph, and what it takes to run it.
+struct Case {
+    graph: Graph,
+    terms: Terms,
+    costs: Vec<Cost>,
+}
+
+impl Case {
+    fn new(seed: u64) -> (Case, Rng) {
+        let mut rng = Rng::new(seed);
+        let nodes = 5 + rng.below(if seed % 10 == 0 { 300 } else { 80 });
+        let graph = training_graph(&mut rng, Size::nodes(nodes));
+        let mut speed = || 1 << (20 + rng.below(16));
+        let link = Link {
+            out_bytes_per_second: speed(),
+            in_bytes_per_second: speed(),
+            latency_nanos: [0, 0, 1, 20_000][rng.below(4)],
+            duplex: if rng.chance(50) { Duplex::Half } else { Duplex::Full },
+        };
+        let terms = Terms { link, smallest: Bytes(1 << rng.below(12)) };
+        let works = rng.chance(50);
+        let cost = |_| Cost {
+            nanos: [0, 1, rng.word() % 1000, rng.word() % 1_000_000][rng.below(4)],
+            workspace: if works && rng.chance(20) { rng.word() % 100_000 } else { 0 },
+        };
+        let costs = (0..graph.node_capacity()).map(cost).collect();
+        (Case { graph, terms, costs }, rng)
+    }
+
+    /// What it takes to run a node of the graph, or of one that was made of it.
+    fn cost(&self, graph: &Graph, node: NodeId) -> Cost {
+        let origin = std::iter::successors(Some(node), |&n| graph.node(n).recomputes).last();
+        self.costs[origin.unwrap().as_u32() as usize]
+    }
+
+    fn bridge(&self) -> Bridge {
+        let phases = Phases::of(&self.graph, |_| None);
+        Bridge::of(&self.graph, &phases, &self.terms, |n| self.cost(&self.graph, n)).unwrap()
+    }
+
+    /// Applies the plan and checks all that must hold; whether the plan's times are those of the edges.
+    fn check(&self, seed: u64, bridge: &Bridge, plan: &Plan, budget: u64) -> bool {
+        let peak = schedule::check(&plan.problem, &plan.schedule, budget)
+            .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        let edges = schedule::edges(&plan.problem, &plan.schedule, budget)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let mut graph = self.graph.clone();
+        let nodes = apply(&mut graph, bridge, plan, &edges).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let explain = || format!("seed {seed}, budget {budget}\n{}", graph.to_text());
+        lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
+        equiv::check(&self.graph, &graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
+        let workspace = |n| Bytes(self.cost(&graph, n).workspace);
+        let guaranteed = Memory::with_workspace(&graph, workspace).peak();
+        assert!(guaranteed.0 <= budget, "{guaranteed} of {}\n{}", Bytes(budget), explain());
+
+        let execution = Execution::of(&graph, &self.terms.link, |n| self.cost(&graph, n));
+        assert!(execution.makespan <= plan.schedule.makespan(), "{}", explain());
+        assert!(execution.peak <= guaranteed.0, "{}", explain());
+        let same = nodes.iter().zip(&plan.schedule.steps).all(|(node, step)| {
+            let index = node.as_u32() as usize;
+            (execution.start[index], execution.end[index]) == (step.start, step.end)
+        });
+        if same {
+            assert_eq!(execution.makespan, plan.schedule.makespan(), "{}", explain());
+            assert_eq!(execution.peak, peak, "{}", explain());
+        }
+        same
+    }
+}
+
+/// The problem with operators that run again right before a random use of what they produce.
+fn with_repetitions(problem: &Problem, rng: &mut Rng) -> Plan {
+    let mut plan = Plan::without_recomputation(problem, Default::default());
+    let mut producer: SecondaryMap<TensorId, Option<u32>> = SecondaryMap::new();
+    let mut changed: SecondaryMap<TensorId, u32> = SecondaryMap::new();
+    let mut now: PrimaryMap<TensorId, TensorId> = problem.tensors.keys().collect();
+    plan.problem.ops.clear();
+    plan.op_origin.clear();
+    for (tick, op) in (0..).zip(&problem.ops) {
+        for &tensor in &op.reads {
+            let Some(origin) = producer[tensor].filter(|&p| p + 1 < tick && rng.chance(20)) else { continue };
+            let mut again = problem.ops[origin as usize].clone();
+            if !again.recomputable || again.reads.iter().any(|&t| changed[t] > origin) {
+                continue;
+            }
+            again.reads.iter_mut().for_each(|t| *t = now[*t]);
+            for tensor in &mut again.produces {
+                let new = plan.problem.tensors.push(problem.tensors[*tensor]);
+                plan.tensor_origin.push(*tensor);
+                now[std::mem::replace(tensor, new)] = new;
+            }
+            plan.problem.ops.push(again);
+            plan.op_origin.push(origin);
+        }
+        let mut op = op.clone();
+        op.produces.iter().for_each(|&t| producer[t] = Some(tick));
+        op.changes.iter().for_each(|&t| changed[t] = tick);
+        op.reads.iter_mut().chain(&mut op.changes).for_each(|t| *t = now[*t]);
+        plan.problem.ops.push(op);
+        plan.op_origin.push(tick);
+    }
+    plan.problem.check().unwrap();
+    plan
+}
+
+#[test]
+fn what_is_live_is_the_same_for_planners_and_for_the_graph() {
+    for seed in 0..500 {
+        let (case, _) = Case::new(seed);
+        let bridge = case.bridge();
+        let memory = Memory::with_workspace(&case.graph, |n| Bytes(case.cost(&case.graph, n).workspace));
+        let live: Vec<u64> = memory.transient.iter().map(|&bytes| (memory.resident + bytes).0).collect();
+        assert_eq!(bridge.problem.live_bytes(), live, "seed {seed}\n{}", case.graph.to_text());
+    }
+}
+
+#[test]
+fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
+    let (mut swaps, mut plans) = (0, 0);
+    for seed in 0..400 {
+        let (case, mut rng) = Case::new(seed);
+        let bridge = case.bridge();
+        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
+        let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
+        for share in [0, rng.below(30), rng.below(101), 100] {
+            let budget = floor + (peak - floor) * share as u64 / 100;
+            let request =
+                Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+            let plan = optimal::plan(&request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
+            swaps += plan.schedule.steps.len() - plan.problem.ops.len();
+            plans += 1;
+        }
+    }
+    assert!(swaps > 5000, "only {swaps} copies in {plans} plans");
+}
+
+#[test]
+fn operators_that_run_again_are_clones() {
+    let (mut twins, mut swaps) = (0, 0);
+    for seed in 0..400 {
+        let (case, mut rng) = Case::new(seed);
+        let bridge = case.bridge();
+        let mut plan = with_repetitions(&bridge.problem, &mut rng);
+        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
+        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
+        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let request = Request { granularity: Granularity::Whole, ..Request::new(&plan.problem, budget) };
+        plan.schedule = optimal::plan(&request).unwrap().schedule;
+        assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
+        twins += plan.problem.ops.len() - bridge.problem.ops.len();
+        swaps += plan.schedule.steps.len() - plan.problem.ops.len();
+    }
+    assert!(twins > 2000 && swaps > 2000, "only {twins} twins and {swaps} copies");
+}

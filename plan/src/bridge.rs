@@ -1,0 +1,276 @@
+//! From a graph to the [`Problem`] that planners work on, and back from ticks and tensors to nodes and storages.
+//!
+//! Every node is an operator, in the graph's order, and every storage with bytes on the device is a tensor. What is
+//! live at a tick is the same on both sides, byte for byte: inputs, parameters and state are there throughout, and
+//! count.
+
+use std::collections::HashMap;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use lmsc_ir::{
+    Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
+};
+
+use crate::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
+
+/// A graph as a problem.
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    /// What planners see.
+    pub problem: Problem,
+    /// By tick of the problem, the node.
+    pub nodes: Vec<NodeId>,
+    /// By tensor of the problem, the storage.
+    pub storages: PrimaryMap<TensorId, StorageId>,
+    /// What occupies memory in the graph.
+    pub table: Storages,
+    /// By tensor, why it may not leave; `None` if it may.
+    pub stays: PrimaryMap<TensorId, Option<Stays>>,
+    tensors: Vec<Option<TensorId>>,
+}
+
+/// What a [`Bridge`] cannot read off the graph.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// How tensors travel.
+    pub link: Link,
+    /// Tensors with fewer bytes stay: a copy's latency would be most of it.
+    pub smallest: Bytes,
+}
+
+impl Terms {
+    /// The terms of a link, with the size from which tensors may leave: 1 MiB.
+    pub fn new(link: Link) -> Terms {
+        Terms { link, smallest: Bytes(1 << 20) }
+    }
+}
+
+/// What it takes to run a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// How long it runs, in nanoseconds.
+    pub nanos: u64,
+    /// Bytes that it needs besides its values while it runs.
+    pub workspace: u64,
+}
+
+/// Why a tensor stays on the device. The text completes "kept `name`: …".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// The caller provides it, or the file holds it.
+    Given,
+    /// The caller gets it.
+    Output,
+    /// A subgraph of the node reads it, under its own name.
+    Captured(NodeId),
+    /// It is a sequence.
+    Sequence,
+    /// This view of it reads what might be gone when the view is made again.
+    View(NodeId),
+    /// It has so many names; each return would have to make its views again.
+    Names(usize),
+    /// It is smaller than the size from which tensors may leave.
+    Small,
+}
+
+impl Stays {
+    /// The reason, in words.
+    pub fn describe(&self, graph: &Graph) -> String {
+        match self {
+            Stays::Given => "the caller or the file provides it".to_owned(),
+            Stays::Output => "it is an output of the graph".to_owned(),
+            Stays::Captured(node) => format!("a subgraph of `{}` reads it", graph.node(*node).name),
+            Stays::Sequence => "it is a sequence".to_owned(),
+            Stays::View(node) => {
+                format!("its view `{}` reads what may be gone later", graph.node(*node).name)
+            }
+            Stays::Names(count) => format!("its {count} views would have to be repeated"),
+            Stays::Small => "it is too small to be worth a copy".to_owned(),
+        }
+    }
+
+    /// Whether there is one presence of it in a step, whatever is done: its values keep their names.
+    fn pins(&self) -> bool {
+        *self != Stays::Small
+    }
+}
+
+/// A storage with more names than these stays: with each return its views are made again.
+const MOST_NAMES: usize = 256;
+
+/// Why a graph is no problem.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BridgeError {
+    /// Part of the answer is in it already.
+    #[error("`{0}` copies between device and host already; plan the graph without its swaps")]
+    Swaps(String),
+    /// Its sizes or times do not fit.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+}
+
+impl Bridge {
+    /// The problem of the graph.
+    ///
+    /// A view takes nothing, whatever `cost` says. A node may run again if it is a function of its operands, or
+    /// random with a seed of its own, and writes nothing; but not if it defines what keeps its name
+    /// ([`Bridge::stays`]).
+    ///
+    /// # Errors
+    /// [`BridgeError`], if the graph has swaps, or sizes and times that together do not fit.
+    pub fn of(
+        graph: &Graph,
+        phases: &Phases,
+        terms: &Terms,
+        cost: impl Fn(NodeId) -> Cost,
+    ) -> Result<Bridge, BridgeError> {
+        if let Some(&swap) = graph.order().iter().find(|&&n| graph.node(n).op.is_swap()) {
+            return Err(BridgeError::Swaps(graph.node(swap).name.to_string()));
+        }
+        let table = Storages::of(graph);
+        let mut bridge = Bridge {
+            problem: Problem { link: terms.link, ..Problem::default() },
+            nodes: graph.order().to_vec(),
+            storages: PrimaryMap::new(),
+            stays: PrimaryMap::new(),
+            tensors: vec![None; table.len()],
+            table,
+        };
+        bridge.add_tensors(graph, terms);
+        let mut kinds = HashMap::new();
+        let mut read_by: SecondaryMap<TensorId, usize> = SecondaryMap::with_default(usize::MAX);
+        for (tick, &id) in graph.order().iter().enumerate() {
+            let node = graph.node(id);
+            let kind = *kinds.entry(&node.op).or_insert_with(|| {
+                bridge.problem.kinds.push(node.op.to_string());
+                bridge.problem.kinds.len() as u32 - 1
+            });
+            let op = bridge.op(graph, id, (kind, phases.phase(id)), cost(id), |tensor| {
+                std::mem::replace(&mut read_by[tensor], tick) != tick
+            });
+            bridge.problem.ops.push(op);
+        }
+        bridge.problem.check()?;
+        Ok(bridge)
+    }
+
+    /// The tensor that the value's bytes are, if it has bytes on the device.
+    pub fn tensor(&self, value: ValueId) -> Option<TensorId> {
+        self.tensors[self.table.storage(value).as_u32() as usize]
+    }
+
+    /// The value whose definition brings the tensor into being.
+    pub fn root(&self, tensor: TensorId) -> ValueId {
+        self.table.get(self.storages[tensor]).root
+    }
+
+    fn add_tensors(&mut self, graph: &Graph, terms: &Terms) {
+        let mut output = vec![false; self.table.len()];
+        for &value in &graph.outputs {
+            output[self.table.storage(value).as_u32() as usize] = true;
+        }
+        let mut written = vec![false; self.table.len()];
+        for value in graph.variables() {
+            written[self.table.storage(value).as_u32() as usize] = true;
+        }
+        let mut captured = vec![None; self.table.len()];
+        for &id in graph.order() {
+            for &value in &graph.node(id).captures {
+                captured[self.table.storage(value).as_u32() as usize] = Some(id);
+            }
+        }
+        for (id, storage) in self.table.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
+            let index = id.as_u32() as usize;
+            let given = !matches!(graph.value(storage.root).def, Def::Result(..));
+            let stays = match () {
+                () if given => Some(Stays::Given),
+                () if output[index] => Some(Stays::Output),
+                () if storage.values.len() > MOST_NAMES => Some(Stays::Names(storage.values.len())),
+                () if matches!(graph.value(storage.root).ty, Type::Sequence(_)) => Some(Stays::Sequence),
+                () => captured[index]
+                    .map(Stays::Captured)
+                    .or_else(|| self.bound_view(graph, storage, &written).map(Stays::View))
+                    .or((storage.bytes < terms.smallest).then_some(Stays::Small)),
+            };
+            self.tensors[index] = Some(self.problem.tensors.push(Tensor {
+                bytes: storage.bytes.0,
+                swappable: stays.is_none(),
+                given,
+                kept: given || output[index],
+            }));
+            self.storages.push(id);
+            self.stays.push(stays);
+        }
+    }
+
+    /// A view of the storage that cannot be made again at any time: besides what it views, it reads something that
+    /// is not there throughout as it is.
+    fn bound_view(&self, graph: &Graph, storage: &Storage, written: &[bool]) -> Option<NodeId> {
+        let views = storage.values[1..].iter().filter_map(|&value| graph.producer(value));
+        views.filter(|&view| is_view(graph, &self.table, view)).find(|&view| {
+            let mut others = graph.node(view).operands.iter().skip(1).flatten();
+            others.any(|&value| {
+                let id = self.table.storage(value);
+                let other = self.table.get(id);
+                let given = !matches!(graph.value(other.root).def, Def::Result(..));
+                let lasts = given && !written[id.as_u32() as usize];
+                !(lasts || other.bytes == Bytes::ZERO)
+            })
+        })
+    }
+
+    fn op(
+        &self,
+        graph: &Graph,
+        id: NodeId,
+        (kind, phase): (u32, Phase),
+        cost: Cost,
+        mut is_new: impl FnMut(TensorId) -> bool,
+    ) -> Op {
+        let node = graph.node(id);
+        let produced = |&tensor: &TensorId| graph.producer(self.root(tensor)) == Some(id);
+        let cost = if is_view(graph, &self.table, id) { Cost::default() } else { cost };
+        let mut produces: Vec<TensorId> = node.defines().filter_map(|v| self.tensor(v)).collect();
+        produces.retain(produced);
+        let changed = node.updates.iter().map(|update| update.variable);
+        let mut changes: Vec<TensorId> = changed.clone().filter_map(|v| self.tensor(v)).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        let touched = node.reads().chain(changed).chain(node.defines()).filter_map(|v| self.tensor(v));
+        let reads = touched.filter(|tensor| !produced(tensor) && is_new(*tensor)).collect();
+        let may_repeat =
+            may_repeat(node) && produces.iter().all(|&t| !self.stays[t].is_some_and(|stays| stays.pins()));
+        Op {
+            kind,
+            phase,
+            nanos: cost.nanos,
+            workspace: cost.workspace,
+            reads,
+            produces,
+            changes,
+            recomputable: may_repeat,
+        }
+    }
+}
+
+/// Whether the node only gives another name to what its first operand is.
+pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
+    let node = graph.node(node);
+    let first = |values: &[Option<ValueId>]| values.first().copied().flatten().map(|v| table.storage(v));
+    ops::effects(&node.op).view
+        && node.updates.is_empty()
+        && first(&node.results).is_some_and(|storage| first(&node.operands) == Some(storage))
+}
+
+/// Whether the node, run again on the same operands, gives the same results and changes nothing.
+fn may_repeat(node: &Node) -> bool {
+    let effects = ops::effects(&node.op);
+    let pure = ops::is_pure(node) && effects.phase != Some(Phase::Update);
+    let seeded = effects.random
+        && node.attribute("seed").is_some()
+        && effects.writes.is_empty()
+        && node.updates.is_empty()
+        && node.captures.is_empty();
+    let subgraph = node.attributes.iter().any(|(_, a)| matches!(a, lmsc_ir::Attr::Opaque(_)));
+    (pure || seeded) && !subgraph
+}

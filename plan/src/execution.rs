@@ -1,0 +1,109 @@
+//! What a graph costs as its edges stand: no plan, no budget, no counting of memory.
+//!
+//! Three engines (compute, copies out, copies in; over a half-duplex link the copies share one) run their nodes in
+//! the graph's order. A node starts once its engine is free and what its data and control edges name has ended.
+//! Shares no code with what makes plans: that a rewritten graph takes here what its plan predicted says that the
+//! edges are all there, and no more.
+
+use lmsc_ir::{Def, Graph, NodeId, Storages};
+
+use crate::bridge::{Cost, is_view};
+use crate::problem::{Duplex, Link};
+
+/// When the nodes of a graph run.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// By node, when it starts, in nanoseconds from the start of the step.
+    pub start: Vec<u64>,
+    /// By node, when it has ended.
+    pub end: Vec<u64>,
+    /// When everything has ended.
+    pub makespan: u64,
+    /// The most device bytes at once: what is resident, values from the start of the node that defines them to the
+    /// end of the last that touches them, and workspaces.
+    pub peak: u64,
+}
+
+impl Execution {
+    /// The execution of the graph, whose order must follow its edges, with what it takes to run each node that
+    /// computes. Views take nothing.
+    pub fn of(graph: &Graph, link: &Link, cost: impl Fn(NodeId) -> Cost) -> Execution {
+        let storages = Storages::of(graph);
+        let bytes = |node: NodeId| {
+            let copied = graph.node(node).defines().next();
+            copied.and_then(|value| graph.value(value).ty.byte_size()).unwrap_or_default().0
+        };
+        let cost = |id| if is_view(graph, &storages, id) { Cost::default() } else { cost(id) };
+        let mut start = vec![0; graph.node_capacity()];
+        let mut end = vec![0u64; graph.node_capacity()];
+        let mut engines = [0u64; 3];
+        let mut makespan = 0;
+        for &id in graph.order() {
+            let op = &graph.node(id).op;
+            let (engine, nanos) = match (op.is_swap_out(), op.is_swap_in()) {
+                (true, _) => (1, link.out_nanos(bytes(id))),
+                (_, true) if link.duplex == Duplex::Half => (1, link.in_nanos(bytes(id))),
+                (_, true) => (2, link.in_nanos(bytes(id))),
+                _ => (0, cost(id).nanos),
+            };
+            let waits = graph.predecessors(id).map(|before| end[before.as_u32() as usize]);
+            let at = waits.max().unwrap_or(0).max(engines[engine]);
+            let index = id.as_u32() as usize;
+            (start[index], end[index]) = (at, at.saturating_add(nanos));
+            engines[engine] = end[index];
+            makespan = makespan.max(end[index]);
+        }
+        let peak = peak(graph, &storages, (&start, &end), makespan, cost);
+        Execution { start, end, makespan, peak }
+    }
+}
+
+type Moment = (u64, usize);
+
+fn peak(
+    graph: &Graph,
+    storages: &Storages,
+    (start, end): (&[u64], &[u64]),
+    makespan: u64,
+    cost: impl Fn(NodeId) -> Cost,
+) -> u64 {
+    let mut resident = 0u64;
+    // A moment is a time and, for what takes none, the place in the order.
+    let mut spans: Vec<Option<(Moment, Moment)>> = vec![None; storages.len()];
+    let mut held: Vec<(Moment, Moment, u64)> = Vec::new();
+    for (tick, &id) in graph.order().iter().enumerate() {
+        let node = graph.node(id);
+        let (starts, ends) = ((start[id.as_u32() as usize], tick), (end[id.as_u32() as usize], tick));
+        for value in node.reads().chain(node.defines()) {
+            let span = &mut spans[storages.storage(value).as_u32() as usize];
+            let (from, until) = span.unwrap_or((starts, ends));
+            *span = Some((from.min(starts), until.max(ends)));
+        }
+        if !node.op.is_swap() {
+            held.push((starts, ends, cost(id).workspace));
+        }
+    }
+    for &output in &graph.outputs {
+        if let Some(span) = &mut spans[storages.storage(output).as_u32() as usize] {
+            span.1 = (makespan, usize::MAX);
+        }
+    }
+    for (id, storage) in storages.iter().filter(|(_, storage)| !storage.on_host) {
+        match (graph.value(storage.root).def, spans[id.as_u32() as usize]) {
+            (Def::Result(..), Some((from, until))) => held.push((from, until, storage.bytes.0)),
+            (Def::Result(..), None) => {}
+            _ => resident = resident.saturating_add(storage.bytes.0),
+        }
+    }
+    let mut events: Vec<(Moment, bool, u64)> = Vec::with_capacity(2 * held.len());
+    for (from, until, bytes) in held {
+        events.extend([(from, false, bytes), (until, true, bytes)]);
+    }
+    events.sort_unstable();
+    let (mut now, mut most) = (0u128, 0u128);
+    for (_, ends, bytes) in events {
+        now = if ends { now - u128::from(bytes) } else { now + u128::from(bytes) };
+        most = most.max(now);
+    }
+    resident.saturating_add(most.min(u128::from(u64::MAX)) as u64)
+}

@@ -1,0 +1,199 @@
+//! The most bytes that there can be, over every timing of the copies.
+//!
+//! What has happened so far is three numbers: how far each line is. Given that a number of nodes have computed and a
+//! number of swap-ins have started, the edges tell which swap-outs have certainly completed, and so which storages
+//! there can be. A sweep over the computing nodes keeps these bytes for every number of swap-ins that is possible
+//! beside them.
+
+use lmsc_ir::{Bytes, Def, Graph, NodeId, Storages};
+
+use super::lines::{COMPUTE, IN, Lines, OUT};
+use crate::segment_tree::SegmentTree;
+
+/// Device bytes that come and go.
+#[derive(Clone, Copy)]
+struct Block {
+    bytes: i64,
+    /// The line and the position of the node that defines it.
+    born: (usize, u32),
+    /// It is free once so many nodes have computed and so many swap-outs have completed; none if it stays.
+    free: Option<(u32, u32)>,
+}
+
+/// By tick, device bytes beyond the resident ones: while the node of that tick computes, or, for a copy, at most
+/// between the computing nodes beside it.
+pub(super) fn transient(
+    graph: &Graph,
+    storages: &Storages,
+    lines: &Lines,
+    workspace: impl Fn(NodeId) -> Bytes,
+) -> Vec<Bytes> {
+    let (blocks, unit) = blocks(graph, storages, lines);
+    let mut sweep = Sweep::new(lines, &blocks);
+    let mut result = Vec::with_capacity(graph.order().len());
+    let bytes = |units: i64| Bytes((units as u64).checked_shl(unit).unwrap_or(u64::MAX).min(MOST));
+    let mut between = sweep.between();
+    let mut fold = true;
+    for &id in graph.order() {
+        if lines.line(id) != COMPUTE {
+            result.push(bytes(between));
+            fold = false;
+            continue;
+        }
+        let during = bytes(sweep.during(id)) + workspace(id);
+        result.push(if fold { during.max(bytes(between)) } else { during });
+        sweep.computed();
+        between = sweep.between();
+        fold = true;
+    }
+    // Where no copy stands after the last computing node, what is there then counts with that node.
+    if let Some(last) = result.last_mut().filter(|_| fold) {
+        *last = bytes(between).max(*last);
+    }
+    result
+}
+
+/// More than all values of a valid graph have together (I5), copies apart. Planners count in 64 signed bits.
+pub(super) const MOST: u64 = 1 << 61;
+
+/// The blocks, their bytes counted in units of which each is so many times a doubled byte. The unit is one byte
+/// unless copies of absurd sizes would not fit 64 bits together; then sizes are rounded up.
+fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32) {
+    let total: u128 = storages.iter().map(|(_, storage)| u128::from(storage.bytes.0)).sum();
+    let unit =
+        (0..64).find(|shift| (total >> shift) + storages.len() as u128 <= u128::from(MOST)).unwrap_or(64);
+    let mut slots: Vec<Option<Block>> = vec![None; storages.len()];
+    for &id in graph.order() {
+        let (line, position) = (lines.line(id), lines.position(id));
+        let node = graph.node(id);
+        for value in node.defines().chain(node.reads()) {
+            let index = storages.storage(value);
+            let storage = storages.get(index);
+            if storage.on_host || !matches!(graph.value(storage.root).def, Def::Result(..)) {
+                continue;
+            }
+            let block = slots[index.as_u32() as usize].get_or_insert(Block {
+                bytes: (storage.bytes.0 >> unit) as i64 + i64::from(storage.bytes.0 & ((1 << unit) - 1) != 0),
+                born: (line, position),
+                free: Some((0, 0)),
+            });
+            if let Some((computed, copied)) = &mut block.free {
+                match line {
+                    COMPUTE => *computed = position + 1,
+                    OUT => *copied = position + 1,
+                    _ => {}
+                }
+            }
+        }
+    }
+    for &output in &graph.outputs {
+        if let Some(block) = &mut slots[storages.storage(output).as_u32() as usize] {
+            block.free = None;
+        }
+    }
+    let mut blocks: Vec<Block> = slots.into_iter().flatten().collect();
+    // What comes back and is not used is there to the end.
+    let unused = |block: &&mut Block| block.free.is_some_and(|(computed, _)| computed == 0);
+    blocks.iter_mut().filter(unused).for_each(|block| block.free = None);
+    (blocks, unit)
+}
+
+struct Sweep<'a> {
+    lines: &'a Lines,
+    blocks: &'a [Block],
+    /// By number of swap-ins that have started, the bytes that they brought, without what is certainly free then.
+    tree: SegmentTree,
+    /// All other bytes that there can be.
+    base: i64,
+    /// How many nodes have computed.
+    computed: u32,
+    /// How many copies of each line have certainly completed.
+    copied: [u32; 3],
+    /// How many swap-ins may have started.
+    may_start: u32,
+    /// By position in its line, the bytes that a computing node brings into being.
+    born: Vec<i64>,
+    /// By number of computing nodes, the blocks that no later one uses.
+    unused: Vec<Vec<usize>>,
+    /// By number of swap-outs, unused blocks that wait for so many to complete.
+    waiting: Vec<Vec<usize>>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(lines: &'a Lines, blocks: &'a [Block]) -> Sweep<'a> {
+        let [ops, outs, ins] = std::array::from_fn(|line| lines.nodes[line].len());
+        let (mut born, mut brought) = (vec![0; ops], vec![0i64; ins + 1]);
+        let mut unused = vec![Vec::new(); ops + 1];
+        for (index, block) in blocks.iter().enumerate() {
+            match block.born {
+                (COMPUTE, position) => born[position as usize] += block.bytes,
+                (_, position) => brought[position as usize + 1] += block.bytes,
+            }
+            if let Some((computed, _)) = block.free {
+                unused[computed as usize].push(index);
+            }
+        }
+        for started in 1..brought.len() {
+            brought[started] += brought[started - 1];
+        }
+        let tree = SegmentTree::new(brought.into_iter());
+        let waiting = vec![Vec::new(); outs + 1];
+        let (base, computed, copied, may_start) = Default::default();
+        let mut sweep =
+            Sweep { lines, blocks, tree, base, computed, copied, may_start, born, unused, waiting };
+        sweep.advance();
+        sweep
+    }
+
+    /// The most bytes between the last node that has computed and the next one.
+    fn between(&self) -> i64 {
+        self.base + self.tree.max(self.copied[IN]..self.may_start + 1)
+    }
+
+    /// The most bytes while the next node computes.
+    fn during(&mut self, next: NodeId) -> i64 {
+        let done = self.lines.done(next);
+        while self.copied[OUT] < done[OUT] {
+            self.copied[OUT] += 1;
+            for index in std::mem::take(&mut self.waiting[self.copied[OUT] as usize]) {
+                self.tree.add(self.freeing(self.copied[OUT]), self.blocks[index].bytes);
+                self.base -= self.blocks[index].bytes;
+            }
+        }
+        self.copied[IN] = done[IN];
+        self.base += self.born[self.computed as usize];
+        self.between()
+    }
+
+    /// One more node has computed.
+    fn computed(&mut self) {
+        self.computed += 1;
+        for index in std::mem::take(&mut self.unused[self.computed as usize]) {
+            let Some((_, copied)) = self.blocks[index].free else { continue };
+            if copied <= self.copied[OUT] {
+                self.base -= self.blocks[index].bytes;
+            } else {
+                self.tree.add(self.freeing(copied), -self.blocks[index].bytes);
+                self.waiting[copied as usize].push(index);
+            }
+        }
+        self.advance();
+    }
+
+    /// The numbers of swap-ins of which the last cannot have started before so many swap-outs completed.
+    fn freeing(&self, copied: u32) -> std::ops::Range<u32> {
+        let ins = &self.lines.nodes[IN];
+        let first = ins.partition_point(|&copy| self.lines.done(copy)[OUT] < copied);
+        first as u32 + 1..ins.len() as u32 + 1
+    }
+
+    fn advance(&mut self) {
+        let ins = &self.lines.nodes[IN];
+        while ins
+            .get(self.may_start as usize)
+            .is_some_and(|&copy| self.lines.done(copy)[COMPUTE] <= self.computed)
+        {
+            self.may_start += 1;
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The edges that make any execution of a schedule safe, and its execution in nominal time the schedule itself.
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+use super::{Instruction, Schedule, Step};
+use crate::problem::{Duplex, Op, Problem, TensorId};
+
+/// One step that starts only once another has ended: the indices of both in [`Schedule::steps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// The step that waits.
+    pub step: usize,
+    /// What it waits for; an earlier step.
+    pub before: usize,
+}
+
+/// A schedule that does not hold the budget, or whose allocations are not in its order, at the step of this index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "step {0} of the schedule starts before its memory is free, or before an earlier step that allocates"
+)]
+pub struct NotInOrder(pub usize);
+
+/// What steps wait for besides data and operators before them: the order of each copy engine, the last use before a
+/// tensor comes back, and memory.
+///
+/// Memory is counted in the order of the steps. A step that allocates waits for all that the previous such step
+/// waits for, so that it starts no earlier, and for as many frees, the earliest first, as make room for it in any
+/// timing: what it does not wait for counts as allocated. In nominal time all of them have ended by then, so no edge
+/// delays anything. What others imply is left out, except for the order of copies.
+///
+/// Sorted by the step that waits.
+///
+/// # Errors
+/// [`NotInOrder`] for a schedule that is not valid within the budget.
+pub fn edges(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<Vec<Edge>, NotInOrder> {
+    let needs = Needs::of(problem, schedule);
+    let mut walk = Walk::new(problem, schedule);
+    let mut pending: Vec<&Block> = Vec::new();
+    let mut used = 0;
+    let mut last_allocation: Option<usize> = None;
+    let mut blocks = needs.blocks.iter().peekable();
+    while let Some(block) = blocks.next_if(|block| block.from.is_none()) {
+        used += block.bytes;
+        pending.push(block);
+    }
+    for step in 0..schedule.steps.len() {
+        let mut knows = walk.in_line(step);
+        needs.data[step].iter().for_each(|&before| walk.learn(&mut knows, before));
+        let known = knows;
+        let mut wanted: Vec<usize> = needs.last_use[step].into_iter().collect();
+        let mut mine: Vec<&Block> = Vec::new();
+        while let Some(block) = blocks.next_if(|block| block.from == Some(step)) {
+            used += block.bytes;
+            mine.push(block);
+        }
+        if !mine.is_empty() {
+            wanted.extend(last_allocation.into_iter().flat_map(|last| walk.waited_for(last)));
+            wanted.iter().for_each(|&before| walk.learn(&mut knows, before));
+            let mut room = |knows: &Known, used: &mut u64| {
+                pending.retain(|block| {
+                    let freed = block.is_free(|act| walk.is_known(knows, act));
+                    *used -= if freed { block.bytes } else { 0 };
+                    !freed
+                });
+                let free = pending.iter().filter(|block| block.is_free(|act| act < step));
+                free.min_by_key(|block| block.acts.iter().map(|&act| walk.steps[act].end).max()).copied()
+            };
+            while used > budget {
+                let next = room(&knows, &mut used);
+                if used <= budget {
+                    break;
+                }
+                let block = next.ok_or(NotInOrder(step))?;
+                wanted.extend(&block.acts);
+                block.acts.iter().for_each(|&act| walk.learn(&mut knows, act));
+            }
+            pending.append(&mut mine);
+            last_allocation = Some(step);
+        }
+        walk.wait(step, known, wanted, &needs.data[step])?;
+    }
+    walk.edges.sort_unstable();
+    walk.edges.dedup();
+    Ok(walk.edges)
+}
+
+/// How many steps of each engine have certainly ended.
+type Known = [u32; 3];
+
+/// The steps in their engines, and what is known when each starts.
+struct Walk<'a> {
+    steps: &'a [Step],
+    /// By engine, its steps.
+    engines: [Vec<usize>; 3],
+    /// By step, its engine and its position there.
+    place: Vec<(usize, u32)>,
+    /// By step so far, what is known when it starts.
+    known: Vec<Known>,
+    edges: Vec<Edge>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(problem: &Problem, schedule: &'a Schedule) -> Walk<'a> {
+        let in_engine = if problem.link.duplex == Duplex::Half { 1 } else { 2 };
+        let mut engines: [Vec<usize>; 3] = Default::default();
+        let place = |(index, step): (usize, &Step)| {
+            let engine = match step.instruction {
+                Instruction::Op(_) => 0,
+                Instruction::Out(_) => 1,
+                Instruction::In(_) => in_engine,
+            };
+            engines[engine].push(index);
+            (engine, engines[engine].len() as u32 - 1)
+        };
+        let place = schedule.steps.iter().enumerate().map(place).collect();
+        Walk { steps: &schedule.steps, engines, place, known: Vec::new(), edges: Vec::new() }
+    }
+
+    /// What the step knows from the one before it on its engine.
+    fn in_line(&self, step: usize) -> Known {
+        let mut knows = Known::default();
+        if let Some(before) = self.before_in_line(step) {
+            self.learn(&mut knows, before);
+        }
+        knows
+    }
+
+    fn before_in_line(&self, step: usize) -> Option<usize> {
+        let (engine, position) = self.place[step];
+        position.checked_sub(1).map(|before| self.engines[engine][before as usize])
+    }
+
+    /// Adds what is known once the step has ended.
+    fn learn(&self, knows: &mut Known, before: usize) {
+        let (engine, position) = self.place[before];
+        for (now, then) in knows.iter_mut().zip(self.known[before]) {
+            *now = then.max(*now);
+        }
+        knows[engine] = knows[engine].max(position + 1);
+    }
+
+    fn is_known(&self, knows: &Known, step: usize) -> bool {
+        let (engine, position) = self.place[step];
+        knows[engine] > position
+    }
+
+    /// The last step of every engine that an earlier step has waited for.
+    fn waited_for(&self, step: usize) -> impl Iterator<Item = usize> {
+        let last = |(steps, known): (&Vec<usize>, u32)| known.checked_sub(1).map(|last| steps[last as usize]);
+        self.engines.iter().zip(self.known[step]).filter_map(last)
+    }
+
+    /// Makes the step wait for what it wants and does not know, and a copy for the one before it.
+    fn wait(
+        &mut self,
+        step: usize,
+        mut knows: Known,
+        mut wanted: Vec<usize>,
+        data: &[usize],
+    ) -> Result<(), NotInOrder> {
+        if wanted.iter().any(|&before| self.steps[before].end > self.steps[step].start) {
+            return Err(NotInOrder(step));
+        }
+        // The later one is the likelier to imply others.
+        wanted.sort_unstable_by(|a, b| b.cmp(a));
+        for before in wanted {
+            if !self.is_known(&knows, before) {
+                self.edges.push(Edge { step, before });
+                self.learn(&mut knows, before);
+            }
+        }
+        let queue =
+            self.before_in_line(step).filter(|before| self.place[step].0 > 0 && !data.contains(before));
+        self.edges.extend(queue.map(|before| Edge { step, before }));
+        self.known.push(knows);
+        Ok(())
+    }
+}
+
+/// Bytes that are allocated together and freed together.
+struct Block {
+    bytes: u64,
+    /// The step that allocates it; none for what is there at the start.
+    from: Option<usize>,
+    /// It is free when these steps have ended: the last operator that uses it, and the copies.
+    acts: Vec<usize>,
+    /// Whether it is there after the last step.
+    stays: bool,
+}
+
+impl Block {
+    fn is_free(&self, ended: impl Fn(usize) -> bool) -> bool {
+        !self.stays && self.acts.iter().all(|&act| ended(act))
+    }
+}
+
+/// What the steps of a schedule need.
+struct Needs {
+    /// By allocation.
+    blocks: Vec<Block>,
+    /// By step, the steps whose data it takes, without operators before an operator.
+    data: Vec<Vec<usize>>,
+    /// By copy in, the last operator that used its bytes before.
+    last_use: Vec<Option<usize>>,
+}
+
+/// Bytes of one tensor that are on the device, or not, together: a piece, or what is in none.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    bytes: u64,
+    /// The block that it is now.
+    block: Option<usize>,
+    /// The copy that brought it.
+    came: Option<usize>,
+    /// The last operator that used it.
+    used: Option<usize>,
+    /// The last operator that wrote it, and the last copy that took it to the host.
+    written: Option<usize>,
+    left: Option<usize>,
+}
+
+impl Needs {
+    fn of(problem: &Problem, schedule: &Schedule) -> Needs {
+        let count = schedule.steps.len();
+        let mut needs =
+            Needs { blocks: Vec::new(), data: vec![Vec::new(); count], last_use: vec![None; count] };
+        let mut runs: Vec<Run> = Vec::with_capacity(schedule.pieces.len() + problem.tensors.len());
+        let mut of_tensor: SecondaryMap<TensorId, Vec<usize>> = SecondaryMap::new();
+        for piece in schedule.pieces.values() {
+            of_tensor[piece.tensor].push(runs.len());
+            runs.push(Run { bytes: piece.len(), ..Run::default() });
+        }
+        for (tensor, facts) in &problem.tensors {
+            let rest = facts.bytes - of_tensor[tensor].iter().map(|&run| runs[run].bytes).sum::<u64>();
+            of_tensor[tensor].push(runs.len());
+            runs.push(Run { bytes: rest, ..Run::default() });
+        }
+        let mut wraps = vec![false; runs.len()];
+        let mut moved = vec![false; runs.len()];
+        for step in &schedule.steps {
+            if let Instruction::In(piece) | Instruction::Out(piece) = step.instruction {
+                let facts = problem.tensors[schedule.pieces[piece].tensor];
+                let first = !std::mem::replace(&mut moved[piece.index()], true);
+                let comes = matches!(step.instruction, Instruction::In(_));
+                wraps[piece.index()] |= first && comes && facts.given && facts.kept;
+            }
+        }
+        for tensor in problem.tensors.keys().filter(|&tensor| problem.tensors[tensor].given) {
+            for &run in of_tensor[tensor].iter().filter(|&&run| !wraps[run]) {
+                needs.allocate(&mut runs[run], None);
+            }
+        }
+        for (index, step) in schedule.steps.iter().enumerate() {
+            match step.instruction {
+                Instruction::Op(tick) => needs.op(index, &problem.ops[tick as usize], &of_tensor, &mut runs),
+                Instruction::Out(piece) => {
+                    let run = &mut runs[piece.index()];
+                    needs.data[index].extend(run.written.into_iter().chain(run.came));
+                    if let Some(block) = run.block {
+                        needs.blocks[block].acts.push(index);
+                    }
+                    run.left = Some(index);
+                }
+                Instruction::In(piece) => {
+                    let run = &mut runs[piece.index()];
+                    needs.data[index].extend(run.left);
+                    needs.last_use[index] = run.used;
+                    needs.allocate(run, Some(index));
+                    run.came = Some(index);
+                }
+            }
+        }
+        for (tensor, _) in problem.tensors.iter().filter(|(_, facts)| facts.kept) {
+            for &run in of_tensor[tensor].iter().filter(|&&run| !wraps[run]) {
+                if let Some(block) = runs[run].block {
+                    needs.blocks[block].stays = true;
+                }
+            }
+        }
+        needs
+    }
+
+    fn allocate(&mut self, run: &mut Run, from: Option<usize>) {
+        if run.bytes > 0 {
+            run.block = Some(self.blocks.len());
+            self.blocks.push(Block {
+                bytes: run.bytes,
+                from,
+                acts: from.into_iter().collect(),
+                stays: false,
+            });
+        }
+    }
+
+    fn op(&mut self, step: usize, op: &Op, of_tensor: &SecondaryMap<TensorId, Vec<usize>>, runs: &mut [Run]) {
+        if op.workspace > 0 {
+            self.blocks.push(Block { bytes: op.workspace, from: Some(step), acts: vec![step], stays: false });
+        }
+        for tensor in op.touches() {
+            let produced = op.produces.contains(&tensor);
+            for &run in &of_tensor[tensor] {
+                let run = &mut runs[run];
+                if produced {
+                    self.allocate(run, Some(step));
+                }
+                let Some(block) = run.block else { continue };
+                let acts = &mut self.blocks[block].acts;
+                acts.retain(|act| Some(*act) != run.used);
+                acts.push(step);
+                self.data[step].extend(run.came);
+                run.used = Some(step);
+                if produced || op.changes.contains(&tensor) {
+                    run.written = Some(step);
+                }
+            }
+        }
+    }
+}
