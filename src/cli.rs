@@ -38,6 +38,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
     Opt(Box<OptArgs>),
+    /// Plan an instance without a model: what a planner makes of it, beside others.
+    Plan(PlanCommandArgs),
     /// List the passes.
     Passes,
     /// List the targets that costs are known for, or print one as TOML, to copy and change.
@@ -297,6 +299,50 @@ pub struct OptArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub look: LookArgs,
+}
+
+/// `lmsc plan`.
+#[derive(Debug, Args, Clone)]
+pub struct PlanCommandArgs {
+    /// The instance: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1.
+    #[arg(long, value_name = "FILE")]
+    pub instance: PathBuf,
+    /// Device bytes that may be allocated at once.
+    #[arg(long, value_name = "BYTES")]
+    pub memory: Bytes,
+    /// Which planner; a wrong name lists them.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub planner: String,
+    /// Other planners to show beside it, or `all`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub compare: Vec<String>,
+    /// Whether copies in the two directions overlap, instead of what the instance says.
+    #[arg(long, value_enum)]
+    pub duplex: Option<DuplexArg>,
+    /// Operators may run twice.
+    #[arg(long)]
+    pub recompute: bool,
+    /// Tensors travel whole, not in ranges of bytes.
+    #[arg(long)]
+    pub whole: bool,
+    /// How much to search, in percent of the usual number of evaluations.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    pub effort: u32,
+    /// Write the plan's instructions with their times to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whether copies in the two directions overlap.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum DuplexArg {
+    /// One copy at a time.
+    Half,
+    /// One copy at a time in each direction.
+    Full,
 }
 
 /// `lmsc verify`.

@@ -45,6 +45,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
                 }
             }
         }
+        Some(Command::Plan(args)) => lmsc::plan(args),
         Some(Command::Passes) => Ok(lmsc::list_passes()),
         Some(Command::Targets { name: None }) => Ok(lmsc::list_targets()),
         Some(Command::Targets { name: Some(name) }) => lmsc::target(name).map(str::to_owned),

@@ -25,9 +25,9 @@ const SEARCH_ROUNDS: usize = 1;
 /// Choices from which annealing starts.
 const STARTS: usize = 4;
 
-/// The heat at which annealing starts, as a share of the time of all operators: about what one more recomputed
-/// operator costs.
-const HEAT: f64 = 0.0007;
+/// The heat at which annealing starts is one part in so many of the time of all operators: about what one more
+/// recomputed operator costs.
+const HEAT: u64 = 1400;
 
 /// Tensors below this many bytes are not worth a choice.
 const SMALLEST: u64 = 1 << 16;
@@ -232,16 +232,15 @@ impl<'a> Search<'a> {
         let mut here = start.clone();
         let mut best = start;
         let mut travels = vec![true; n];
-        let hottest = self.problem.compute_nanos() as f64 * HEAT;
+        let hottest = self.problem.compute_nanos() / HEAT;
         for step in 0..evaluations {
             if n == 0 || here.0 == u64::MAX {
                 break;
             }
             let mut next = here.1.clone();
             self.change(&mut next, &travels, &mut rng);
-            let heat = hottest * (1.0 - step as f64 / evaluations as f64);
-            let uniform = ((rng.word() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-            let limit = here.0 + (heat * -uniform.ln()) as u64;
+            let heat = u128::from(hottest) * (evaluations - step) as u128 / evaluations as u128;
+            let limit = here.0 + (heat * u128::from(exponential(rng.word())) >> 20) as u64;
             let Some(evaluated) = self.evaluate(&mut simulator, &next, limit) else { continue };
             if evaluated.makespan <= limit {
                 here = (evaluated.makespan, next);
@@ -324,6 +323,17 @@ impl<'a> Search<'a> {
     }
 }
 
+/// An exponentially distributed number of mean 1, in units of 2⁻²⁰, from a uniform word.
+///
+/// In integers, because the last bits of a logarithm differ between machines. -log₂ of the word as a fraction is
+/// its leading zeros and one less what follows its first one, which is linear here.
+fn exponential(word: u64) -> u64 {
+    const LN_2: u64 = 726_817;
+    let zeros = u64::from(word.leading_zeros());
+    let rest = word.checked_shl(zeros as u32 + 1).unwrap_or(0) >> 44;
+    (((zeros + 1) << 20) - rest) * LN_2 >> 20
+}
+
 struct Evaluated {
     makespan: u64,
     /// By candidate, whether any of its bytes were swapped.
@@ -378,4 +388,21 @@ fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick:
         next += 1;
     }
     producers.iter().map(|&p| problem.ops[p as usize].nanos).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponential_numbers_have_mean_and_variance_one() {
+        let mut rng = Rng::new(7);
+        let numbers: Vec<f64> =
+            (0..100_000).map(|_| exponential(rng.word()) as f64 / (1 << 20) as f64).collect();
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+        assert!((mean - 1.0).abs() < 0.06 && (variance - 1.0).abs() < 0.06, "{mean} {variance}");
+        assert_eq!(exponential(u64::MAX), 0);
+        assert!(exponential(0) > 44 << 20);
+    }
 }

@@ -1,0 +1,248 @@
+//! `lmsc plan`: what planners make of a problem, beside one another.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use lmsc_ir::Bytes;
+use lmsc_plan::instance::Instance;
+use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request};
+use lmsc_plan::problem::{Duplex, Problem};
+use lmsc_plan::schedule::{self, Instruction};
+use serde::Serialize;
+
+use crate::Error;
+use crate::cli::{DuplexArg, PlanCommandArgs};
+use crate::emit::write_atomically;
+
+/// What one planner found. Times are milliseconds.
+#[derive(Clone, Debug, Serialize)]
+struct Found {
+    planner: &'static str,
+    /// When everything is done.
+    makespan_ms: f64,
+    /// The most bytes allocated at once.
+    peak_bytes: u64,
+    /// How long the planner took.
+    planning_ms: f64,
+    /// Bytes copied to the host.
+    swapped_bytes: u64,
+    /// Bytes copied back.
+    returned_bytes: u64,
+    /// The time of operators that run again.
+    recompute_ms: f64,
+    /// The time during which no operator runs.
+    exposed_ms: f64,
+}
+
+/// What `lmsc plan` found, as JSON.
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// Version of this format.
+    format: u32,
+    instance: String,
+    memory_bytes: u64,
+    /// The time of all operators, once: what a step takes where memory is no limit.
+    compute_ms: f64,
+    #[serde(flatten)]
+    found: Found,
+    /// The other planners, where asked for; those that find no plan have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<Compared>,
+}
+
+/// One planner among others.
+#[derive(Debug, Serialize)]
+struct Compared {
+    planner: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<Found>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+/// Plans an instance and tells what it costs.
+///
+/// # Errors
+/// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
+pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
+    let path = &args.instance;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::in_file(path, e))?;
+    let mut instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
+    if let Some(duplex) = args.duplex {
+        instance.problem.link.duplex = match duplex {
+            DuplexArg::Half => Duplex::Half,
+            DuplexArg::Full => Duplex::Full,
+        };
+    }
+    let request = Request {
+        granularity: if args.whole { Granularity::Whole } else { Granularity::Ranges },
+        recompute: args.recompute,
+        effort: args.effort,
+        ..Request::new(&instance.problem, args.memory.0)
+    };
+    let (found, plan) = find(named(&args.planner)?, &request)?
+        .map_err(|refused| Error::No(refusal(&instance.problem, &refused)))?;
+    if let Some(file) = &args.schedule {
+        write_schedule(file, &plan)?;
+    }
+    let compared = compared(args, &request)?;
+    let answer = Answer {
+        format: 1,
+        instance: instance.name,
+        memory_bytes: args.memory.0,
+        compute_ms: millis(instance.problem.compute_nanos()),
+        found,
+        compared,
+    };
+    match args.json {
+        true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
+        false => Ok(answer.to_text()),
+    }
+}
+
+fn named(name: &str) -> Result<&'static Planner, Error> {
+    planners::planner(name).ok_or_else(|| {
+        let known: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
+        Error::Input(format!("there is no planner `{name}`; there are {}", known.join(", ")))
+    })
+}
+
+fn refusal(problem: &Problem, refused: &DoesNotFit) -> String {
+    let op = &problem.ops[refused.tick as usize];
+    format!(
+        "does not fit {}: operator {} ({}) needs {} at once ({} bytes)",
+        Bytes(refused.budget),
+        refused.tick,
+        problem.kinds[op.kind as usize],
+        Bytes(refused.needed),
+        refused.needed
+    )
+}
+
+/// Runs the planner and checks what it found.
+fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
+    let began = Instant::now();
+    let plan = match (planner.run)(request) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let planning_ms = began.elapsed().as_secs_f64() * 1e3;
+    let peak_bytes = schedule::check(&plan.problem, &plan.schedule, request.budget)
+        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
+    let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
+    let makespan = plan.schedule.makespan();
+    let found = Found {
+        planner: planner.name,
+        makespan_ms: millis(makespan),
+        peak_bytes,
+        planning_ms: (planning_ms * 1e3).round() / 1e3,
+        swapped_bytes,
+        returned_bytes,
+        recompute_ms: millis(plan.recompute_nanos()),
+        exposed_ms: millis(makespan - plan.problem.compute_nanos()),
+    };
+    Ok(Ok((found, plan)))
+}
+
+fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, Error> {
+    let names: Vec<&str> = match args.compare.as_slice() {
+        [all] if all == "all" => PLANNERS.iter().map(|p| p.name).collect(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let one = |name: &str| -> Result<Compared, Error> {
+        let planner = named(name)?;
+        Ok(match find(planner, request)? {
+            Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
+            Err(refused) => {
+                let refused = Some(refusal(request.problem, &refused));
+                Compared { planner: planner.name, found: None, refused }
+            }
+        })
+    };
+    names.into_iter().map(one).collect()
+}
+
+impl Answer {
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let found = &self.found;
+        _ = writeln!(text, "instance  {}", self.instance);
+        _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
+        _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
+        _ = writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms);
+        _ = writeln!(
+            text,
+            "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",
+            found.makespan_ms, found.recompute_ms, found.exposed_ms
+        );
+        _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
+        let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
+        _ = writeln!(text, "copied    {out} out, {back} in");
+        if !self.compared.is_empty() {
+            _ = writeln!(
+                text,
+                "\n{:<12} {:>12} {:>8} {:>12} {:>12} {:>10}",
+                "planner", "makespan ms", "× ours", "recomputed", "out", "took ms"
+            );
+        }
+        for Compared { planner, found, refused } in &self.compared {
+            _ = match (found, refused) {
+                (Some(f), _) => writeln!(
+                    text,
+                    "{planner:<12} {:>12.3} {:>8.4} {:>12.3} {:>12} {:>10.1}",
+                    f.makespan_ms,
+                    f.makespan_ms / self.found.makespan_ms,
+                    f.recompute_ms,
+                    Bytes(f.swapped_bytes).to_string(),
+                    f.planning_ms
+                ),
+                (None, refused) => {
+                    writeln!(text, "{planner:<12} {}", refused.as_deref().unwrap_or_default())
+                }
+            };
+        }
+        text
+    }
+}
+
+/// The plan's instructions in its order with their times, as JSON.
+fn write_schedule(file: &Path, plan: &Plan) -> Result<(), Error> {
+    #[derive(Serialize)]
+    struct StepFacts {
+        #[serde(rename = "do")]
+        what: &'static str,
+        /// Of the problem asked about: an operator that runs again has the same.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        op: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tensor: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<[u64; 2]>,
+        start_ns: u64,
+        end_ns: u64,
+    }
+    let steps = plan.schedule.steps.iter().map(|step| {
+        let (what, op, piece) = match step.instruction {
+            Instruction::Op(tick) => ("op", Some(plan.op_origin[tick as usize]), None),
+            Instruction::Out(piece) => ("out", None, Some(piece)),
+            Instruction::In(piece) => ("in", None, Some(piece)),
+        };
+        let piece = piece.map(|p| &plan.schedule.pieces[p]);
+        StepFacts {
+            what,
+            op,
+            tensor: piece.map(|p| plan.tensor_origin[p.tensor].as_u32()),
+            bytes: piece.map(|p| [p.bytes.start, p.bytes.end]),
+            start_ns: step.start,
+            end_ns: step.end,
+        }
+    });
+    let steps: Vec<StepFacts> = steps.collect();
+    let json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps }).to_string() + "\n";
+    write_atomically(file, |w| w.write_all(json.as_bytes()))
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}

@@ -1,0 +1,66 @@
+//! `lmsc plan` on the instances under `testdata/instances`.
+
+mod support;
+
+use serde_json::Value;
+use support::{Bench, snapshot};
+
+const RESNET: &str = "--instance testdata/instances/dag_resnet50_224_b64.json";
+
+/// What is printed, without what differs from run to run.
+fn answer(arguments: &str) -> Value {
+    let outcome = Bench::new().run(&format!("plan {arguments} --json"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let mut value: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert!(value["planning_ms"].take().is_number());
+    value
+}
+
+#[test]
+fn the_answer_is_the_same_on_every_run() {
+    let arguments = format!("{RESNET} --memory 1.8GB --recompute --effort 1");
+    let first = answer(&arguments);
+    assert_eq!(first, answer(&arguments));
+    snapshot("cli", "plan-json", &serde_json::to_string_pretty(&first).unwrap());
+}
+
+#[test]
+fn recomputation_is_only_used_where_allowed() {
+    let arguments = format!("{RESNET} --memory 1.8GB --effort 1");
+    let (without, with) = (answer(&arguments), answer(&format!("{arguments} --recompute")));
+    assert_eq!(without["recompute_ms"], 0.0);
+    assert!(with["recompute_ms"].as_f64().unwrap() > 0.0);
+    assert!(with["makespan_ms"].as_f64() < without["makespan_ms"].as_f64());
+}
+
+#[test]
+fn the_schedule_names_operators_and_bytes_of_the_instance() {
+    let bench = Bench::new();
+    let outcome = bench.run(&format!("plan {RESNET} --memory 1.8GB --planner optimal --schedule @/s.json"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let text = std::fs::read_to_string(bench.path("s.json")).unwrap();
+    let schedule: Value = serde_json::from_str(&text).unwrap();
+    let steps = schedule["steps"].as_array().unwrap();
+    let ops: Vec<u64> = steps.iter().filter_map(|s| s["op"].as_u64()).collect();
+    assert!(ops.iter().copied().eq(0..403));
+    let moved = |what: &str| -> u64 {
+        let copies = steps.iter().filter(|s| s["do"] == what);
+        copies.map(|s| s["bytes"][1].as_u64().unwrap() - s["bytes"][0].as_u64().unwrap()).sum()
+    };
+    assert_eq!(moved("out"), moved("in"));
+    assert!(moved("out") > 3_000_000_000);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let show = |name: &str, arguments: &str, code: i32| {
+        let bench = Bench::new();
+        bench.write("no.json", r#"{"format": "lmsc-planner-dag-1", "name": "no"}"#);
+        let outcome = bench.run(arguments);
+        snapshot("cli", name, &bench.show(arguments, &outcome));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+    };
+    show("plan-does-not-fit", &format!("plan {RESNET} --memory 100MiB"), 1);
+    show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
+    show("plan-no-instance", "plan --instance @/no.json --memory 1GiB", 2);
+}
