@@ -331,6 +331,12 @@ pub struct PlanCommandArgs {
     /// Write the plan's instructions with their times to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
+    /// Write a page to look at the plan to this file, as HTML.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write a trace of the plan for Perfetto or chrome://tracing to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,7 @@ mod plan;
 mod report;
 mod survival;
 mod targets;
+mod view;
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::cli::{DuplexArg, PlanCommandArgs};
 use crate::emit::write_atomically;
+use crate::view::{self, Numbers};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -87,6 +88,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         write_schedule(file, &plan)?;
     }
     let compared = compared(args, &request)?;
+    let name = instance.name.clone();
     let answer = Answer {
         format: 1,
         instance: instance.name,
@@ -95,6 +97,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         found,
         compared,
     };
+    answer.write_views(args, &name, &instance.problem, &plan)?;
     match args.json {
         true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
         false => Ok(answer.to_text()),
@@ -164,6 +167,50 @@ fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, 
 }
 
 impl Answer {
+    /// Writes the page and the trace, where asked for.
+    fn write_views(
+        &self,
+        args: &PlanCommandArgs,
+        name: &str,
+        problem: &Problem,
+        plan: &Plan,
+    ) -> Result<(), Error> {
+        if args.report.is_none() && args.trace.is_none() {
+            return Ok(());
+        }
+        let ours = |flaw| Error::Ours(format!("planner {}: {flaw}", self.found.planner));
+        let mut data = view::plan_data(problem, plan, &Numbers(problem)).map_err(ours)?;
+        if let Some(file) = &args.trace {
+            write_atomically(file, |w| w.write_all(view::trace(&data).as_bytes()))?;
+        }
+        let Some(file) = &args.report else { return Ok(()) };
+        let found = &self.found;
+        let fact = |label: &str, value: String| serde_json::json!([label, value]);
+        let facts = [
+            fact("makespan", format!("{:.2} ms", found.makespan_ms)),
+            fact("operators alone", format!("{:.2} ms", self.compute_ms)),
+            fact("computed again", format!("{:.2} ms", found.recompute_ms)),
+            fact("exposed", format!("{:.2} ms", found.exposed_ms)),
+            fact("peak", Bytes(found.peak_bytes).to_string()),
+            fact("budget", Bytes(self.memory_bytes).to_string()),
+            fact("out", Bytes(found.swapped_bytes).to_string()),
+            fact("in", Bytes(found.returned_bytes).to_string()),
+        ];
+        data["title"] = format!("{name} within {}", Bytes(self.memory_bytes)).into();
+        data["subtitle"] = format!("planner {}, {} operators", found.planner, problem.ops.len()).into();
+        data["facts"] = facts.to_vec().into();
+        data["budget_bytes"] = self.memory_bytes.into();
+        let row = |compared: &Compared| {
+            let mut row = serde_json::to_value(compared.found.as_ref()).unwrap_or_default();
+            if row.is_null() {
+                row = serde_json::json!({ "planner": compared.planner, "refused": compared.refused });
+            }
+            row
+        };
+        data["compared"] = self.compared.iter().map(row).collect();
+        write_atomically(file, |w| w.write_all(view::page(&data).as_bytes()))
+    }
+
     fn to_text(&self) -> String {
         let mut text = String::new();
         let found = &self.found;

@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
             let mut next = here.1.clone();
             self.change(&mut next, &travels, &mut rng);
             let heat = u128::from(hottest) * (evaluations - step) as u128 / evaluations as u128;
-            let limit = here.0 + (heat * u128::from(exponential(rng.word())) >> 20) as u64;
+            let limit = here.0 + ((heat * u128::from(exponential(rng.word()))) >> 20) as u64;
             let Some(evaluated) = self.evaluate(&mut simulator, &next, limit) else { continue };
             if evaluated.makespan <= limit {
                 here = (evaluated.makespan, next);
@@ -331,7 +331,7 @@ fn exponential(word: u64) -> u64 {
     const LN_2: u64 = 726_817;
     let zeros = u64::from(word.leading_zeros());
     let rest = word.checked_shl(zeros as u32 + 1).unwrap_or(0) >> 44;
-    (((zeros + 1) << 20) - rest) * LN_2 >> 20
+    ((((zeros + 1) << 20) - rest) * LN_2) >> 20
 }
 
 struct Evaluated {

@@ -37,6 +37,14 @@ pub enum Flaw {
 /// # Errors
 /// The first [`Flaw`] found.
 pub fn check(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<u64, Flaw> {
+    peak(held(problem, schedule)?, budget)
+}
+
+/// What is allocated when, if the schedule is valid whatever the budget: see [`check`].
+///
+/// # Errors
+/// The first [`Flaw`] found.
+pub fn held(problem: &Problem, schedule: &Schedule) -> Result<Vec<Held>, Flaw> {
     let pieces = pieces(problem, schedule)?;
     let ops = operators(problem, schedule)?;
     engines(problem, schedule)?;
@@ -57,7 +65,7 @@ pub fn check(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<u64,
         };
         op.reads.iter().for_each(|&t| add(t, op.changes.contains(&t)));
         op.produces.iter().for_each(|&t| add(t, true));
-        memory.push(Presence { start, end, bytes: op.workspace });
+        memory.push(Held { tensor: None, start, end, bytes: op.workspace });
     }
     let end = (schedule.makespan(), u32::MAX);
     for (tensor, facts) in &problem.tensors {
@@ -70,11 +78,11 @@ pub fn check(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<u64,
         }
         memory.extend(presences(problem, tensor, stays, uses[tensor].clone(), end)?);
     }
-    peak(memory, budget)
+    Ok(memory)
 }
 
 /// A time in nanoseconds, and of what happens then, the place in the plan's order, from 1; 0 is before all.
-type At = (u64, u32);
+pub type At = (u64, u32);
 
 /// Something that needs a run of bytes on the device.
 #[derive(Clone, Copy)]
@@ -92,10 +100,16 @@ enum What {
 }
 
 /// Bytes that are allocated for some time.
-struct Presence {
-    start: At,
-    end: At,
-    bytes: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Whose bytes; an operator's workspace is no tensor's.
+    pub tensor: Option<TensorId>,
+    /// From when on.
+    pub start: At,
+    /// Until when.
+    pub end: At,
+    /// How many.
+    pub bytes: u64,
 }
 
 /// By tensor its pieces, which are disjoint ranges of its bytes, and those of a tensor that may leave.
@@ -176,8 +190,8 @@ fn presences(
     bytes: u64,
     mut touches: Vec<Touch>,
     end: At,
-) -> Result<Vec<Presence>, Flaw> {
-    let mut presences: Vec<Presence> = Vec::new();
+) -> Result<Vec<Held>, Flaw> {
+    let mut presences: Vec<Held> = Vec::new();
     if bytes == 0 {
         return Ok(presences);
     }
@@ -189,7 +203,7 @@ fn presences(
     let mut ready: Option<u64> = None;
     if facts.given && !starts_on_host {
         ready = Some(0);
-        presences.push(Presence { start: (0, 0), end: (0, 0), bytes });
+        presences.push(Held { tensor: Some(tensor), start: (0, 0), end: (0, 0), bytes });
     }
     // From when the host has them as they are now; when they last changed; until when they were last copied out.
     let mut host: Option<u64> = starts_on_host.then_some(0);
@@ -202,7 +216,7 @@ fn presences(
                     return Err(Flaw::Copy(Instruction::In(piece)));
                 }
                 ready = Some(touch.end.0);
-                presences.push(Presence { start: touch.start, end: touch.end, bytes });
+                presences.push(Held { tensor: Some(tensor), start: touch.start, end: touch.end, bytes });
             }
             What::Out(piece) => {
                 if ready.is_none_or(|since| start < since.max(changed)) {
@@ -213,7 +227,7 @@ fn presences(
             What::Use { tick, changes } => {
                 if ready.is_none() && changes && !facts.given {
                     ready = Some(start);
-                    presences.push(Presence { start: touch.start, end: touch.end, bytes });
+                    presences.push(Held { tensor: Some(tensor), start: touch.start, end: touch.end, bytes });
                 }
                 if ready.is_none_or(|since| start < since) || (changes && start < leaving) {
                     return Err(Flaw::Absent { tick, tensor });
@@ -236,9 +250,9 @@ fn presences(
 }
 
 /// The largest sum of bytes over time.
-fn peak(memory: Vec<Presence>, budget: u64) -> Result<u64, Flaw> {
+fn peak(memory: Vec<Held>, budget: u64) -> Result<u64, Flaw> {
     let mut events: Vec<(At, bool, u64)> = Vec::with_capacity(2 * memory.len());
-    for Presence { start, end, bytes } in memory.into_iter().filter(|presence| presence.bytes > 0) {
+    for Held { start, end, bytes, .. } in memory.into_iter().filter(|held| held.bytes > 0) {
         events.push((start, false, bytes));
         events.push((end, true, bytes));
     }

@@ -21,7 +21,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
-pub use check::{Flaw, check};
+pub use check::{At, Flaw, Held, check, held};
 pub use edges::{Edge, NotInOrder, edges};
 pub use justify::{ROUNDS, justify};
 pub use simulate::{Direction, Simulator, Stuck, Times};
