@@ -21,7 +21,7 @@ struct Case {
 impl Case {
     fn new(seed: u64) -> (Case, Rng) {
         let mut rng = Rng::new(seed);
-        let nodes = 5 + rng.below(if seed % 10 == 0 { 300 } else { 80 });
+        let nodes = 5 + rng.below(if seed.is_multiple_of(10) { 300 } else { 80 });
         let graph = training_graph(&mut rng, Size::nodes(nodes));
         let mut speed = || 1 << (20 + rng.below(16));
         let link = Link {
