@@ -7,7 +7,8 @@ use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Request, optimal};
 use lmsc_plan::problem::Link;
-use lmsc_plan::{Execution, Memory, schedule};
+use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::{Execution, Memory};
 use support::models::{load, models};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -38,7 +39,7 @@ fn every_model_runs_as_planned() {
             let request =
                 Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
             let plan = optimal::plan(&request).unwrap();
-            let edges = schedule::edges(&plan.problem, &plan.schedule, budget).unwrap();
+            let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
             let mut rewritten = graph.clone();
             let nodes = apply(&mut rewritten, &bridge, &plan, &edges).unwrap();
             lmsc_ir::verify(&rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,7 +1,7 @@
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
-use lmsc_plan::schedule::{self, Instruction};
+use lmsc_plan::schedule::{self, Instruction, Room};
 use lmsc_plan::{Memory, Refusal};
 
 use crate::apply::apply;
@@ -40,8 +40,8 @@ impl Pass for Plan {
             .map_err(|no| PassError::DoesNotFit(refusal(graph, &bridge, planner, no)))?;
 
         let ours = |what: String| PassError::Ours { pass: self.name(), what };
-        let edges =
-            schedule::edges(&plan.problem, &plan.schedule, budget.0).map_err(|e| ours(e.to_string()))?;
+        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0))
+            .map_err(|e| ours(e.to_string()))?;
         let mut outcome = told(graph, &bridge, planner, &plan, &phases);
         apply(graph, &bridge, &plan, &edges).map_err(|e| ours(e.to_string()))?;
         let peak = Memory::with_workspace(graph, |node| workspace(graph, node)).peak();

@@ -20,7 +20,7 @@ use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
 pub use check::{Flaw, check};
-pub use edges::{Edge, NotInOrder, edges};
+pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::justify;
 pub use simulate::{Direction, Simulator, Stuck, Times};
 
