@@ -5,12 +5,13 @@ mod support;
 use lmsc_ir::equiv;
 use lmsc_ir::random::{Damage, Rng, damage};
 use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
-use support::models::{load, models};
+use support::models::{import, models, open};
 
 #[test]
 fn every_kind_of_damage_to_every_model_is_noticed() {
     for path in models() {
-        let original = load(&path);
+        let (model, dims) = open(&path);
+        let original = import(&model, &dims);
         let mut rewritten = original.clone();
         let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
         let cx = PassCx { tflms_fixed: true, ..PassCx::default() };

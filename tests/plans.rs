@@ -2,14 +2,18 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
+use lmsc_onnx::file::encode_to;
+use lmsc_onnx::{Form, Model};
 use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Request, optimal};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Memory};
-use support::models::{load, models};
+use support::models::{import, models, open};
 
 /// A time for every node: one nanosecond a byte that it touches.
 fn cost(graph: &Graph, node: NodeId) -> Cost {
@@ -22,7 +26,8 @@ fn cost(graph: &Graph, node: NodeId) -> Cost {
 fn every_model_runs_as_planned() {
     let mut copies = 0;
     for path in models() {
-        let mut graph = load(&path);
+        let (model, dims) = open(&path);
+        let mut graph = import(&model, &dims);
         let hoist = pass_named("hoist-shapes").unwrap();
         run_pipeline(&mut graph, &[hoist], &PassCx::default(), &mut |_, _, _| {}).unwrap();
         let memory = Memory::of(&graph);
@@ -54,6 +59,16 @@ fn every_model_runs_as_planned() {
             }
             let peak = schedule::check(&plan.problem, &plan.schedule, budget).unwrap();
             assert_eq!(execution.peak, peak, "{}", path.display());
+            for form in [Form::Function, Form::Ort] {
+                let proto = lmsc_onnx::export(Some(&model), &rewritten, form, &BTreeMap::new()).unwrap();
+                let mut bytes = Vec::new();
+                encode_to(&proto, &mut bytes).unwrap();
+                let mut read = Model::from_bytes(bytes.into(), "what was written").unwrap();
+                lmsc_onnx::gather(&mut read);
+                let read = import(&read, &dims);
+                equiv::check(&graph, &read).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                assert!(Memory::of(&read).peak().0 <= budget, "{}, written as {form:?}", path.display());
+            }
             copies += plan.schedule.steps.len() - plan.problem.ops.len();
         }
     }
