@@ -10,7 +10,7 @@ use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Form, Model, export, import, settle};
-use lmsc_passes::{DEFAULT_PIPELINE, PassCx, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::{Memory, tflms};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
@@ -49,7 +49,7 @@ fn read(bytes: Bytes) -> Graph {
 }
 
 fn compiled(mut graph: Graph, cx: &PassCx) -> Graph {
-    let passes: Vec<_> = DEFAULT_PIPELINE.iter().filter_map(|name| pass_named(name)).collect();
+    let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
     run_pipeline(&mut graph, &passes, cx, &mut |_, _, _| {}).expect("the budget is above the floor");
     graph
 }

@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
-use lmsc_passes::PassCx;
+use lmsc_passes::{PassCx, TFLMS};
+use lmsc_plan::planners::{self, PLANNERS};
 use lmsc_plan::tflms::{self, Scope};
+
+use crate::DEFAULT_PLANNER;
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
@@ -98,6 +102,14 @@ pub struct PlanArgs {
     /// Device bytes that the whole step may use: inputs, parameters, state, activations, gradients.
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<Bytes>,
+    /// Who decides what leaves the device and when.
+    #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
+    #[arg(help = planner_help(), long_help = planners_help())]
+    pub planner: Option<String>,
+    /// The machine for which planners other than tflms plan: a name that `lmsc targets` lists, or a TOML file of
+    /// that form. [default: a100-pcie4]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
     /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
     #[arg(long, value_name = "LEVELS")]
     pub threshold: Option<u32>,
@@ -158,6 +170,20 @@ pub enum Strategy {
 }
 
 impl PlanArgs {
+    /// The name of the planner.
+    pub fn planner(&self) -> &str {
+        self.planner.as_deref().unwrap_or(DEFAULT_PLANNER)
+    }
+
+    /// Whether parameters are given that no other planner has.
+    pub fn has_parameters_of_tflms(&self) -> bool {
+        let scopes = [&self.incl_scopes, &self.excl_scopes, &self.incl_types, &self.excl_types];
+        let starts = [&self.starting_scopes, &self.starting_op_names];
+        self.has_fixed_parameters()
+            || self.swap_limit.is_some()
+            || scopes.iter().chain(&starts).any(|list| !list.is_empty())
+    }
+
     /// Whether parameters of TFLMS are given that the tuning would otherwise find.
     pub fn has_fixed_parameters(&self) -> bool {
         let levels = [self.threshold, self.lb, self.ub, self.fuse_swapins, self.branch_threshold];
@@ -173,6 +199,8 @@ impl PlanArgs {
         let default = tflms::Params::default();
         PassCx {
             budget: self.budget,
+            planner: planners::planner(self.planner()),
+            target: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
                 lb: self.lb.unwrap_or(default.lb),
@@ -367,6 +395,25 @@ pub struct VerifyArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The names and summaries of all planners.
+fn planner_table() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let tflms = (TFLMS, "swap-outs and swap-ins by levels, as TFLMS does, with the parameters below");
+    std::iter::once(tflms).chain(PLANNERS.iter().map(|planner| (planner.name, planner.summary)))
+}
+
+fn planners() -> PossibleValuesParser {
+    planner_table().map(|(name, _)| name).collect::<Vec<_>>().into()
+}
+
+fn planners_help() -> String {
+    let list: String = planner_table().map(|(name, summary)| format!("\n- {name}: {summary}")).collect();
+    format!("{}\n{list}", planner_help())
+}
+
+fn planner_help() -> String {
+    format!("Who decides what leaves the device and when. [default: {DEFAULT_PLANNER}]")
 }
 
 fn dim(text: &str) -> Result<(String, u64), String> {

@@ -39,9 +39,11 @@ impl Error {
 
 impl From<lmsc_passes::PassError> for Error {
     fn from(error: lmsc_passes::PassError) -> Error {
+        use lmsc_passes::PassError;
         match error {
-            lmsc_passes::PassError::DoesNotFit(message) => Error::No(message),
-            broke @ lmsc_passes::PassError::Broke { .. } => Error::Ours(broke.to_string()),
+            PassError::DoesNotFit(message) => Error::No(message),
+            PassError::Call(message) => Error::Input(message),
+            bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),
         }
     }
 }

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::{Bytes, Graph, Phases};
-use lmsc_passes::{DEFAULT_PIPELINE, Pass, PassCx, REGISTRY, Ran, pass_named, run_pipeline};
+use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::Memory;
 
-use cli::{CompileArgs, LookArgs, OptArgs, VerifyArgs};
+use cli::{CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 pub use emit::write_atomically;
 pub use error::Error;
 pub use inspect::inspect;
@@ -29,11 +29,20 @@ pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
 pub use targets::{list_targets, target};
 
+/// Who plans where the user does not say.
+pub const DEFAULT_PLANNER: &str = TFLMS;
+
 /// Compiles a model: the main job. Prints the report unless the model itself goes to standard output.
 ///
 /// # Errors
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error> {
+    let planner = args.plan.planner();
+    if planner != TFLMS && args.plan.has_parameters_of_tflms() {
+        return Err(Error::Input(format!(
+            "the planner `{planner}` has none of these parameters; they are those of --planner {TFLMS}"
+        )));
+    }
     if args.plan.budget.is_none() && !args.plan.has_fixed_parameters() {
         return Err(Error::Input(
             "how much device memory is there? Give --budget, for example --budget 16GiB; or parameters of TFLMS, \
@@ -48,8 +57,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     let original = loaded.graph.clone();
 
     stage.show("planning");
-    let cx = args.plan.pass_cx();
-    let passes = passes(DEFAULT_PIPELINE, args.look.pass_limit)?;
+    let cx = pass_cx(&args.plan)?;
+    let passes = passes(pipeline(planner), args.look.pass_limit)?;
     let ran = run(&mut loaded.graph, &passes, &cx, &args.look)?;
     stage.show("proving");
     let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
@@ -73,7 +82,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let mut loaded = load(args.input.path(), &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    run(&mut loaded.graph, &passes, &args.plan.pass_cx(), &args.look)?;
+    run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)?;
     Ok(loaded.graph.to_text())
 }
 
@@ -109,12 +118,18 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
 
 /// The table of passes, with their place in the default pipeline.
 pub fn list_passes() -> String {
-    let place = |name: &str| DEFAULT_PIPELINE.iter().position(|p| *p == name);
+    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
     let line = |pass: &&dyn Pass| {
         let place = place(pass.name()).map_or("   ".to_owned(), |i| format!("{}. ", i + 1));
         format!("{place}{:<14} {}\n", pass.name(), pass.summary())
     };
     REGISTRY.iter().map(line).collect()
+}
+
+/// What the passes are told, the target read.
+fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
+    let target = args.target.as_deref().map(targets::named_target).transpose()?;
+    Ok(PassCx { target, ..args.pass_cx() })
 }
 
 /// The passes of these names, the first `limit` of them.
@@ -168,14 +183,10 @@ fn report(model: &str, original: &Graph, graph: &Graph, cx: &PassCx, ran: &[Ran]
         });
     }
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
-    let scope = |node: &lmsc_ir::Node| {
-        let named = cx.tflms.optimizer_scopes.iter().any(|s| s.contains(&node.name));
-        named.then_some(lmsc_ir::Phase::Backward)
-    };
     Ok(Report {
         format: 1,
         model: model.to_owned(),
-        graph: GraphFacts::of(original, &Phases::of(original, scope), &before),
+        graph: GraphFacts::of(original, &Phases::of(original, |node| cx.scope(node)), &before),
         budget: cx.budget.map(|b| b.0),
         before: MemoryFacts::of(original, &before),
         after: MemoryFacts::of(graph, &after),

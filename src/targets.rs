@@ -1,5 +1,7 @@
 //! `lmsc targets`.
 
+use std::path::Path;
+
 use lmsc_plan::Target;
 use lmsc_plan::target::BUILT_IN;
 
@@ -30,6 +32,18 @@ pub fn target(name: &str) -> Result<&'static str, Error> {
     let found = Target::built_in(name).map_err(|error| Error::Input(error.to_string()))?;
     let text = BUILT_IN.iter().find(|(name, _)| *name == found.name).map(|(_, text)| *text);
     Ok(text.expect("a built-in target has a text"))
+}
+
+/// The target of this name, or of the file at this path.
+///
+/// # Errors
+/// [`Error::Input`] with the names that there are, or what is wrong with the file.
+pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
+    if !name.ends_with(".toml") {
+        return Target::built_in(name).cloned().map_err(|error| Error::Input(error.to_string()));
+    }
+    let text = std::fs::read_to_string(name).map_err(|e| Error::in_file(Path::new(name), e))?;
+    Target::parse(&text, name).map_err(|error| Error::Input(error.to_string()))
 }
 
 /// At most two digits after the point, and none that say nothing.

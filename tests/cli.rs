@@ -43,6 +43,8 @@ fn calls_that_are_wrong() {
     check("no-budget", CNN, 2);
     check("no-such-option", &format!("{CNN} --bugdet 1GiB"), 2);
     check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
+    check("no-such-planner", &format!("{CNN} --budget 1MiB --planner best"), 2);
+    check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner optimal --lb 3"), 2);
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
     check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
 }
@@ -74,6 +76,8 @@ fn the_main_job() {
     check("compile-json", &format!("{CNN} --n-tensors 1 --json"), 0);
     check("compile-text-form", &format!("{FOUR_LAYERS} --budget 26MiB"), 0);
     check("compile-fits-already", &format!("{CNN_STEP} --budget 1GiB"), 0);
+    check("compile-planner", &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal"), 0);
+    check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 500KiB"), 1);
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
 }

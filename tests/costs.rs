@@ -15,7 +15,7 @@ use support::models::{MODELS, load, load_with, models};
 fn training(name: &str, dims: &[(&str, u64)]) -> Graph {
     let mut bound = Dims::none();
     dims.iter().for_each(|&(name, value)| _ = bound.bind(name, value));
-    load_with(&Path::new(MODELS).join(name).join("training_model.onnx"), bound)
+    load_with(&Path::new(MODELS).join(name).join("training_model.onnx"), &bound)
 }
 
 fn milliseconds(graph: &Graph, target: &str) -> f64 {

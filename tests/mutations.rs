@@ -4,7 +4,7 @@ mod support;
 
 use lmsc_ir::equiv;
 use lmsc_ir::random::{Damage, Rng, damage};
-use lmsc_passes::{DEFAULT_PIPELINE, PassCx, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
 use support::models::{load, models};
 
 #[test]
@@ -12,7 +12,7 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
     for path in models() {
         let original = load(&path);
         let mut rewritten = original.clone();
-        let passes: Vec<_> = DEFAULT_PIPELINE.iter().filter_map(|name| pass_named(name)).collect();
+        let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
         let cx = PassCx { tflms_fixed: true, ..PassCx::default() };
         run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).unwrap();
         let proof = equiv::check(&original, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -5,17 +5,20 @@
 mod apply;
 mod hoist_shapes;
 mod pipeline;
+mod plan;
 mod reorder;
 mod rewrite;
 mod swap;
 
 use std::fmt;
 
-use lmsc_ir::{Bytes, Graph};
+use lmsc_ir::{Bytes, Graph, Node, Phase};
+use lmsc_plan::Target;
+use lmsc_plan::planners::Planner;
 use lmsc_plan::tflms;
 
 pub use apply::{Mismatch, apply};
-pub use pipeline::{DEFAULT_PIPELINE, Observer, Ran, run_pipeline};
+pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
 
 /// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
 pub trait Pass: Sync {
@@ -30,7 +33,8 @@ pub trait Pass: Sync {
 }
 
 /// Every pass. The only registration point.
-pub static REGISTRY: &[&dyn Pass] = &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap];
+pub static REGISTRY: &[&dyn Pass] =
+    &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap, &plan::Plan];
 
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
@@ -42,12 +46,33 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
 pub struct PassCx {
     /// The device bytes that the step may use, if there is a limit.
     pub budget: Option<Bytes>,
+    /// Who decides in the pass `plan`.
+    pub planner: Option<&'static Planner>,
+    /// The machine for which the pass `plan` plans; [`DEFAULT_TARGET`] where none is given.
+    pub target: Option<Target>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
     pub tflms_fixed: bool,
     /// Apply only this many swaps, the first in execution order; for bisecting.
     pub swap_limit: Option<usize>,
+}
+
+/// The machine for which plans are made where the user does not say.
+pub const DEFAULT_TARGET: &str = "a100-pcie4";
+
+impl PassCx {
+    /// The machine for which plans are made.
+    pub fn target(&self) -> Target {
+        let default = || Target::built_in(DEFAULT_TARGET).expect("the default target is built in").clone();
+        self.target.clone().unwrap_or_else(default)
+    }
+
+    /// The phase that the user says the node belongs to.
+    pub fn scope(&self, node: &Node) -> Option<Phase> {
+        let named = self.tflms.optimizer_scopes.iter().any(|scope| scope.contains(&node.name));
+        named.then_some(Phase::Backward)
+    }
 }
 
 /// What a pass did.
@@ -70,8 +95,22 @@ pub struct SwapRecord {
     pub value: String,
     /// Its size.
     pub bytes: Bytes,
+    /// How often it leaves.
+    pub swap_outs: usize,
     /// How often it comes back.
     pub swap_ins: usize,
+}
+
+impl SwapRecord {
+    /// Bytes from the device to the host.
+    pub fn bytes_out(&self) -> Bytes {
+        Bytes(self.bytes.0.saturating_mul(self.swap_outs as u64))
+    }
+
+    /// Bytes from the host to the device.
+    pub fn bytes_in(&self) -> Bytes {
+        Bytes(self.bytes.0.saturating_mul(self.swap_ins as u64))
+    }
 }
 
 /// A storage that stays.
@@ -91,6 +130,17 @@ pub enum PassError {
     /// The budget cannot be met: the answer is "no".
     #[error("{0}")]
     DoesNotFit(String),
+    /// The pass was not called as it must be, or the graph is none that it takes.
+    #[error("{0}")]
+    Call(String),
+    /// A plan and a pass contradict each other: a bug of ours.
+    #[error("pass {pass}: {what}")]
+    Ours {
+        /// The pass that noticed.
+        pass: &'static str,
+        /// What is wrong.
+        what: String,
+    },
     /// The graph broke an invariant: a bug of the pass named.
     #[error("after pass {pass}: {violations}")]
     Broke {

@@ -4,15 +4,15 @@ use lmsc_ir::{Graph, verify};
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
-/// The passes of the main job, in order.
-pub const DEFAULT_PIPELINE: &[&str] = &[
-    // First, so that a shape that is read late does not look like a use of the tensor.
-    "hoist-shapes",
-    // What need not wait does not hold memory; costs nothing, so before what does.
-    "reorder",
-    // Decides with the live ranges that are left.
-    "swap",
-];
+/// The planner that the pass `swap` is. All others are planners of `lmsc-plan`, which the pass `plan` asks.
+pub const TFLMS: &str = "tflms";
+
+/// The passes of the main job with the planner of this name, in order.
+pub fn pipeline(planner: &str) -> &'static [&'static str] {
+    // First, so that a shape that is read late does not look like a use of the tensor; then what need not wait, so
+    // that it holds no memory, which costs nothing; then what decides, with the live ranges that are left.
+    if planner == TFLMS { &["hoist-shapes", "reorder", "swap"] } else { &["hoist-shapes", "reorder", "plan"] }
+}
 
 /// Called after every pass with its number from 1, itself and the graph.
 pub type Observer<'a> = &'a mut dyn FnMut(usize, &dyn Pass, &Graph);

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use lmsc_ir::{Bytes, Graph, NodeId, ValueId, ops};
+use lmsc_ir::{Graph, NodeId, ValueId, ops};
 use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::rewrite::{Way, add_again, add_copy};
@@ -40,6 +40,7 @@ impl Pass for Swap {
         outcome.swaps.extend(plan.swaps.iter().map(|swap| SwapRecord {
             value: graph.value(swap.root).name.to_string(),
             bytes: swap.bytes,
+            swap_outs: 1,
             swap_ins: swap.ins.len(),
         }));
         if outcome.changed {
@@ -236,18 +237,5 @@ impl Views<'_, '_> {
                                 .is_some_and(|v| self.is_ours(v, depth + 1))
                 })
             })
-    }
-}
-
-/// Bytes over the link, for reports.
-impl SwapRecord {
-    /// Bytes from the device to the host.
-    pub fn bytes_out(&self) -> Bytes {
-        self.bytes
-    }
-
-    /// Bytes from the host to the device.
-    pub fn bytes_in(&self) -> Bytes {
-        Bytes(self.bytes.0 * self.swap_ins as u64)
     }
 }

@@ -8,7 +8,7 @@ use lmsc_passes::apply;
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
-use lmsc_plan::schedule;
+use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Memory};
 
 /// A random graph, and what it takes to run it.
@@ -55,8 +55,14 @@ impl Case {
     fn check(&self, seed: u64, bridge: &Bridge, plan: &Plan, budget: u64) -> bool {
         let peak = schedule::check(&plan.problem, &plan.schedule, budget)
             .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
-        let edges = schedule::edges(&plan.problem, &plan.schedule, budget)
+        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget))
             .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let given = schedule::edges(&plan.problem, &plan.schedule, Room::Given(&edges));
+        assert_eq!(
+            given,
+            Ok(edges.clone()),
+            "seed {seed}: what is given is there, with what goes without saying"
+        );
         let mut graph = self.graph.clone();
         let nodes = apply(&mut graph, bridge, plan, &edges).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let explain = || format!("seed {seed}, budget {budget}\n{}", graph.to_text());
@@ -146,6 +152,23 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
         }
     }
     assert!(swaps > 5000, "only {swaps} copies in {plans} plans");
+}
+
+#[test]
+fn without_its_edges_a_plan_guarantees_nothing() {
+    let mut broken = 0;
+    for seed in 0..200 {
+        let (case, _) = Case::new(seed);
+        let bridge = case.bridge();
+        let budget = bridge.problem.needed_bytes().into_iter().max().unwrap();
+        let request = Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+        let plan = optimal::plan(&request).unwrap();
+        let mut graph = case.graph.clone();
+        apply(&mut graph, &bridge, &plan, &[]).unwrap();
+        let workspace = |n| Bytes(case.cost(&graph, n).workspace);
+        broken += usize::from(Memory::with_workspace(&graph, workspace).peak().0 > budget);
+    }
+    assert!(broken > 100, "only {broken} plans need their edges");
 }
 
 #[test]

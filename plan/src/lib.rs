@@ -12,6 +12,7 @@ pub mod planners;
 pub mod problem;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+mod refusal;
 pub mod remat;
 pub mod schedule;
 mod segment_tree;
@@ -22,4 +23,5 @@ pub use bridge::Bridge;
 pub use cost::Costs;
 pub use execution::Execution;
 pub use memory::Memory;
+pub use refusal::Refusal;
 pub use target::Target;

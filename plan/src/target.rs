@@ -9,6 +9,8 @@ use lmsc_ir::{Bytes, ElementType};
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::problem;
+
 /// A device, its host and the link between them.
 ///
 /// ```
@@ -138,6 +140,19 @@ impl Link {
     /// How long a copy in takes, the other direction idle; as [`Link::out_nanos`].
     pub fn in_nanos(&self, bytes: Bytes) -> u64 {
         self.copy_nanos(bytes, self.in_bytes_per_second)
+    }
+
+    /// The link as planners see it: rates that hold whatever the other direction does.
+    pub fn for_planning(&self) -> problem::Link {
+        problem::Link {
+            out_bytes_per_second: self.out_beside_in_bytes_per_second.unwrap_or(self.out_bytes_per_second),
+            in_bytes_per_second: self.in_beside_out_bytes_per_second.unwrap_or(self.in_bytes_per_second),
+            latency_nanos: self.latency_nanos,
+            duplex: match self.duplex {
+                Duplex::Half => problem::Duplex::Half,
+                Duplex::Full => problem::Duplex::Full,
+            },
+        }
     }
 
     fn copy_nanos(&self, bytes: Bytes, bytes_per_second: u64) -> u64 {

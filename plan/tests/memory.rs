@@ -60,10 +60,9 @@ fn graph_with_copies(seed: u64) -> Graph {
     for _ in 0..rng.below(10) {
         let later = rng.below(order.len());
         let copies = graph.node(order[later]).op.is_swap();
-        if let Some(&before) = order[..later].get(rng.below(later)) {
-            if copies || graph.node(before).op.is_swap() {
-                graph.add_after(order[later], before);
-            }
+        let before = order[..later].get(rng.below(later)).copied();
+        if let Some(before) = before.filter(|&before| copies || graph.node(before).op.is_swap()) {
+            graph.add_after(order[later], before);
         }
     }
     graph

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Form, Model};
-use lmsc_passes::{DEFAULT_PIPELINE, PassCx, PassError, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, PassError, TFLMS, pass_named, run_pipeline};
+use lmsc_plan::planners::PLANNERS;
 use lmsc_plan::{Memory, tflms};
 
 use crate::arbitrary::{Result, Unstructured};
@@ -115,19 +116,24 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
         };
     }
     cx.swap_limit = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
+    if u.ratio(1, 3)? {
+        cx.planner = Some(u.choose(PLANNERS)?);
+    }
 
     let mut rewritten = graph.clone();
-    let passes: Vec<_> = DEFAULT_PIPELINE.iter().filter_map(|name| pass_named(name)).collect();
+    let passes = lmsc_passes::pipeline(cx.planner.map_or(TFLMS, |planner| planner.name));
+    let passes: Vec<_> = passes.iter().filter_map(|name| pass_named(name)).collect();
     match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| ()) {
         Ok(_) => {}
-        Err(PassError::DoesNotFit(_)) => return Ok(None),
+        Err(PassError::DoesNotFit(_) | PassError::Call(_)) => return Ok(None),
         Err(broke) => panic!("{broke}\nof\n{}with {cx:?}", graph.to_text()),
     }
     let after = Memory::of(&rewritten);
     let what = || format!("{}became\n{}with {cx:?}", graph.to_text(), rewritten.to_text());
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());
-    if let Some(budget) = cx.budget.filter(|_| !cx.tflms_fixed && cx.swap_limit.is_none()) {
+    let limited = cx.planner.is_none() && (cx.tflms_fixed || cx.swap_limit.is_some());
+    if let Some(budget) = cx.budget.filter(|_| !limited) {
         assert!(after.peak() <= budget, "{} is over the budget: {}", after.peak(), what());
     }
     equal(graph, &rewritten, &what);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lmsc_ir::Graph;
-use lmsc_onnx::{Dims, Model, import, settle, state_pairs};
+use lmsc_onnx::{Dims, Model, settle, state_pairs};
 
 pub(crate) const MODELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/models");
 
@@ -26,8 +26,8 @@ pub(crate) fn models() -> Vec<PathBuf> {
     models
 }
 
-/// The graph, its symbolic dimensions bound as in the first run of the recorded shapes.
-pub(crate) fn load(path: &Path) -> Graph {
+/// The model, and values for its symbolic dimensions as in the first run of the recorded shapes.
+pub(crate) fn open(path: &Path) -> (Model, Dims) {
     let mut dims = Dims::none();
     if let Ok(text) = std::fs::read_to_string(path.with_extension("shapes.json")) {
         let shapes: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -35,21 +35,30 @@ pub(crate) fn load(path: &Path) -> Graph {
             dims.bind(name.clone(), value.as_u64().unwrap());
         }
     }
+    let model = Model::open(path).unwrap();
+    let inputs = format!("{:?}", model.proto.graph.as_ref().unwrap().input);
     for (name, value) in [("batch", 4), ("seq", 8), ("batch_seq", 32)] {
-        let declared =
-            |i: &lmsc_onnx::proto::ValueInfoProto| format!("{i:?}").contains(&format!("\"{name}\""));
-        let model = Model::open(path).unwrap();
-        if dims.get(name).is_none() && model.proto.graph.unwrap().input.iter().any(declared) {
+        if dims.get(name).is_none() && inputs.contains(&format!("\"{name}\"")) {
             dims.bind(name, value);
         }
     }
-    load_with(path, dims)
+    (model, dims)
+}
+
+/// The graph of the model.
+pub(crate) fn import(model: &Model, dims: &Dims) -> Graph {
+    let mut graph = lmsc_onnx::import(model, dims).unwrap_or_else(|e| panic!("{e}"));
+    settle(&mut graph, &state_pairs(model, &[])).unwrap();
+    graph
+}
+
+/// The graph, its symbolic dimensions bound as by [`open`].
+pub(crate) fn load(path: &Path) -> Graph {
+    let (model, dims) = open(path);
+    import(&model, &dims)
 }
 
 /// The graph with these dimensions.
-pub(crate) fn load_with(path: &Path, dims: Dims) -> Graph {
-    let model = Model::open(path).unwrap();
-    let mut graph = import(&model, &dims).unwrap_or_else(|e| panic!("{e}"));
-    settle(&mut graph, &state_pairs(&model, &[])).unwrap();
-    graph
+pub(crate) fn load_with(path: &Path, dims: &Dims) -> Graph {
+    import(&Model::open(path).unwrap(), dims)
 }

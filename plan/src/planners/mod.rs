@@ -107,7 +107,7 @@ pub struct DoesNotFit {
 }
 
 /// A planner: its name, what it does, and the function that does it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Planner {
     /// Kebab-case; what `--planner` takes.
     pub name: &'static str,

@@ -1,5 +1,8 @@
 //! The edges that make any execution of a schedule safe, and its execution in nominal time the schedule itself.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::{Instruction, Schedule, Step};
@@ -14,68 +17,67 @@ pub struct Edge {
     pub before: usize,
 }
 
-/// A schedule that does not hold the budget, or whose allocations are not in its order, at the step of this index.
+/// What keeps the steps within their memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Room<'a> {
+    /// Counting: so many bytes may be allocated at once, wherever they are.
+    Counted(u64),
+    /// Edges that are known to do it, such as those from the last users of an address to its next owner.
+    Given(&'a [Edge]),
+}
+
+/// A schedule that does not hold its budget, whose allocations are not in its order, or whose edges go back in time:
+/// at the step of this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "step {0} of the schedule starts before its memory is free, or before an earlier step that allocates"
-)]
+#[error("step {0} of the schedule starts before what it must wait for has ended")]
 pub struct NotInOrder(pub usize);
 
 /// What steps wait for besides data and operators before them: the order of each copy engine, the last use before a
 /// tensor comes back, and memory.
 ///
-/// Memory is counted in the order of the steps. A step that allocates waits for all that the previous such step
-/// waits for, so that it starts no earlier, and for as many frees, the earliest first, as make room for it in any
-/// timing: what it does not wait for counts as allocated. In nominal time all of them have ended by then, so no edge
-/// delays anything. What others imply is left out, except for the order of copies.
+/// Where memory is counted, it is counted in the order of the steps. A step that allocates waits for all that the
+/// previous such step waits for, so that it starts no earlier, and for as many frees, the earliest first, as make
+/// room for it in any timing: what it does not wait for counts as allocated. In nominal time all of them have ended
+/// by then, so no edge delays anything. What others imply is left out, except for the order of copies. Edges that
+/// are given are all there.
 ///
 /// Sorted by the step that waits.
 ///
 /// # Errors
-/// [`NotInOrder`] for a schedule that is not valid within the budget.
-pub fn edges(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<Vec<Edge>, NotInOrder> {
+/// [`NotInOrder`] for a schedule that is not valid within the budget, or not with the edges.
+pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<Vec<Edge>, NotInOrder> {
     let needs = Needs::of(problem, schedule);
     let mut walk = Walk::new(problem, schedule);
-    let mut pending: Vec<&Block> = Vec::new();
-    let mut used = 0;
+    let mut memory = Memory::default();
     let mut last_allocation: Option<usize> = None;
     let mut blocks = needs.blocks.iter().peekable();
     while let Some(block) = blocks.next_if(|block| block.from.is_none()) {
-        used += block.bytes;
-        pending.push(block);
+        memory.allocate(block, &walk);
     }
+    let mut given: Vec<Edge> = if let Room::Given(given) = room { given.to_vec() } else { Vec::new() };
+    given.sort_unstable();
+    let mut given = given.into_iter().peekable();
     for step in 0..schedule.steps.len() {
         let mut knows = walk.in_line(step);
         needs.data[step].iter().for_each(|&before| walk.learn(&mut knows, before));
+        while let Some(edge) = given.next_if(|edge| edge.step == step) {
+            if edge.before >= step || schedule.steps[edge.before].end > schedule.steps[step].start {
+                return Err(NotInOrder(step));
+            }
+            walk.learn(&mut knows, edge.before);
+            walk.edges.push(edge);
+        }
         let known = knows;
         let mut wanted: Vec<usize> = needs.last_use[step].into_iter().collect();
-        let mut mine: Vec<&Block> = Vec::new();
+        let mut allocates = false;
         while let Some(block) = blocks.next_if(|block| block.from == Some(step)) {
-            used += block.bytes;
-            mine.push(block);
+            memory.allocate(block, &walk);
+            allocates = true;
         }
-        if !mine.is_empty() {
+        if let (Room::Counted(budget), true) = (room, allocates) {
             wanted.extend(last_allocation.into_iter().flat_map(|last| walk.waited_for(last)));
             wanted.iter().for_each(|&before| walk.learn(&mut knows, before));
-            let mut room = |knows: &Known, used: &mut u64| {
-                pending.retain(|block| {
-                    let freed = block.is_free(|act| walk.is_known(knows, act));
-                    *used -= if freed { block.bytes } else { 0 };
-                    !freed
-                });
-                let free = pending.iter().filter(|block| block.is_free(|act| act < step));
-                free.min_by_key(|block| block.acts.iter().map(|&act| walk.steps[act].end).max()).copied()
-            };
-            while used > budget {
-                let next = room(&knows, &mut used);
-                if used <= budget {
-                    break;
-                }
-                let block = next.ok_or(NotInOrder(step))?;
-                wanted.extend(&block.acts);
-                block.acts.iter().for_each(|&act| walk.learn(&mut knows, act));
-            }
-            pending.append(&mut mine);
+            memory.make_room(&walk, step, budget, &mut knows, &mut wanted)?;
             last_allocation = Some(step);
         }
         walk.wait(step, known, wanted, &needs.data[step])?;
@@ -83,6 +85,65 @@ pub fn edges(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<Vec<
     walk.edges.sort_unstable();
     walk.edges.dedup();
     Ok(walk.edges)
+}
+
+/// What is allocated, as far as the steps so far certainly know.
+#[derive(Default)]
+struct Memory<'a> {
+    used: u64,
+    /// Blocks that are freed at some time, the earliest first; the number tells those of one time apart.
+    later: BinaryHeap<Reverse<(u64, usize)>>,
+    blocks: Vec<&'a Block>,
+    /// Blocks that are free in nominal time, but not certainly, by that time.
+    open: Vec<&'a Block>,
+}
+
+impl<'a> Memory<'a> {
+    fn allocate(&mut self, block: &'a Block, walk: &Walk<'_>) {
+        self.used += block.bytes;
+        if !block.stays {
+            let free = block.acts.iter().map(|&act| walk.steps[act].end).max();
+            self.later.push(Reverse((free.unwrap_or(0), self.blocks.len())));
+            self.blocks.push(block);
+        }
+    }
+
+    /// Makes the step wait for frees, the earliest first, until what is not certainly free holds the budget.
+    fn make_room(
+        &mut self,
+        walk: &Walk<'_>,
+        step: usize,
+        budget: u64,
+        knows: &mut Known,
+        wanted: &mut Vec<usize>,
+    ) -> Result<(), NotInOrder> {
+        if self.used <= budget {
+            return Ok(());
+        }
+        while let Some(&Reverse((free, block))) = self.later.peek() {
+            if free > walk.steps[step].start {
+                break;
+            }
+            self.open.push(self.blocks[block]);
+            self.later.pop();
+        }
+        loop {
+            self.open.retain(|block| {
+                let freed = block.acts.iter().all(|&act| walk.is_known(knows, act));
+                self.used -= if freed { block.bytes } else { 0 };
+                !freed
+            });
+            if self.used <= budget {
+                return Ok(());
+            }
+            let earliest = self.open.iter().find(|block| block.acts.iter().all(|&act| act < step));
+            let block = earliest.ok_or(NotInOrder(step))?;
+            for &act in &block.acts {
+                wanted.push(act);
+                walk.learn(knows, act);
+            }
+        }
+    }
 }
 
 /// How many steps of each engine have certainly ended.
@@ -187,12 +248,6 @@ struct Block {
     acts: Vec<usize>,
     /// Whether it is there after the last step.
     stays: bool,
-}
-
-impl Block {
-    fn is_free(&self, ended: impl Fn(usize) -> bool) -> bool {
-        !self.stays && self.acts.iter().all(|&act| ended(act))
-    }
 }
 
 /// What the steps of a schedule need.

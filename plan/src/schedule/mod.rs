@@ -22,7 +22,7 @@ use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
 pub use check::{At, Flaw, Held, check, held};
-pub use edges::{Edge, NotInOrder, edges};
+pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justify};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 

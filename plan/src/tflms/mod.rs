@@ -22,7 +22,7 @@ mod release;
 mod trigger;
 mod tune;
 
-pub use tune::{DoesNotFit, Tuned, tune};
+pub use tune::{Tuned, tune};
 
 use std::fmt;
 

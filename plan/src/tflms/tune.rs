@@ -1,12 +1,11 @@
 //! Parameters for a budget (TFLMS §5.2), found by simulating memory.
 
-use std::fmt;
-
-use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
+use lmsc_ir::{Bytes, NodeId};
 
 use super::absence::{Candidates, candidates};
 use super::release::{finish, floor, ideal};
 use super::{Analysis, Params, Strategy, SwapPlan};
+use crate::refusal::Refusal;
 use crate::segment_tree::SegmentTree;
 
 /// A plan within the budget and the parameters that led to it.
@@ -18,78 +17,6 @@ pub struct Tuned {
     pub params: Params,
 }
 
-/// Why no parameters of this method reach the budget.
-#[derive(Clone, Debug)]
-pub struct DoesNotFit {
-    /// What was asked for.
-    pub budget: Bytes,
-    /// The smallest budget that the method reaches.
-    pub smallest: Bytes,
-    /// The node during which those bytes are needed; none in a graph without nodes.
-    pub node: Option<NodeId>,
-    /// Inputs and initializers, there throughout.
-    pub resident: Bytes,
-    /// What the node reads, beyond resident storages; each storage once.
-    pub operands: Vec<(ValueId, Bytes)>,
-    /// What the node defines; each storage once.
-    pub results: Vec<(ValueId, Bytes)>,
-    /// Scratch memory of the operator.
-    pub workspace: Bytes,
-    /// What else is live while the node runs.
-    pub others: Bytes,
-}
-
-impl DoesNotFit {
-    /// The refusal, in words.
-    pub fn describe(&self, graph: &Graph) -> String {
-        let node = match self.node.map(|node| graph.node(node)) {
-            Some(node) => format!("`{}` ({})", node.name, node.op),
-            None => "what is there throughout".to_owned(),
-        };
-        let list = |values: &[(ValueId, Bytes)]| {
-            let total: Bytes = values.iter().map(|(_, b)| *b).sum();
-            let mut text = format!("{total}");
-            for (i, (value, bytes)) in values.iter().take(4).enumerate() {
-                text +=
-                    &format!("{}`{}` {bytes}", if i == 0 { " (" } else { ", " }, graph.value(*value).name);
-            }
-            match values.len() {
-                0 => text,
-                n if n > 4 => text + ", …)",
-                _ => text + ")",
-            }
-        };
-        format!(
-            "does not fit {}: {node} needs {} at once\n  \
-             resident (inputs, parameters, state): {}\n  \
-             its operands: {}\n  \
-             its results: {}\n  \
-             its workspace: {}\n  \
-             live beside it: {}\n\
-             The smallest budget that swapping whole tensors reaches is {} ({} bytes).",
-            self.budget,
-            self.smallest,
-            self.resident,
-            list(&self.operands),
-            list(&self.results),
-            self.workspace,
-            self.others,
-            self.smallest,
-            self.smallest.0,
-        )
-    }
-}
-
-impl fmt::Display for DoesNotFit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "does not fit {}; the smallest budget that swapping whole tensors reaches is {}",
-            self.budget, self.smallest
-        )
-    }
-}
-
 /// The plan that keeps the peak within the budget and sends the fewest bytes over the link, among those that the
 /// parameters of TFLMS can express.
 ///
@@ -99,8 +26,8 @@ impl fmt::Display for DoesNotFit {
 /// have time to finish. What `base` says of scopes, types, starting nodes and α holds throughout.
 ///
 /// # Errors
-/// [`DoesNotFit`] with the node that sets the floor and the smallest budget that this function accepts.
-pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<DoesNotFit>> {
+/// [`Refusal`] with the node that sets the floor and the smallest budget that this function accepts.
+pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<Refusal>> {
     // No graph has as many bytes (I5), and half of the numbers are none here.
     let limit = budget.0.min(1 << 62) as i64 - analysis.memory.resident.0 as i64;
     if analysis.memory.transient_peak().0 as i64 <= limit {
@@ -132,7 +59,7 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
     }
     let Some(mut best) = best else {
         let (bytes, node) = lowest.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
-        return Err(Box::new(does_not_fit(analysis, budget, node, bytes)));
+        return Err(Box::new(refusal(analysis, budget, node, bytes)));
     };
     if best.returns_twice() {
         for fuse_swapins in [4, 16, 64] {
@@ -265,33 +192,9 @@ fn cost(candidate: &super::absence::Candidate) -> u64 {
     candidate.bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
 }
 
-fn does_not_fit(analysis: &Analysis<'_>, budget: Bytes, node: Option<NodeId>, transient: i64) -> DoesNotFit {
-    let graph = analysis.graph;
-    let storages = &analysis.memory.storages;
-    let mut seen = std::collections::HashSet::new();
-    let mut list = |values: &mut dyn Iterator<Item = ValueId>| {
-        let mut listed = Vec::new();
-        for value in values {
-            let storage = storages.storage(value);
-            let root = storages.get(storage).root;
-            if graph.producer(root).is_some() && !storages.get(storage).on_host && seen.insert(storage) {
-                listed.push((value, storages.get(storage).bytes));
-            }
-        }
-        listed
-    };
-    let operands = list(&mut node.into_iter().flat_map(|n| graph.node(n).reads()));
-    let results = list(&mut node.into_iter().flat_map(|n| graph.node(n).defines()));
-    let own: Bytes = operands.iter().chain(&results).map(|(_, b)| *b).sum();
-    let transient = Bytes(transient.max(0) as u64);
-    DoesNotFit {
-        budget,
-        smallest: analysis.memory.resident + transient,
-        node,
-        resident: analysis.memory.resident,
-        operands,
-        results,
-        workspace: Bytes::ZERO,
-        others: transient.saturating_sub(own),
-    }
+fn refusal(analysis: &Analysis<'_>, budget: Bytes, node: Option<NodeId>, transient: i64) -> Refusal {
+    let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
+    let memory = &analysis.memory;
+    let by = "swapping whole tensors";
+    Refusal::new(by, analysis.graph, &memory.storages, memory.resident, Bytes::ZERO, (budget, smallest), node)
 }

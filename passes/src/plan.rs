@@ -1,0 +1,121 @@
+use lmsc_ir::{Bytes, Graph, Phase, Phases};
+use lmsc_plan::bridge::{Bridge, Cost, Terms};
+use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
+use lmsc_plan::schedule::{self, Instruction, Room};
+use lmsc_plan::{Costs, Memory, Refusal};
+
+use crate::apply::apply;
+use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+
+/// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
+pub(crate) struct Plan;
+
+impl Pass for Plan {
+    fn name(&self) -> &'static str {
+        "plan"
+    }
+
+    fn summary(&self) -> &'static str {
+        "copies, repeated nodes and the edges that keep them within the budget, as the planner decides"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
+        let call = |what: &str| PassError::Call(what.to_owned());
+        let planner = cx.planner.ok_or_else(|| call("the pass `plan` needs a planner: --planner optimal"))?;
+        let budget = cx.budget.ok_or_else(|| call("the pass `plan` needs a budget: --budget 16GiB"))?;
+        let target = cx.target();
+        let costs = Costs::of(graph, &target, None);
+        if Memory::with_workspace(graph, |node| costs.workspace(node)).peak() <= budget {
+            return Ok(Outcome::default());
+        }
+        let phases = Phases::of(graph, |node| cx.scope(node));
+        let terms = Terms::new(target.link.for_planning());
+        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        let bridge =
+            Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))?;
+        let request = Request {
+            granularity: Granularity::Whole,
+            recompute: true,
+            ..Request::new(&bridge.problem, budget.0)
+        };
+        let plan = (planner.run)(&request)
+            .map_err(|no| PassError::DoesNotFit(refusal(graph, &bridge, planner, no)))?;
+
+        let ours = |what: String| PassError::Ours { pass: self.name(), what };
+        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0))
+            .map_err(|e| ours(e.to_string()))?;
+        let mut outcome = told(graph, &bridge, planner, &plan, &phases);
+        apply(graph, &bridge, &plan, &edges).map_err(|e| ours(e.to_string()))?;
+        let costs = Costs::of(graph, &target, None);
+        let peak = Memory::with_workspace(graph, |node| costs.workspace(node)).peak();
+        if peak > budget {
+            return Err(ours(format!("the edges allow {peak}, above the budget of {budget}")));
+        }
+        outcome.changed = true;
+        Ok(outcome)
+    }
+}
+
+/// Why the planner has no plan, in words.
+fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) -> String {
+    if no.needed <= no.budget {
+        return format!("the planner `{}` finds no plan for {}", planner.name, Bytes(no.budget));
+    }
+    let given = bridge.problem.tensors.values().filter(|tensor| tensor.given);
+    let resident = Bytes(given.map(|tensor| tensor.bytes).sum());
+    let op = bridge.problem.ops.get(no.tick as usize);
+    let workspace = Bytes(op.map_or(0, |op| op.workspace));
+    let node = bridge.nodes.get(no.tick as usize).copied();
+    let by = format!("the planner `{}`", planner.name);
+    let budgets = (Bytes(no.budget), Bytes(no.needed));
+    Refusal::new(by, graph, &bridge.table, resident, workspace, budgets, node).describe(graph)
+}
+
+/// What there is to tell about the plan.
+fn told(
+    graph: &Graph,
+    bridge: &Bridge,
+    planner: &Planner,
+    plan: &planners::Plan,
+    phases: &Phases,
+) -> Outcome {
+    let mut copies = vec![(0usize, 0usize); bridge.problem.tensors.len()];
+    for step in &plan.schedule.steps {
+        if let Instruction::Out(piece) | Instruction::In(piece) = step.instruction {
+            let origin = plan.tensor_origin[plan.schedule.pieces[piece].tensor];
+            let (outs, ins) = &mut copies[origin.as_u32() as usize];
+            let count = if matches!(step.instruction, Instruction::Out(_)) { outs } else { ins };
+            *count += 1;
+        }
+    }
+    let mut repeats = vec![0usize; bridge.problem.tensors.len()];
+    plan.tensor_origin.values().for_each(|origin| repeats[origin.as_u32() as usize] += 1);
+    let mut outcome = Outcome::default();
+    for (tensor, facts) in &bridge.problem.tensors {
+        let value = graph.value(bridge.root(tensor)).name.to_string();
+        let bytes = Bytes(facts.bytes);
+        let (index, root) = (tensor.as_u32() as usize, graph.producer(bridge.root(tensor)));
+        match copies[index] {
+            (0, 0) if root.is_some_and(|n| phases.phase(n) == Phase::Forward) && repeats[index] == 1 => {
+                let reason = match bridge.stays[tensor] {
+                    Some(stays) => stays.describe(graph),
+                    None => "the plan does without its leaving".to_owned(),
+                };
+                outcome.kept.push(KeptRecord { value, bytes, reason });
+            }
+            (0, 0) => {}
+            (swap_outs, swap_ins) => outcome.swaps.push(SwapRecord { value, bytes, swap_outs, swap_ins }),
+        }
+    }
+    let millis = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);
+    outcome.remarks.push(format!(
+        "{}: {} copies, {} nodes run again, predicted {}, of which {} compute and {} compute again",
+        planner.name,
+        plan.schedule.steps.len() - plan.problem.ops.len(),
+        plan.problem.ops.len() - bridge.problem.ops.len(),
+        millis(plan.schedule.makespan()),
+        millis(bridge.problem.compute_nanos()),
+        millis(plan.recompute_nanos()),
+    ));
+    outcome
+}

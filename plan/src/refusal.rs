@@ -1,0 +1,110 @@
+//! Why a step cannot run in the memory that it was given, in words.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use lmsc_ir::{Bytes, Graph, NodeId, Storages, ValueId};
+
+/// Why no plan of a planner holds a budget: the node that needs most, and what for.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// What was asked for.
+    pub budget: Bytes,
+    /// Who was asked, to complete "the smallest budget that … reaches".
+    pub by: String,
+    /// The planner holds no smaller budget than this.
+    pub smallest: Bytes,
+    /// The node during which those bytes are needed; none in a graph without nodes.
+    pub node: Option<NodeId>,
+    /// Inputs and initializers, there throughout.
+    pub resident: Bytes,
+    /// What the node reads, beyond resident storages; each storage once.
+    pub operands: Vec<(ValueId, Bytes)>,
+    /// What the node defines; each storage once.
+    pub results: Vec<(ValueId, Bytes)>,
+    /// What the operator needs besides its values.
+    pub workspace: Bytes,
+    /// What else is live while the node runs.
+    pub others: Bytes,
+}
+
+impl Refusal {
+    /// The refusal of a budget, because a node needs the smallest one at once.
+    pub fn new(
+        by: impl Into<String>,
+        graph: &Graph,
+        storages: &Storages,
+        resident: Bytes,
+        workspace: Bytes,
+        (budget, smallest): (Bytes, Bytes),
+        node: Option<NodeId>,
+    ) -> Refusal {
+        let mut seen = HashSet::new();
+        let mut list = |values: &mut dyn Iterator<Item = ValueId>| {
+            let mut listed = Vec::new();
+            for value in values {
+                let storage = storages.storage(value);
+                let facts = storages.get(storage);
+                if graph.producer(facts.root).is_some() && !facts.on_host && seen.insert(storage) {
+                    listed.push((value, facts.bytes));
+                }
+            }
+            listed
+        };
+        let operands = list(&mut node.into_iter().flat_map(|n| graph.node(n).reads()));
+        let results = list(&mut node.into_iter().flat_map(|n| graph.node(n).defines()));
+        let own: Bytes = operands.iter().chain(&results).map(|(_, bytes)| *bytes).sum();
+        let others = smallest.saturating_sub(resident).saturating_sub(workspace).saturating_sub(own);
+        Refusal { budget, by: by.into(), smallest, node, resident, operands, results, workspace, others }
+    }
+
+    /// The refusal, in words.
+    pub fn describe(&self, graph: &Graph) -> String {
+        let node = match self.node.map(|node| graph.node(node)) {
+            Some(node) => format!("`{}` ({})", node.name, node.op),
+            None => "what is there throughout".to_owned(),
+        };
+        let list = |values: &[(ValueId, Bytes)]| {
+            let total: Bytes = values.iter().map(|(_, b)| *b).sum();
+            let mut text = format!("{total}");
+            for (i, (value, bytes)) in values.iter().take(4).enumerate() {
+                text +=
+                    &format!("{}`{}` {bytes}", if i == 0 { " (" } else { ", " }, graph.value(*value).name);
+            }
+            match values.len() {
+                0 => text,
+                n if n > 4 => text + ", …)",
+                _ => text + ")",
+            }
+        };
+        format!(
+            "does not fit {}: {node} needs {} at once\n  \
+             resident (inputs, parameters, state): {}\n  \
+             its operands: {}\n  \
+             its results: {}\n  \
+             its workspace: {}\n  \
+             live beside it: {}\n\
+             The smallest budget that {} reaches is {} ({} bytes).",
+            self.budget,
+            self.smallest,
+            self.resident,
+            list(&self.operands),
+            list(&self.results),
+            self.workspace,
+            self.others,
+            self.by,
+            self.smallest,
+            self.smallest.0,
+        )
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "does not fit {}; the smallest budget that {} reaches is {}",
+            self.budget, self.by, self.smallest
+        )
+    }
+}

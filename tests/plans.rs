@@ -1,0 +1,76 @@
+//! Plans on real graphs: what planners count is what the graph needs, and what is applied is what was planned.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
+use lmsc_onnx::file::encode_to;
+use lmsc_onnx::{Form, Model};
+use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
+use lmsc_plan::bridge::{Bridge, Cost, Terms};
+use lmsc_plan::planners::{Granularity, Request, optimal};
+use lmsc_plan::problem::Link;
+use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::{Execution, Memory};
+use support::models::{import, models, open};
+
+/// A time for every node: one nanosecond a byte that it touches.
+fn cost(graph: &Graph, node: NodeId) -> Cost {
+    let node = graph.node(node);
+    let bytes = |value| graph.value(value).ty.byte_size().unwrap().0;
+    Cost { nanos: node.reads().chain(node.defines()).map(bytes).sum(), workspace: 0 }
+}
+
+#[test]
+fn every_model_runs_as_planned() {
+    let mut copies = 0;
+    for path in models() {
+        let (model, dims) = open(&path);
+        let mut graph = import(&model, &dims);
+        let hoist = pass_named("hoist-shapes").unwrap();
+        run_pipeline(&mut graph, &[hoist], &PassCx::default(), &mut |_, _, _| {}).unwrap();
+        let memory = Memory::of(&graph);
+        // Graphs of these sizes are small: whatever has as many bytes as a page may leave.
+        let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default()) };
+        let phases = Phases::of(&graph, |_| None);
+        let bridge = Bridge::of(&graph, &phases, &terms, |node| cost(&graph, node)).unwrap();
+        let live = bridge.problem.live_bytes();
+        let counted: Vec<u64> = memory.transient.iter().map(|&b| (memory.resident + b).0).collect();
+        assert_eq!(live, counted, "{}", path.display());
+
+        let floor = bridge.problem.needed_bytes().into_iter().max().unwrap();
+        for budget in [floor, floor.midpoint(memory.peak().0)] {
+            let request =
+                Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+            let plan = optimal::plan(&request).unwrap();
+            let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
+            let mut rewritten = graph.clone();
+            let nodes = apply(&mut rewritten, &bridge, &plan, &edges).unwrap();
+            lmsc_ir::verify(&rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            equiv::check(&graph, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert!(Memory::of(&rewritten).peak().0 <= budget, "{}", path.display());
+            let origin = |node| rewritten.node(node).recomputes.unwrap_or(node);
+            let execution = Execution::of(&rewritten, &terms.link, |node| cost(&graph, origin(node)));
+            for (node, step) in nodes.iter().zip(&plan.schedule.steps) {
+                let index = node.as_u32() as usize;
+                let times = (execution.start[index], execution.end[index]);
+                assert_eq!(times, (step.start, step.end), "{}: {step:?}", path.display());
+            }
+            let peak = schedule::check(&plan.problem, &plan.schedule, budget).unwrap();
+            assert_eq!(execution.peak, peak, "{}", path.display());
+            for form in [Form::Function, Form::Ort] {
+                let proto = lmsc_onnx::export(Some(&model), &rewritten, form, &BTreeMap::new()).unwrap();
+                let mut bytes = Vec::new();
+                encode_to(&proto, &mut bytes).unwrap();
+                let mut read = Model::from_bytes(bytes.into(), "what was written").unwrap();
+                lmsc_onnx::gather(&mut read);
+                let read = import(&read, &dims);
+                equiv::check(&graph, &read).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                assert!(Memory::of(&read).peak().0 <= budget, "{}, written as {form:?}", path.display());
+            }
+            copies += plan.schedule.steps.len() - plan.problem.ops.len();
+        }
+    }
+    assert!(copies > 1000, "only {copies} copies");
+}
