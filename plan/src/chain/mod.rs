@@ -1,8 +1,13 @@
 //! Chains of stages, the model of OPT §3.1, for the planners that are defined on them.
 
+mod extract;
+
 use lmsc_ir::Phase;
 
 use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
+
+pub use extract::{Extracted, extract};
+pub(crate) use extract::{turn, window_at_the_turn};
 
 /// A network whose stages follow one another: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
 ///
@@ -33,6 +38,30 @@ impl Chain {
     /// The number of stages.
     pub fn stages(&self) -> usize {
         self.forward_nanos.len()
+    }
+
+    /// The bytes that `F_i` needs besides `x_0 … x_{i+1}`: its workspace and, in the last stage, `y_n`.
+    pub fn forward_extra(&self, i: usize) -> u64 {
+        let loss = if i + 1 == self.stages() { self.gradient_bytes[i + 1] } else { 0 };
+        self.forward_workspace[i] + loss
+    }
+
+    /// The bytes that `B_i` needs besides `x_0 … x_{i+1}`: its workspace, `y_i` and `y_{i+1}`.
+    pub fn backward_extra(&self, i: usize) -> u64 {
+        self.backward_workspace[i] + self.gradient_bytes[i] + self.gradient_bytes[i + 1]
+    }
+
+    /// The most bytes that an operator needs if nothing leaves.
+    ///
+    /// # Source
+    /// `M_peak` of OPT §3.2, which leaves out that `F_{n-1}` also produces `y_n`.
+    pub fn peak(&self) -> u64 {
+        let mut kept = self.activation_bytes[0];
+        let stages = (0..self.stages()).map(|i| {
+            kept += self.activation_bytes[i + 1];
+            kept + self.forward_extra(i).max(self.backward_extra(i))
+        });
+        stages.max().unwrap_or(0)
     }
 
     /// The same chain as operators and tensors, over a half-duplex link as in the paper.
