@@ -10,6 +10,7 @@ mod acts;
 mod check;
 mod edges;
 mod justify;
+mod no_wait;
 mod simulate;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use acts::{Act, ActId, Acts};
 pub use check::{At, Flaw, Held, check, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justify};
+pub use no_wait::no_wait;
 pub use simulate::{Direction, Simulator, Stuck, Times};
 
 /// A piece of a plan.
@@ -62,13 +64,20 @@ pub struct Absences {
 }
 
 impl Absences {
-    /// By tick, the bytes that are live while its operator runs.
-    pub fn live_bytes(&self, problem: &Problem) -> Vec<u64> {
-        let mut live = problem.live_bytes();
+    /// By moment, the bytes that are live: see [`Problem::live_by_moment`].
+    pub fn live_by_moment(&self, problem: &Problem) -> Vec<u64> {
+        let mut live = problem.live_by_moment(&problem.uses());
+        let mut away = vec![0i64; live.len() + 1];
         for (piece, facts) in &self.pieces {
-            for range in self.windows[piece].iter().flat_map(|w| w.ranges(problem.ticks())) {
-                live[range.start as usize..range.end as usize].iter_mut().for_each(|l| *l -= facts.len());
+            for range in self.windows[piece].iter().flat_map(|w| w.moments(problem.ticks())) {
+                away[range.start as usize] += facts.len() as i64;
+                away[range.end as usize] -= facts.len() as i64;
             }
+        }
+        let mut now = 0;
+        for (live, away) in live.iter_mut().zip(away) {
+            now += away;
+            *live -= now as u64;
         }
         live
     }
