@@ -4,7 +4,13 @@
 //! what they choose to be away or to be computed twice, and in how they order the copies.
 
 pub mod auto;
+pub mod autoswap;
+pub mod dynprog;
+pub mod greedy;
+pub mod memonger;
+mod offload;
 pub mod optimal;
+pub mod vdnn;
 
 use crate::problem::{Problem, TensorId};
 use crate::schedule::Schedule;
@@ -121,6 +127,27 @@ pub struct Planner {
 pub static PLANNERS: &[Planner] = &[
     Planner { name: "auto", summary: "swapping and recomputation together (ours)", run: auto::plan },
     Planner { name: "optimal", summary: "swapping only, near the bound (ours)", run: optimal::plan },
+    Planner { name: "greedy", summary: "swapping the first activations (OPT §4)", run: greedy::plan },
+    Planner {
+        name: "dynprog",
+        summary: "swapping what is best if copies could stop (OPT §5)",
+        run: dynprog::plan,
+    },
+    Planner {
+        name: "vdnn",
+        summary: "swapping what overlaps best, or half of it (OPT §6.1)",
+        run: vdnn::plan,
+    },
+    Planner {
+        name: "autoswap",
+        summary: "swapping by four scores, weighted best (AutoSwap)",
+        run: autoswap::plan,
+    },
+    Planner {
+        name: "memonger",
+        summary: "recomputation between kept tensors (Memonger)",
+        run: memonger::plan,
+    },
 ];
 
 /// The planner of this name.
