@@ -3,7 +3,7 @@
 //! A plan chooses [`Window`]s during which pieces of tensors are away ([`Absences`]). That fixes which copies there
 //! are and what each has to wait for ([`Acts`]); an order of them all fixes the rest: each of the three engines
 //! (compute, out, in) executes its activities in that order, memory is allocated in that order, and everything
-//! starts as early as it may ([`simulate`]). Every schedule can be had this way: sort any by the times at which it
+//! starts as early as it may ([`Simulator`]). Every schedule can be had this way: sort any by the times at which it
 //! allocates, and replay. [`check`] shares no code with any of this.
 
 mod acts;

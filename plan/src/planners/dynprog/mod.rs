@@ -18,7 +18,7 @@ const DIVISIONS: u32 = 4;
 /// States of the dynamic program that are looked at before it is given up, at an effort of 100.
 const STATES: u64 = 5_000_000;
 
-/// The best plan that offloads one of the [`choices`] for the problem's chain.
+/// The best plan that offloads one of the `choices` for the problem's chain.
 ///
 /// Where the chain is too coarse for the budget, or the problem is no chain, further windows are added by their
 /// start.
@@ -28,7 +28,7 @@ const STATES: u64 = 5_000_000;
 ///
 /// # Source
 /// OPT §5.3. The paper schedules the one choice that its program returns, of many that it has no reason to prefer
-/// to others (see [`table::best`]); here those that its table holds at the end are all scheduled. It takes 500
+/// to others (see `table.rs`); here those that its table holds at the end are all scheduled. It takes 500
 /// slots; with bounds and dominance, four times as many are cheaper.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     offload::refuse_below_floor(request)?;
