@@ -21,11 +21,13 @@ use crate::DEFAULT_PLANNER;
 /// of lmsc.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  lmsc training_model.onnx --optimizer optimizer_model.onnx --dim batch=256 --budget 16GiB -o step.lms.onnx
   lmsc inspect training_model.onnx --dim batch=256
-  lmsc opt testdata/passes/swap/four-layers.lms -p swap --budget 17MiB
-  lmsc verify training_model.onnx step.lms.onnx --optimizer optimizer_model.onnx --dim batch=256")]
+  lmsc training_model.onnx --optimizer optimizer_model.onnx --dim batch=256 \\
+       --budget 16GiB -o step.onnx
+  lmsc verify training_model.onnx step.onnx --optimizer optimizer_model.onnx --dim batch=256
+  lmsc opt step.onnx --dim batch=256 -o step.lms")]
 pub struct Cli {
     /// What to do; without a command, compile MODEL.
     #[command(subcommand)]
@@ -123,7 +125,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "COUNT")]
     pub n_tensors: Option<usize>,
     /// How triggers are found (TFLMS Algorithms 1 and 2). [default: chain-rule]
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "STRATEGY", value_enum)]
     pub ctrld_strategy: Option<Strategy>,
     /// Uses of one tensor this many levels apart share a swap-in. [default: none]
     #[arg(long, value_name = "LEVELS")]
@@ -131,7 +133,7 @@ pub struct PlanArgs {
     /// Swap tensors in branches of the forward phase as well.
     #[arg(long)]
     pub swap_branches: bool,
-    /// How many levels such a branch spans at least. [default: 2]
+    /// How many levels such a branch spans at least. [default: 0]
     #[arg(long, value_name = "LEVELS")]
     pub branch_threshold: Option<u32>,
     /// Swap only what nodes of these scopes produce: name prefixes, or patterns with `*`.
@@ -175,22 +177,50 @@ impl PlanArgs {
         self.planner.as_deref().unwrap_or(DEFAULT_PLANNER)
     }
 
-    /// Whether parameters are given that no other planner has.
-    pub fn has_parameters_of_tflms(&self) -> bool {
-        let scopes = [&self.incl_scopes, &self.excl_scopes, &self.incl_types, &self.excl_types];
-        let starts = [&self.starting_scopes, &self.starting_op_names];
-        self.has_fixed_parameters()
-            || self.swap_limit.is_some()
-            || scopes.iter().chain(&starts).any(|list| !list.is_empty())
+    /// The options given that no other planner has.
+    pub fn parameters_of_tflms(&self) -> Vec<&'static str> {
+        let lists = [
+            ("--swap-limit", self.swap_limit.is_some()),
+            ("--incl-scopes", !self.incl_scopes.is_empty()),
+            ("--excl-scopes", !self.excl_scopes.is_empty()),
+            ("--incl-types", !self.incl_types.is_empty()),
+            ("--excl-types", !self.excl_types.is_empty()),
+            ("--starting-scopes", !self.starting_scopes.is_empty()),
+            ("--starting-op-names", !self.starting_op_names.is_empty()),
+        ];
+        let given = lists.into_iter().filter(|(_, given)| *given).map(|(name, _)| name);
+        self.fixed_parameters().into_iter().chain(given).collect()
     }
 
-    /// Whether parameters of TFLMS are given that the tuning would otherwise find.
-    pub fn has_fixed_parameters(&self) -> bool {
-        let levels = [self.threshold, self.lb, self.ub, self.fuse_swapins, self.branch_threshold];
-        levels.iter().any(Option::is_some)
-            || self.n_tensors.is_some()
-            || self.ctrld_strategy.is_some()
-            || self.swap_branches
+    /// The options given of those that tuning would otherwise find.
+    pub fn fixed_parameters(&self) -> Vec<&'static str> {
+        let all = [
+            ("--threshold", self.threshold.is_some()),
+            ("--lb", self.lb.is_some()),
+            ("--ub", self.ub.is_some()),
+            ("--n-tensors", self.n_tensors.is_some()),
+            ("--ctrld-strategy", self.ctrld_strategy.is_some()),
+            ("--fuse-swapins", self.fuse_swapins.is_some()),
+            ("--swap-branches", self.swap_branches),
+            ("--branch-threshold", self.branch_threshold.is_some()),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+
+    /// The same call without the parameters that tuning finds, and without the limit of swaps.
+    pub fn without_fixed_parameters(&self) -> PlanArgs {
+        PlanArgs {
+            threshold: None,
+            lb: None,
+            ub: None,
+            n_tensors: None,
+            ctrld_strategy: None,
+            fuse_swapins: None,
+            swap_branches: false,
+            branch_threshold: None,
+            swap_limit: None,
+            ..self.clone()
+        }
     }
 
     /// The same for the passes.
@@ -221,7 +251,7 @@ impl PlanArgs {
                 starting_op_names: self.starting_op_names.clone(),
                 optimizer_scopes: scopes(&self.optimizer_scopes),
             },
-            tflms_fixed: self.has_fixed_parameters(),
+            tflms_fixed: !self.fixed_parameters().is_empty(),
             swap_limit: self.swap_limit,
         }
     }
@@ -419,7 +449,9 @@ fn planner_help() -> String {
 fn dim(text: &str) -> Result<(String, u64), String> {
     let form = || format!("`{text}` is not of the form NAME=VALUE");
     let (name, value) = pair(text).map_err(|_| form())?;
-    let value = value.parse().map_err(|_| format!("`{value}` is no extent; write for example batch=32"))?;
+    let value = value
+        .parse()
+        .map_err(|_| format!("`{value}` is not an extent; write a whole number, for example batch=32"))?;
     Ok((name, value))
 }
 

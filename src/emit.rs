@@ -78,10 +78,9 @@ fn check_references(
     if same {
         return Ok(());
     }
-    Err(Error::in_file(
-        output,
-        format!("the model refers to weights beside it in {}; write the result there", folder.display()),
-    ))
+    let (output, folder) = (output.display(), folder.display());
+    let message = format!("cannot write {output}: the model's weights are in files beside it, in {folder}");
+    Err(Error::Input(message).with_help(format!("write the result into {folder}, too")))
 }
 
 fn same_folder(a: &Path, b: &Path) -> bool {
@@ -94,9 +93,7 @@ fn write(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     match output == Path::new("-") {
-        true => {
-            content(out).and_then(|()| out.flush()).map_err(|e| Error::Input(format!("standard output: {e}")))
-        }
+        true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),
         false => write_atomically(output, content),
     }
 }
@@ -114,5 +111,13 @@ pub fn write_atomically(
         content(&mut writer)?;
         writer.flush()
     })
-    .map_err(|e| Error::in_file(path, e))
+    .map_err(|e| Error::writing(path, &e))
+}
+
+/// Refuses a path that nothing can be written to, before the work is done.
+pub(crate) fn check_target(path: &Path) -> Result<(), Error> {
+    match path == Path::new("-") {
+        true => Ok(()),
+        false => lmsc_onnx::file::check_target(path).map_err(|e| Error::writing(path, &e)),
+    }
 }

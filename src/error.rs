@@ -1,8 +1,12 @@
-//! The two families of errors, and what the process answers for each.
+//! The two families of errors, what the process answers for each, and how they name files.
 
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
 
-/// Why a command did not do what it was asked for.
+use lmsc_onnx::file::cannot;
+
+/// Why a command did not do what it was asked for. What to do stands at the end, in lines that begin with `help: `.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The answer is no: exit code 1.
@@ -16,7 +20,7 @@ pub enum Error {
     Input(String),
     /// lmsc is at fault: exit code 101.
     #[error(
-        "{0}\nThis is a bug of lmsc. Please report it with the model or, smaller, with the text of `lmsc opt MODEL`."
+        "{0}\nThis is a bug of lmsc.\nhelp: report it with the model or, smaller, with the text of `lmsc opt MODEL`"
     )]
     Ours(String),
 }
@@ -32,9 +36,37 @@ impl Error {
     }
 
     /// A fault of the file at this path.
-    pub fn in_file(path: &Path, problem: impl std::fmt::Display) -> Error {
-        Error::Input(format!("{}: {problem}", path.display()))
+    pub fn in_file(path: &Path, problem: impl Display) -> Error {
+        Error::Input(format!("{}: {problem}", called(path)))
     }
+
+    /// The file at this path cannot be read.
+    pub fn reading(path: &Path, error: &io::Error) -> Error {
+        Error::Input(cannot("read", &called(path), error))
+    }
+
+    /// The file at this path cannot be written.
+    pub fn writing(path: &Path, error: &io::Error) -> Error {
+        match path == Path::new("-") {
+            true => Error::Input(cannot("write", "standard output", error)),
+            false => Error::Input(cannot("write", &called(path), error)),
+        }
+    }
+
+    /// The same with what to do.
+    pub(crate) fn with_help(self, help: impl Display) -> Error {
+        let add = |message: String| format!("{message}\nhelp: {help}");
+        match self {
+            Error::No(message) => Error::No(add(message)),
+            Error::Input(message) => Error::Input(add(message)),
+            other => other,
+        }
+    }
+}
+
+/// What messages call the input at this path.
+pub(crate) fn called(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 impl From<lmsc_passes::PassError> for Error {
@@ -45,5 +77,32 @@ impl From<lmsc_passes::PassError> for Error {
             PassError::Call(message) => Error::Input(message),
             bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_faults_say_so_and_where_to_go() {
+        let violations = lmsc_ir::Violations(vec![lmsc_ir::Violation {
+            invariant: lmsc_ir::Invariant::I2,
+            message: "`b` (Relu) needs `a` (Relu), which comes later".to_owned(),
+        }]);
+        let broke = lmsc_passes::PassError::Broke { pass: "swap".to_owned(), violations };
+        let error = Error::from(broke);
+        assert_eq!(
+            (error.to_string().as_str(), error.exit_code()),
+            (
+                "after pass swap the graph is not valid any more:\n  \
+                 I2: `b` (Relu) needs `a` (Relu), which comes later\n\
+                 help: invariants of every graph:\n  \
+                 I2: edges make no cycle, and the nodes stand in an order that follows the edges\n\
+                 This is a bug of lmsc.\n\
+                 help: report it with the model or, smaller, with the text of `lmsc opt MODEL`",
+                101
+            )
+        );
     }
 }

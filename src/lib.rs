@@ -3,6 +3,7 @@
 pub mod cli;
 mod emit;
 mod error;
+mod excerpt;
 mod inspect;
 mod load;
 mod plan;
@@ -11,15 +12,16 @@ mod survival;
 mod targets;
 mod view;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lmsc_ir::{Bytes, Graph, Phases};
+use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::Memory;
 
-use cli::{CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 pub use emit::write_atomically;
 pub use error::Error;
 pub use inspect::inspect;
@@ -38,17 +40,19 @@ pub const DEFAULT_PLANNER: &str = TFLMS;
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error> {
     let planner = args.plan.planner();
-    if planner != TFLMS && args.plan.has_parameters_of_tflms() {
-        return Err(Error::Input(format!(
-            "the planner `{planner}` has none of these parameters; they are those of --planner {TFLMS}"
-        )));
+    let others = args.plan.parameters_of_tflms();
+    if planner != TFLMS && !others.is_empty() {
+        let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
+        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
     }
-    if args.plan.budget.is_none() && !args.plan.has_fixed_parameters() {
-        return Err(Error::Input(
-            "how much device memory is there? Give --budget, for example --budget 16GiB; or parameters of TFLMS, \
-             for example --n-tensors 100 (see --help)"
-                .to_owned(),
+    if args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty() {
+        let message = "nothing says how much device memory the step may use".to_owned();
+        return Err(Error::Input(message).with_help(
+            "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
         ));
+    }
+    for target in args.output.iter().chain(&args.report) {
+        emit::check_target(target)?;
     }
     let stage = Stage::new();
     stage.show("reading");
@@ -59,9 +63,13 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     stage.show("planning");
     let cx = pass_cx(&args.plan)?;
     let passes = passes(pipeline(planner), args.look.pass_limit)?;
-    let ran = run(&mut loaded.graph, &passes, &cx, &args.look)?;
+    let ran = run(&mut loaded.graph, &passes, &cx, &args.look);
+    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
     stage.show("proving");
     let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
+    if let Some(budget) = cx.budget.filter(|budget| report.after.peak > budget.0) {
+        return Err(beyond(args, original, Bytes(report.after.peak), budget));
+    }
     if let Some(output) = &args.output {
         stage.show("writing");
         let changed = loaded.edited || ran.iter().any(|r| r.outcome.changed);
@@ -82,8 +90,47 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let mut loaded = load(args.input.path(), &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)?;
+    run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)
+        .map_err(|e| smaller(e, &args.input.binding))?;
     Ok(loaded.graph.to_text())
+}
+
+/// The error, of a step that does not fit with what else could be done about it.
+fn smaller(error: Error, binding: &BindingArgs) -> Error {
+    let given: Vec<String> =
+        binding.dims.iter().map(|(name, value)| format!("--dim {name}={value}")).collect();
+    match (&error, given.len()) {
+        (Error::No(_), 1) => error.with_help(format!("a smaller value than {} needs less memory", given[0])),
+        (Error::No(_), 2..) => {
+            error.with_help(format!("smaller values than {} need less memory", given.join(" ")))
+        }
+        _ => error,
+    }
+}
+
+/// Why the peak is above the budget: a plan found for a budget holds it, so something else was asked for.
+fn beyond(args: &CompileArgs, mut original: Graph, peak: Bytes, budget: Bytes) -> Error {
+    let mut given = args.plan.fixed_parameters();
+    given.extend(args.plan.swap_limit.is_some().then_some("--swap-limit"));
+    given.extend(args.look.pass_limit.is_some().then_some("--pass-limit"));
+    if given.is_empty() {
+        return Error::Ours(format!("the peak is {peak}, above the budget of {budget}"));
+    }
+    let given = given.join(" and ");
+    let message = format!("the peak is {peak} with {given}, above the budget of {budget}");
+    let free = args.plan.without_fixed_parameters();
+    let passes = passes(pipeline(args.plan.planner()), None);
+    let found = passes
+        .and_then(|passes| Ok(run_pipeline(&mut original, &passes, &pass_cx(&free)?, &mut |_, _, _| ())?));
+    match found {
+        Ok(_) => Error::No(message)
+            .with_help(format!("leave out {given}, and lmsc finds a plan within the budget")),
+        Err(Error::No(refusal)) => smaller(
+            Error::No(format!("{message}\nnor would any other plan do: it {refusal}")),
+            &args.input.binding,
+        ),
+        Err(other) => other,
+    }
 }
 
 /// Whether two models compute the same, with what was compared or the first difference; or, with `--survives`,
@@ -103,10 +150,7 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
             let facts = ProofFacts::from(&proof);
             Ok(match args.json {
                 true => serde_json::json!({ "equal": true, "proof": facts }).to_string() + "\n",
-                false => format!(
-                    "equal: {} nodes correspond, {} swaps erased, {} twins merged\n",
-                    facts.nodes, facts.swaps, facts.twins
-                ),
+                false => facts.to_text() + "\n",
             })
         }
         Err(difference) if args.json => Err(Error::NoAsJson(
@@ -137,8 +181,8 @@ fn passes(names: &[impl AsRef<str>], limit: Option<usize>) -> Result<Vec<&'stati
     let find = |name: &_| {
         let name = AsRef::as_ref(name);
         pass_named(name).ok_or_else(|| {
-            let known: Vec<&str> = REGISTRY.iter().map(|p| p.name()).collect();
-            Error::Input(format!("there is no pass `{name}`; there are {}", known.join(", ")))
+            let instead = words::instead(name, REGISTRY.iter().map(|p| p.name()), "passes");
+            Error::Input(format!("there is no pass `{name}`; {instead}"))
         })
     };
     names.iter().take(limit.unwrap_or(usize::MAX)).map(find).collect()
@@ -154,6 +198,7 @@ fn run(
     for name in &look.print_after {
         self::passes(std::slice::from_ref(name), None)?;
     }
+    known_names(graph, cx)?;
     let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
         if look.print_after_all || look.print_after.iter().any(|n| n == pass.name()) {
             let text = format!("// after {number}. {}\n{}", pass.name(), graph.to_text());
@@ -164,24 +209,38 @@ fn run(
     Ok(run_pipeline(graph, passes, cx, &mut observer)?)
 }
 
+/// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.
+fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
+    let nodes = || graph.order().iter().map(|&id| graph.node(id));
+    let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {
+        let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
+        Err(Error::Input(format!("{option} {name}: the graph has none of this name; {instead}")))
+    };
+    for name in &cx.tflms.incl_types {
+        if !nodes().any(|n| *name == *n.op.name || *name == n.op.to_string()) {
+            let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
+            return refuse("--incl-types", name, ops.into_iter().collect(), "operators");
+        }
+    }
+    for name in &cx.tflms.starting_op_names {
+        if !nodes().any(|n| *name == *n.name) {
+            return refuse(
+                "--starting-op-names",
+                name,
+                nodes().map(|n| n.name.to_string()).collect(),
+                "nodes",
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Proves the result and collects what there is to tell.
 fn report(model: &str, original: &Graph, graph: &Graph, cx: &PassCx, ran: &[Ran]) -> Result<Report, Error> {
     let proof = lmsc_ir::equiv::check(original, graph)
         .map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
     let before = Memory::of(original);
     let after = Memory::of(graph);
-    if let Some(budget) = cx.budget
-        && after.peak() > budget
-    {
-        // Only explicit parameters can lead here: a plan found for a budget holds it.
-        let message =
-            format!("the peak is {} with these parameters, above the budget of {budget}", after.peak());
-        return Err(if cx.tflms_fixed || cx.swap_limit.is_some() {
-            Error::No(message)
-        } else {
-            Error::Ours(message)
-        });
-    }
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
     Ok(Report {
         format: 1,

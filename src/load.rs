@@ -2,12 +2,16 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::string::FromUtf8Error;
 
-use lmsc_ir::Graph;
-use lmsc_onnx::{Dims, Model};
+use lmsc_ir::{Graph, Invariant, Violation, Violations};
+use lmsc_onnx::file::FileError;
+use lmsc_onnx::{Dims, Foreign, Model};
 
 use crate::Error;
 use crate::cli::BindingArgs;
+use crate::error::called;
+use crate::excerpt::excerpt;
 
 /// A graph and the file that it came from.
 pub struct Loaded {
@@ -26,30 +30,34 @@ pub struct Loaded {
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
-        true => Some(standard_input().map_err(|e| Error::in_file(path, e))?),
+        true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
     };
     let is_text = match &bytes {
-        // An ONNX file begins with the tag of its first field, never with a letter or a bracket.
-        Some(bytes) => {
-            bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || b"</\"".contains(b))
-                && !bytes.contains(&0)
-        }
+        // An ONNX file begins with the tag of its first field, never with a blank, a letter or a bracket.
+        Some(bytes) => match bytes.trim_ascii_start().first() {
+            Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
+            None => {
+                let empty = Error::Input("standard input is empty".to_owned());
+                return Err(empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"));
+            }
+        },
         None => path.extension().is_some_and(|e| e == "lms"),
     };
     let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
-    check(&loaded.graph).map_err(|e| Error::in_file(path, e))?;
+    check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
     Ok(loaded)
 }
 
 /// What must hold of a graph from outside: the invariants, and that recomputed nodes compute what they say.
 ///
 /// # Errors
-/// The violations, or the first recomputed node that differs from its origin.
-pub fn check(graph: &Graph) -> Result<(), String> {
-    lmsc_ir::verify(graph).map_err(|violations| violations.to_string())?;
+/// The violations; the first recomputed node that differs from its origin is one of I6.
+pub fn check(graph: &Graph) -> Result<(), Violations> {
+    lmsc_ir::verify(graph)?;
     if graph.order().iter().any(|&n| graph.node(n).recomputes.is_some()) {
-        lmsc_ir::equiv::check(graph, graph).map_err(|difference| difference.to_string())?;
+        let violation = |message: String| Violations(vec![Violation { invariant: Invariant::I6, message }]);
+        lmsc_ir::equiv::check(graph, graph).map_err(|difference| violation(difference.to_string()))?;
     }
     Ok(())
 }
@@ -63,21 +71,50 @@ fn standard_input() -> std::io::Result<bytes::Bytes> {
 fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
     let bytes = match bytes {
         Some(bytes) => bytes.to_vec(),
-        None => std::fs::read(path).map_err(|e| Error::in_file(path, e))?,
+        None => std::fs::read(path).map_err(|e| Error::reading(path, &e))?,
     };
-    let text =
-        String::from_utf8(bytes).map_err(|_| Error::in_file(path, "the text form is UTF-8; this is not"))?;
+    let text = String::from_utf8(bytes).map_err(|e| no_text(path, &e))?;
+    if text.trim_ascii().is_empty() {
+        let empty = Error::Input(format!("{} is empty", called(path)));
+        return Err(empty.with_help("lmsc writes the text of a model: lmsc opt model.onnx -o model.lms"));
+    }
+    let refused = |option: &str, why: &str| {
+        let message = format!("{option} does not apply to {}: {why}", called(path));
+        Err(Error::Input(message).with_help(format!("leave {option} out, or give the .onnx file")))
+    };
     if binding.optimizer.is_some() {
-        return Err(Error::in_file(path, "--optimizer links ONNX files; this is text"));
+        return refused("--optimizer", "it links ONNX files, and this is text");
     }
     if let Some((name, _)) = binding.dims.first() {
-        return Err(Error::in_file(
-            path,
-            format!("--dim {name}: every size in the text form is a number already"),
-        ));
+        return refused(&format!("--dim {name}"), "every size in the text form is a number already");
     }
-    let graph = Graph::parse(&text).map_err(|e| Error::Input(format!("{}:{e}", path.display())))?;
+    if let Some((input, output)) = binding.state.first() {
+        return refused(
+            &format!("--state {input}={output}"),
+            "the text form says `updates` where state is written",
+        );
+    }
+    let graph = Graph::parse(&text).map_err(|e| {
+        let excerpt = excerpt(&text, e.line, e.column);
+        Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
+    })?;
     Ok(Loaded { graph, model: None, edited: false })
+}
+
+/// What is said of bytes that are no UTF-8.
+fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
+    let (bytes, at) = (error.as_bytes(), error.utf8_error().valid_up_to());
+    if let Some(Foreign { what, help }) = lmsc_onnx::looks_like(bytes) {
+        return Error::Input(format!("{} is not text: it looks like {what}", called(path))).with_help(help);
+    }
+    if Model::from_bytes(bytes.to_vec().into(), "").is_ok() {
+        return Error::Input(format!("{} is an ONNX model, not text", called(path)))
+            .with_help("give it a name that ends in .onnx");
+    }
+    let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
+    let column = 1 + bytes[..at].iter().rev().take_while(|&&b| b != b'\n').count();
+    let message = format!("{}:{line}:{column}: the byte 0x{:02x} is not UTF-8", called(path), bytes[at]);
+    Error::Input(message).with_help("save the text as UTF-8")
 }
 
 fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
@@ -87,7 +124,10 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Ok::<Model, Error>(model)
     };
     let mut model = match bytes {
-        Some(bytes) => Model::from_bytes(bytes, "standard input").map_err(|e| Error::Input(e.to_string()))?,
+        Some(bytes) => Model::from_bytes(bytes, called(path)).map_err(|error| match error {
+            FileError::NotAModel { looks_like, .. } => neither(looks_like),
+            error => Error::Input(error.to_string()),
+        })?,
         None => open(path)?,
     };
     if let Some(optimizer) = &binding.optimizer {
@@ -97,12 +137,24 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let gathered = lmsc_onnx::gather(&mut model);
     let mut dims = Dims::none();
     for (name, value) in &binding.dims {
-        if dims.bind(name.clone(), *value).is_some_and(|old| old != *value) {
-            return Err(Error::Input(format!("--dim {name} is given twice, with different values")));
+        if let Some(other) = dims.bind(name.clone(), *value).filter(|other| other != value) {
+            let message = format!("--dim {name} is given twice, as {other} and as {value}; give it once");
+            return Err(Error::Input(message));
         }
     }
     let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
     lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
         .map_err(|e| Error::in_file(path, e))?;
     Ok(Loaded { graph, model: Some(model), edited: gathered || binding.optimizer.is_some() })
+}
+
+/// What is said of standard input that is none of what lmsc reads.
+fn neither(looks_like: Option<Foreign>) -> Error {
+    let message = "standard input is neither an ONNX model nor a text in lmsc's form";
+    match looks_like.filter(|like| like.what != "text") {
+        Some(Foreign { what, help }) => {
+            Error::Input(format!("{message}: it looks like {what}")).with_help(help)
+        }
+        None => Error::Input(message.to_owned()).with_help("pipe the .onnx or the .lms file into it"),
+    }
 }

@@ -1,21 +1,22 @@
 //! `lmsc`, the Large Model Support compiler.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use lmsc::Error;
 use lmsc::cli::{Cli, Command};
+use lmsc_ir::words;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
     let mut out = io::stdout().lock();
     let result = answer(&cli, &mut out).and_then(|text| {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             // Who reads us may have seen enough.
-            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Error::Input(format!("standard output: {e}")))
-            }
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),
             _ => Ok(()),
         }
     });
@@ -30,6 +31,25 @@ fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Ends the process with what is wrong with the command line, or with the help that it asks for.
+///
+/// The first word is a model unless it is a command; so what follows a misspelt command is a second model, of which
+/// clap says that it is a command that conflicts with the first.
+fn exit_with(error: &clap::Error) -> ! {
+    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidSubcommand) else { error.exit() };
+    let commands = || Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect::<Vec<_>>();
+    if error.kind() != ErrorKind::ArgumentConflict || commands().contains(extra) {
+        error.exit();
+    }
+    let first = std::env::args().nth(1).unwrap_or_default();
+    let commands = commands();
+    let message = match words::nearest(&first, commands.iter().map(|c| &**c)) {
+        Some(command) => format!("there is no command `{first}`; did you mean `{command}`?"),
+        None => format!("unexpected argument '{extra}' found; one model is compiled at a time"),
+    };
+    Cli::command().error(ErrorKind::UnknownArgument, message).exit()
 }
 
 /// Does what the command line asks and returns what to print.
@@ -58,7 +78,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         None => {
             let args = &cli.compile;
             let report = lmsc::compile(args, out)?;
-            let model_on_stdout = args.output.as_deref() == Some(std::path::Path::new("-"));
+            let model_on_stdout = args.output.as_deref() == Some(Path::new("-"));
             Ok(match (model_on_stdout, args.json) {
                 (true, _) => {
                     _ = io::stderr().write_all(report.to_text(args.verbose).as_bytes());

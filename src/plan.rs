@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use lmsc_ir::Bytes;
+use lmsc_ir::{Bytes, words};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request};
 use lmsc_plan::problem::{Duplex, Problem};
@@ -68,7 +68,7 @@ struct Compared {
 /// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let path = &args.instance;
-    let text = std::fs::read_to_string(path).map_err(|e| Error::in_file(path, e))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
     let mut instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
     if let Some(duplex) = args.duplex {
         instance.problem.link.duplex = match duplex {
@@ -106,8 +106,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
 
 fn named(name: &str) -> Result<&'static Planner, Error> {
     planners::planner(name).ok_or_else(|| {
-        let known: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
-        Error::Input(format!("there is no planner `{name}`; there are {}", known.join(", ")))
+        let instead = words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
+        Error::Input(format!("there is no planner `{name}`; {instead}"))
     })
 }
 

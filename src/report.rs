@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use lmsc_ir::equiv::Equivalence;
+use lmsc_ir::words::count;
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
 use lmsc_passes::{KeptRecord, Ran, SwapRecord};
 use lmsc_plan::Memory;
@@ -159,6 +160,16 @@ impl From<&KeptRecord> for KeptFacts {
     }
 }
 
+impl ProofFacts {
+    /// What was compared, in a line.
+    pub fn to_text(&self) -> String {
+        let (nodes, swaps, twins) =
+            (count(self.nodes, "node"), count(self.swaps, "swap"), count(self.twins, "twin"));
+        let correspond = if self.nodes == 1 { "corresponds" } else { "correspond" };
+        format!("equal: {nodes} {correspond}, {swaps} erased, {twins} merged")
+    }
+}
+
 impl From<&Equivalence> for ProofFacts {
     fn from(proof: &Equivalence) -> ProofFacts {
         ProofFacts { nodes: proof.nodes, swaps: proof.swaps, twins: proof.twins }
@@ -183,7 +194,13 @@ impl Report {
         line("model", self.model.clone());
         line(
             "graph",
-            format!("{} nodes: {} forward, {} backward, {} update", g.nodes, g.forward, g.backward, g.update),
+            format!(
+                "{}: {} forward, {} backward, {} update",
+                count(g.nodes, "node"),
+                g.forward,
+                g.backward,
+                g.update
+            ),
         );
         line("variables", format!("{} of {}", g.variables, Bytes(g.variable_bytes)));
         line("before", memory_line(&self.before));
@@ -197,11 +214,12 @@ impl Report {
         } else {
             let ins: usize = self.swapped.iter().map(|s| s.swap_ins).sum();
             let text = format!(
-                "{} of {} storages: {} out, {} in by {ins} swap-ins, {} of host memory",
+                "{} of {}: {} out, {} in by {}, {} of host memory",
                 self.swapped.len(),
-                self.swapped.len() + self.kept.len(),
+                count(self.swapped.len() + self.kept.len(), "storage"),
                 Bytes(self.bytes_out),
                 Bytes(self.bytes_in),
+                count(ins, "swap-in"),
                 Bytes(self.after.host_peak)
             );
             line("swapped", text);
@@ -209,22 +227,15 @@ impl Report {
         for pass in self.passes.iter().filter(|p| p.changed) {
             line(&pass.name, pass.remarks.join("; "));
         }
-        for (reason, count, bytes) in self.kept_by_reason() {
-            line("kept", format!("{count} storages of {bytes}: {reason}"));
+        for (reason, storages, bytes) in self.kept_by_reason() {
+            line("kept", format!("{} of {bytes}: {reason}", count(storages, "storage")));
         }
         if verbose {
             for kept in &self.kept {
                 line("", format!("kept `{}` ({}): {}", kept.value, Bytes(kept.bytes), kept.reason));
             }
         }
-        let p = &self.proof;
-        line(
-            "proof",
-            format!(
-                "equal: {} nodes correspond, {} swaps erased, {} twins merged",
-                p.nodes, p.swaps, p.twins
-            ),
-        );
+        line("proof", self.proof.to_text());
         out
     }
 
@@ -232,13 +243,14 @@ impl Report {
     fn kept_by_reason(&self) -> Vec<(String, usize, Bytes)> {
         let mut groups: Vec<(String, usize, Bytes)> = Vec::new();
         for kept in &self.kept {
-            let reason = general(&kept.reason);
+            // Names and numbers of the case stand behind, in brackets.
+            let reason = kept.reason.split(" (").next().unwrap_or_default();
             match groups.iter_mut().find(|(r, ..)| *r == reason) {
                 Some((_, count, bytes)) => {
                     *count += 1;
                     *bytes += Bytes(kept.bytes);
                 }
-                None => groups.push((reason, 1, Bytes(kept.bytes))),
+                None => groups.push((reason.to_owned(), 1, Bytes(kept.bytes))),
             }
         }
         groups.sort_by(|a, b| (b.2, &a.0).cmp(&(a.2, &b.0)));
@@ -254,13 +266,4 @@ fn memory_line(memory: &MemoryFacts) -> String {
         Bytes(memory.resident),
         Bytes(memory.transient_peak)
     )
-}
-
-/// The reason without names and numbers.
-fn general(reason: &str) -> String {
-    let mut out = String::new();
-    for (i, part) in reason.split('`').enumerate() {
-        out += if i % 2 == 1 { "…" } else { part };
-    }
-    if out.starts_with("last used") { "used near its definition".to_owned() } else { out }
 }

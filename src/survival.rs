@@ -2,40 +2,64 @@
 
 use std::path::Path;
 
-use lmsc_onnx::Model;
+use lmsc_ir::words::count;
+use lmsc_onnx::{LMSC_DOMAIN, Model, Survival};
 
 use crate::Error;
 
 /// Counts the swaps of `original` that are left in `optimized`.
 pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<String, Error> {
     let open = |path: &Path| Model::open(path).map_err(|e| Error::Input(e.to_string()));
-    let result = lmsc_onnx::survival(&open(original)?.proto, &open(optimized)?.proto);
+    let model = open(original)?;
+    let result = lmsc_onnx::survival(&model.proto, &open(optimized)?.proto);
     if result.swap_outs + result.swap_ins == 0 {
-        return Err(Error::in_file(original, "there are no swaps in it to look for"));
+        return Err(Error::Input(format!("{} has no swaps that could be left", original.display()))
+            .with_help("ORIGINAL is a file that lmsc wrote, REWRITTEN what another program made of it"));
     }
-    let text = match json {
+    if json {
+        let text = serde_json::json!({
+            "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
+            "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left, "gone": result.gone,
+        });
+        return match result.is_whole() {
+            true => Ok(text.to_string() + "\n"),
+            false => Err(Error::NoAsJson(text.to_string())),
+        };
+    }
+    let left = left(&result);
+    if result.is_whole() {
+        return Ok(left + "\n");
+    }
+    const SHOWN: usize = 10;
+    let mut gone: Vec<&str> = result.gone.iter().take(SHOWN).map(|name| &**name).collect();
+    let more = result.gone.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("\n  and {}", count(more, "more swap")) } else { String::new() };
+    gone.insert(0, "");
+    let help = match as_functions(&model) {
         true => {
-            serde_json::json!({
-                "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
-                "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left, "gone": result.gone,
-            })
-            .to_string()
-                + "\n"
+            "compile with --form ort, which writes swaps as operators that ONNX Runtime's optimizer keeps"
         }
         false => {
-            let mut text = format!(
-                "{} of {} swap-outs and {} of {} swap-ins are left\n",
-                result.swap_outs_left, result.swap_outs, result.swap_ins_left, result.swap_ins
-            );
-            for name in result.gone.iter().take(10) {
-                text += &format!("gone: {name}\n");
-            }
-            text
+            "lower the session's graph_optimization_level, down to ORT_DISABLE_ALL: the optimizer has removed what it \
+             should keep"
         }
     };
-    match (result.is_whole(), json) {
-        (true, _) => Ok(text),
-        (false, true) => Err(Error::NoAsJson(text.trim_end().to_owned())),
-        (false, false) => Err(Error::No(text.trim_end().to_owned())),
-    }
+    Err(Error::No(format!("{left}; gone are{}{more}", gone.join("\n  "))).with_help(help))
+}
+
+fn left(result: &Survival) -> String {
+    let of = |left: usize, all: usize, noun: &str| format!("{left} of {}", count(all, noun));
+    let outs = of(result.swap_outs_left, result.swap_outs, "swap-out");
+    let ins = of(result.swap_ins_left, result.swap_ins, "swap-in");
+    format!("{outs} and {ins} are left")
+}
+
+/// Whether the model's swaps are functions, whose identities an optimizer removes.
+fn as_functions(model: &Model) -> bool {
+    model
+        .proto
+        .graph
+        .iter()
+        .flat_map(|g| &g.node)
+        .any(|n| n.domain() == LMSC_DOMAIN && n.op_type().starts_with("Swap"))
 }

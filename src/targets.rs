@@ -42,7 +42,7 @@ pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     if !name.ends_with(".toml") {
         return Target::built_in(name).cloned().map_err(|error| Error::Input(error.to_string()));
     }
-    let text = std::fs::read_to_string(name).map_err(|e| Error::in_file(Path::new(name), e))?;
+    let text = std::fs::read_to_string(name).map_err(|e| Error::reading(Path::new(name), &e))?;
     Target::parse(&text, name).map_err(|error| Error::Input(error.to_string()))
 }
 

@@ -83,6 +83,24 @@ fn bytes_that_are_no_model() {
             ("zeros", vec![0; 1000]),
             ("a picture", png),
             ("text", b"This is not a model.\n".to_vec()),
+            ("a PyTorch checkpoint", b"PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl".to_vec()),
+            ("safetensors", b"\x20\0\0\0\0\0\0\0{\"__metadata__\":{}}".to_vec()),
+            ("compressed", b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec()),
+            ("a pointer of Git LFS", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n".to_vec()),
+            ("a web page", b"<!DOCTYPE html>\n<html><title>Not found</title></html>\n".to_vec()),
+            ("damaged in the middle", {
+                let mut bytes = model.clone();
+                bytes[2000..2100].fill(0xff);
+                bytes
+            }),
+            ("a field of a later version", [&model[..], &[0x98, 6, 1]].concat()),
+            ("a field of a later version in every node", {
+                // Two nodes that hold nothing but field 99.
+                let node = [&[0x0a, 3][..], &[0x98, 6, 1]].concat();
+                [&[0x08, 8, 0x3a, 10][..], &node, &node].concat()
+            }),
+            ("a name that is no text", [&model[..], &[0x22, 1, 0xff]].concat()),
+            ("two graphs", [&model[..], &[0x3a, 0]].concat()),
             ("no graph", ModelProto { ir_version: Some(8), ..ModelProto::default() }.encode_to_vec()),
         ],
     );
@@ -149,6 +167,42 @@ fn graphs_that_are_wrong() {
                 "unknown operator",
                 Builder::new().input("x", &[4]).node("acme.Frobnicate", "x", "y").output("y").bytes(),
             ),
+            ("unknown operators", {
+                let node = |b: Builder, i: usize| b.node("acme.Frobnicate", "x", &format!("y{i}"));
+                let other = |b: Builder| b.node("acme.Grind", "x", "z");
+                other((0..30).fold(Builder::new().input("x", &[4]), node)).output("y0").bytes()
+            }),
+            ("what the operator computes is not what is declared", {
+                let mut builder = relu().output("y");
+                builder.graph.value_info.push(support::onnx::info("y", DataType::Float, &[5]));
+                builder.bytes()
+            }),
+            ("an output is not what is declared", {
+                let mut builder = Builder::new().input("x", &[4]);
+                builder.graph.output.push(support::onnx::info("x", DataType::Float, &[5]));
+                builder.bytes()
+            }),
+            ("more axes than any tensor has", {
+                let ones = vec![1i64; 65];
+                Builder::new()
+                    .input("x", &[1])
+                    .ints("s", &ones)
+                    .node("Reshape", "x s", "y")
+                    .output("y")
+                    .bytes()
+            }),
+            ("sequences without end", {
+                let builder = Builder::new().input("x", &[4]).node("SequenceEmpty", "", "s0");
+                let insert = |b: Builder, i: usize| {
+                    b.node("SequenceInsert", &format!("s{i} x"), &format!("s{}", i + 1))
+                };
+                (0..3000).fold(builder, insert).output("s3000").bytes()
+            }),
+            ("a cycle of a hundred nodes", {
+                let node =
+                    |b: Builder, i: usize| b.node("Relu", &format!("v{i}"), &format!("v{}", (i + 1) % 100));
+                (0..100).fold(Builder::new(), node).output("v0").bytes()
+            }),
             ("no operator", Builder::new().input("x", &[4]).node("", "x", "y").output("y").bytes()),
             (
                 "negative extent",
@@ -194,9 +248,19 @@ fn graphs_that_are_wrong() {
                     key: Some("ai.lmsc.after".into()),
                     value: Some(value.into()),
                 };
+                let kind = StringStringEntryProto {
+                    key: Some("ai.lmsc.kind".into()),
+                    value: Some("sideways".into()),
+                };
                 model.graph.as_mut().unwrap().node[0].metadata_props =
-                    vec![entry("[\"nobody\"]"), entry("[[[[")];
+                    vec![entry("[\"nobody\"]"), entry("[[[["), kind];
                 model.encode_to_vec()
+            }),
+            ("reads what is overwritten", {
+                let builder =
+                    Builder::new().input("b", &[4]).input("x", &[4]).typed_input("f", DataType::Bool, &[1]);
+                let accumulate = "com.microsoft.InPlaceAccumulatorV2";
+                builder.node(accumulate, "b x f", "done").node("Relu", "b", "y").output("y").bytes()
             }),
         ],
     );
@@ -219,6 +283,67 @@ fn graphs_that_are_wrong() {
         ("no nodes", Builder::new().input("x", &[4]).output("x").bytes()),
         ("nothing", Builder::new().bytes()),
     ]);
+}
+
+/// Inputs and constants that no graph can have.
+#[test]
+fn tensors_that_are_none() {
+    let typed = |ty: TypeProto| {
+        let mut builder = Builder::new().input("x", &[4]).node("Relu", "x", "y").output("y");
+        builder.graph.input[0].r#type = Some(ty);
+        builder.bytes()
+    };
+    let tensor = |elem_type: i32, shape: Option<TensorShapeProto>| {
+        let tensor = TensorType { elem_type: Some(elem_type), shape };
+        typed(TypeProto { tensor_type: Some(tensor), ..TypeProto::default() })
+    };
+    let constant = |change: &dyn Fn(&mut TensorProto)| {
+        let mut builder = Builder::new().ints("w", &[1, 2]).node("Relu", "w", "y").output("y");
+        change(&mut builder.graph.initializer[0]);
+        builder.bytes()
+    };
+    let sparse = |dims: Vec<i64>, code: i32| {
+        let values = TensorProto { name: Some("w".into()), data_type: Some(code), ..TensorProto::default() };
+        let mut builder = Builder::new().input("x", &[4]).node("Add", "x w", "y").output("y");
+        builder.graph.sparse_initializer =
+            vec![SparseTensorProto { values: Some(values), dims, ..SparseTensorProto::default() }];
+        builder.bytes()
+    };
+    refused(
+        "tensors",
+        [
+            ("an input of no type", typed(TypeProto::default())),
+            ("a map", typed(TypeProto { map_type: Some(Box::default()), ..TypeProto::default() })),
+            ("optional", typed(TypeProto { optional_type: Some(Box::default()), ..TypeProto::default() })),
+            ("sparse", typed(TypeProto { sparse_tensor_type: Some(Box::default()), ..TypeProto::default() })),
+            ("opaque", typed(TypeProto { opaque_type: Some(Box::default()), ..TypeProto::default() })),
+            ("of no element type", tensor(0, Some(TensorShapeProto::default()))),
+            ("of unknown rank", tensor(1, None)),
+            ("of unknown extent", tensor(1, Some(TensorShapeProto { dim: vec![Dimension::default()] }))),
+            ("too few bytes", constant(&|t| t.dims = vec![3])),
+            ("an extent below zero", constant(&|t| t.dims = vec![-2])),
+            ("more bytes than there are", constant(&|t| t.dims = vec![1 << 62])),
+            ("elements of no type", constant(&|t| t.data_type = Some(77))),
+            ("a segment", constant(&|t| t.segment = Some(Segment::default()))),
+            ("half an element", constant(&|t| (t.raw_data, t.int64_data) = (None, vec![vec![0x80].into()]))),
+            ("a sparse one of no type", sparse(vec![4], 0)),
+            ("a sparse one below zero", sparse(vec![-4], 1)),
+            ("an attribute of a caller", {
+                let mut model = Builder::new().input("x", &[4]).node("Relu", "x", "y").output("y").model();
+                let refers = AttributeProto { ref_attr_name: Some("alpha".into()), ..int("a", 1) };
+                model.graph.as_mut().unwrap().node[0].attribute.push(refers);
+                model.encode_to_vec()
+            }),
+            ("an attribute without its tensor", {
+                let mut model = Builder::new().node("Constant", "", "y").output("y").model();
+                let kind = Some(AttributeType::Tensor as i32);
+                let empty =
+                    AttributeProto { name: Some("value".into()), r#type: kind, ..AttributeProto::default() };
+                model.graph.as_mut().unwrap().node[0].attribute.push(empty);
+                model.encode_to_vec()
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -537,6 +662,18 @@ fn functions_that_call_one_another() {
         [
             ("30,000 declarations 30,000 times", many),
             ("itself", model(vec![function("A", "A", 1)])),
+            ("an operator without rule", model(vec![function("A", "Frobnicate", 1)])),
+            ("a body that is not valid", {
+                let mut f = function("A", "Relu", 1);
+                f.node[0].op_type = Some("Concat".into());
+                model(vec![f])
+            }),
+            ("35 deep", {
+                let name = |i: usize| format!("F{i}");
+                let mut all: Vec<_> = (0..35).map(|i| function(&name(i), &name(i + 1), 1)).collect();
+                all.extend([function("F35", "Relu", 1), function("A", "F0", 1)]);
+                model(all)
+            }),
             ("each other", model(vec![function("A", "B", 1), function("B", "A", 1)])),
             (
                 "ten times each, ten deep",
@@ -585,6 +722,23 @@ fn weights_that_are_elsewhere() {
         bench.write(&format!("{i}.onnx"), model.bytes());
         calls.push(format!("inspect @/{i}.onnx"));
     }
+    let mut odd = |name: &str, entries: &[(&str, &str)], count: usize| {
+        let mut builder = Builder::new().input("x", &[4]);
+        for i in 0..count {
+            builder = builder.external(&format!("w{i}"), &[4], "missing.bin");
+            let entry = |&(key, value): &(&str, &str)| StringStringEntryProto {
+                key: Some(key.into()),
+                value: Some(value.into()),
+            };
+            builder.graph.initializer[i].external_data.extend(entries.iter().map(entry));
+        }
+        bench.write(name, builder.node("Add", "x w0", "y").output("y").bytes());
+        calls.push(format!("inspect @/{name}"));
+    };
+    odd("twice.onnx", &[("location", "weights.bin")], 1);
+    odd("number.onnx", &[("offset", "0x10")], 1);
+    odd("length.onnx", &[("length", "1")], 1);
+    odd("many.onnx", &[], 200);
     let calls: Vec<&str> = calls.iter().map(|c| &**c).collect();
     refused_calls("external-data", &bench, &calls);
 
@@ -622,6 +776,8 @@ fn dimensions_that_are_not_bound() {
         "--dim batch=4 --dim batch=5",
         "--dim batch=4 --state input=output",
         "--dim batch=4 --state nothing=output",
+        "--dim batch=4 --state labls=onnx::loss::2",
+        "--dim batch=4 --state labels=onnx::loss::2",
         "--dim batch=4 --state input",
     ]
     .iter()
@@ -629,6 +785,8 @@ fn dimensions_that_are_not_bound() {
     .collect();
     let calls: Vec<&str> = calls.iter().map(|c| c.trim()).collect();
     refused_calls("dimensions", &bench, &calls);
+    let bert = "testdata/models/tiny_bert/training_model.onnx";
+    refused_calls("dimensions-of-several-inputs", &bench, &[&format!("inspect {bert}")]);
     // Nothing to do is not wrong, nor is more than any machine can do.
     for (extent, code) in [("0", 0), ("99999999999999", 1)] {
         let outcome = bench.run(&format!("{DYNAMIC} --dim batch={extent} --budget 1GiB"));
@@ -642,7 +800,15 @@ fn optimizers_that_are_none() {
     bench.write("plain.onnx", Builder::new().input("x", &[4]).node("Relu", "x", "y").output("y").bytes());
     bench.write("empty.onnx", "");
     let mlp = "testdata/models/tiny_mlp/static";
+    let accumulate = "com.microsoft.InPlaceAccumulatorV2";
+    let inputs = Builder::new().input("p", &[4]).input("g", &[4]).typed_input("f", DataType::Bool, &[1]);
+    let odd = inputs.clone().input("q_grad.accumulation.buffer", &[4]);
+    bench.write("odd.onnx", odd.node(accumulate, "q_grad.accumulation.buffer g f", "done").bytes());
+    let taken = inputs.input("p_grad.accumulation.buffer", &[4]).input("p.exp_avg", &[4]);
+    bench.write("taken.onnx", taken.node(accumulate, "p_grad.accumulation.buffer g f", "done").bytes());
     let calls = [
+        format!("inspect @/odd.onnx --optimizer {mlp}/optimizer_model.onnx"),
+        format!("inspect @/taken.onnx --optimizer {mlp}/optimizer_model.onnx"),
         format!("inspect {CNN} --optimizer {CNN}"),
         format!("inspect {CNN} --optimizer @/missing.onnx"),
         format!("inspect {CNN} --optimizer @/empty.onnx"),
@@ -695,6 +861,8 @@ fn texts_that_are_wrong() {
         ("host", body("[a] float[4] y = Add(x, h)\n   [b] float[4]@host h = Relu(x)").into()),
         ("sizes", format!("g ({0} x, {0} y, {0} z) => () {{}}", "float[144115188075855871]").into()),
         ("onnx", std::fs::read(CNN).unwrap()),
+        ("utf16", "\u{feff}g (float[4] x)".encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        ("output-type", b"g (float[4] x) => (float[5] x) {}".to_vec()),
         ("latin1", b"g (float[4] x) => (float[4] y) // \xe9\n{ [a] float[4] y = Relu(x) }".to_vec()),
         ("zeros", b"g (float[4] x) => (float[4] y) \0 { [a] float[4] y = Relu(x) }".to_vec()),
     ];
@@ -709,11 +877,17 @@ fn texts_that_are_wrong() {
     refused_calls(
         "text-options",
         &bench,
-        &["opt @/good.lms --dim batch=4", &format!("opt @/good.lms --optimizer {CNN}")],
+        &[
+            "opt @/good.lms --dim batch=4",
+            &format!("opt @/good.lms --optimizer {CNN}"),
+            "opt @/good.lms --state x=y",
+        ],
     );
     // The text form does not hold weights.
     bench.write("weights.lms", "g (float[100] x) => (float[100] y) <float[100] w = bytes(400, 0x1)> { [a] float[100] y = Add(x, w) }");
-    refused_calls("text-without-weights", &bench, &["@/weights.lms --budget 1GiB -o @/out.onnx"]);
+    bench.write("sequence.lms", "g (seq(float[4], float[2]) x) => (seq(float[4], float[2]) x) {}");
+    let calls = ["@/weights.lms --budget 1GiB -o @/out.onnx", "@/sequence.lms --budget 1GiB -o @/out.onnx"];
+    refused_calls("text-without-weights", &bench, &calls);
 }
 
 #[test]

@@ -45,6 +45,15 @@ fn calls_that_are_wrong() {
     check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
     check("no-such-planner", &format!("{CNN} --budget 1MiB --planner best"), 2);
     check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner optimal --lb 3"), 2);
+    check("no-such-command", "inspct model.onnx", 2);
+    check("two-models", &format!("{CNN} other.onnx --budget 1GiB"), 2);
+    check("no-such-operator", &format!("{FOUR_LAYERS} --n-tensors 1 --incl-types Rela"), 2);
+    check("no-such-node", &format!("{FOUR_LAYERS} --n-tensors 1 --starting-op-names relu5"), 2);
+    check(
+        "no-such-target-file",
+        &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --target @/no.toml"),
+        2,
+    );
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
     check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
 }
@@ -80,6 +89,10 @@ fn the_main_job() {
     check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 500KiB"), 1);
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
+    check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 26MiB --n-tensors 0 --lb 2"), 1);
+    check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 26MiB --pass-limit 1"), 1);
+    let dynamic = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096";
+    check("compile-dimension-does-not-fit", &format!("{dynamic} --budget 100KiB"), 1);
 }
 
 #[test]
@@ -136,7 +149,76 @@ fn verify() {
     show("survives", "verify --survives @/ort.onnx @/ort.onnx", 0);
     show("survives-json", "verify --survives @/ort.onnx @/ort.onnx --json", 0);
     show("survives-not", &format!("verify --survives @/function.onnx {CNN}"), 1);
+    show("survives-not-ort", &format!("verify --survives @/ort.onnx {CNN}"), 1);
+    show("survives-not-json", &format!("verify --survives @/ort.onnx {CNN} --json"), 1);
     show("survives-nothing", &format!("verify --survives {CNN} {CNN}"), 2);
+}
+
+/// Every kind of difference, each from one change to a text.
+#[test]
+fn differences() {
+    let text = "<opset: \"\" = 17>\n\
+        g (float[4] x, float[4] b) => (float[4] y, float[4] z)\n\
+        <float[4] w = {1.0, 2.0, 3.0, 4.0}>\n\
+        {\n\
+        [mul] float[4] h = Mul(x, w)\n\
+        [soft] float[4] s = Softmax<axis = 0>(h)\n\
+        [drop] float[4] y = Dropout(s)\n\
+        [sub] float[4] z = Sub(s, h)\n\
+        [acc] bool[1] f, float[4] b2 = com.microsoft.InPlaceAccumulatorV2(b, s) updates (b as b2)\n\
+        }\n";
+    let bench = Bench::new();
+    bench.write("was.lms", text);
+    let mut all = String::new();
+    for (what, from, to) in [
+        ("an output less", ", float[4] z)", ")"),
+        ("an input of another name", "(float[4] x,", "(float[4] x1,"),
+        ("an input of another type", "float[4] b)", "float[2,2] b)"),
+        ("another operator", "Mul(x", "Div(x"),
+        ("another version", "= 17", "= 18"),
+        ("another attribute", "axis = 0", "axis = -1"),
+        ("an attribute less", "<axis = 0>", ""),
+        ("another operand", "Sub(s, h)", "Sub(s, x)"),
+        ("other weights", "4.0}", "5.0}"),
+        ("another seed", "[drop]", "[drop2]"),
+        ("another variable", "(b, s) updates (b as b2)", "(x, s) updates (x as b2)"),
+        ("a node less", "[sub] float[4] z = Sub(s, h)", "[sub] float[4] z = Identity(s)"),
+        ("a node more", "[sub]", "[more] float[4] q = Exp(x)\n[sub]"),
+        (
+            "an update more",
+            "}\n",
+            "[acc2] bool[1] f2, float[4] b3 = com.microsoft.InPlaceAccumulatorV2(b2, s) updates (b as b3)\n}\n",
+        ),
+    ] {
+        assert!(text.contains(from), "{what}");
+        let at = if from == "}\n" { text.rfind(from) } else { text.find(from) }.unwrap();
+        let changed = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
+        let renamed = if to.contains("x1") { changed.replace("Mul(x,", "Mul(x1,") } else { changed };
+        bench.write("is.lms", renamed);
+        let outcome = bench.run("verify @/was.lms @/is.lms");
+        all += &format!("# {what}\nexit {}: {}", outcome.code, bench.anonymous(&outcome.stderr));
+        assert!([1, 2].contains(&outcome.code), "{what}: {outcome:?}");
+    }
+    snapshot("cli", "verify-differences", &all);
+}
+
+/// Targets from files that are none.
+#[test]
+fn targets_that_are_wrong() {
+    let bench = Bench::new();
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+    let good = bench.run("targets v100-pcie").stdout;
+    let good = String::from_utf8(good).unwrap();
+    bench.write("key.toml", good.replace("duplex = \"full\"", "duplex = \"both\""));
+    bench.write("link.toml", good.replace("duplex = \"full\"", "duplex = \"half\""));
+    let mut all = String::new();
+    for target in ["key", "link"] {
+        let call = format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --target @/{target}.toml");
+        let outcome = bench.run(&call);
+        assert_eq!(outcome.code, 2, "{outcome:?}");
+        all += &bench.show(&call, &outcome);
+    }
+    snapshot("cli", "targets-wrong", &all);
 }
 
 #[test]
@@ -260,7 +342,10 @@ fn a_folder_that_may_not_be_written_to() {
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     if stopped {
         assert_eq!((outcome.code, left), (2, 0), "{outcome:?}");
-        assert!(bench.anonymous(&outcome.stderr).starts_with("lmsc: @/locked/out.onnx: "), "{outcome:?}");
+        assert!(
+            bench.anonymous(&outcome.stderr).starts_with("lmsc: cannot write @/locked/out.onnx: "),
+            "{outcome:?}"
+        );
     } else {
         assert_eq!((outcome.code, left), (0, 1), "{outcome:?}");
     }

@@ -27,6 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::ops::Effects;
+use crate::words::count;
 use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId, ops};
 
 /// What was compared, when the graphs compute the same.
@@ -82,7 +83,7 @@ impl fmt::Display for Port {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
     /// The signatures have different lengths.
-    #[error("the rewritten graph has {rewritten} {port}s, the original {original}")]
+    #[error("the rewritten graph has {}, the original {original}", count(*rewritten, &port.to_string()))]
     Count {
         /// Inputs or outputs.
         port: Port,
@@ -126,7 +127,7 @@ pub enum Difference {
         name: Name,
     },
     /// A node is not what it was.
-    #[error("[{node}] {op}: {change}")]
+    #[error("node `{node}` ({op}): {change}")]
     Node {
         /// The node's name in the original.
         node: Name,
@@ -136,7 +137,7 @@ pub enum Difference {
         change: Box<Change>,
     },
     /// The rewritten graph lacks a node.
-    #[error("[{node}] {op} is missing from the rewritten graph")]
+    #[error("node `{node}` ({op}) is missing from the rewritten graph")]
     Missing {
         /// The node's name in the original.
         node: Name,
@@ -144,7 +145,7 @@ pub enum Difference {
         op: Op,
     },
     /// The rewritten graph has a node that computes nothing that the original computes.
-    #[error("[{node}] {op} is not in the original graph")]
+    #[error("node `{node}` ({op}) is not in the original graph")]
     Extra {
         /// The node's name in the rewritten graph.
         node: Name,
@@ -152,7 +153,7 @@ pub enum Difference {
         op: Op,
     },
     /// A node is not what it is said to compute again.
-    #[error("[{node}] {op} recomputes [{origin}], but differs from it: {change}")]
+    #[error("node `{node}` ({op}) recomputes `{origin}`, but differs from it: {change}")]
     Twin {
         /// The node that says so.
         node: Name,
@@ -260,7 +261,7 @@ pub enum Change {
         rewritten: Option<String>,
     },
     /// The name that the node's seed belongs to.
-    #[error("it is random, and its seed belongs to [{rewritten}], was [{original}]")]
+    #[error("it is random, and its seed belongs to `{rewritten}`, was `{original}`")]
     Seed {
         /// The name in the original.
         original: Name,
@@ -268,7 +269,7 @@ pub enum Change {
         rewritten: Name,
     },
     /// How often the node runs.
-    #[error("it may not be repeated or left out, and runs {rewritten} times, was {original}")]
+    #[error("it may not be repeated or left out, and runs {}, was {original}", count(*rewritten, "time"))]
     Times {
         /// Number of such nodes in the original.
         original: usize,
@@ -1010,7 +1011,7 @@ fn uncopied(graph: &Graph, mut value: ValueId) -> ValueId {
 
 /// `[relu_1] Relu`.
 fn place(node: &Node) -> String {
-    format!("[{}] {}", node.name, node.op)
+    format!("node `{}` ({})", node.name, node.op)
 }
 
 /// A value and where it comes from: `h_in`, a copy of `h` of [n1] Relu.

@@ -17,6 +17,7 @@ mod text;
 mod types;
 mod units;
 mod verify;
+pub mod words;
 
 pub use attr::{Attr, Data, Float};
 pub use graph::{

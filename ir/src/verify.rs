@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use crate::reach::{Group, unreached};
-use crate::{Def, Graph, Name, NodeId, Place, StorageId, Storages, ValueId, ops, reaches};
+use crate::{Def, Graph, Name, NodeId, Place, StorageId, Storages, ValueId, ops, reaches, words};
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,37 @@ pub enum Invariant {
     I8,
 }
 
+impl Invariant {
+    /// What holds of every graph, in a sentence for messages.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Invariant::I1 => {
+                "every value has one definition (a graph input, an initializer or one node), and every node a name of \
+                 its own"
+            }
+            Invariant::I2 => "edges make no cycle, and the nodes stand in an order that follows the edges",
+            Invariant::I3 => {
+                "a node on the device reads and defines device values, a node on the host host values; only \
+                 ai.lmsc.SwapOut and ai.lmsc.SwapIn cross"
+            }
+            Invariant::I4 => {
+                "only inputs and initializers are updated, each with a value of its type, and edges order what reads \
+                 the old value before the node that overwrites it"
+            }
+            Invariant::I5 => "every size is known, and all values together have less than 2^60 bytes",
+            Invariant::I6 => "a recomputed node computes what its origin computes, and writes nothing",
+            Invariant::I7 => {
+                "where two values have bytes in common, edges order every use of the earlier one before the \
+                 definition of the later one"
+            }
+            Invariant::I8 => {
+                "a copy has one operand and one result, of one type, and a SwapIn reads what a SwapOut or a host node \
+                 wrote"
+            }
+        }
+    }
+}
+
 /// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -47,16 +78,19 @@ impl fmt::Display for Violation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violations(pub Vec<Violation>);
 
+/// One violation a line, and then the rules that they break.
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 20;
-        for (i, violation) in self.0.iter().take(SHOWN).enumerate() {
-            write!(f, "{}{violation}", if i == 0 { "" } else { "\n" })?;
+        for violation in self.0.iter().take(SHOWN) {
+            writeln!(f, "  {violation}")?;
         }
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\n… and {more} more"),
+        if let more @ 1.. = self.0.len().saturating_sub(SHOWN) {
+            writeln!(f, "  and {more} more")?;
         }
+        let broken: BTreeSet<Invariant> = self.0.iter().map(|v| v.invariant).collect();
+        f.write_str("help: invariants of every graph:")?;
+        broken.into_iter().try_for_each(|invariant| write!(f, "\n  {invariant:?}: {}", invariant.rule()))
     }
 }
 
@@ -186,14 +220,8 @@ impl Checker<'_> {
             return;
         }
         if let Some(cycle) = self.cycle() {
-            let names: Vec<String> =
-                cycle.iter().take(8).map(|&n| format!("`{}`", graph.node(n).name)).collect();
-            let more = if cycle.len() > 8 { format!(" … ({} nodes)", cycle.len()) } else { String::new() };
-            let message = format!(
-                "a cycle of data and control edges: {}{more} → `{}`",
-                names.join(" → "),
-                graph.node(cycle[0]).name
-            );
+            let names = words::chain(cycle.len(), |i| self.node(cycle[i]));
+            let message = format!("a cycle of data and control edges: {names}");
             return self.report(Invariant::I2, message);
         }
         for (before, id) in wrong {
@@ -248,14 +276,14 @@ impl Checker<'_> {
         let mut total = 0u64;
         for (_, value) in graph.values() {
             let Some(bytes) = value.ty.byte_size() else {
-                let message = format!("the size of `{}` ({}) does not fit 60 bits", value.name, value.ty);
+                let message = format!("`{}` ({}) has 2^60 bytes or more", value.name, value.ty);
                 return self.report(Invariant::I5, message);
             };
             let copy = matches!(value.def, Def::Result(node, _) if graph.node(node).op.is_swap());
             total = total.saturating_add(if copy { 0 } else { bytes.0 });
         }
         if total >= 1 << 60 {
-            self.report(Invariant::I5, "all values together have more than 2^60 bytes".to_owned());
+            self.report(Invariant::I5, "all values together have 2^60 bytes or more".to_owned());
         }
     }
 
@@ -568,7 +596,8 @@ mod tests {
 
     fn violations(text: &str) -> String {
         let graph = Graph::parse(text).unwrap_or_else(|e| panic!("{e}"));
-        verify(&graph).map_or_else(|v| v.to_string(), |()| "none".to_owned())
+        let lines = |v: Violations| v.0.iter().map(|v| v.to_string()).collect::<Vec<_>>().join("\n");
+        verify(&graph).map_or_else(lines, |()| "none".to_owned())
     }
 
     #[test]
@@ -600,10 +629,16 @@ mod tests {
     #[test]
     fn i2_no_cycle_and_an_order_that_follows_the_edges() {
         let cyclic = "g (float[4] x) => (float[4] y) { [a] float[4] y = Add(x, z) [b] float[4] z = Relu(y) }";
-        assert_eq!(violations(cyclic), "I2: a cycle of data and control edges: `b` → `a` → `b`");
+        assert_eq!(
+            violations(cyclic),
+            "I2: a cycle of data and control edges: `b` (Relu) -> `a` (Add) -> `b` (Relu)"
+        );
         let control =
             "g (float[4] x) => (float[4] z) { [a] float[4] y = Relu(x) after [b] [b] float[4] z = Relu(y) }";
-        assert_eq!(violations(control), "I2: a cycle of data and control edges: `b` → `a` → `b`");
+        assert_eq!(
+            violations(control),
+            "I2: a cycle of data and control edges: `b` (Relu) -> `a` (Relu) -> `b` (Relu)"
+        );
         let late = "g (float[4] x) => (float[4] z) { [b] float[4] z = Relu(y) [a] float[4] y = Relu(x) }";
         assert_eq!(violations(late), "I2: `b` (Relu) needs `a` (Relu), which comes later");
     }
@@ -659,13 +694,10 @@ mod tests {
     #[test]
     fn i5_sizes_fit() {
         let text = "g (float[4000000000,4000000000] x) => (float[4000000000,4000000000] x) {}";
-        assert_eq!(
-            violations(text),
-            "I5: the size of `x` (float[4000000000,4000000000]) does not fit 60 bits"
-        );
+        assert_eq!(violations(text), "I5: `x` (float[4000000000,4000000000]) has 2^60 bytes or more");
         let half = "float[144115188075855871]";
         let text = format!("g ({half} x) => ({half} x) {{ [a] {half} y = Relu(x) [b] {half} z = Relu(x) }}");
-        assert_eq!(violations(&text), "I5: all values together have more than 2^60 bytes");
+        assert_eq!(violations(&text), "I5: all values together have 2^60 bytes or more");
     }
 
     #[test]

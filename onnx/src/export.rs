@@ -33,14 +33,17 @@ pub enum Form {
 pub enum ExportError {
     /// A tensor's bytes are not at hand.
     #[error(
-        "the bytes of `{name}` are not at hand: the text form holds only their digest; start from the .onnx file"
+        "the text form holds only the digest of `{name}`, not its bytes, which the ONNX file needs\nhelp: start from the \
+         .onnx file, or write text (-o x.lms)"
     )]
     NoBytes {
         /// The initializer or attribute.
         name: String,
     },
     /// ONNX has no such type.
-    #[error("`{name}` is a {ty}, for which ONNX has no tensor type")]
+    #[error(
+        "`{name}` is {ty}, and lmsc writes tensors only\nhelp: start from the .onnx file, or write text (-o x.lms)"
+    )]
     NoType {
         /// The value.
         name: String,

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes};
+use lmsc_ir::words::count;
 use prost::Message;
 
+use crate::foreign::{self, Foreign};
 use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
-use crate::wire::{self, WireError};
+use crate::wire::{self, Described, Problem, WireError};
 
 /// A model, and where it came from.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ pub struct Model {
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file could not be opened, mapped or read.
-    #[error("cannot read {name}: {source}")]
+    #[error("{}", cannot("read", name, source))]
     Read {
         /// The file.
         name: String,
@@ -38,16 +40,26 @@ pub enum FileError {
         source: io::Error,
     },
     /// There are no bytes.
-    #[error("{name} is empty; export the model again")]
+    #[error("{name} is empty\nhelp: export the model again")]
     Empty {
         /// The file.
         name: String,
     },
-    /// The bytes are not a model, or one that would not survive unchanged.
-    #[error("{name} cannot be read as an ONNX model without loss:\n{source}")]
+    /// The bytes are something else.
+    #[error("{name} is not an ONNX model{}", looking(*looks_like))]
+    NotAModel {
+        /// The file.
+        name: String,
+        /// What its first bytes are known for.
+        looks_like: Option<Foreign>,
+    },
+    /// The bytes are a model with faults: damaged, or one that would not survive unchanged.
+    #[error("{name} {}{source}", heading(source, *length))]
     Wire {
         /// The file.
         name: String,
+        /// The number of its bytes.
+        length: usize,
         /// Every fault.
         source: WireError,
     },
@@ -60,13 +72,48 @@ pub enum FileError {
         source: prost::DecodeError,
     },
     /// The file could not be written. Whatever stood under its name before still does.
-    #[error("cannot write {name}: {source}")]
+    #[error("{}", cannot("write", name, source))]
     Write {
         /// The file.
         name: String,
         /// What the system says.
         source: io::Error,
     },
+}
+
+fn looking(like: Option<Foreign>) -> String {
+    match like {
+        Some(Foreign { what, help }) => format!(": it looks like {what}\nhelp: {help}"),
+        None => "\nhelp: give the .onnx file that the exporter wrote".to_owned(),
+    }
+}
+
+/// What is said before the faults of a file of so many bytes.
+fn heading(source: &WireError, length: usize) -> String {
+    let cut = source.faults.iter().find(|fault| fault.place.is_empty());
+    match cut.map(|fault| &fault.problem) {
+        Some(Problem::Length { length: needed, left, .. }) => {
+            let needed = u128::from(*needed) + (length - left) as u128;
+            format!("is cut short: it has {} and needs {needed} or more:\n", count(length, "byte"))
+        }
+        Some(Problem::Truncated) => format!("is cut short: it has {}:\n", count(length, "byte")),
+        _ if source.faults.iter().any(|f| f.problem.is_damage()) => "is damaged:\n".to_owned(),
+        _ if source.faults.iter().all(|f| f.problem.is_loss()) => "holds what lmsc would lose:\n".to_owned(),
+        _ => "cannot be read:\n".to_owned(),
+    }
+}
+
+/// Why a file could not be read or written, in a sentence: `verb` is what was tried.
+pub fn cannot(verb: &str, name: &str, error: &io::Error) -> String {
+    let reason = match error.kind() {
+        io::ErrorKind::IsADirectory => return format!("{name} is a folder; name a file"),
+        _ if error.get_ref().is_some() => error.to_string(),
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is a file, not a folder".to_owned(),
+        _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
+    };
+    format!("cannot {verb} {name}: {reason}")
 }
 
 impl Model {
@@ -95,12 +142,28 @@ impl Model {
             return Err(FileError::Empty { name });
         }
         if let Err(source) = wire::check::<ModelProto>(&bytes) {
-            return Err(FileError::Wire { name, source });
+            return Err(refused(name, &bytes, source));
         }
         match ModelProto::decode(bytes) {
             Ok(proto) => Ok(Model { proto, name, folder: None }),
             Err(source) => Err(FileError::Decode { name, source }),
         }
+    }
+}
+
+/// Tells a damaged model from what was never one.
+fn refused(name: String, bytes: &[u8], source: WireError) -> FileError {
+    let looks_like = foreign::looks_like(bytes);
+    let first = source.faults.first().filter(|fault| fault.offset == 0 && fault.place.is_empty());
+    // A model that is cut short begins like one.
+    let begins_like_one = first.is_none_or(|f| match &f.problem {
+        Problem::Truncated => true,
+        Problem::Length { field, .. } => ModelProto::schema().fields.iter().any(|f| f.name() == *field),
+        _ => false,
+    });
+    match looks_like.is_some() || !begins_like_one {
+        true => FileError::NotAModel { name, looks_like },
+        false => FileError::Wire { name, length: bytes.len(), source },
     }
 }
 
@@ -163,17 +226,20 @@ pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()
         Err(error) => return Err(error),
     };
     let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(&target);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".lmsc-").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // The name of the temporary file means nothing to anyone.
     let mut file = builder.tempfile_in(folder).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot write into {}: {}", folder.display(), error.kind()))
+        let shown = folder.display();
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => return no_folder(folder),
+            io::ErrorKind::PermissionDenied => format!("you may not create files in the folder {shown}"),
+            kind => format!("in the folder {shown}: {kind}"),
+        };
+        io::Error::new(error.kind(), reason)
     })?;
     content(file.as_file_mut())?;
     if let Some(metadata) = existing {
@@ -181,6 +247,31 @@ pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()
     }
     file.persist(&target)?;
     Ok(())
+}
+
+fn no_folder(folder: &Path) -> io::Error {
+    let reason = format!("the folder {} does not exist; create it first", folder.display());
+    io::Error::new(io::ErrorKind::NotFound, reason)
+}
+
+/// The folder in which a file of this path stands.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What [`write_whole`] would say of a path that is a folder, or whose folder does not exist; asked before the work.
+///
+/// # Errors
+/// The same as [`write_whole`].
+pub fn check_target(path: &Path) -> io::Result<()> {
+    let folder = folder_of(path);
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_folder(folder)),
+        _ => Ok(()),
+    }
 }
 
 const BUFFER: usize = 64 << 10;
@@ -273,7 +364,7 @@ pub struct External {
 
 /// Every reference to external data that cannot be followed.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} refers to external data that lmsc refuses:{}", References(errors))]
+#[error("the external data of {name} cannot be used:{}", References(errors))]
 pub struct ExternalErrors {
     /// The model.
     pub name: String,
@@ -281,23 +372,42 @@ pub struct ExternalErrors {
     pub errors: Vec<ExternalError>,
 }
 
+/// Each problem once, with the first tensor that has it; then what to do.
 struct References<'a>(&'a [ExternalError]);
 
 impl fmt::Display for References<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
-        for error in self.0.iter().take(SHOWN) {
-            write!(f, "\n{error}")?;
+        let mut groups: Vec<(&ExternalError, usize)> = Vec::new();
+        let mut rest = 0;
+        for error in self.0 {
+            match groups.iter().position(|(first, _)| first.problem == error.problem) {
+                Some(group) => groups[group].1 += 1,
+                None if groups.len() < SHOWN => groups.push((error, 0)),
+                None => rest += 1,
+            }
         }
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more"),
+        for (first, more) in &groups {
+            let also =
+                if *more > 0 { format!(" and {}", count(*more, "more tensor")) } else { String::new() };
+            write!(f, "\n  {}{also}: {}", Named(first), first.problem)?;
         }
+        if rest > 0 {
+            write!(f, "\n  and {}", count(rest, "more tensor"))?;
+        }
+        let mut help: Vec<&str> = Vec::new();
+        for (first, _) in groups {
+            if !help.contains(&first.problem.help()) {
+                help.push(first.problem.help());
+            }
+        }
+        help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
     }
 }
 
 /// A reference to external data that cannot be followed.
 #[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", Named(self))]
 pub struct ExternalError {
     /// The tensor's name.
     pub tensor: String,
@@ -307,13 +417,16 @@ pub struct ExternalError {
     pub problem: ExternalProblem,
 }
 
-impl fmt::Display for ExternalError {
+/// The tensor and its place.
+struct Named<'a>(&'a ExternalError);
+
+impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tensor `{}`", self.tensor)?;
-        if !self.place.is_empty() {
-            write!(f, " ({})", self.place)?;
+        write!(f, "tensor `{}`", self.0.tensor)?;
+        if !self.0.place.is_empty() {
+            write!(f, " ({})", wire::brief(&self.0.place))?;
         }
-        write!(f, ": {}", self.problem)
+        Ok(())
     }
 }
 
@@ -321,35 +434,47 @@ impl fmt::Display for ExternalError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ExternalProblem {
-    #[error("its data is external but no `location` says where; save the model again")]
+    #[error("its data is in another file, but no `location` says which")]
     NoLocation,
-    #[error("`{key}` occurs twice; save the model again")]
+    #[error("its `{key}` is given twice")]
     Twice { key: &'static str },
-    #[error("`{key}` is `{value}`, which is not a number of bytes; save the model again")]
+    #[error("its `{key}` is `{value}`, which is not a number of bytes")]
     Number { key: &'static str, value: String },
-    #[error(
-        "its data is in `{location}`, an absolute path; put the file beside the model and name it relatively"
-    )]
+    #[error("its data is in `{location}`, an absolute path")]
     Absolute { location: String },
-    #[error(
-        "its data is in `{location}`, and `..` may leave the model's folder; put the file beside the model"
-    )]
+    #[error("its data is in `{location}`, and `..` may leave the model's folder")]
     Parent { location: String },
-    #[error(
-        "its data is in `{location}`, a link out of the model's folder; put the file itself beside the model"
-    )]
+    #[error("its data is in `{location}`, a link out of the model's folder")]
     Link { location: String },
-    #[error("its data cannot be found in `{location}`: {reason}; put the file beside the model")]
-    Missing { location: String, reason: String },
-    #[error("its data is in `{location}`, which is no regular file; put the data in one")]
+    #[error("its data is in `{location}`, which does not exist")]
+    Missing { location: String },
+    #[error("its data is in `{location}`, which cannot be read: {reason}")]
+    Unreadable { location: String, reason: String },
+    #[error("its data is in `{location}`, which is no regular file")]
     NotAFile { location: String },
-    #[error("its data is {length} bytes long, but its type and shape need {needed}; save the model again")]
+    #[error("its data is {} long, but its type and shape need {needed}", count(*length as usize, "byte"))]
     Length { length: u64, needed: u64 },
-    #[error(
-        "its data ends at byte {end} of `{location}`, which has only {size}; \
-         the file is cut short or another model's, copy it again"
-    )]
+    #[error("its data ends at byte {end} of `{location}`, which has {}", count(*size as usize, "byte"))]
     Short { location: String, end: u128, size: u64 },
+}
+
+impl ExternalProblem {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        use ExternalProblem::*;
+        match self {
+            NoLocation | Twice { .. } | Number { .. } | Length { .. } => {
+                "save the model again, for example with onnx.save_model"
+            }
+            Absolute { .. } | Parent { .. } | Link { .. } => {
+                "put the file itself into the model's folder, and name it relative to that"
+            }
+            Missing { .. } => "external data is part of the model: copy the file to where the model is, too",
+            Unreadable { .. } => "make the file readable",
+            NotAFile { .. } => "put the data into a regular file",
+            Short { .. } => "the file is cut short, or belongs to another model: copy it again",
+        }
+    }
 }
 
 /// Where the elements of `tensor` are, if they are in another file.
@@ -434,9 +559,9 @@ pub fn check_external_data(model: &Model) -> Result<(), ExternalErrors> {
 
 /// The size of the file at `location`, if it is inside `folder` with every link followed.
 fn size_inside(folder: &Path, location: &str) -> Result<u64, ExternalProblem> {
-    let missing = |error: io::Error| ExternalProblem::Missing {
-        location: location.to_owned(),
-        reason: error.to_string(),
+    let missing = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => ExternalProblem::Missing { location: location.to_owned() },
+        kind => ExternalProblem::Unreadable { location: location.to_owned(), reason: kind.to_string() },
     };
     let folder = fs::canonicalize(folder).map_err(missing)?;
     let file = fs::canonicalize(folder.join(location)).map_err(missing)?;

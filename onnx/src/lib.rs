@@ -2,6 +2,7 @@
 
 mod export;
 pub mod file;
+mod foreign;
 pub mod import;
 mod link;
 pub mod proto;
@@ -13,6 +14,7 @@ pub mod wire;
 
 pub use export::{ExportError, Form, export};
 pub use file::Model;
+pub use foreign::{Foreign, looks_like};
 pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;

@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lmsc_ir::words::count;
+
 use crate::file::Model;
 use crate::proto::{GraphProto, NodeProto, TypeProto, ValueInfoProto};
 use crate::update::Optimizer;
@@ -14,7 +16,9 @@ use crate::update::Optimizer;
 pub enum LinkError {
     /// The optimizer graph is not what onnxruntime-training writes.
     #[error(
-        "{file}: expected one com.microsoft AdamWOptimizer or SGDOptimizerV2 node over sequences, found {found}"
+        "{file} is no optimizer graph: expected one com.microsoft AdamWOptimizer or SGDOptimizerV2 node over \
+         sequences, found {found}\nhelp: --optimizer takes the optimizer_model.onnx that onnxruntime-training writes \
+         beside the training graph"
     )]
     NotAnOptimizer {
         /// The optimizer's file.
@@ -24,8 +28,8 @@ pub enum LinkError {
     },
     /// The training graph says nothing about gradients.
     #[error(
-        "{file}: no gradients to optimize: there is no InPlaceAccumulatorV2 node, and no output is named after an \
-         input with `_grad` appended"
+        "{file} has no gradients to optimize: there is no InPlaceAccumulatorV2 node, and no output is named after an \
+         input with `_grad` appended\nhelp: the model that --optimizer belongs to is the training_model.onnx"
     )]
     NoGradients {
         /// The training graph's file.
@@ -33,8 +37,8 @@ pub enum LinkError {
     },
     /// An accumulator's buffer is not named after a parameter.
     #[error(
-        "{file}: the gradient buffer `{buffer}` belongs to no parameter; expected an input of the name that stands \
-         before `_grad.accumulation.buffer`"
+        "{file}: the gradient buffer `{buffer}` belongs to no parameter; expected a buffer `p_grad.accumulation.buffer` \
+         and an input `p`\nhelp: export the training graph again, with the names that onnxruntime-training gives"
     )]
     NoParameter {
         /// The training graph's file.
@@ -43,7 +47,10 @@ pub enum LinkError {
         buffer: String,
     },
     /// A name that the linked step needs is taken.
-    #[error("{file}: the name `{name}` is taken; the linked step needs it for the optimizer's state")]
+    #[error(
+        "{file}: the name `{name}` is taken, but the step needs it for the optimizer's state\nhelp: give that input or \
+         value another name"
+    )]
     NameTaken {
         /// The training graph's file.
         file: String,
@@ -128,7 +135,7 @@ fn optimizer_node(
 ) -> Result<(&'static Optimizer, &NodeProto, Vec<ValueInfoProto>), LinkError> {
     let refuse = |found: String| LinkError::NotAnOptimizer { file: optimizer.name.clone(), found };
     let Some(graph) = &optimizer.proto.graph else { return Err(refuse("no graph".to_owned())) };
-    let [node] = &graph.node[..] else { return Err(refuse(format!("{} nodes", graph.node.len()))) };
+    let [node] = &graph.node[..] else { return Err(refuse(count(graph.node.len(), "node"))) };
     let op = node.op_type.as_deref().unwrap_or_default();
     let Some(kind) = Optimizer::over_sequences(node) else { return Err(refuse(format!("`{op}`"))) };
     let inputs: HashMap<&str, &ValueInfoProto> =

@@ -577,7 +577,7 @@ impl AttributeProto {
 
 /// A chunk of packed numbers that is not a whole number of elements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{field}` of tensor `{tensor}` ends inside an element; the file is damaged, export the model again")]
+#[error("`{field}` of tensor `{tensor}` ends inside an element")]
 pub struct PackedError {
     /// The tensor's name.
     pub tensor: String,

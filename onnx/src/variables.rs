@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::file::Model;
-use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches};
+use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches, words};
 
 /// Suffixes by which exporters name the next value of an input.
 const NEXT: &[&str] = &["_new", "_next", "_updated", ".new", ".next", ".updated", "_out"];
@@ -17,7 +17,7 @@ const ELEMENTWISE: &[&str] =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// A pair that the caller named does not exist.
-    #[error("--state {input}={output}: {problem}")]
+    #[error("the state {input}={output} (--state, or metadata `ai.lmsc.state`): {problem}")]
     NoSuchPair {
         /// The input that was named.
         input: String,
@@ -28,7 +28,8 @@ pub enum StateError {
     },
     /// Something reads a variable's old value after an operator has overwritten it in place.
     #[error(
-        "`{reader}` reads `{value}` after `{writer}` has overwritten it in place; the graph has no defined result"
+        "node `{reader}` reads `{value}` after node `{writer}` has overwritten it in place, so what it reads is not \
+         defined\nhelp: read the new value, which node `{writer}` defines, or read the old one before that node"
     )]
     ReadAfterWrite {
         /// The node that reads.
@@ -78,11 +79,18 @@ fn stated(graph: &Graph, pairs: &[(String, String)]) -> Result<Vec<(ValueId, Val
         };
         let a = graph.value_named(input).filter(|v| inputs.contains(v));
         let b = graph.value_named(output).filter(|v| outputs.contains(v));
-        let a = a.ok_or_else(|| refuse(format!("`{input}` is no input of the graph")))?;
-        let b = b.ok_or_else(|| refuse(format!("`{output}` is no output of the graph")))?;
+        let instead = |name: &str, there_are: &[ValueId], many: &str| {
+            words::instead(name, there_are.iter().map(|&v| &*graph.value(v).name), many)
+        };
+        let a = a.ok_or_else(|| {
+            refuse(format!("there is no input `{input}`; {}", instead(input, &graph.inputs, "inputs")))
+        })?;
+        let b = b.ok_or_else(|| {
+            refuse(format!("there is no output `{output}`; {}", instead(output, &graph.outputs, "outputs")))
+        })?;
         let (from, to) = (&graph.value(a).ty, &graph.value(b).ty);
         if from != to {
-            return Err(refuse(format!("the input is {from}, the output {to}")));
+            return Err(refuse(format!("the input is {from}, but the output {to}; expected one type")));
         }
         found.push((a, b));
     }

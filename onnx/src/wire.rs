@@ -115,61 +115,87 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Problem {
-    #[error(
-        "field {number} is not known to lmsc (it would be lost); \
-         export the model with ONNX IR version 14 or older, or remove the field"
-    )]
+    #[error("field {number} is not known to lmsc, and would be lost")]
     Unknown { number: u32 },
-    #[error("the bytes end inside a number; the file is cut short or damaged, copy or export it again")]
+    #[error("the bytes end inside a number")]
     Truncated,
-    #[error("a number is longer than 64 bits; the file is damaged or not an ONNX model")]
+    #[error("a number is longer than 64 bits")]
     Overflow,
-    #[error("this is not the beginning of a field; the file is damaged or not an ONNX model")]
+    #[error("this is not the beginning of a field")]
     Key,
-    #[error(
-        "`{field}` is {length} bytes long, but its message ends after {left}; \
-         the file is cut short or damaged, copy or export it again"
-    )]
+    #[error("`{field}` is {length} bytes long, but what holds it ends after {left}")]
     Length { field: String, length: u64, left: usize },
-    #[error(
-        "`{field}` has wire type {found} where {expected} is expected; \
-         the file is damaged or not an ONNX model"
-    )]
+    #[error("`{field}` has wire type {found} where {expected} is expected")]
     WireType { field: &'static str, found: u8, expected: u8 },
-    #[error(
-        "`{field}` is written element by element, and lmsc keeps only packed arrays; \
-         load the model and save it again with the `onnx` package, which packs them"
-    )]
+    #[error("`{field}` is written element by element, and lmsc keeps only packed arrays")]
     Unpacked { field: &'static str },
-    #[error("`{field}` is longer than 32 bits; the file is damaged or not an ONNX model")]
+    #[error("`{field}` is longer than 32 bits")]
     Range { field: &'static str },
-    #[error(
-        "`{field}` does not hold a whole number of elements; the file is damaged, export the model again"
-    )]
+    #[error("`{field}` does not hold a whole number of elements")]
     Elements { field: &'static str },
-    #[error("`{field}` is not UTF-8 text; export the model again with names in UTF-8")]
+    #[error("`{field}` is not UTF-8 text")]
     Text { field: &'static str },
-    #[error(
-        "`{field}` occurs twice (one would be lost); load the model and save it again with the `onnx` package"
-    )]
+    #[error("`{field}` occurs twice, and one would be lost")]
     Twice { field: &'static str },
-    #[error("`{first}` and `{second}` are both set, where only one may be; export the model again")]
+    #[error("`{first}` and `{second}` are both set, where only one may be")]
     Exclusive { first: &'static str, second: &'static str },
     #[error(
-        "`{field}` lies more than {MAX_NESTING} messages deep; \
-         subgraphs may be nested about {} deep, flatten the model", MAX_NESTING / 3 - 1
+        "`{field}` lies more than {MAX_NESTING} messages deep; subgraphs may stand about {} deep in one another",
+        MAX_NESTING / 3 - 1
     )]
     Nesting { field: &'static str },
     #[error(
-        "up to here {count} messages need {} MiB of memory, {} for each byte of the file; \
-         the file is damaged or made to do harm", bytes >> 20, MAX_MEMORY.1
+        "up to here, {count} messages take {} MiB of memory, more than {} MiB and {} bytes for each byte of the file",
+        bytes >> 20,
+        MAX_MEMORY.0 >> 20,
+        MAX_MEMORY.1
     )]
     Memory { count: usize, bytes: usize },
 }
 
+impl Problem {
+    /// Whether the bytes are sound, but reading them would lose something.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Problem::Unknown { .. } | Problem::Unpacked { .. } | Problem::Twice { .. })
+    }
+
+    /// Whether these are no bytes that anyone would write.
+    pub fn is_damage(&self) -> bool {
+        use Problem::*;
+        matches!(
+            self,
+            Truncated | Overflow | Key | Length { .. } | WireType { .. } | Range { .. } | Elements { .. }
+        )
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Problem::Unknown { .. } => {
+                "such fields come from other programs, or from ONNX newer than IR version 14: export the model with \
+                 that version, or drop them in Python with model.DiscardUnknownFields()"
+            }
+            Problem::Unpacked { .. } | Problem::Twice { .. } => {
+                "load the model and save it again with the `onnx` package"
+            }
+            Problem::Text { .. } => "export the model again, with names in UTF-8",
+            Problem::Exclusive { .. } => "export the model again",
+            Problem::Nesting { .. } => "export the model with fewer branches and loops inside one another",
+            Problem::Memory { .. } => "the file is damaged, or made to do harm: copy or export it again",
+            Problem::Truncated
+            | Problem::Overflow
+            | Problem::Key
+            | Problem::Length { .. }
+            | Problem::WireType { .. }
+            | Problem::Range { .. }
+            | Problem::Elements { .. } => "copy the file again, or export the model again",
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.place.is_empty() { "model" } else { &self.place };
+        let place = if self.place.is_empty() { "model" } else { &brief(&self.place) };
         write!(f, "{place}: {} [byte {}", self.problem, self.offset)?;
         if self.more > 0 {
             write!(f, ", and {} more alike", self.more)?;
@@ -178,14 +204,32 @@ impl fmt::Display for Fault {
     }
 }
 
+/// The place, of one that lies deep only its ends: `graph.node[0].attribute[0].g … (93 more) … .node[0]`.
+pub(crate) fn brief(place: &str) -> String {
+    const ENDS: usize = 4;
+    let parts: Vec<&str> = place.split('.').collect();
+    match parts.len().checked_sub(2 * ENDS) {
+        None | Some(0..=2) => place.to_owned(),
+        Some(more) => {
+            let (begin, end) = (&parts[..ENDS], &parts[ENDS + more..]);
+            format!("{} … ({more} more) … .{}", begin.join("."), end.join("."))
+        }
+    }
+}
+
+/// The faults, one a line, and then what to do about them.
 struct Lines<'a>(&'a [Fault]);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, fault) in self.0.iter().enumerate() {
-            write!(f, "{}{fault}", if i == 0 { "" } else { "\n" })?;
+        self.0.iter().try_for_each(|fault| writeln!(f, "  {fault}"))?;
+        let mut help: Vec<&str> = Vec::new();
+        for advice in self.0.iter().map(|fault| fault.problem.help()) {
+            if !help.contains(&advice) {
+                help.push(advice);
+            }
         }
-        Ok(())
+        write!(f, "help: {}", help.join("\nhelp: "))
     }
 }
 

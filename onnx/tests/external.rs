@@ -40,8 +40,8 @@ fn said(folder: &Path, entries: &[(&str, &str)]) -> String {
         Err(errors) => {
             let text = errors.to_string();
             let (head, line) = text.split_once('\n').unwrap();
-            assert_eq!(head, format!("{} refers to external data that lmsc refuses:", path.display()));
-            line.strip_prefix("tensor `w` (graph.initializer[1]): ").unwrap().to_owned()
+            assert_eq!(head, format!("the external data of {} cannot be used:", path.display()));
+            line.strip_prefix("  tensor `w` (graph.initializer[1]): ").unwrap().to_owned()
         }
     }
 }
@@ -74,33 +74,42 @@ fn references_that_cannot_be_followed_are_refused_with_a_remedy() {
     fs::write(root.path().join("w.bin"), [0; 20]).unwrap();
     let absolute = root.path().join("w.bin").display().to_string();
     for (entries, expected) in [
-        (&[][..], "its data is external but no `location` says where"),
-        (&[("location", "")], "its data is external but no `location` says where"),
+        (&[][..], "its data is in another file, but no `location` says which\nhelp: save the model again"),
+        (
+            &[("location", "")],
+            "its data is in another file, but no `location` says which\nhelp: save the model again",
+        ),
         (&[("location", &*absolute)], "its data is in `/"),
-        (&[("location", "C:\\w.bin")], "its data is in `C:\\w.bin`, an absolute path; put the file beside"),
+        (&[("location", "C:\\w.bin")], "its data is in `C:\\w.bin`, an absolute path\nhelp: put the file"),
         (&[("location", "\\\\host\\w.bin")], "its data is in `\\\\host\\w.bin`, an absolute path"),
         (
             &[("location", "../w.bin")],
-            "its data is in `../w.bin`, and `..` may leave the model's folder; put the",
+            "its data is in `../w.bin`, and `..` may leave the model's folder\nhelp: put the",
         ),
         (&[("location", "sub/../w.bin")], "its data is in `sub/../w.bin`, and `..` may leave"),
         (&[("location", "sub\\..\\w.bin")], "its data is in `sub\\..\\w.bin`, and `..` may leave"),
-        (&[("location", "none.bin")], "its data cannot be found in `none.bin`: No such file"),
+        (
+            &[("location", "none.bin")],
+            "its data is in `none.bin`, which does not exist\nhelp: external data is part",
+        ),
         (&[("location", "sub")], "its data is in `sub`, which is no regular file"),
-        (&[("location", "w.bin"), ("location", "w.bin")], "`location` occurs twice"),
-        (&[("location", "w.bin"), ("offset", "-1")], "`offset` is `-1`, which is not a number of bytes"),
-        (&[("location", "w.bin"), ("length", "1e3")], "`length` is `1e3`, which is not a number of bytes"),
+        (&[("location", "w.bin"), ("location", "w.bin")], "its `location` is given twice"),
+        (&[("location", "w.bin"), ("offset", "-1")], "its `offset` is `-1`, which is not a number of bytes"),
+        (
+            &[("location", "w.bin"), ("length", "1e3")],
+            "its `length` is `1e3`, which is not a number of bytes",
+        ),
         (
             &[("location", "w.bin"), ("length", "20")],
             "its data is 20 bytes long, but its type and shape need 16",
         ),
         (
             &[("location", "w.bin"), ("offset", "8")],
-            "its data ends at byte 24 of `w.bin`, which has only 20; the file is cut short or another model's",
+            "its data ends at byte 24 of `w.bin`, which has 20 bytes\nhelp: the file is cut short",
         ),
         (
             &[("location", "w.bin"), ("offset", "18446744073709551615")],
-            "its data ends at byte 18446744073709551631 of `w.bin`, which has only 20",
+            "its data ends at byte 18446744073709551631 of `w.bin`, which has 20 bytes",
         ),
     ] {
         let found = said(root.path(), entries);
@@ -125,7 +134,8 @@ fn a_link_out_of_the_folder_is_refused_and_one_inside_is_not() {
         assert_eq!(
             found,
             format!(
-                "its data is in `{location}`, a link out of the model's folder; put the file itself beside the model"
+                "its data is in `{location}`, a link out of the model's folder\nhelp: put the file itself into the \
+                 model's folder, and name it relative to that"
             )
         );
     }
@@ -149,8 +159,15 @@ fn many_refused_references_are_counted() {
     let proto = ModelProto { graph: Some(graph), ..ModelProto::default() };
     let errors = check_external_data(&Model { proto, name: "m".into(), folder: None }).unwrap_err();
     assert_eq!(errors.errors.len(), 20);
-    assert_eq!(errors.to_string().lines().count(), 10);
-    assert!(errors.to_string().ends_with("\nand 12 more"));
+    let one = "the external data of m cannot be used:\n  tensor `w` (graph.initializer[0]) and 19 more tensors: its data";
+    assert!(errors.to_string().starts_with(one), "{errors}");
+    // Different problems are told apart, as long as there are few.
+    let at = |i: u32| external(&[("location", &*format!("../{i}"))]);
+    let graph = GraphProto { initializer: (0..20).map(at).collect(), ..GraphProto::default() };
+    let proto = ModelProto { graph: Some(graph), ..ModelProto::default() };
+    let errors = check_external_data(&Model { proto, name: "m".into(), folder: None }).unwrap_err();
+    assert_eq!(errors.to_string().lines().count(), 1 + 8 + 1 + 1);
+    assert!(errors.to_string().contains("\n  and 12 more tensors\nhelp: "), "{errors}");
 }
 
 #[test]

@@ -129,10 +129,7 @@ fn a_chunk_that_ends_inside_an_element_is_refused() {
         int64_data: vec![Bytes::from_static(&[0x80])],
         ..TensorProto::default()
     };
-    assert_eq!(
-        tensor.floats().unwrap_err().to_string(),
-        "`float_data` of tensor `w` ends inside an element; the file is damaged, export the model again"
-    );
+    assert_eq!(tensor.floats().unwrap_err().to_string(), "`float_data` of tensor `w` ends inside an element");
     assert_eq!(tensor.int64s().unwrap_err().field, "int64_data");
 }
 

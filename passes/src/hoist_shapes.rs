@@ -47,7 +47,7 @@ impl Pass for HoistShapes {
         graph.set_order(order.into_iter().map(|(_, _, id)| id).collect());
         Ok(Outcome {
             changed: true,
-            remarks: vec![format!("moved {moved} shape queries")],
+            remarks: vec![format!("moved {}", lmsc_ir::words::count(moved, "shape query"))],
             ..Outcome::default()
         })
     }

@@ -142,7 +142,7 @@ pub enum PassError {
         what: String,
     },
     /// The graph broke an invariant: a bug of the pass named.
-    #[error("after pass {pass}: {violations}")]
+    #[error("after pass {pass} the graph is not valid any more:\n{violations}")]
     Broke {
         /// The pass after which the verifier objected.
         pass: String,

@@ -1,4 +1,4 @@
-use lmsc_ir::{Bytes, Graph, Phase, Phases};
+use lmsc_ir::{Bytes, Graph, Phase, Phases, words};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::schedule::{self, Instruction, Room};
@@ -21,8 +21,12 @@ impl Pass for Plan {
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let call = |what: &str| PassError::Call(what.to_owned());
-        let planner = cx.planner.ok_or_else(|| call("the pass `plan` needs a planner: --planner optimal"))?;
-        let budget = cx.budget.ok_or_else(|| call("the pass `plan` needs a budget: --budget 16GiB"))?;
+        let planner = cx.planner.ok_or_else(|| {
+            call("the pass `plan` needs a planner; give one, for example --planner optimal")
+        })?;
+        let budget = cx
+            .budget
+            .ok_or_else(|| call("the pass `plan` needs a budget; give one, for example --budget 16GiB"))?;
         let target = cx.target();
         let costs = Costs::of(graph, &target, None);
         if Memory::with_workspace(graph, |node| costs.workspace(node)).peak() <= budget {
@@ -59,7 +63,11 @@ impl Pass for Plan {
 /// Why the planner has no plan, in words.
 fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) -> String {
     if no.needed <= no.budget {
-        return format!("the planner `{}` finds no plan for {}", planner.name, Bytes(no.budget));
+        return format!(
+            "the planner `{}` finds no plan for {}\nhelp: give a larger --budget, or another --planner",
+            planner.name,
+            Bytes(no.budget)
+        );
     }
     let given = bridge.problem.tensors.values().filter(|tensor| tensor.given);
     let resident = Bytes(given.map(|tensor| tensor.bytes).sum());
@@ -109,10 +117,10 @@ fn told(
     }
     let millis = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);
     outcome.remarks.push(format!(
-        "{}: {} copies, {} nodes run again, predicted {}, of which {} compute and {} compute again",
+        "{}: {}, {} run again, predicted {}, of which {} compute and {} compute again",
         planner.name,
-        plan.schedule.steps.len() - plan.problem.ops.len(),
-        plan.problem.ops.len() - bridge.problem.ops.len(),
+        words::count(plan.schedule.steps.len() - plan.problem.ops.len(), "copy"),
+        words::count(plan.problem.ops.len() - bridge.problem.ops.len(), "node"),
         millis(plan.schedule.makespan()),
         millis(bridge.problem.compute_nanos()),
         millis(plan.recompute_nanos()),

@@ -25,7 +25,7 @@ impl Pass for Reorder {
             return Ok(Outcome::default());
         }
         graph.set_order(order);
-        let remarks = vec![format!("{moved} of {} nodes stand elsewhere", graph.order().len())];
+        let remarks = vec![format!("moved {moved} of {} nodes", graph.order().len())];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
 }

@@ -74,17 +74,17 @@ pub enum Stays {
 }
 
 impl Stays {
-    /// The reason, in words.
+    /// The reason, in words; names and numbers of the case stand at the end, in brackets.
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Given => "the caller or the file provides it".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
-            Stays::Captured(node) => format!("a subgraph of `{}` reads it", graph.node(*node).name),
+            Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
             Stays::View(node) => {
-                format!("its view `{}` reads what may be gone later", graph.node(*node).name)
+                format!("one of its views reads what may be gone later (`{}`)", graph.node(*node).name)
             }
-            Stays::Names(count) => format!("its {count} views would have to be repeated"),
+            Stays::Names(count) => format!("too many views would have to be repeated ({count})"),
             Stays::Small => "it is too small to be worth a copy".to_owned(),
         }
     }
@@ -102,7 +102,10 @@ const MOST_NAMES: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeError {
     /// Part of the answer is in it already.
-    #[error("`{0}` copies between device and host already; plan the graph without its swaps")]
+    #[error(
+        "node `{0}` copies between device and host already, and planners begin without swaps\n\
+         help: give the graph as it was before lmsc rewrote it"
+    )]
     Swaps(String),
     /// Its sizes or times do not fit.
     #[error(transparent)]

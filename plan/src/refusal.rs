@@ -60,9 +60,15 @@ impl Refusal {
 
     /// The refusal, in words.
     pub fn describe(&self, graph: &Graph) -> String {
-        let node = match self.node.map(|node| graph.node(node)) {
-            Some(node) => format!("`{}` ({})", node.name, node.op),
-            None => "what is there throughout".to_owned(),
+        let smallest = format!(
+            "The smallest budget that {} reaches is {} ({} bytes).",
+            self.by, self.smallest, self.smallest.0
+        );
+        let Some(node) = self.node.map(|node| graph.node(node)) else {
+            return format!(
+                "does not fit {}: inputs, parameters and state, which are there throughout, need {}\n{smallest}",
+                self.budget, self.smallest
+            );
         };
         let list = |values: &[(ValueId, Bytes)]| {
             let total: Bytes = values.iter().map(|(_, b)| *b).sum();
@@ -78,23 +84,22 @@ impl Refusal {
             }
         };
         format!(
-            "does not fit {}: {node} needs {} at once\n  \
+            "does not fit {}: `{}` ({}) needs {} at once\n  \
              resident (inputs, parameters, state): {}\n  \
              its operands: {}\n  \
              its results: {}\n  \
              its workspace: {}\n  \
              live beside it: {}\n\
-             The smallest budget that {} reaches is {} ({} bytes).",
+             {smallest}",
             self.budget,
+            node.name,
+            node.op,
             self.smallest,
             self.resident,
             list(&self.operands),
             list(&self.results),
             self.workspace,
             self.others,
-            self.by,
-            self.smallest,
-            self.smallest.0,
         )
     }
 }

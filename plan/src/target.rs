@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use lmsc_ir::words::instead;
 use lmsc_ir::{Bytes, ElementType};
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
@@ -188,7 +189,7 @@ impl Link {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// There is no built-in target of this name.
-    #[error("there is no target `{0}`; there are {list}", list = names().join(", "))]
+    #[error("there is no target `{0}`; {instead}", instead = instead_of(.0))]
     Unknown(String),
     /// The text is not TOML, or a key of it is missing, unknown or nonsense.
     #[error("{origin}:{line}: `{source_line}`: {message}")]
@@ -226,8 +227,8 @@ static PARSED: LazyLock<Vec<Target>> = LazyLock::new(|| {
     BUILT_IN.iter().map(parse).collect()
 });
 
-fn names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name).collect()
+fn instead_of(name: &str) -> String {
+    instead(name, BUILT_IN.iter().map(|(name, _)| *name), "targets")
 }
 
 impl Target {
@@ -406,7 +407,7 @@ mod tests {
     fn an_unknown_name_is_told_the_names() {
         assert_eq!(
             Target::built_in("v101").unwrap_err().to_string(),
-            "there is no target `v101`; there are p100-nvlink, v100-nvlink2, v100-pcie, gtx1080ti, a100-pcie4, \
+            "there is no target `v101`; the targets are p100-nvlink, v100-nvlink2, v100-pcie, gtx1080ti, a100-pcie4, \
              h100-pcie5, h200-pcie5, gh200, host"
         );
     }

@@ -84,7 +84,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut texts = vec![STEP.to_owned()];
     for bytes in CORPUS.iter().filter(|b| b.len() < 50_000) {
         let model = Model::from_bytes(bytes.clone().into(), "corpus").unwrap();
-        let dims = lmsc_onnx::Dims::parse(["batch=4"]).unwrap();
+        let dims = lmsc_onnx::Dims::from_iter([("batch", 4)]);
         let imported =
             lmsc_onnx::import(&model, &dims).or_else(|_| lmsc_onnx::import(&model, &lmsc_onnx::Dims::none()));
         let Ok(mut graph) = imported else { continue };

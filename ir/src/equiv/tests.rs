@@ -314,50 +314,56 @@ fn message(replacements: &[(&str, &str)]) -> String {
 #[test]
 fn messages_name_the_node_and_what_differs() {
     let of = |from, to| message(&[(from, to)]);
-    assert_eq!(of("axis = -1", "axis = 0"), "[soft] Softmax: attribute `axis` is 0, was -1");
-    assert_eq!(of("<axis = -1>", ""), "[soft] Softmax: attribute `axis` is absent, was -1");
-    assert_eq!(of("Mul(x", "Mul<a = \"\n\">(x"), "[mul] Mul: attribute `a` is \"\\n\", was absent");
-    assert_eq!(of("Mul(x, w)", "Div(x, w)"), "[mul] Mul: the operator is Div now");
-    assert_eq!(of("\"\" = 17", "\"\" = 18"), "[mul] Mul: version 18 of its domain, was 17");
+    assert_eq!(of("axis = -1", "axis = 0"), "node `soft` (Softmax): attribute `axis` is 0, was -1");
+    assert_eq!(of("<axis = -1>", ""), "node `soft` (Softmax): attribute `axis` is absent, was -1");
+    assert_eq!(of("Mul(x", "Mul<a = \"\n\">(x"), "node `mul` (Mul): attribute `a` is \"\\n\", was absent");
+    assert_eq!(of("Mul(x, w)", "Div(x, w)"), "node `mul` (Mul): the operator is Div now");
+    assert_eq!(of("\"\" = 17", "\"\" = 18"), "node `mul` (Mul): version 18 of its domain, was 17");
     assert_eq!(
         of("Sub(y, h)", "Sub(h, y)"),
-        "[sub] Sub: operand 0 reads `h` of [mul] Mul instead of `y` of [add] Add"
+        "node `sub` (Sub): operand 0 reads `h` of node `mul` (Mul) instead of `y` of node `add` (Add)"
     );
-    assert_eq!(of("Mul(x, w)", "Mul(x, _)"), "[mul] Mul: operand 1 reads nothing instead of input `w`");
+    assert_eq!(
+        of("Mul(x, w)", "Mul(x, _)"),
+        "node `mul` (Mul): operand 1 reads nothing instead of input `w`"
+    );
     assert_eq!(
         of("(s, _, one)", "(s, one, one)"),
-        "[drop] Dropout: operand 1 reads initializer `one` instead of nothing"
+        "node `drop` (Dropout): operand 1 reads initializer `one` instead of nothing"
     );
     assert_eq!(
         of("(s, _, one)", "(s, _, two)"),
-        "[drop] Dropout: operand 2 reads initializer `two` instead of initializer `one`"
+        "node `drop` (Dropout): operand 2 reads initializer `two` instead of initializer `one`"
     );
     assert_eq!(
         of("{0.5, 0.5, 0.5, 0.5}", "{0.5, 0.5, 0.5, 0.25}"),
-        "[add] Add: operand 1: initializer `bias` holds float[4] of 16 bytes, digest 4f9d8e7f80a53e30, was float[4] of \
+        "node `add` (Add): operand 1: initializer `bias` holds float[4] of 16 bytes, digest 4f9d8e7f80a53e30, was float[4] of \
          16 bytes, digest a793de4ac1066228"
     );
     assert_eq!(
         of("captures (h)", "captures (s)"),
-        "[loop] Loop: its subgraphs read `s` of [soft] Softmax instead of `h` of [mul] Mul"
+        "node `loop` (Loop): its subgraphs read `s` of node `soft` (Softmax) instead of `h` of node `mul` (Mul)"
     );
-    assert_eq!(of("bool[4] mask", "_"), "[drop] Dropout: result 1 is nothing, was bool[4]");
-    assert_eq!(of("float[4] h =", "float[2,2] h ="), "[mul] Mul: result 0 is float[2,2], was float[4]");
+    assert_eq!(of("bool[4] mask", "_"), "node `drop` (Dropout): result 1 is nothing, was bool[4]");
+    assert_eq!(
+        of("float[4] h =", "float[2,2] h ="),
+        "node `mul` (Mul): result 0 is float[2,2], was float[4]"
+    );
     assert_eq!(
         of("updates (buffer as b2)", "updates (m as b2)"),
-        "[acc] com.microsoft.InPlaceAccumulatorV2: updates `m` as result 1, was `buffer` as result 1"
+        "node `acc` (com.microsoft.InPlaceAccumulatorV2): updates `m` as result 1, was `buffer` as result 1"
     );
     assert_eq!(
         of("updates (buffer as b2)", "updates (buffer)"),
-        "[acc] com.microsoft.InPlaceAccumulatorV2: updates `buffer`, was `buffer` as result 1"
+        "node `acc` (com.microsoft.InPlaceAccumulatorV2): updates `buffer`, was `buffer` as result 1"
     );
     assert_eq!(
         of("updates (buffer as b2)", ""),
-        "[acc] com.microsoft.InPlaceAccumulatorV2: updates nothing, was `buffer` as result 1"
+        "node `acc` (com.microsoft.InPlaceAccumulatorV2): updates nothing, was `buffer` as result 1"
     );
     assert_eq!(
         of("[drop]", "[drop2]"),
-        "[drop] Dropout: it is random, and its seed belongs to [drop2], was [drop]"
+        "node `drop` (Dropout): it is random, and its seed belongs to `drop2`, was `drop`"
     );
     assert_eq!(
         of(
@@ -365,15 +371,15 @@ fn messages_name_the_node_and_what_differs() {
             "   [acc2] bool[4] f, float[4] b3 = com.microsoft.InPlaceAccumulatorV2(buffer, grad) updates \
              (buffer as b3)\n   [sub]"
         ),
-        "[acc2] com.microsoft.InPlaceAccumulatorV2: it may not be repeated or left out, and runs 2 times, was 1"
+        "node `acc2` (com.microsoft.InPlaceAccumulatorV2): it may not be repeated or left out, and runs 2 times, was 1"
     );
     assert_eq!(
         of("   [sub]", "   [new] float[4] n = Relu(x)\n   [sub]"),
-        "[new] Relu is not in the original graph"
+        "node `new` (Relu) is not in the original graph"
     );
     assert_eq!(
         message(&[("   [soft] float[4] s = Softmax<axis = -1>(h)\n", ""), ("Dropout(s", "Dropout(h")]),
-        "[soft] Softmax is missing from the rewritten graph"
+        "node `soft` (Softmax) is missing from the rewritten graph"
     );
 }
 
@@ -382,7 +388,7 @@ fn messages_name_the_place_in_the_signature() {
     let of = |from, to| message(&[(from, to)]);
     assert_eq!(message(&[("float[4] x,", "float[4] x2,"), ("(x,", "(x2,")]), "input 0 is `x2`, was `x`");
     assert_eq!(of("float[4] m,", "float[5] m,"), "input 2 `m` is float[5], was float[4]");
-    assert_eq!(of(", float[4] z)", ")"), "the rewritten graph has 1 outputs, the original 2");
+    assert_eq!(of(", float[4] z)", ")"), "the rewritten graph has 1 output, the original 2");
     assert_eq!(of("(float[4] y, float[4] z)", "(float[4] z, float[4] y)"), "output 0 is `z`, was `y`");
     assert_eq!(
         message(&[("] y = Add", "] t = Add"), ("] z = Sub(y", "] y = Sub(t"), ("[4] z)", "[4] t)")]),
@@ -393,7 +399,7 @@ fn messages_name_the_place_in_the_signature() {
     let (a, b) = (Graph::parse(STEP).unwrap(), Graph::parse(&swapped).unwrap());
     assert_eq!(
         check(&a, &b).unwrap_err().to_string(),
-        "output 0 `y` is `y` of [sub] Sub, was `y` of [add] Add"
+        "output 0 `y` is `y` of node `sub` (Sub), was `y` of node `add` (Add)"
     );
 }
 
@@ -404,33 +410,33 @@ fn messages_tell_a_wrong_copy_from_a_wrong_recomputation() {
     let with = |host: &str| message(&[("   [sub]", &swap.replace("HOST", host)), ("(y, h)", "(y, back)")]);
     assert_eq!(
         with("s_host"),
-        "[sub] Sub: operand 1 reads `back`, a copy of `s` of [soft] Softmax instead of `h` of [mul] Mul"
+        "node `sub` (Sub): operand 1 reads `back`, a copy of `s` of node `soft` (Softmax) instead of `h` of node `mul` (Mul)"
     );
-    assert_eq!(with("s"), "rewritten graph: [in] ai.lmsc.SwapIn: `s` was never swapped out");
+    assert_eq!(with("s"), "rewritten graph: node `in` (ai.lmsc.SwapIn): `s` was never swapped out");
     let again = |twin: &str| message(&[("   [sub]", &format!("   {twin}\n   [sub]")), ("(y, h)", "(y, h2)")]);
     assert_eq!(
         again("[mul2] float[4] h2 = Mul(w, x) recomputes [mul]"),
-        "[mul2] Mul recomputes [mul], but differs from it: operand 0 reads input `w` instead of input `x`"
+        "node `mul2` (Mul) recomputes `mul`, but differs from it: operand 0 reads input `w` instead of input `x`"
     );
     assert_eq!(
         again("[mul2] float[4] h2 = Mul(w, x)"),
-        "[sub] Sub: operand 1 reads `h2` of [mul2] Mul instead of `h` of [mul] Mul"
+        "node `sub` (Sub): operand 1 reads `h2` of node `mul2` (Mul) instead of `h` of node `mul` (Mul)"
     );
     assert_eq!(
         message(&[("   [sub]", "   [d2] float[4] e, _ = Dropout(s, _, one)\n   [sub]")]),
-        "[d2] Dropout is not in the original graph"
+        "node `d2` (Dropout) is not in the original graph"
     );
     assert_eq!(
         again(
             "[acc2] bool[4] f, float[4] h2 = com.microsoft.InPlaceAccumulatorV2(buffer, grad) recomputes [acc]"
         ),
-        "rewritten graph: [acc2] com.microsoft.InPlaceAccumulatorV2: it updates a variable or holds a subgraph, so it \
+        "rewritten graph: node `acc2` (com.microsoft.InPlaceAccumulatorV2): it updates a variable or holds a subgraph, so it \
          may not be repeated"
     );
     // A twin that reads what the origin reads, but is said to be of another node.
     assert_eq!(
         message(&[("   [sub]", "   [mul2] float[4] h2 = Mul(x, w) recomputes [soft]\n   [sub]")]),
-        "[mul2] Mul recomputes [soft], but differs from it: the operator is Mul now"
+        "node `mul2` (Mul) recomputes `soft`, but differs from it: the operator is Mul now"
     );
 }
 
@@ -439,31 +445,32 @@ fn graphs_without_meaning_are_refused() {
     let of = |from, to| message(&[(from, to)]);
     assert_eq!(
         of("Mul(x, w)", "Mul(x, z)"),
-        "rewritten graph: [mul] Mul: it reads `z`, which is not computed before"
+        "rewritten graph: node `mul` (Mul): it reads `z`, which is not computed before"
     );
     assert_eq!(
         of("Mul(x, w)", "Mul(x, h)"),
-        "rewritten graph: [mul] Mul: it reads `h`, which is not computed before"
+        "rewritten graph: node `mul` (Mul): it reads `h`, which is not computed before"
     );
     assert_eq!(
         of("Mul(x, w)", "Mul(x, gone)"),
-        "rewritten graph: [mul] Mul: it reads `gone`, which nothing defines"
+        "rewritten graph: node `mul` (Mul): it reads `gone`, which nothing defines"
     );
     assert_eq!(
         of("Mul(x, w)", "Mul(x, w) recomputes [mul]"),
-        "rewritten graph: [mul] Mul: it recomputes itself"
+        "rewritten graph: node `mul` (Mul): it recomputes itself"
     );
     assert_eq!(
         message(&[("Mul(x, w)", "Mul(x, w) recomputes [sub]"), ("Sub(y, h)", "Sub(y, h) recomputes [mul]")]),
-        "rewritten graph: [mul] Mul: it recomputes itself"
+        "rewritten graph: node `mul` (Mul): it recomputes itself"
     );
     assert_eq!(
         of("updates (buffer as b2)", "updates (h as b2)"),
-        "rewritten graph: [acc] com.microsoft.InPlaceAccumulatorV2: it updates `h`, which is neither an input nor an \
+        "rewritten graph: node `acc` (com.microsoft.InPlaceAccumulatorV2): it updates `h`, which is neither an input nor an \
          initializer"
     );
     let swap = |node: &str| message(&[("   [sub]", &format!("   [c] {node}\n   [sub]"))]);
-    let swap_of = |node: &str| swap(node).replace("rewritten graph: [c] ai.lmsc.", "");
+    let swap_of =
+        |node: &str| swap(node).replace("rewritten graph: node `c` (ai.lmsc.", "").replacen("): ", ": ", 1);
     assert_eq!(
         swap_of("float[4] c = ai.lmsc.SwapOut(h, h)"),
         "SwapOut: a swap has one operand and one result"
@@ -487,15 +494,18 @@ fn graphs_without_meaning_are_refused() {
     b.set_order([a.order(), &[mul]].concat());
     assert_eq!(
         check(&a, &b).unwrap_err().to_string(),
-        "rewritten graph: [mul] Mul: it stands twice in the order"
+        "rewritten graph: node `mul` (Mul): it stands twice in the order"
     );
     let mut b = a.clone();
     b.set_order(a.order()[1..].to_vec());
-    let message = "original graph: [soft] Softmax: it reads `h`, which is not computed before";
+    let message = "original graph: node `soft` (Softmax): it reads `h`, which is not computed before";
     assert_eq!(check(&b, &a).unwrap_err().to_string(), message);
     let mut b = a.clone();
     b.node_mut(mul).results.push(a.value_named("x"));
-    assert_eq!(check(&a, &b).unwrap_err().to_string(), "rewritten graph: [mul] Mul: `x` is defined twice");
+    assert_eq!(
+        check(&a, &b).unwrap_err().to_string(),
+        "rewritten graph: node `mul` (Mul): `x` is defined twice"
+    );
     let mut b = a.clone();
     b.set_recomputes(a.node_named("sub").unwrap(), mul);
     b.set_order(a.order()[1..].to_vec());
@@ -522,7 +532,7 @@ fn equal_constants_are_one_but_equal_variables_are_two() {
     assert!(check(&parse("a", &a), &parse("b", &a)).is_err());
     assert_eq!(
         check(&parse("a", &a), &parse("a", &b)).unwrap_err().to_string(),
-        "[sgd] ai.lmsc.SGDOptimizer: operand 1 reads initializer `b` instead of initializer `a`"
+        "node `sgd` (ai.lmsc.SGDOptimizer): operand 1 reads initializer `b` instead of initializer `a`"
     );
 }
 
@@ -537,7 +547,7 @@ fn optimizers_over_sequences_are_not_repeated_though_no_edge_tells_what_they_upd
     let again = "[sgd2] bool[1] done2 = com.microsoft.SGDOptimizerV2(lr, w, g)";
     assert_eq!(
         check(&step(""), &step(again)).unwrap_err().to_string(),
-        "[sgd2] com.microsoft.SGDOptimizerV2: it may not be repeated or left out, and runs 2 times, was 1"
+        "node `sgd2` (com.microsoft.SGDOptimizerV2): it may not be repeated or left out, and runs 2 times, was 1"
     );
     assert!(check(&step(""), &step(&format!("{again} recomputes [sgd]"))).is_err());
 }

@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         let name = self.name()?;
         self.expect("=")?;
         let Type::Tensor(tensor) = &ty else {
-            return Err(self.lexer.error(at, "an initializer is a tensor"));
+            return Err(self.lexer.error(at, "an initializer is a tensor, not a sequence"));
         };
         let data = self.data(Some(tensor))?;
         let index = self.graph.initializers.len();
@@ -219,7 +219,8 @@ impl<'a> Parser<'a> {
             } else if value.ty != ty || value.place != place {
                 let defined = format!("{}{}", value.ty, value.place);
                 let name = value.name.clone();
-                return Err(self.lexer.error(at, format!("the output `{name}` is defined as {defined}")));
+                let message = format!("the output `{name}` is {ty}{place} here, but defined as {defined}");
+                return Err(self.lexer.error(at, message));
             }
         }
         Ok(())
@@ -261,7 +262,7 @@ impl<'a> Parser<'a> {
         let mut dims = Vec::new();
         self.list("[", "]", |p| {
             if let Token::Bare(symbol) = p.token {
-                let message = format!("the extent `{symbol}` is no number (I5): every size must be known");
+                let message = format!("the extent `{symbol}` is not a number; the text form has sizes only");
                 return Err(p.lexer.error(p.at, message));
             }
             dims.push(p.number("an extent")?);
@@ -438,7 +439,10 @@ impl<'a> Parser<'a> {
             Ok(())
         })?;
         if ty.element_count() != Some(count) {
-            return Err(self.lexer.error(at, format!("{ty} does not hold {count} elements")));
+            return Err(self.lexer.error(
+                at,
+                format!("{ty} does not hold {}", crate::words::count(count as usize, "element")),
+            ));
         }
         Ok(Data::Inline(bytes.into()))
     }
@@ -450,7 +454,7 @@ impl<'a> Parser<'a> {
             ("nan", _) => Some(f32::NAN),
             _ => text.parse().ok(),
         };
-        value.map(Float).ok_or_else(|| self.lexer.error(self.at, format!("`{text}` is no number")))
+        value.map(Float).ok_or_else(|| self.lexer.error(self.at, format!("`{text}` is not a number")))
     }
 
     /// Reads a value's name; a name not met before is a value that nothing defines yet.

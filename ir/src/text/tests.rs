@@ -69,7 +69,7 @@ fn errors_name_the_place_and_what_was_wanted() {
     let message = |text: &str| Graph::parse(text).unwrap_err().to_string();
     assert_eq!(
         message("g (float[batch,3] x) => () {}"),
-        "1:10: the extent `batch` is no number (I5): every size must be known"
+        "1:10: the extent `batch` is not a number; the text form has sizes only"
     );
     assert_eq!(
         message("g () => () {\n  [a] float[2] y = Relu(x) after [b]\n}"),
@@ -81,9 +81,12 @@ fn errors_name_the_place_and_what_was_wanted() {
         "1:4: expected a type such as `float[4,256]`, found `flaot`"
     );
     assert_eq!(message("g (float[2] \"x) => () {}"), "1:13: the closing quote is missing");
-    assert_eq!(message("g (float[2] x) => (int64[2] x) {}"), "1:29: the output `x` is defined as float[2]");
+    assert_eq!(
+        message("g (float[2] x) => (int64[2] x) {}"),
+        "1:29: the output `x` is int64[2] here, but defined as float[2]"
+    );
     assert_eq!(message("g () => () {} x"), "1:15: expected the end of the text after `}`, found `x`");
-    assert_eq!(message("g () => () < float[2] w = {1.0} > {}"), "1:27: float[2] does not hold 1 elements");
+    assert_eq!(message("g () => () < float[2] w = {1.0} > {}"), "1:27: float[2] does not hold 1 element");
     assert_eq!(
         message(&format!("g () => () {{ [a] = F<x = {}", "[".repeat(200_000))),
         "1:27: a list holds integers, floats or strings, of one kind"

@@ -1,5 +1,6 @@
 //! Types of results of nodes that have nodes inside: calls of the model's functions, and branches.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,10 +8,10 @@ use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 
 use super::read::{declaration, read_attribute, read_tensor};
-use super::{Dims, domain};
+use super::{Dims, domain, op_name};
 use crate::file::Model;
 use crate::proto::{FunctionProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
-use crate::shapes::{self, Const, Declared, Fact, Operand, Query, ShapeError, Wanted};
+use crate::shapes::{self, Const, Declared, Fact, Operand, Query, Refusal, ShapeError, Wanted};
 
 /// How deep subgraphs and functions are followed.
 pub(super) const MOST_DEPTH: usize = 32;
@@ -21,11 +22,15 @@ const BYTES_A_STEP: usize = 256;
 
 /// Nodes inside of nodes: functions of the model, and branches.
 pub(super) struct Bodies<'m> {
-    functions: HashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
+    functions: HashMap<Key<'m>, &'m FunctionProto>,
+    /// Of every cycle of functions that call one another, at least one, and how it comes to call itself.
+    recursive: HashMap<Key<'m>, String>,
     opsets: BTreeMap<&'m str, i64>,
     steps: Cell<u64>,
 }
 
+/// The domain, name and overload of a function.
+type Key<'m> = (&'m str, &'m str, &'m str);
 /// The attributes of the call that a body belongs to, by name.
 pub(super) type Caller<'a> = HashMap<&'a str, &'a Attr>;
 /// The types of values that nodes outside define.
@@ -35,8 +40,10 @@ impl<'m> Bodies<'m> {
     pub(super) fn new(model: &'m Model) -> Bodies<'m> {
         let key = |f: &'m FunctionProto| ((f.domain(), f.name(), f.overload()), f);
         let opset = |o: &'m OperatorSetIdProto| (o.domain(), o.version());
+        let functions = model.proto.functions.iter().map(key).collect();
         Bodies {
-            functions: model.proto.functions.iter().map(key).collect(),
+            recursive: recursive(&model.proto.functions, &functions),
+            functions,
             opsets: model.proto.opset_import.iter().map(opset).collect(),
             steps: Cell::new(0),
         }
@@ -72,7 +79,8 @@ impl<'m> Bodies<'m> {
         };
         match inside {
             Ok(facts) => shapes::settle(query, facts, "its body does not say"),
-            Err(reason) => shapes::settle(query, Vec::new(), &format!("{OF_ITS_BODY}{reason}")),
+            Err(Refusal::Unknown(reason)) => shapes::settle(query, Vec::new(), &reason),
+            Err(Refusal::Wrong(reason)) => Err(shapes::invalid(query, reason)),
         }
     }
 
@@ -81,7 +89,10 @@ impl<'m> Bodies<'m> {
         function: &'m FunctionProto,
         query: &Query<'_>,
         depth: usize,
-    ) -> Result<Vec<Option<Fact>>, String> {
+    ) -> Result<Vec<Option<Fact>>, Refusal> {
+        if let Some(how) = self.recursive.get(&(function.domain(), function.name(), function.overload())) {
+            return Err(Refusal::Wrong(how.clone().into()));
+        }
         let mut facts: HashMap<&str, Fact> = HashMap::new();
         for (name, operand) in function.input.iter().zip(query.operands) {
             if let Some(operand) = operand {
@@ -90,7 +101,8 @@ impl<'m> Bodies<'m> {
         }
         let defaults = function.attribute_proto.iter();
         let defaults = defaults.map(|default| Ok((default.name(), read_attribute(default)?)));
-        let defaults = defaults.collect::<Result<Vec<(&str, Attr)>, String>>()?;
+        let defaults = defaults.collect::<Result<Vec<(&str, Attr)>, String>>();
+        let defaults = defaults.map_err(|reason| wrong(format!("a default of its function: {reason}")))?;
         let mut caller: Caller<'_> = defaults.iter().map(|(name, attr)| (*name, attr)).collect();
         caller.extend(query.attributes.iter().map(|(name, attr)| (&**name, attr)));
         let opsets = function.opset_import.iter().map(|o| (o.domain(), o.version())).collect();
@@ -108,7 +120,7 @@ impl<'m> Bodies<'m> {
         outer: Outer<'_>,
         caller: &Caller<'_>,
         depth: usize,
-    ) -> Result<Vec<Option<Fact>>, String> {
+    ) -> Result<Vec<Option<Fact>>, Refusal> {
         let taken =
             query.operands.first().copied().flatten().and_then(|o| o.value?.as_ints()?.first().copied());
         let mut both: Option<Vec<Option<Fact>>> = None;
@@ -117,11 +129,12 @@ impl<'m> Bodies<'m> {
                 continue;
             }
             let graph = node.attribute.iter().find(|a| a.name() == name).and_then(|a| a.g.as_deref());
-            let Some(graph) = graph else { return Err(format!("attribute `{name}` is missing")) };
+            let Some(graph) = graph else { return Err(wrong(format!("attribute `{name}` is missing"))) };
             let mut facts: HashMap<&str, Fact> = HashMap::new();
             for tensor in &graph.initializer {
                 self.step(1 + tensor.encoded_len() / BYTES_A_STEP)?;
-                let (ty, data) = read_tensor(tensor, "initializer").map_err(|e| e.to_string())?;
+                let (ty, data) =
+                    read_tensor(tensor, "initializer").map_err(|e| wrong(format!("{IN_ITS_BODY}{e}")))?;
                 let value = Const::decode(&ty, &data);
                 facts.insert(tensor.name(), Fact { ty: ty.into(), value });
             }
@@ -144,14 +157,14 @@ impl<'m> Bodies<'m> {
                     .collect(),
             });
         }
-        both.ok_or_else(|| "no branch is taken".to_owned())
+        both.ok_or_else(|| wrong("its condition is neither true nor false".to_owned()))
     }
 
     /// Counts what is looked at.
-    fn step(&self, count: usize) -> Result<(), String> {
+    fn step(&self, count: usize) -> Result<(), Refusal> {
         self.steps.set(self.steps.get().saturating_add(count as u64));
         if self.steps.get() > MOST_STEPS {
-            return Err(format!("all bodies together have more than {MOST_STEPS} nodes"));
+            return Err(Refusal::Unknown(TOO_MANY.into()));
         }
         Ok(())
     }
@@ -163,20 +176,31 @@ impl<'m> Bodies<'m> {
         facts: &mut HashMap<&'b str, Fact>,
         outer: Outer<'_>,
         depth: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         if depth >= MOST_DEPTH {
-            return Err(format!("it calls itself, or stands more than {MOST_DEPTH} deep"));
+            let reason = format!("functions and branches stand more than {MOST_DEPTH} deep in one another");
+            return Err(Refusal::Unknown(reason.into()));
         }
         self.step(body.nodes.len() + body.declared.len() + 1)?;
         let declared: HashMap<&str, Declared> =
             body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &Dims::none())?))).collect();
         let defined: HashSet<&str> = body.nodes.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
-        for node in body.nodes {
+        for (i, node) in body.nodes.iter().enumerate() {
             self.step(node.encoded_len() / BYTES_A_STEP)?;
+            let name = match node.name() {
+                "" => Cow::from(format!("{}_{i}", node.op_type())),
+                name => name.into(),
+            };
+            let inside = |reason| format!("{IN_ITS_BODY}node `{name}` ({}): {reason}", op_name(node));
             let mut attributes: Vec<(Name, Attr)> = Vec::with_capacity(node.attribute.len());
             for attribute in &node.attribute {
                 match attribute.ref_attr_name() {
-                    "" => attributes.push((attribute.name().into(), read_attribute(attribute)?)),
+                    "" => {
+                        let read = read_attribute(attribute).map_err(|reason| {
+                            wrong(inside(format!("attribute `{}`: {reason}", attribute.name())))
+                        })?;
+                        attributes.push((attribute.name().into(), read));
+                    }
                     // What the caller leaves out, the node leaves out.
                     name => {
                         let given = body.caller.get(name);
@@ -193,10 +217,10 @@ impl<'m> Bodies<'m> {
                         Some(fact) => Ok(Some((name, fact))),
                         // An operand of a function that its caller left out.
                         None if !defined.contains(name) => Ok(None),
-                        None => Err(format!("value `{name}` is read before it is defined")),
+                        None => Err(wrong(inside(format!("it reads value `{name}` before it is defined")))),
                     },
                 })
-                .collect::<Result<Vec<_>, String>>()?;
+                .collect::<Result<Vec<_>, Refusal>>()?;
             let operands: Vec<Option<Operand<'_>>> = found
                 .iter()
                 .map(|f| {
@@ -211,7 +235,7 @@ impl<'m> Bodies<'m> {
             let version = body.opsets.get(node.domain()).copied().unwrap_or(1);
             let producer = |_| None;
             let query = Query {
-                node: node.name(),
+                node: &name,
                 op: &op,
                 version,
                 operands: &operands,
@@ -231,18 +255,76 @@ impl<'m> Bodies<'m> {
     }
 }
 
-/// The error in words; of an error in a body in a body, only the innermost: where bodies nest deeply, the others say
-/// the same once more.
-fn innermost(error: ShapeError) -> String {
+/// What the node whose body it is says of an error in that body; of an error in a body in a body, only the innermost:
+/// where bodies nest deeply, the others say the same once more.
+fn innermost(error: ShapeError) -> Refusal {
     match error {
-        ShapeError::Unknown { reason, .. } if reason.starts_with(OF_ITS_BODY) => {
-            reason[OF_ITS_BODY.len()..].to_owned()
+        ShapeError::Unknown { reason, .. } if reason.starts_with(IN_ITS_BODY) || &*reason == TOO_MANY => {
+            Refusal::Unknown(reason.into_string().into())
         }
-        error => error.to_string(),
+        ShapeError::Invalid { reason, .. } if reason.starts_with(IN_ITS_BODY) => wrong(reason.into()),
+        ShapeError::Unknown { .. } => Refusal::Unknown(format!("{IN_ITS_BODY}{error}").into()),
+        error => wrong(format!("{IN_ITS_BODY}{error}")),
     }
 }
 
-const OF_ITS_BODY: &str = "of its body, ";
+fn wrong(reason: String) -> Refusal {
+    Refusal::Wrong(reason.into())
+}
+
+const IN_ITS_BODY: &str = "in its body, ";
+
+/// What is said once [`MOST_STEPS`] is reached, however deep.
+const TOO_MANY: &str = "the functions and branches of the graph expand to more than 1,000,000 nodes";
+
+/// A function of every cycle of calls, with the calls that lead from it back to itself.
+fn recursive<'m>(
+    all: &'m [FunctionProto],
+    functions: &HashMap<Key<'m>, &'m FunctionProto>,
+) -> HashMap<Key<'m>, String> {
+    let key = |f: &'m FunctionProto| (f.domain(), f.name(), f.overload());
+    let show =
+        |key: &Key<'_>| if key.0.is_empty() { key.1.to_owned() } else { format!("{}.{}", key.0, key.1) };
+    let callees = |f: &'m FunctionProto| {
+        let mut found = Vec::new();
+        let mut nodes: Vec<&NodeProto> = f.node.iter().collect();
+        while let Some(node) = nodes.pop() {
+            found.push((domain(node), node.op_type(), node.overload()));
+            let graphs = node.attribute.iter().flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs));
+            nodes.extend(graphs.flat_map(|g| &g.node));
+        }
+        found.retain(|callee| functions.contains_key(callee));
+        found
+    };
+    let mut recursive = HashMap::new();
+    let mut seen: HashSet<Key<'m>> = HashSet::new();
+    // By function on the path, where it stands there.
+    let mut depths: HashMap<Key<'m>, usize> = HashMap::new();
+    for root in all.iter().map(key) {
+        let mut path = Vec::new();
+        if seen.insert(root) {
+            depths.insert(root, 0);
+            path.push((root, callees(functions[&root])));
+        }
+        while let Some((called, rest)) = path.last_mut() {
+            let Some(next) = rest.pop() else {
+                depths.remove(called);
+                path.pop();
+                continue;
+            };
+            if let Some(&from) = depths.get(&next) {
+                recursive.entry(next).or_insert_with(|| {
+                    let calls = lmsc_ir::words::chain(path.len() - from, |i| show(&path[from + i].0));
+                    format!("function {} calls itself ({calls})", show(&next))
+                });
+            } else if seen.insert(next) {
+                depths.insert(next, path.len());
+                path.push((next, callees(functions[&next])));
+            }
+        }
+    }
+    recursive
+}
 
 /// The nodes of a function or a branch, and what they refer to.
 struct Body<'b, 'c> {

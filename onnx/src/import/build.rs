@@ -4,19 +4,21 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lmsc_ir::ops::{self, Effects};
 use lmsc_ir::{
-    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
+    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId, words,
 };
 use prost::Message;
 
 use super::error::Errors;
-use super::read::{read_attribute, read_tensor, sparse_name};
+use super::read::{
+    no_tensor, read_attribute, read_tensor, sparse_name, sparse_type, typed_input, unknown_element,
+};
 use super::resolve::{Extra, NONE, Resolved, Source};
 use super::{ImportError, domain, op_name};
 use crate::proto::{DimValue, FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
 
 /// How many elements all sequences of the graph together have.
-const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
+pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
 
 /// An operator as it occurs in the file, with what does not change from node to node.
 #[derive(Clone)]
@@ -84,6 +86,9 @@ impl<'a, 'm> Build<'a, 'm> {
     fn add_node(&mut self, i: usize, errors: &mut Errors) {
         let none = Extra::default();
         let extra = self.file.extras.get(&i).unwrap_or(&none);
+        if self.file.proto.node[i].op_type().is_empty() {
+            return;
+        }
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
         match self.infer(i, &node, &known_op) {
@@ -226,84 +231,91 @@ impl<'a, 'm> Build<'a, 'm> {
 
     fn add_inputs(&mut self, errors: &mut Errors) {
         let mut there_are = BTreeSet::new();
+        // Names without a value, in the order of the file, and the inputs that have them.
+        let mut unbound: Vec<(&str, Vec<usize>)> = Vec::new();
+        let mut index_of: HashMap<&str, usize> = HashMap::new();
         for (i, input) in self.file.proto.input.iter().enumerate() {
             let Some(&number) = self.file.numbers.get(input.name()) else { continue };
             if !matches!(self.file.sources[number as usize], Source::Input(index) if index == i) {
                 continue;
             }
-            let tensor = match input.r#type.as_ref().and_then(TypeProto::value) {
-                Some(TypeValue::Tensor(tensor)) => Ok(tensor),
-                Some(TypeValue::Sequence(_)) => Err(
-                    "a sequence of unknown length; an optimizer's graph is linked to the training graph, which \
-                     says what the sequences hold: compile the training graph with --optimizer and this file",
-                ),
-                Some(TypeValue::Map(_)) => {
-                    Err("a map; lmsc knows tensors only: make it an output of the code that feeds the graph")
-                }
-                Some(TypeValue::Optional(_)) => {
-                    Err("optional; export the model with the input, or without it")
-                }
-                Some(TypeValue::SparseTensor(_)) => Err("a sparse tensor; feed it dense"),
-                Some(TypeValue::Opaque(_)) => Err("of an opaque type; lmsc knows tensors only"),
-                None => Err("of no type; export the model again"),
+            let refused = |what: String, help: &'static str| {
+                let input = input.name().to_owned();
+                ImportError::Input { input, what, help }
             };
-            let input_error =
-                |what: &str| ImportError::Input { input: input.name().to_owned(), what: what.to_owned() };
-            let tensor = match tensor {
-                Ok(tensor) => tensor,
-                Err(what) => {
-                    errors.push(input_error(what));
-                    continue;
-                }
+            let Some(TypeValue::Tensor(tensor)) = input.r#type.as_ref().and_then(TypeProto::value) else {
+                let (what, help) = no_tensor(input.r#type.as_ref().and_then(TypeProto::value));
+                errors.push(refused(what.to_owned(), help));
+                continue;
             };
             let Some(element) = shapes::element_type(tensor.elem_type().into()) else {
-                let what = format!(
-                    "a tensor of elements of type number {}, which lmsc does not know",
-                    tensor.elem_type()
-                );
-                errors.push(input_error(&what));
+                errors.push(refused(
+                    unknown_element(tensor.elem_type()),
+                    "export the model again, with elements of a type that ONNX knows",
+                ));
                 continue;
             };
             let Some(shape) = &tensor.shape else {
-                errors.push(input_error("a tensor of unknown rank; export the model with the input's shape"));
+                let help = "export the model with the shapes of its inputs";
+                errors.push(refused("its number of axes is not known".to_owned(), help));
                 continue;
             };
             let mut dims = Vec::with_capacity(shape.dim.len());
+            let mut symbolic = false;
             for (axis, dim) in shape.dim.iter().enumerate() {
-                let name = || input.name().to_owned();
-                match dim.value() {
-                    Some(DimValue::Extent(extent)) => match u64::try_from(extent) {
-                        Ok(extent) => dims.push(extent),
-                        Err(_) => errors.push(ImportError::UnknownDim { input: name(), axis }),
-                    },
+                let found = match dim.value() {
+                    Some(DimValue::Extent(extent)) => u64::try_from(extent).map_err(|_| Some(extent)),
                     Some(DimValue::Name(symbol)) if !symbol.is_empty() => {
                         there_are.insert(symbol);
+                        symbolic = true;
                         match self.file.dims.get(symbol) {
-                            Some(extent) => dims.push(extent),
+                            Some(extent) => Ok(extent),
                             None => {
-                                let symbol = symbol.to_owned();
-                                errors.push(ImportError::UnboundDim { input: name(), axis, symbol });
+                                let index = *index_of.entry(symbol).or_insert(unbound.len());
+                                if index == unbound.len() {
+                                    unbound.push((symbol, Vec::new()));
+                                }
+                                let inputs = &mut unbound[index].1;
+                                if inputs.last() != Some(&i) {
+                                    inputs.push(i);
+                                }
+                                continue;
                             }
                         }
                     }
-                    _ => errors.push(ImportError::UnknownDim { input: name(), axis }),
+                    _ => Err(None),
+                };
+                match found {
+                    Ok(extent) => dims.push(extent),
+                    Err(found) => {
+                        let input = input.name().to_owned();
+                        errors.push(ImportError::UnknownDim { input, axis, found });
+                    }
                 }
             }
             if dims.len() < shape.dim.len() {
                 continue;
             }
             let ty = Type::from(TensorType::new(element, dims));
-            if !shapes::is_possible(&ty) {
-                errors.push(input_error(&format!(
-                    "{ty}, which has more than 2^60 bytes; check the values of --dim"
-                )));
+            if let Some(why) = shapes::impossible(&ty) {
+                let help = match symbolic {
+                    true => "give smaller values with --dim",
+                    false => "export the model with the extents that its inputs have",
+                };
+                errors.push(refused(format!("it is {ty}, which {why}"), help));
                 continue;
             }
             self.values[number as usize] = Some(self.graph.add_input(input.name(), ty, Place::Device));
         }
+        for (symbol, inputs) in unbound {
+            const SHOWN: usize = 3;
+            let shown = inputs.iter().take(SHOWN).map(|&i| typed_input(&self.file.proto.input[i])).collect();
+            let more = inputs.len().saturating_sub(SHOWN);
+            errors.push(ImportError::UnboundDim { symbol: symbol.to_owned(), inputs: shown, more });
+        }
         for (symbol, _) in self.file.dims.iter().filter(|(name, _)| !there_are.contains(name)) {
-            let there_are = there_are.iter().map(|&s| s.to_owned()).collect();
-            errors.push(ImportError::NoSuchDim { symbol: symbol.to_owned(), there_are });
+            let instead = words::instead(symbol, there_are.iter().copied(), "symbolic dimensions");
+            errors.push(ImportError::NoSuchDim { symbol: symbol.to_owned(), instead });
         }
     }
 
@@ -336,19 +348,16 @@ impl<'a, 'm> Build<'a, 'm> {
             if !matches!(self.file.sources[number as usize], Source::Sparse(index) if index == i) {
                 continue;
             }
-            let element = sparse.values.as_ref().and_then(|v| shapes::element_type(v.data_type().into()));
-            let dims = sparse.dims.iter().map(|&d| u64::try_from(d).ok()).collect::<Option<Vec<u64>>>();
-            let ty = element.zip(dims).map(|(element, dims)| TensorType::new(element, dims));
-            match ty.filter(|ty| shapes::is_possible(&ty.clone().into())) {
-                Some(ty) => {
+            match sparse_type(sparse) {
+                Ok(ty) => {
                     let data = Data::Inline(sparse.encode_to_vec().into());
                     self.values[number as usize] =
                         Some(self.graph.add_initializer(sparse_name(sparse), ty, data));
                 }
-                None => errors.push(ImportError::Tensor {
+                Err(reason) => errors.push(ImportError::Tensor {
                     place: "sparse initializer".to_owned(),
                     tensor: sparse_name(sparse).to_owned(),
-                    reason: "its element type or an extent is not valid".to_owned(),
+                    reason,
                 }),
             }
         }

@@ -1,58 +1,61 @@
 //! Why a model is no graph.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use super::Dims;
 use super::bodies::MOST_DEPTH;
+use super::build::MOST_SEQUENCE_ELEMENTS;
 use crate::file::ExternalError;
 use crate::shapes::ShapeError;
 
-/// One reason why a model is no graph.
+/// One reason why a model is no graph. What to do about it stands at the end of [`ImportErrors`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The model has no graph.
-    #[error("the model holds no graph; export it again")]
+    #[error("it holds no graph")]
     NoGraph,
-    /// A symbolic extent of an input is not bound.
-    #[error(
-        "input `{input}`: extent {axis} is `{symbol}`, which has no value; bind it, for example with --dim {symbol}=32"
-    )]
+    /// A symbolic extent of inputs is not bound.
+    #[error("dimension `{symbol}` has no value: {}", listed(inputs, *more, "input"))]
     UnboundDim {
-        /// The input.
-        input: String,
-        /// The axis.
-        axis: usize,
         /// The dimension's name.
         symbol: String,
+        /// The first inputs that have it, with their types.
+        inputs: Vec<String>,
+        /// How many more inputs have it.
+        more: usize,
     },
     /// An extent of an input has neither a number nor a name.
-    #[error(
-        "input `{input}`: extent {axis} is not known; give it a number or a name when exporting (a name can be bound with --dim)"
-    )]
+    #[error("input `{input}`: its extent {axis} {}", unknown(*found))]
     UnknownDim {
         /// The input.
         input: String,
         /// The axis.
         axis: usize,
+        /// The number below zero that stands there, if one does.
+        found: Option<i64>,
     },
     /// A binding of a symbol that no input has.
-    #[error("--dim {symbol}: no input has a dimension of this name; {}", symbols(there_are))]
+    #[error("--dim {symbol}: no input has a dimension of this name; {instead}")]
     NoSuchDim {
         /// The name given.
         symbol: String,
         /// The names there are.
-        there_are: Vec<String>,
+        instead: String,
     },
     /// An input is not a tensor of known rank.
-    #[error("input `{input}` is {what}")]
+    #[error("input `{input}`: {what}")]
     Input {
         /// The input.
         input: String,
-        /// What it is, and what to do.
+        /// What is wrong with it.
         what: String,
+        /// What to do.
+        help: &'static str,
     },
     /// A constant's bytes are not what its type says.
-    #[error("{place} `{tensor}`: {reason}; export the model again")]
+    #[error("{place} `{tensor}`: {reason}")]
     Tensor {
         /// What kind of thing holds the tensor.
         place: String,
@@ -65,7 +68,7 @@ pub enum ImportError {
     #[error(transparent)]
     External(#[from] ExternalError),
     /// A value is defined twice (I1).
-    #[error("value `{value}` is defined twice, by {first} and by {second}; a value has one definition (I1)")]
+    #[error("value `{value}` is defined twice, by {first} and by {second}")]
     DefinedTwice {
         /// The value.
         value: String,
@@ -75,10 +78,7 @@ pub enum ImportError {
         second: String,
     },
     /// A value is read but never defined (I1).
-    #[error(
-        "value `{value}`, which {reader} reads, is defined by no input, initializer or node (I1); \
-         if it was cut out of a larger model, make it a graph input"
-    )]
+    #[error("value `{value}`, which {reader} reads, is defined by no input, initializer or node")]
     Undefined {
         /// The value.
         value: String,
@@ -86,13 +86,19 @@ pub enum ImportError {
         reader: String,
     },
     /// Data and control edges make a cycle (I2).
-    #[error("nodes depend on one another in a cycle (I2): {}", nodes.join(" -> "))]
+    #[error("nodes wait for one another in a cycle: {nodes}")]
     Cycle {
-        /// The nodes, first one repeated.
-        nodes: Vec<String>,
+        /// The nodes, the first one repeated.
+        nodes: String,
+    },
+    /// A node does not say what it computes.
+    #[error("node `{node}` has no operator (its op_type is empty)")]
+    NoOperator {
+        /// The node.
+        node: String,
     },
     /// An attribute cannot be read.
-    #[error("node `{node}` ({op}), attribute `{attribute}`: {reason}; export the model again")]
+    #[error("node `{node}` ({op}), attribute `{attribute}`: {reason}")]
     Attribute {
         /// The node.
         node: String,
@@ -104,9 +110,7 @@ pub enum ImportError {
         reason: String,
     },
     /// Metadata of ours is not as we write it.
-    #[error(
-        "node `{node}` ({op}), metadata `{key}`: {reason}; let lmsc write the file again, or remove the entry"
-    )]
+    #[error("node `{node}` ({op}), metadata `{key}`: {reason}")]
     Metadata {
         /// The node.
         node: String,
@@ -118,7 +122,7 @@ pub enum ImportError {
         reason: String,
     },
     /// Subgraphs stand in subgraphs too deeply.
-    #[error("node `{node}` ({op}): subgraphs stand more than {} deep in one another", MOST_DEPTH)]
+    #[error("node `{node}` ({op}): its subgraphs stand more than {} deep in one another", MOST_DEPTH)]
     TooDeep {
         /// The node.
         node: String,
@@ -127,7 +131,8 @@ pub enum ImportError {
     },
     /// Sequences hold too much.
     #[error(
-        "node `{node}` ({op}): the graph's sequences hold more than four million tensors; are they needed?"
+        "node `{node}` ({op}): up to here all sequences together hold more than {} tensors, the most that lmsc takes",
+        MOST_SEQUENCE_ELEMENTS
     )]
     TooManyElements {
         /// The node.
@@ -139,7 +144,7 @@ pub enum ImportError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// What the file says about an output is not what the value is.
-    #[error("output `{output}` is {found}, but the file declares {declared}; correct the output's type")]
+    #[error("output `{output}` is {found}, but the file declares {declared}")]
     Output {
         /// The output.
         output: String,
@@ -150,10 +155,19 @@ pub enum ImportError {
     },
 }
 
-fn symbols(names: &[String]) -> String {
-    match names {
-        [] => "the inputs have no symbolic dimensions".to_owned(),
-        names => format!("the inputs have {}", names.join(", ")),
+fn unknown(found: Option<i64>) -> String {
+    match found {
+        Some(found) => format!("is {found}; extents are at least 0"),
+        None => "has neither a number nor a name".to_owned(),
+    }
+}
+
+fn listed(shown: &[String], more: usize, noun: &str) -> String {
+    let shown = shown.join(", ");
+    if more > 0 {
+        format!("{shown} and {}", lmsc_ir::words::count(more, &format!("more {noun}")))
+    } else {
+        shown
     }
 }
 
@@ -167,11 +181,103 @@ pub struct ImportErrors {
     pub errors: Vec<ImportError>,
     /// How many more there are.
     pub more: usize,
+    /// The bindings of symbolic dimensions with which the model was read.
+    pub dims: Dims,
 }
 
 impl ImportErrors {
     /// The number of errors that are kept.
     pub const MOST: usize = 20;
+
+    /// What to do about the errors, each advice once.
+    fn help(&self) -> Vec<Cow<'static, str>> {
+        let mut help = Vec::new();
+        for error in &self.errors {
+            let advice = self.advice(error).filter(|advice| !help.contains(advice));
+            help.extend(advice);
+        }
+        help
+    }
+
+    fn advice(&self, error: &ImportError) -> Option<Cow<'static, str>> {
+        use ShapeError::{Contradiction, Invalid, TooLarge, Unknown};
+        Some(match error {
+            ImportError::NoGraph
+            | ImportError::Tensor { .. }
+            | ImportError::Attribute { .. }
+            | ImportError::NoOperator { .. } => "export the model again".into(),
+            ImportError::UnboundDim { .. } => self.example().into(),
+            ImportError::UnknownDim { .. } => {
+                "export the model with a number or a name for every extent; --dim gives a name its value".into()
+            }
+            ImportError::NoSuchDim { .. } => return None,
+            ImportError::Input { help, .. } => (*help).into(),
+            ImportError::External(error) => error.problem.help().into(),
+            ImportError::DefinedTwice { .. } => "a value has one definition (I1): give each its own name".into(),
+            ImportError::Undefined { .. } => {
+                "every value has a definition (I1): if the model was cut out of a larger one, make such values inputs"
+                    .into()
+            }
+            ImportError::Cycle { .. } => "a graph has no cycles (I2): export the model again; where metadata \
+                                          `ai.lmsc.after` closes the cycle, let lmsc write the file again"
+                .into(),
+            ImportError::Metadata { .. } => "let lmsc write the file again, or remove the entry".into(),
+            ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
+            ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
+            ImportError::Shape(Invalid { .. } | TooLarge { .. }) => match self.bindings() {
+                None => "the graph is not valid: correct it, or export the model again".into(),
+                Some(dims) => format!(
+                    "the graph is not valid with {dims}: give sizes that go together, or export the model again"
+                )
+                .into(),
+            },
+            ImportError::Shape(Contradiction { .. }) => {
+                "correct what the file declares for such results, or remove it".into()
+            }
+            ImportError::Shape(Unknown { .. }) => format!(
+                "add a value_info entry with element type and every extent for {}, for example with \
+                 onnx.helper.make_tensor_value_info and graph.value_info.append",
+                self.untyped()
+            )
+            .into(),
+            ImportError::Output { .. } => "correct the types that the file declares for its outputs".into(),
+        })
+    }
+
+    /// The results of unknown type: the only one by its name.
+    fn untyped(&self) -> String {
+        let mut all = self.errors.iter().filter_map(|error| match error {
+            ImportError::Shape(ShapeError::Unknown { result, more, .. }) => Some((result, *more)),
+            _ => None,
+        });
+        match (all.next(), all.next()) {
+            (Some((result, 0)), None) => format!("`{result}`"),
+            _ => "each such result".to_owned(),
+        }
+    }
+
+    /// How all names without a value are given one.
+    fn example(&self) -> String {
+        let symbols = self.errors.iter().filter_map(|error| match error {
+            ImportError::UnboundDim { symbol, .. } => Some(format!("--dim {}=32", quoted(symbol))),
+            _ => None,
+        });
+        format!("give sizes, for example {}", symbols.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The bindings as they were given.
+    fn bindings(&self) -> Option<String> {
+        let dims: Vec<String> = self.dims.iter().map(|(n, v)| format!("--dim {}={v}", quoted(n))).collect();
+        (!dims.is_empty()).then(|| dims.join(" "))
+    }
+}
+
+/// The name as a shell takes it.
+fn quoted(name: &str) -> String {
+    match name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', "'\\''")),
+    }
 }
 
 struct Listed<'a>(&'a ImportErrors);
@@ -179,12 +285,12 @@ struct Listed<'a>(&'a ImportErrors);
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for error in &self.0.errors {
-            write!(f, "\n{error}")?;
+            write!(f, "\n  {error}")?;
         }
-        match self.0.more {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more"),
+        if self.0.more > 0 {
+            write!(f, "\n  and {} more", self.0.more)?;
         }
+        self.0.help().iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
     }
 }
 
@@ -196,9 +302,23 @@ pub(super) struct Errors {
 }
 
 impl Errors {
+    /// Keeps the error. What is said of one node of an operator is not said of every other.
     pub(super) fn push(&mut self, error: impl Into<ImportError>) {
+        let error = error.into();
+        if let ImportError::Shape(ShapeError::Unknown { op, reason, .. }) = &error {
+            let alike = self.list.iter_mut().find_map(|known| match known {
+                ImportError::Shape(ShapeError::Unknown { op: o, reason: r, more, .. }) => {
+                    (o == op && r == reason).then_some(more)
+                }
+                _ => None,
+            });
+            if let Some(more) = alike {
+                *more += 1;
+                return;
+            }
+        }
         if self.list.len() < ImportErrors::MOST {
-            self.list.push(error.into());
+            self.list.push(error);
         } else {
             self.more += 1;
         }

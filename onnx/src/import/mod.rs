@@ -22,7 +22,7 @@ use crate::file::Model;
 use crate::proto::NodeProto;
 
 use build::Build;
-pub use dims::{DimError, Dims};
+pub use dims::Dims;
 use error::Errors;
 pub use error::{ImportError, ImportErrors};
 use resolve::Resolved;
@@ -47,7 +47,10 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
     };
     match graph {
         Some(graph) if errors.list.is_empty() => Ok(graph),
-        _ => Err(ImportErrors { name: model.name.clone(), errors: errors.list, more: errors.more }),
+        _ => {
+            let (name, dims) = (model.name.clone(), dims.clone());
+            Err(ImportErrors { name, errors: errors.list, more: errors.more, dims })
+        }
     }
 }
 

@@ -21,7 +21,8 @@ pub(super) fn unique_names(nodes: &[NodeProto]) -> Vec<Name> {
         let name: Name = if own[i] {
             node.name().into()
         } else if node.name().is_empty() {
-            let base = format!("{}_{i}", node.op_type());
+            let kind = if node.op_type().is_empty() { "node" } else { node.op_type() };
+            let base = format!("{kind}_{i}");
             let mut name: Name = base.as_str().into();
             let mut suffix = 1;
             while taken.contains(&*name) || made.contains(&*name) {
@@ -58,7 +59,7 @@ pub(super) fn metadata(
     match key {
         key::AFTER => {
             let names: Vec<String> = serde_json::from_str(value)
-                .map_err(|e| (key::AFTER, format!("`{value}` is no JSON array of node names ({e})")))?;
+                .map_err(|e| (key::AFTER, format!("`{value}` is no JSON array of node names: {e}")))?;
             for name in &names {
                 extra.after.push(find(name).map_err(|e| (key::AFTER, e))?);
             }
@@ -67,7 +68,7 @@ pub(super) fn metadata(
         key::KIND => match value {
             "swap_out" => extra.swap = Some("SwapOut"),
             "swap_in" => extra.swap = Some("SwapIn"),
-            _ => return Err((key::KIND, format!("`{value}` is neither swap_out nor swap_in"))),
+            _ => return Err((key::KIND, format!("`{value}` is neither `swap_out` nor `swap_in`"))),
         },
         // Other entries are notes for other readers.
         _ => {}

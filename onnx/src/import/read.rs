@@ -44,6 +44,25 @@ pub(super) fn merge(before: Declared, later: Declared) -> Declared {
     Declared { element: later.element.or(before.element), dims }
 }
 
+/// What is said of an element type that ONNX does not number.
+pub(super) fn unknown_element(code: i32) -> String {
+    match code {
+        0 => "it does not say what its elements are".to_owned(),
+        code => format!(
+            "its elements are of type {code}, which is none that lmsc knows; {}",
+            shapes::ELEMENT_TYPES
+        ),
+    }
+}
+
+/// The extents, or what is said of one that is none.
+fn extents(dims: &[i64]) -> Result<Vec<u64>, String> {
+    let extent = |(axis, &d): (usize, &i64)| {
+        u64::try_from(d).map_err(|_| format!("its extent {axis} is {d}; extents are at least 0"))
+    };
+    dims.iter().enumerate().map(extent).collect()
+}
+
 /// The type and the bytes of a tensor of the file.
 pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorType, Data), ImportError> {
     let wrong = |reason: String| ImportError::Tensor {
@@ -52,15 +71,16 @@ pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorTy
         reason,
     };
     let code = tensor.data_type();
-    let element = shapes::element_type(code.into())
-        .ok_or_else(|| wrong(format!("its elements are of type number {code}, which lmsc does not know")))?;
-    let dims = tensor.dims.iter().map(|&d| u64::try_from(d).ok()).collect::<Option<Vec<u64>>>();
-    let ty = TensorType::new(element, dims.ok_or_else(|| wrong("an extent is negative".to_owned()))?);
-    let size =
-        Some(&ty).filter(|ty| shapes::is_possible(&(*ty).clone().into())).and_then(TensorType::byte_size);
-    let Some(size) = size else { return Err(wrong(format!("{ty} has more than 2^60 bytes"))) };
+    let element = shapes::element_type(code.into()).ok_or_else(|| wrong(unknown_element(code)))?;
+    let ty = TensorType::new(element, extents(&tensor.dims).map_err(wrong)?);
+    if let Some(why) = shapes::impossible(&ty.clone().into()) {
+        return Err(wrong(format!("it is {ty}, which {why}")));
+    }
+    let size = ty.byte_size().unwrap_or_default();
     if tensor.segment.is_some() {
-        return Err(wrong("it is one segment of a tensor, which lmsc cannot put together".to_owned()));
+        return Err(wrong(
+            "it is one segment of a tensor, and lmsc does not put segments together".to_owned(),
+        ));
     }
     if let Some(external) = external_location(tensor)? {
         let (location, offset) = (external.location, external.offset);
@@ -73,12 +93,58 @@ pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorTy
     }
     let bytes = match &tensor.raw_data {
         Some(raw) => raw.clone(),
-        None => typed_bytes(tensor, element).map_err(|e| wrong(e.to_string()))?,
+        None => typed_bytes(tensor, element)
+            .map_err(|e| wrong(format!("its `{}` ends inside an element", e.field)))?,
     };
     if bytes.len() as u64 != size.0 {
-        return Err(wrong(format!("it holds {} bytes, but {ty} has {}", bytes.len(), size.0)));
+        let found = lmsc_ir::words::count(bytes.len(), "byte");
+        return Err(wrong(format!("it holds {found}, but {ty} has {}", size.0)));
     }
     Ok((ty, Data::Inline(bytes)))
+}
+
+/// What a sparse tensor is when all its elements are there.
+pub(super) fn sparse_type(sparse: &SparseTensorProto) -> Result<TensorType, String> {
+    let code = sparse.values.as_ref().map_or(0, |values| values.data_type());
+    let element = shapes::element_type(code.into()).ok_or_else(|| unknown_element(code))?;
+    let ty = TensorType::new(element, extents(&sparse.dims)?);
+    match shapes::impossible(&ty.clone().into()) {
+        Some(why) => Err(format!("it is {ty}, which {why}")),
+        None => Ok(ty),
+    }
+}
+
+/// What is said of an input that is no tensor, and what to do.
+pub(super) fn no_tensor(ty: Option<TypeValue<'_>>) -> (&'static str, &'static str) {
+    let tensors = "export the model with tensors as inputs; lmsc knows no others";
+    match ty {
+        Some(TypeValue::Sequence(_)) => (
+            "it is a sequence, and the file does not say what it holds",
+            "sequences are inputs of optimizer graphs: compile the training graph, with this file as --optimizer",
+        ),
+        Some(TypeValue::Map(_)) => ("it is a map", tensors),
+        Some(TypeValue::Optional(_)) => ("it is optional", "export the model with the input, or without it"),
+        Some(TypeValue::SparseTensor(_)) => ("it is a sparse tensor", "export the model with dense inputs"),
+        Some(TypeValue::Opaque(_)) => ("it is of an opaque type", tensors),
+        Some(TypeValue::Tensor(_)) | None => {
+            ("it has no type", "export the model with the types of its inputs")
+        }
+    }
+}
+
+/// The input with its type as the file has it: ``input `x` float[batch,16]``.
+pub(super) fn typed_input(input: &ValueInfoProto) -> String {
+    let Some(TypeValue::Tensor(tensor)) = input.r#type.as_ref().and_then(TypeProto::value) else {
+        return format!("input `{}`", input.name());
+    };
+    let extent = |dim: &Dimension| match dim.value() {
+        Some(DimValue::Extent(extent)) => extent.to_string(),
+        Some(DimValue::Name(name)) => name.to_owned(),
+        None => "?".to_owned(),
+    };
+    let dims: Vec<String> = tensor.shape.iter().flat_map(|s| &s.dim).map(extent).collect();
+    let element = shapes::element_type(tensor.elem_type().into()).map_or("?", |e| e.name());
+    format!("input `{}` {element}[{}]", input.name(), dims.join(","))
 }
 
 /// The elements of the typed fields as `raw_data` would hold them.
@@ -109,7 +175,10 @@ fn typed_bytes(
 /// The attribute's value. What has no form of its own in the graph is the encoded [`AttributeProto`].
 pub(super) fn read_attribute(attribute: &AttributeProto) -> Result<Attr, String> {
     if !attribute.ref_attr_name().is_empty() {
-        return Err(format!("it refers to attribute `{}` of a function's caller", attribute.ref_attr_name()));
+        let name = attribute.ref_attr_name();
+        return Err(format!(
+            "it refers to attribute `{name}` of a caller, which only nodes in functions have"
+        ));
     }
     let floats = |list: &[f32]| list.iter().map(|&f| Float(f)).collect();
     let opaque = || Attr::Opaque(Data::Inline(attribute.encode_to_vec().into()));
@@ -125,10 +194,10 @@ pub(super) fn read_attribute(attribute: &AttributeProto) -> Result<Attr, String>
                 let (ty, data) = read_tensor(tensor, "tensor").map_err(|e| e.to_string())?;
                 if ty.element == lmsc_ir::ElementType::String { opaque() } else { Attr::Tensor(ty, data) }
             }
-            None => return Err("its tensor is missing".to_owned()),
+            None => return Err("it should hold a tensor, and holds none".to_owned()),
         },
         Some(AttributeType::Undefined) | None => {
-            return Err("nothing says what kind of value it holds".to_owned());
+            return Err("it holds no value, and no type says which kind".to_owned());
         }
         Some(_) => opaque(),
     })

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use lmsc_ir::{LMSC_DOMAIN, Name};
+use lmsc_ir::{LMSC_DOMAIN, Name, words};
 
 use super::bodies::Bodies;
 use super::error::Errors;
@@ -159,6 +159,9 @@ impl<'m> Resolved<'m> {
                     self.undefined(i, name, errors);
                 }
             }
+            if node.op_type().is_empty() {
+                errors.push(ImportError::NoOperator { node: self.names[i].to_string() });
+            }
             let mut extra = Extra::default();
             let mut special = false;
             if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
@@ -190,7 +193,7 @@ impl<'m> Resolved<'m> {
         self.begins.push(self.reads.len() as u32);
         for output in &proto.output {
             if !self.numbers.contains_key(output.name()) {
-                let (value, reader) = (output.name().to_owned(), "the graph's output list".to_owned());
+                let (value, reader) = (output.name().to_owned(), "the graph's list of outputs".to_owned());
                 errors.push(ImportError::Undefined { value, reader });
             }
         }
@@ -288,10 +291,10 @@ impl<'m> Resolved<'m> {
                 break;
             }
         }
-        let nodes = nodes.into_iter().rev();
-        let nodes =
-            nodes.map(|i| format!("`{}` ({})", self.names[i], op_name(&self.proto.node[i]))).collect();
-        errors.push(ImportError::Cycle { nodes });
+        nodes.reverse();
+        nodes.pop();
+        let name = |i: usize| format!("`{}` ({})", self.names[nodes[i]], op_name(&self.proto.node[nodes[i]]));
+        errors.push(ImportError::Cycle { nodes: words::chain(nodes.len(), name) });
         None
     }
 }

@@ -1,8 +1,9 @@
 //! Convolutions and pooling: windows that slide.
 
+use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType};
 
-use super::{Answer, Cx, Refusal, extent_of, one, product, show, unknown, wrong};
+use super::{Answer, Cx, Refusal, one, product, result_extent, show, unknown, wrong};
 
 /// The attributes that say how a window slides over the spatial axes.
 struct Window<'a> {
@@ -17,13 +18,15 @@ impl<'a> Window<'a> {
     /// The window of the node; its kernel from the attribute, or else `default`.
     fn new(cx: &Cx<'a>, rank: usize, default: Option<&[u64]>) -> Result<Window<'a>, Refusal> {
         let kernel = match (cx.int_list("kernel_shape")?, default) {
-            (Some(kernel), _) => super::extents(kernel)?,
+            (Some(kernel), _) => super::extents(kernel, || "attribute `kernel_shape`".to_owned())?,
             (None, Some(default)) => default.to_vec(),
             (None, None) => return wrong("attribute `kernel_shape` is missing"),
         };
         let auto_pad = cx.string("auto_pad")?;
         if !["", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"].contains(&auto_pad) {
-            return wrong(format!("auto_pad `{auto_pad}`"));
+            return wrong(format!(
+                "attribute `auto_pad` is `{auto_pad}`; it is NOTSET, VALID, SAME_UPPER or SAME_LOWER"
+            ));
         }
         let window = Window {
             kernel,
@@ -39,7 +42,11 @@ impl<'a> Window<'a> {
             (window.pads.map_or(2 * rank, <[i64]>::len), "pads", 2 * rank),
         ];
         if let Some((found, name, expected)) = lengths.into_iter().find(|(n, _, e)| n != e) {
-            return wrong(format!("attribute `{name}` has {found} entries, not {expected}"));
+            let entries = count(found, "entry");
+            let axes = if rank == 1 { "axis" } else { "axes" };
+            return wrong(format!(
+                "attribute `{name}` has {entries}, not {expected}: operand 0 has {rank} spatial {axes}"
+            ));
         }
         Ok(window)
     }
@@ -47,15 +54,22 @@ impl<'a> Window<'a> {
     fn stride(&self, i: usize) -> Result<i128, Refusal> {
         match self.strides.map_or(1, |s| s[i]) {
             stride @ 1.. => Ok(stride.into()),
-            stride => wrong(format!("a stride of {stride}")),
+            _ => wrong(format!(
+                "attribute `strides` is {}; strides are at least 1",
+                show(self.strides.unwrap_or(&[]))
+            )),
         }
     }
 
     /// How far the window reaches along the axis, dilated.
     fn reach(&self, i: usize) -> Result<i128, Refusal> {
         let dilation = self.dilations.map_or(1, |d| d[i]);
-        if dilation < 1 || self.kernel[i] == 0 {
-            return wrong(format!("a window of {} with dilation {dilation}", self.kernel[i]));
+        if dilation < 1 {
+            let dilations = show(self.dilations.unwrap_or(&[]));
+            return wrong(format!("attribute `dilations` is {dilations}; dilations are at least 1"));
+        }
+        if self.kernel[i] == 0 {
+            return wrong(format!("the kernel is {}; its extents are at least 1", show(&self.kernel)));
         }
         Ok((i128::from(self.kernel[i]) - 1) * i128::from(dilation) + 1)
     }
@@ -72,13 +86,15 @@ impl<'a> Window<'a> {
     fn places(&self, i: usize, extent: u64, ceil: bool, loose: bool) -> Result<u64, Refusal> {
         let (stride, reach, extent) = (self.stride(i)?, self.reach(i)?, i128::from(extent));
         if self.auto_pad.starts_with("SAME") {
-            return extent_of((extent + stride - 1) / stride);
+            return result_extent(i + 2, (extent + stride - 1) / stride);
         }
         let (before, after) = self.padding(i);
         let room = extent + before + after - reach;
         if room < 0 {
             return wrong(format!(
-                "a window of {reach} over an extent of {extent} with pads {before}, {after}"
+                "the window spans {reach} on axis {}, more than operand 0's extent of {extent} with pads {before} and \
+                 {after}",
+                i + 2
             ));
         }
         let mut places = room / stride + 1;
@@ -88,7 +104,7 @@ impl<'a> Window<'a> {
                 places -= 1;
             }
         }
-        extent_of(places)
+        result_extent(i + 2, places)
     }
 
     fn all_places(&self, spatial: &[u64], ceil: bool, loose: bool) -> Result<Vec<u64>, Refusal> {
@@ -96,65 +112,71 @@ impl<'a> Window<'a> {
     }
 }
 
-fn spatial(x: &TensorType) -> Result<&[u64], Refusal> {
-    match x.dims.get(2..) {
+/// The extents of the operand behind batch and channels.
+fn spatial<'a>(cx: &Cx<'a>, index: usize) -> Result<&'a [u64], Refusal> {
+    match cx.dims(index)?.get(2..) {
         Some(spatial) => Ok(spatial),
-        None => wrong(format!("{x} has no spatial axes")),
+        None => wrong(format!("{} has no spatial axes; expected [batch, channels, …]", cx.typed(index))),
     }
 }
 
 fn group(cx: &Cx<'_>) -> Result<u64, Refusal> {
     match cx.int_or("group", 1)? {
         group @ 1.. => Ok(group as u64),
-        group => wrong(format!("{group} groups")),
+        group => wrong(format!("attribute `group` is {group}; it is at least 1")),
     }
 }
 
-/// The extents of a convolution of `x` with `w`.
-fn convolved(cx: &Cx<'_>, x: &TensorType, w: &TensorType) -> Result<Vec<u64>, Refusal> {
+/// The extents of a convolution of operand 0 with the kernel in operand `kernel`.
+fn convolved(cx: &Cx<'_>, kernel: usize) -> Result<Vec<u64>, Refusal> {
+    let (x, w) = (cx.tensor(0)?, cx.tensor(kernel)?);
     let group = group(cx)?;
-    let spatial = spatial(x)?;
+    let spatial = spatial(cx, 0)?;
     if w.dims.len() != x.dims.len()
         || w.dims[1].checked_mul(group) != Some(x.dims[1])
         || !w.dims[0].is_multiple_of(group)
     {
-        return wrong(format!("a kernel {w} over {x} with {group} groups"));
+        return no_kernel(cx, kernel, group, "[group * filters, channels / group, …]");
     }
     let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
     if window.kernel != w.dims[2..] {
-        return wrong(format!("kernel_shape is {}, but the kernel {w}", show(&window.kernel)));
+        let said = show(&window.kernel);
+        return wrong(format!("attribute `kernel_shape` is {said}, but the kernel is {}", cx.typed(kernel)));
     }
     let mut dims = vec![x.dims[0], w.dims[0]];
     dims.extend(window.all_places(spatial, false, false)?);
     Ok(dims)
 }
 
+fn no_kernel<T>(cx: &Cx<'_>, kernel: usize, group: u64, expected: &str) -> Result<T, Refusal> {
+    let (x, w, groups) = (cx.typed(0), cx.typed(kernel), count(group as usize, "group"));
+    wrong(format!("{w} is no kernel for {x} with {groups}; expected {expected}"))
+}
+
 /// `Conv`.
 pub(super) fn conv(cx: &Cx<'_>) -> Answer {
-    let x = cx.tensor(0)?;
-    one(x.element, convolved(cx, x, cx.tensor(1)?)?)
+    one(cx.tensor(0)?.element, convolved(cx, 1)?)
 }
 
 /// `ConvInteger`.
 pub(super) fn conv_integer(cx: &Cx<'_>) -> Answer {
-    one(ElementType::Int32, convolved(cx, cx.tensor(0)?, cx.tensor(1)?)?)
+    one(ElementType::Int32, convolved(cx, 1)?)
 }
 
 /// `QLinearConv(x, scale, zero, w, scale, zero, y scale, y zero, B)`.
 pub(super) fn qlinear_conv(cx: &Cx<'_>) -> Answer {
-    one(cx.tensor(7)?.element, convolved(cx, cx.tensor(0)?, cx.tensor(3)?)?)
+    one(cx.tensor(7)?.element, convolved(cx, 3)?)
 }
 
 /// `ConvGrad(dY, X, W)` and `ConvTransposeGrad`: gradients of X, of W and of the bias.
 fn gradients(cx: &Cx<'_>, channels: impl FnOnce(&TensorType) -> Result<u64, Refusal>) -> Answer {
     let (dy, x, w) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    spatial(x)?;
-    if w.dims.len() != x.dims.len() || dy.dims.len() != x.dims.len() {
-        return wrong(format!("dY is {dy}, X {x} and W {w}"));
-    }
-    let bias = channels(w)?;
-    if dy.dims[0] != x.dims[0] || dy.dims[1] != bias {
-        return wrong(format!("dY is {dy}, which is no gradient of a convolution of {x} with {w}"));
+    spatial(cx, 1)?;
+    let same_rank = w.dims.len() == x.dims.len() && dy.dims.len() == x.dims.len();
+    let bias = if same_rank { channels(w)? } else { 0 };
+    if !same_rank || dy.dims[0] != x.dims[0] || dy.dims[1] != bias {
+        let (dy, x, w) = (cx.typed(0), cx.typed(1), cx.typed(2));
+        return wrong(format!("dY, {dy}, is no gradient of a convolution of X, {x}, with W, {w}"));
     }
     let bias = TensorType::new(w.element, [bias]);
     Ok(vec![Some(x.clone().into()), Some(w.clone().into()), Some(bias.into())])
@@ -168,36 +190,36 @@ pub(super) fn conv_gradient(cx: &Cx<'_>) -> Answer {
 /// `ConvTransposeGrad`.
 pub(super) fn conv_transpose_gradient(cx: &Cx<'_>) -> Answer {
     let group = group(cx)?;
-    gradients(cx, |w| extent_of(i128::from(w.dims[1]) * i128::from(group)))
+    gradients(cx, |w| result_extent(1, i128::from(w.dims[1]) * i128::from(group)))
 }
 
 /// `ConvTranspose`.
 pub(super) fn conv_transpose(cx: &Cx<'_>) -> Answer {
     let (x, w) = (cx.tensor(0)?, cx.tensor(1)?);
     let group = group(cx)?;
-    let spatial = spatial(x)?;
+    let spatial = spatial(cx, 0)?;
     if w.dims.len() != x.dims.len() || w.dims[0] != x.dims[1] || !x.dims[1].is_multiple_of(group) {
-        return wrong(format!("a kernel {w} over {x} with {group} groups"));
+        return no_kernel(cx, 1, group, "[channels, filters / group, …]");
     }
     let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
     let list = |name| match cx.int_list(name)?.filter(|l| !l.is_empty()) {
         Some(list) if list.len() != spatial.len() && list.len() != x.dims.len() => {
-            wrong(format!("attribute `{name}` has {} entries, not {}", list.len(), spatial.len()))
+            wrong(format!("attribute `{name}` has {}, not {}", count(list.len(), "entry"), spatial.len()))
         }
         // Some writers include batch and channels.
         Some(list) => Ok(Some(&list[list.len() - spatial.len()..])),
         None => Ok(None),
     };
     let (shape, extra) = (list("output_shape")?, list("output_padding")?);
-    let mut dims = vec![x.dims[0], extent_of(i128::from(w.dims[1]) * i128::from(group))?];
+    let mut dims = vec![x.dims[0], result_extent(1, i128::from(w.dims[1]) * i128::from(group))?];
     for (i, &extent) in spatial.iter().enumerate() {
         let (stride, (before, after)) = (window.stride(i)?, window.padding(i));
         let extra = i128::from(extra.map_or(0, |e| e[i]));
         let full = (i128::from(extent) - 1) * stride + window.reach(i)?;
         dims.push(match shape {
-            Some(shape) => super::extent(shape[i])?,
-            None if window.auto_pad.starts_with("SAME") => extent_of(i128::from(extent) * stride)?,
-            None => extent_of(full + extra - before - after)?,
+            Some(shape) => super::extent(shape[i], || "attribute `output_shape`".to_owned())?,
+            None if window.auto_pad.starts_with("SAME") => result_extent(i + 2, i128::from(extent) * stride)?,
+            None => result_extent(i + 2, full + extra - before - after)?,
         });
     }
     one(x.element, dims)
@@ -211,7 +233,7 @@ pub(super) fn deform_conv(cx: &Cx<'_>) -> Answer {
 /// `MaxPool`, `AveragePool`, `LpPool`: results, and for `MaxPool` the indices.
 pub(super) fn pool(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let spatial = spatial(x)?;
+    let spatial = spatial(cx, 0)?;
     let window = Window::new(cx, spatial.len(), None)?;
     let ceil = cx.flag("ceil_mode")?;
     let extents = |loose| {
@@ -233,7 +255,7 @@ pub(super) fn pool(cx: &Cx<'_>) -> Answer {
 /// `GlobalAveragePool` and its kin.
 pub(super) fn global_pool(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    spatial(x)?;
+    spatial(cx, 0)?;
     let extent = |(i, &d): (usize, &u64)| if i < 2 { d } else { 1 };
     one(x.element, x.dims.iter().enumerate().map(extent).collect::<Vec<_>>())
 }
@@ -242,7 +264,7 @@ pub(super) fn global_pool(cx: &Cx<'_>) -> Answer {
 /// extents that the file declares.
 fn pooled_from(cx: &Cx<'_>) -> Answer {
     let dy = cx.tensor(0)?;
-    let dy_spatial = spatial(dy)?;
+    let dy_spatial = spatial(cx, 0)?;
     if let Some(dims) = cx.declared(0).and_then(|d| d.dims.as_ref()) {
         if dims.len() != dy.dims.len() {
             return unknown("the declared rank is not dY's");
@@ -266,7 +288,7 @@ fn pooled_from(cx: &Cx<'_>) -> Answer {
             );
         }
         let (before, after) = window.padding(i);
-        dims.push(extent_of(i128::from(places) - 1 + window.reach(i)? - before - after)?);
+        dims.push(result_extent(i + 2, i128::from(places) - 1 + window.reach(i)? - before - after)?);
     }
     one(dy.element, dims)
 }
@@ -278,7 +300,7 @@ pub(super) fn max_pool_gradient(cx: &Cx<'_>) -> Answer {
         Some(pool) if pool.op.key() == ("", "MaxPool") && pool.result == 1 => {
             let indices = cx.tensor(1)?;
             if indices.dims != dy.dims {
-                return wrong(format!("dY is {dy}, but the indices are {indices}"));
+                return wrong(format!("dY is {}, but the indices are {}", cx.typed(0), cx.typed(1)));
             }
             match pool.operand.and_then(|t| t.as_tensor()) {
                 Some(x) => one(dy.element, &*x.dims),
@@ -302,17 +324,16 @@ pub(super) fn like_second(cx: &Cx<'_>) -> Answer {
 /// `MaxUnpool(X, I, output_shape)`.
 pub(super) fn max_unpool(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    if let Some(shape) = cx.ints(2)? {
-        return one(x.element, super::extents(shape)?);
+    if cx.operand(2).is_some() {
+        return one(x.element, cx.extents(2)?);
     }
-    let spatial = spatial(x)?;
+    let spatial = spatial(cx, 0)?;
     let window = Window::new(cx, spatial.len(), None)?;
     let mut dims = x.dims[..2].to_vec();
     for (i, &extent) in spatial.iter().enumerate() {
         let (before, after) = window.padding(i);
-        dims.push(extent_of(
-            (i128::from(extent) - 1) * window.stride(i)? + window.reach(i)? - before - after,
-        )?);
+        let full = (i128::from(extent) - 1) * window.stride(i)? + window.reach(i)?;
+        dims.push(result_extent(i + 2, full - before - after)?);
     }
     product(&dims)?;
     one(x.element, dims)

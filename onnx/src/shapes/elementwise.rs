@@ -3,7 +3,7 @@
 use lmsc_ir::{ElementType, TensorType};
 
 use super::constant::{Const, broadcast_positions, integer_range};
-use super::{Answer, Cx, Fact, Refusal, broadcast, fold, folded, one, show, wrong};
+use super::{Answer, Cx, Fact, Refusal, fold, folded, one, wrong};
 
 /// Result 0 is as operand 0.
 pub(super) fn same(cx: &Cx<'_>) -> Answer {
@@ -13,9 +13,9 @@ pub(super) fn same(cx: &Cx<'_>) -> Answer {
 
 /// The extents of all operands broadcast with one another, in the element type of operand 0.
 pub(super) fn broadcasting(cx: &Cx<'_>) -> Answer {
-    let all = (0..cx.operand_count()).filter(|&i| cx.operand(i).is_some());
-    let all = all.map(|i| cx.dims(i)).collect::<Result<Vec<_>, _>>()?;
-    one(cx.tensor(0)?.element, broadcast(&all)?)
+    let given: Vec<usize> = (0..cx.operand_count()).filter(|&i| cx.operand(i).is_some()).collect();
+    let all = given.iter().map(|&i| cx.dims(i)).collect::<Result<Vec<_>, _>>()?;
+    one(cx.tensor(0)?.element, cx.broadcast(&given, &all)?)
 }
 
 /// An elementwise function of one operand.
@@ -39,7 +39,10 @@ fn same_element(cx: &Cx<'_>, indices: impl IntoIterator<Item = usize>) -> Result
     for i in indices {
         let other = cx.tensor(i)?.element;
         if other != element {
-            return wrong(format!("operand {first} has elements of type {element}, operand {i} of {other}"));
+            let (a, b) = (cx.called(first), cx.called(i));
+            return wrong(format!(
+                "{a} has elements of type {element}, but {b} has elements of type {other}; expected one type"
+            ));
         }
     }
     Ok(element)
@@ -77,7 +80,7 @@ fn fold_binary(
 pub(super) fn binary(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(f64, f64) -> f64) -> Answer {
     let element = same_element(cx, 0..2)?;
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-    folded(element, broadcast(&[&a.dims, &b.dims])?, |out| {
+    folded(element, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         fold_binary(element, (a, cx.value(0)?), (b, cx.value(1)?), out, int, float)
     })
 }
@@ -86,7 +89,7 @@ pub(super) fn binary(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(f6
 pub(super) fn pow(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
     let int = |x: i64, y: i64| x.checked_pow(u32::try_from(y).ok()?);
-    folded(a.element, broadcast(&[&a.dims, &b.dims])?, |out| {
+    folded(a.element, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         fold_binary(a.element, (a, cx.value(0)?), (b, cx.value(1)?), out, int, f64::powf)
     })
 }
@@ -98,10 +101,10 @@ pub(super) fn variadic(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(
     let mut total = Fact { ty: cx.tensor(0)?.clone().into(), value: cx.value(0).cloned() };
     for i in 1..cx.operand_count() {
         if total.value.is_none() || cx.value(i).is_none() {
-            return one(element, broadcast(&all)?);
+            return one(element, cx.broadcast(&Vec::from_iter(0..all.len()), &all)?);
         }
         let (Some(so_far), other) = (total.ty.as_tensor(), cx.tensor(i)?) else { break };
-        total = fold(element, broadcast(&[&so_far.dims, &other.dims])?, |out| {
+        total = fold(element, cx.broadcast(&[0, i], &[&so_far.dims, &other.dims])?, |out| {
             let value = total.value.as_ref()?;
             fold_binary(element, (so_far, value), (other, cx.value(i)?), out, int, float)
         });
@@ -113,7 +116,7 @@ pub(super) fn variadic(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(
 pub(super) fn compare(cx: &Cx<'_>, int: fn(&i64, &i64) -> bool, float: fn(&f64, &f64) -> bool) -> Answer {
     same_element(cx, 0..2)?;
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-    folded(ElementType::Bool, broadcast(&[&a.dims, &b.dims])?, |out| {
+    folded(ElementType::Bool, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         let truth: Vec<bool> = match (cx.value(0)?, cx.value(1)?) {
             (Const::Ints(x), Const::Ints(y)) => {
                 paired(x, &a.dims, y, &b.dims, out)?.iter().map(|(x, y)| int(x, y)).collect()
@@ -138,9 +141,10 @@ pub(super) fn select(cx: &Cx<'_>) -> Answer {
     let element = same_element(cx, [1, 2])?;
     let (a, b) = (cx.tensor(1)?, cx.tensor(2)?);
     if condition.element != ElementType::Bool {
-        return wrong(format!("the condition is {condition}, not Boolean"));
+        return wrong(format!("the condition, {}, is not Boolean", cx.typed(0)));
     }
-    folded(element, broadcast(&[&condition.dims, &a.dims, &b.dims])?, |out| {
+    let dims: [&[u64]; 3] = [&condition.dims, &a.dims, &b.dims];
+    folded(element, cx.broadcast(&[0, 1, 2], &dims)?, |out| {
         let condition =
             cx.value(0)?.select(broadcast_positions(&condition.dims, out)).filter(|c| !c.is_empty())?;
         let a = cx.value(1)?.select(broadcast_positions(&a.dims, out))?;
@@ -173,7 +177,11 @@ pub(super) fn bit_cast(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     match cx.element("to")? {
         Some(to) if to.bits() == x.element.bits() => one(to, &*x.dims),
-        _ => wrong(format!("the bits of {x} in elements of another size")),
+        Some(to) => wrong(format!(
+            "attribute `to` is {to}, whose elements have other sizes than those of {}",
+            cx.typed(0)
+        )),
+        None => wrong("attribute `to` is missing"),
     }
 }
 
@@ -213,8 +221,8 @@ pub(super) fn clip(cx: &Cx<'_>) -> Answer {
 /// `PRelu` and other operators whose operand 1 broadcasts to operand 0.
 pub(super) fn broadcasting_to_first(cx: &Cx<'_>) -> Answer {
     let (x, slope) = (cx.dims(0)?, cx.dims(1)?);
-    if broadcast(&[x, slope])? != x {
-        return wrong(format!("{} does not broadcast to {}", show(slope), show(x)));
+    if cx.broadcast(&[0, 1], &[x, slope])? != x {
+        return wrong(format!("{} does not broadcast to {}", cx.typed(1), cx.typed(0)));
     }
     same(cx)
 }
@@ -226,6 +234,7 @@ pub(super) fn gradient(cx: &Cx<'_>) -> Answer {
     if let Some(saved) = cx.maybe(1)
         && saved.dims != dy.dims
     {
+        let (dy, saved) = (cx.typed(0), cx.typed(1));
         return wrong(format!("dY is {dy}, but what was saved of the forward pass is {saved}"));
     }
     same(cx)
@@ -259,7 +268,7 @@ pub(super) fn halve_last(cx: &Cx<'_>) -> Answer {
     let mut dims = x.dims.clone();
     match dims.last_mut() {
         Some(last) => *last /= 2,
-        None => return wrong("a scalar cannot be halved"),
+        None => return wrong(format!("{} is a scalar, which cannot be halved", cx.typed(0))),
     }
     one(x.element, dims)
 }

@@ -12,7 +12,10 @@ fn labelled<'a>(cx: &Cx<'a>, scores: &TensorType, at: usize) -> Result<&'a [u64]
         _ => false,
     };
     if !fits {
-        return wrong(format!("labels {} for scores {scores}", show(labels)));
+        let (labels, scores) = (cx.typed(at), cx.typed(at - 1));
+        return wrong(format!(
+            "the labels, {labels}, do not fit the scores, {scores}; expected the same extents without axis 1"
+        ));
     }
     Ok(labels)
 }
@@ -23,7 +26,7 @@ fn reduced(cx: &Cx<'_>, scores: &TensorType, labels: &[u64]) -> Result<TensorTyp
     match cx.string("reduction")? {
         "none" => Ok(TensorType::new(element, labels)),
         "" | "mean" | "sum" => Ok(TensorType::new(element, [])),
-        other => wrong(format!("reduction `{other}`")),
+        other => wrong(format!("attribute `reduction` is `{other}`; it is none, mean or sum")),
     }
 }
 
@@ -48,7 +51,7 @@ pub(super) fn cross_entropy_gradient(cx: &Cx<'_>) -> Answer {
     let dy = cx.dims(0)?;
     let expected = if cx.string("reduction")? == "none" { labels } else { &[] };
     if dy != expected && dy != [1] {
-        return wrong(format!("dY is {}, not {}", show(dy), show(expected)));
+        return wrong(format!("dY is {}; its extents should be {}", cx.typed(0), show(expected)));
     }
     let element = cx.element("output_type")?.unwrap_or(log_prob.element);
     Ok(vec![Some(TensorType::new(element, &*log_prob.dims).into())])

@@ -17,6 +17,7 @@ mod quantize;
 mod random;
 mod reduce;
 mod rnn;
+mod say;
 mod sequence;
 mod shape;
 mod table;
@@ -28,11 +29,13 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+use lmsc_ir::words::count;
 use lmsc_ir::{Attr, ElementType, Name, Op, TensorType, Type};
 
 pub use constant::Const;
 pub use graph::constants;
 pub(crate) use graph::{Constants, operands, producer};
+use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
 /// What is known about a value: its type, and its elements if they are few and constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,10 +155,7 @@ pub struct Query<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     /// The node is not valid.
-    #[error(
-        "node `{node}` ({op}): {reason}; the graph is not valid, or the values given with --dim do not go \
-         together: correct these, or export the model again"
-    )]
+    #[error("node `{node}` ({op}): {reason}")]
     Invalid {
         /// The node.
         node: Box<str>,
@@ -167,7 +167,7 @@ pub enum ShapeError {
     /// What the operator computes is not what the file declares.
     #[error(
         "node `{node}` ({op}): result {index} `{result}` is {inferred}, but the file's value_info (or output) \
-         says {declared}; remove or correct the entry of `{result}`"
+         says {declared}"
     )]
     Contradiction {
         /// The node.
@@ -185,9 +185,8 @@ pub enum ShapeError {
     },
     /// Neither a rule nor the file says what the result is.
     #[error(
-        "node `{node}` ({op}): the type of result {index} `{result}` is not known: {reason}; add a value_info \
-         entry for `{result}` with its element type and every extent (for example with \
-         onnx.helper.make_tensor_value_info and graph.value_info.append)"
+        "node `{node}` ({op}): the type of result {index} `{result}` is not known: {reason}{}",
+        alike(*more)
     )]
     Unknown {
         /// The node.
@@ -200,12 +199,11 @@ pub enum ShapeError {
         result: Box<str>,
         /// Why no rule applies.
         reason: Box<str>,
+        /// How many more nodes of the operator have such results, where the same is said of them.
+        more: usize,
     },
-    /// The result has more elements than any machine.
-    #[error(
-        "node `{node}` ({op}): result {index} `{result}` of type {ty} has more than 2^60 bytes, or more than 64 axes; check the \
-         extents of the node's operands and the values given with --dim"
-    )]
+    /// The result is larger than anything that any machine holds.
+    #[error("node `{node}` ({op}): result {index} `{result}` would be {ty}, which {why}")]
     TooLarge {
         /// The node.
         node: Box<str>,
@@ -217,7 +215,16 @@ pub enum ShapeError {
         result: Box<str>,
         /// Its type.
         ty: Box<str>,
+        /// What is too large.
+        why: &'static str,
     },
+}
+
+fn alike(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" (and so of {} of this operator)", count(more, "more node")),
+    }
 }
 
 /// Why a rule has no answer.
@@ -262,12 +269,15 @@ pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> 
     match table::rule(query.op).map(|rule| rule(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
         Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),
-        Some(Err(Refusal::Wrong(reason))) => {
-            let (node, op) = (query.node.into(), query.op.to_string().into());
-            Err(ShapeError::Invalid { node, op, reason: reason.into_owned().into() })
-        }
+        Some(Err(Refusal::Wrong(reason))) => Err(invalid(query, reason)),
         None => settle(query, Vec::new(), "lmsc has no shape rule for this operator"),
     }
+}
+
+/// The error of a node that is not valid.
+pub(crate) fn invalid(query: &Query<'_>, reason: Cow<'static, str>) -> ShapeError {
+    let (node, op) = (query.node.into(), query.op.to_string().into());
+    ShapeError::Invalid { node, op, reason: reason.into_owned().into() }
 }
 
 /// `facts` for exactly the results asked for, checked against what the file declares and completed from it;
@@ -296,11 +306,18 @@ pub(crate) fn settle(
         }
         let Some(known) = fact else {
             let (node, op, result) = at();
-            return Err(ShapeError::Unknown { node, op, index, result, reason: reason.into() });
+            return Err(ShapeError::Unknown { node, op, index, result, reason: reason.into(), more: 0 });
         };
-        if !is_possible(&known.ty) {
+        if let Some(why) = impossible(&known.ty) {
             let (node, op, result) = at();
-            return Err(ShapeError::TooLarge { node, op, index, result, ty: known.ty.to_string().into() });
+            return Err(ShapeError::TooLarge {
+                node,
+                op,
+                index,
+                result,
+                ty: known.ty.to_string().into(),
+                why,
+            });
         }
         let count = known.ty.as_tensor().and_then(TensorType::element_count);
         if known.value.as_ref().is_some_and(|v| Some(v.len() as u64) != count) {
@@ -313,11 +330,17 @@ pub(crate) fn settle(
 /// More axes than this has no tensor of any framework; so the size of a type is bounded.
 const MOST_AXES: usize = 64;
 
-/// Whether a value of this type has a size. An extent is also what `Shape` says in 64 signed bits, even where
-/// another extent is zero.
-pub(crate) fn is_possible(ty: &Type) -> bool {
-    let odd = |t: &TensorType| t.dims.iter().any(|&d| d > i64::MAX as u64);
-    ty.byte_size().is_some() && !ty.as_tensor().is_some_and(|t| t.dims.len() > MOST_AXES || odd(t))
+/// Why no value has this type, if so. An extent is also what `Shape` says in 64 signed bits, even where another
+/// extent is zero.
+pub(crate) fn impossible(ty: &Type) -> Option<&'static str> {
+    let dims = ty.as_tensor().map_or(&[][..], |t| &t.dims);
+    if dims.len() > MOST_AXES {
+        Some("has more than 64 axes")
+    } else if dims.iter().any(|&d| d > i64::MAX as u64) {
+        Some("has an extent of 2^63 or more")
+    } else {
+        ty.byte_size().is_none().then_some("has 2^60 bytes or more")
+    }
 }
 
 /// What a rule sees of its node.
@@ -356,7 +379,7 @@ impl<'a> Cx<'a> {
         match self.operand(index) {
             Some(operand) => match operand.ty {
                 Type::Tensor(tensor) => Ok(tensor),
-                Type::Sequence(_) => wrong(format!("operand {index} `{}` is a sequence", operand.name)),
+                Type::Sequence(_) => wrong(format!("{} is a sequence, not a tensor", self.called(index))),
             },
             None => wrong(format!("operand {index} is missing")),
         }
@@ -377,9 +400,10 @@ impl<'a> Cx<'a> {
         let Some(operand) = self.operand(index) else { return Ok(None) };
         match operand.value.map(Const::as_ints) {
             Some(Some(ints)) => Ok(Some(ints)),
-            Some(None) => wrong(format!("operand {index} `{}` has no integers", operand.name)),
+            Some(None) => wrong(format!("{} holds floats, not integers", self.called(index))),
             None => {
-                unknown(format!("it follows from the elements of `{}`, which are no constants", operand.name))
+                let operand = self.called(index);
+                unknown(format!("it follows from the elements of {operand}, which are no constants"))
             }
         }
     }
@@ -394,7 +418,9 @@ impl<'a> Cx<'a> {
         match self.ints(index)? {
             None => Ok(None),
             Some(&[one]) => Ok(Some(one)),
-            Some(many) => wrong(format!("operand {index} has {} elements, not one", many.len())),
+            Some(many) => {
+                wrong(format!("{} has {}, not one", self.called(index), count(many.len(), "element")))
+            }
         }
     }
 
@@ -412,7 +438,7 @@ impl<'a> Cx<'a> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Int(i)) => Ok(Some(*i)),
-            Some(_) => wrong(format!("attribute `{name}` is not an integer")),
+            Some(other) => wrong(format!("attribute `{name}` is {}, not an integer", kind(other))),
         }
     }
 
@@ -433,7 +459,7 @@ impl<'a> Cx<'a> {
             Some(Attr::Ints(ints)) => Ok(Some(ints)),
             // An empty list has no elements that could tell its kind.
             Some(Attr::Floats(none)) if none.is_empty() => Ok(Some(&[])),
-            Some(_) => wrong(format!("attribute `{name}` is not a list of integers")),
+            Some(other) => wrong(format!("attribute `{name}` is {}, not a list of integers", kind(other))),
         }
     }
 
@@ -443,9 +469,9 @@ impl<'a> Cx<'a> {
             None => Ok(""),
             Some(Attr::String(s)) => match std::str::from_utf8(s) {
                 Ok(s) => Ok(s),
-                Err(_) => wrong(format!("attribute `{name}` is no text")),
+                Err(_) => wrong(format!("attribute `{name}` is not UTF-8 text")),
             },
-            Some(_) => wrong(format!("attribute `{name}` is not a string")),
+            Some(other) => wrong(format!("attribute `{name}` is {}, not a string", kind(other))),
         }
     }
 
@@ -455,7 +481,9 @@ impl<'a> Cx<'a> {
             None => Ok(None),
             Some(code) => match element_type(code) {
                 Some(element) => Ok(Some(element)),
-                None => wrong(format!("attribute `{name}`: {code} is no element type")),
+                None => {
+                    wrong(format!("attribute `{name}` is {code}, which is no element type; {ELEMENT_TYPES}"))
+                }
             },
         }
     }
@@ -467,6 +495,21 @@ impl<'a> Cx<'a> {
             Some(ints) => Ok(Some(ints)),
             None => self.ints(index),
         }
+    }
+
+    /// The extents of these operands broadcast with one another; `dims` are theirs.
+    fn broadcast(&self, operands: &[usize], dims: &[&[u64]]) -> Result<Vec<u64>, Refusal> {
+        broadcast_or(dims, |i, from_last| {
+            let extent = |i: usize| dims[i].len().checked_sub(from_last).map_or(1, |at| dims[i][at]);
+            let other = (0..i).find(|&other| ![1, extent(i)].contains(&extent(other))).unwrap_or(0);
+            format!(
+                "{} and {} do not broadcast: axis -{from_last} is {} and {}",
+                self.typed(operands[other]),
+                self.typed(operands[i]),
+                extent(other),
+                extent(i)
+            )
+        })
     }
 
     /// What the file declares about the result.
@@ -515,78 +558,43 @@ fn fold(
     Fact { ty: ty.into(), value }
 }
 
-/// The axis counted from the front.
-fn axis(axis: i64, rank: usize) -> Result<usize, Refusal> {
-    let signed = rank as i64;
-    if axis < -signed || axis >= signed {
-        return wrong(format!("axis {axis} of a tensor of rank {rank}"));
-    }
-    Ok((if axis < 0 { axis + signed } else { axis }) as usize)
-}
-
-/// The axes counted from the front, as a mask; a repeated axis is an error.
-fn axis_mask(axes: &[i64], rank: usize) -> Result<Vec<bool>, Refusal> {
-    let mut mask = vec![false; rank];
-    for &a in axes {
-        if std::mem::replace(&mut mask[axis(a, rank)?], true) {
-            return wrong(format!("axis {a} is named twice"));
-        }
-    }
-    Ok(mask)
-}
-
-/// The integer as an extent.
-fn extent(value: i64) -> Result<u64, Refusal> {
-    u64::try_from(value).or_else(|_| wrong(format!("an extent of {value}")))
-}
-
-/// The wide integer as an extent.
-fn extent_of(value: i128) -> Result<u64, Refusal> {
-    match i64::try_from(value) {
-        Ok(value) => extent(value),
-        Err(_) => wrong(format!("an extent of {value}")),
-    }
-}
-
-/// The integers as extents.
-fn extents(values: &[i64]) -> Result<Vec<u64>, Refusal> {
-    values.iter().map(|&v| extent(v)).collect()
-}
-
 fn product(dims: &[u64]) -> Result<u64, Refusal> {
     if dims.contains(&0) {
         return Ok(0);
     }
     let product = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
-    product.map_or_else(|| wrong(format!("more than 2^64 elements in {}", show(dims))), Ok)
+    product.map_or_else(|| wrong(format!("extents {} make 2^64 elements or more", show(dims))), Ok)
 }
 
-/// The extents of operands broadcast with one another.
+/// The extents of all broadcast with one another.
 fn broadcast(all: &[&[u64]]) -> Result<Vec<u64>, Refusal> {
+    broadcast_or(all, |_, _| {
+        let shown: Vec<String> = all.iter().map(|d| show(d)).collect();
+        format!("{} do not broadcast", shown.join(" and "))
+    })
+}
+
+/// The same; `refusal` makes the message from the position of what does not fit those before it, and the axis
+/// counted from the last, which is 1.
+fn broadcast_or(all: &[&[u64]], refusal: impl FnOnce(usize, usize) -> String) -> Result<Vec<u64>, Refusal> {
     let rank = all.iter().map(|d| d.len()).max().unwrap_or(0);
     let mut out = vec![1u64; rank];
-    for dims in all {
+    for (i, dims) in all.iter().enumerate() {
         let lead = rank - dims.len();
-        for (o, &d) in out[lead..].iter_mut().zip(*dims) {
+        for (j, (o, &d)) in out[lead..].iter_mut().zip(*dims).enumerate() {
             match (*o, d) {
                 (_, 1) => {}
                 (1, _) => *o = d,
                 (a, b) if a == b => {}
-                _ => {
-                    let shown: Vec<String> = all.iter().map(|d| show(d)).collect();
-                    return wrong(format!("{} do not broadcast", shown.join(" and ")));
-                }
+                _ => return wrong(refusal(i, dims.len() - j)),
             }
         }
     }
     Ok(out)
 }
 
-/// `[2,3]`.
-fn show(dims: &[u64]) -> String {
-    let dims: Vec<String> = dims.iter().map(u64::to_string).collect();
-    format!("[{}]", dims.join(","))
-}
+/// What [`element_type`] knows, in words.
+pub(crate) const ELEMENT_TYPES: &str = "ONNX numbers them from 1 (float) to 26 (int2)";
 
 /// The element type that ONNX's `TensorProto.DataType` numbers so.
 pub fn element_type(code: i64) -> Option<ElementType> {

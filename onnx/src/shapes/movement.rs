@@ -1,12 +1,15 @@
 //! Operators that move elements without computing any.
 
-use lmsc_ir::{Attr, ElementType, TensorType};
+use lmsc_ir::{Attr, ElementType, TensorType, words};
 
 use super::constant::{Const, positions, strides};
 use super::{
-    Answer, Cx, Fact, Refusal, axis, axis_mask, extent, extent_of, extents, fold, folded, one, product, show,
-    unknown, wrong,
+    Answer, Cx, Fact, Refusal, axis, axis_mask, extent, extents, fold, folded, one, product, result_extent,
+    show, unknown, wrong,
 };
+
+/// What messages call the operand that most operators work on.
+const X: &str = "operand 0";
 
 /// `Transpose`.
 pub(super) fn transpose(cx: &Cx<'_>) -> Answer {
@@ -15,10 +18,14 @@ pub(super) fn transpose(cx: &Cx<'_>) -> Answer {
     let perm: Vec<usize> = match cx.int_list("perm")? {
         None => (0..rank).rev().collect(),
         Some(perm) => {
-            if perm.len() != rank || !axis_mask(perm, rank)?.iter().all(|&m| m) {
-                return wrong(format!("perm {perm:?} of {x}"));
+            let source = || "attribute `perm`".to_owned();
+            if perm.len() != rank || !axis_mask(perm, rank, &X, source)?.iter().all(|&m| m) {
+                let (perm, x) = (show(perm), cx.typed(0));
+                return wrong(format!(
+                    "attribute `perm` is {perm}, which does not name each axis of {x} once"
+                ));
             }
-            perm.iter().map(|&p| axis(p, rank)).collect::<Result<_, _>>()?
+            perm.iter().map(|&p| axis(p, rank, &X, source)).collect::<Result<_, _>>()?
         }
     };
     folded(x.element, perm.iter().map(|&p| x.dims[p]).collect::<Vec<_>>(), |out| {
@@ -28,20 +35,20 @@ pub(super) fn transpose(cx: &Cx<'_>) -> Answer {
     })
 }
 
-/// The extents of operands joined along `at`, with their element type.
-fn joined(all: &[&TensorType], at: usize) -> Result<TensorType, Refusal> {
+/// The extents of the operands joined along `at`, with their element type.
+fn joined(cx: &Cx<'_>, all: &[&TensorType], at: usize) -> Result<TensorType, Refusal> {
     let mut out = all[0].clone();
-    for ty in &all[1..] {
+    for (i, ty) in all.iter().enumerate().skip(1) {
         let fits = ty.element == out.element
             && ty.dims.len() == out.dims.len()
             && (0..out.dims.len()).all(|i| i == at || ty.dims[i] == out.dims[i]);
         if !fits {
-            return wrong(format!("{} and {ty} cannot be joined along axis {at}", all[0]));
+            let (first, other) = (cx.typed(0), cx.typed(i));
+            return wrong(format!(
+                "{first} and {other} cannot be joined along axis {at}: they differ elsewhere"
+            ));
         }
-        out.dims[at] = match out.dims[at].checked_add(ty.dims[at]) {
-            Some(sum) => sum,
-            None => return wrong("an extent of more than 2^64"),
-        };
+        out.dims[at] = result_extent(at, i128::from(out.dims[at]) + i128::from(ty.dims[at]))?;
     }
     Ok(out)
 }
@@ -50,9 +57,8 @@ fn joined(all: &[&TensorType], at: usize) -> Result<TensorType, Refusal> {
 pub(super) fn concat(cx: &Cx<'_>) -> Answer {
     let all = (0..cx.operand_count()).map(|i| cx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = all.first() else { return wrong("there are no operands") };
-    let rank = first.dims.len();
-    let at = axis(cx.int_or("axis", 1)?, rank)?;
-    let ty = joined(&all, at)?;
+    let at = cx.axis_of(1, first.dims.len(), &X)?;
+    let ty = joined(cx, &all, at)?;
     let whole = fold(ty.element, &*ty.dims, |out| {
         let inner: usize = out[at + 1..].iter().product::<u64>() as usize;
         let outer: usize = out[..at].iter().product::<u64>() as usize;
@@ -100,20 +106,22 @@ fn part(cx: &Cx<'_>, x: &TensorType, at: usize, start: u64, length: u64) -> Fact
 /// `Split` and `SplitTraining`.
 pub(super) fn split(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let at = axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    let at = cx.axis(0, 0)?;
     let whole = x.dims[at];
     let lengths = match cx.int_list_or_ints("split", 1)? {
-        Some(lengths) => extents(lengths)?,
+        Some(lengths) => extents(lengths, || cx.attribute_or("split", 1))?,
         None => {
             let count = match cx.int("num_outputs")? {
-                Some(n) => extent(n)?,
+                Some(n) => extent(n, || "attribute `num_outputs`".to_owned())?,
                 None => cx.result_count() as u64,
             };
             if count == 0 || count > cx.result_count() as u64 {
-                return wrong(format!("{count} parts, but {} results", cx.result_count()));
+                let results = words::count(cx.result_count(), "result");
+                return wrong(format!("attribute `num_outputs` is {count}, but there are {results}"));
             }
             if cx.version() < 18 && !whole.is_multiple_of(count) {
-                return wrong(format!("an extent of {whole} cannot be split into {count} equal parts"));
+                let x = cx.typed(0);
+                return wrong(format!("axis {at} of {x} cannot be split into {count} equal parts"));
             }
             let chunk = whole.div_ceil(count);
             // The last parts may be smaller, or empty.
@@ -122,7 +130,8 @@ pub(super) fn split(cx: &Cx<'_>) -> Answer {
     };
     let total = lengths.iter().try_fold(0u64, |n, &l| n.checked_add(l));
     if total != Some(whole) {
-        return wrong(format!("parts of {} do not make an extent of {whole}", show(&lengths)));
+        let (x, parts) = (cx.typed(0), show(&lengths));
+        return wrong(format!("parts of {parts} do not make the extent of axis {at} of {x}"));
     }
     let mut start = 0;
     let mut facts = Vec::with_capacity(lengths.len().min(cx.result_count()));
@@ -136,8 +145,10 @@ pub(super) fn split(cx: &Cx<'_>) -> Answer {
 /// `Slice`, bounds in attributes or in operands.
 pub(super) fn slice(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let Some(starts) = cx.int_list_or_ints("starts", 1)? else { return wrong("the starts are missing") };
-    let Some(ends) = cx.int_list_or_ints("ends", 2)? else { return wrong("the ends are missing") };
+    let Some(starts) = cx.int_list_or_ints("starts", 1)? else {
+        return wrong("operand 1 (starts) is missing");
+    };
+    let Some(ends) = cx.int_list_or_ints("ends", 2)? else { return wrong("operand 2 (ends) is missing") };
     let axes = cx.int_list_or_ints("axes", 3)?;
     let steps = cx.ints(4)?;
     let count = starts.len();
@@ -146,22 +157,31 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
         || steps.is_some_and(|s| s.len() != count)
         || count > x.dims.len()
     {
-        return wrong("starts, ends, axes and steps differ in number, or exceed the rank");
+        let of = |n: Option<usize>| n.map_or("no".to_owned(), |n| n.to_string());
+        return wrong(format!(
+            "there are {count} starts, {} ends, {} axes and {} steps for {}; expected as many of each as there are \
+             starts, and at most one for each axis",
+            ends.len(),
+            of(axes.map(<[i64]>::len)),
+            of(steps.map(<[i64]>::len)),
+            cx.typed(0)
+        ));
     }
+    let source = || cx.attribute_or("axes", 3);
     if let Some(axes) = axes {
-        axis_mask(axes, x.dims.len())?;
+        axis_mask(axes, x.dims.len(), &X, source)?;
     }
     let mut dims = x.dims.clone();
     let strides = strides(&x.dims);
     let mut walk = strides.clone();
     let mut offset = 0usize;
     for i in 0..count {
-        let at = axes.map_or(Ok(i), |a| axis(a[i], x.dims.len()))?;
+        let at = axes.map_or(Ok(i), |a| axis(a[i], x.dims.len(), &X, source))?;
         let step = steps.map_or(1, |s| s[i]);
         let n = i128::from(x.dims[at]);
         let bound = |v: i64| i128::from(v) + if v < 0 { n } else { 0 };
         let (start, end) = match step {
-            0 => return wrong("a step is zero"),
+            0 => return wrong(format!("{} holds a step of 0", cx.called(4))),
             1.. => (bound(starts[i]).clamp(0, n), bound(ends[i]).clamp(0, n)),
             _ => (bound(starts[i]).clamp(0, (n - 1).max(0)), bound(ends[i]).clamp(-1, n - 1)),
         };
@@ -169,7 +189,7 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
             if step < 0 { (start - end, -i128::from(step)) } else { (end - start, step.into()) };
         // An empty axis has nothing to walk back over.
         let length = if n == 0 { 0 } else { (span + pace - 1).div_euclid(pace).max(0) };
-        dims[at] = extent_of(length)?;
+        dims[at] = result_extent(at, length)?;
         offset = offset.wrapping_add((start as usize).wrapping_mul(strides[at]));
         walk[at] = strides[at].wrapping_mul(step as usize);
     }
@@ -178,15 +198,15 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
 
 /// A gradient `…Grad` whose result has dY's elements and the extents that the operand `at` holds.
 pub(super) fn of_shape(cx: &Cx<'_>, at: usize, dy: usize) -> Answer {
-    one(cx.tensor(dy)?.element, extents(cx.need_ints(at)?)?)
+    one(cx.tensor(dy)?.element, cx.extents(at)?)
 }
 
 /// `SliceGrad(dY, shape, starts, ends, axes, steps)`.
 pub(super) fn slice_gradient(cx: &Cx<'_>) -> Answer {
-    let dims = extents(cx.need_ints(1)?)?;
+    let dims = cx.extents(1)?;
     let dy = cx.tensor(0)?;
     if dims.len() != dy.dims.len() || dims.iter().zip(&dy.dims).any(|(a, b)| a < b) {
-        return wrong(format!("dY is {dy}, which is no slice of {}", show(&dims)));
+        return wrong(format!("dY is {}, which is no slice of {}", cx.typed(0), show(&dims)));
     }
     one(dy.element, dims)
 }
@@ -199,12 +219,13 @@ fn gathered(data: &[u64], at: usize, indices: &[u64]) -> Vec<u64> {
 /// `Gather`.
 pub(super) fn gather(cx: &Cx<'_>) -> Answer {
     let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
-    let at = axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    let at = cx.axis(0, 0)?;
     let n = x.dims[at];
     if let Some(Const::Ints(picked)) = cx.value(1)
         && let Some(i) = picked.iter().find(|&&i| i128::from(i) >= n.into() || i128::from(i) < -i128::from(n))
     {
-        return wrong(format!("index {i} along axis {at} of {x}"));
+        let (indices, x) = (cx.called(1), cx.typed(0));
+        return wrong(format!("{indices} holds the index {i}, out of range for axis {at} of {x}"));
     }
     folded(x.element, gathered(&x.dims, at, &indices.dims), |_| {
         let picked = cx.value(1)?.as_ints()?;
@@ -219,16 +240,16 @@ pub(super) fn gather(cx: &Cx<'_>) -> Answer {
 
 /// `GatherGrad(shape, indices, dY)`.
 pub(super) fn gather_gradient(cx: &Cx<'_>) -> Answer {
-    let dims = extents(cx.need_ints(0)?)?;
+    let dims = cx.extents(0)?;
     let (indices, dy) = (cx.tensor(1)?, cx.tensor(2)?);
-    let at = axis(cx.int_or("axis", 0)?, dims.len())?;
+    let at = cx.axis_of(0, dims.len(), &"result 0")?;
     let expected = gathered(&dims, at, &indices.dims);
     if expected != dy.dims {
         return wrong(format!(
-            "dY is {dy}, but gathering {} along axis {at} of {} gives {}: the gradient is not summed over a \
-             broadcast axis, or a symbolic dimension was taken for another (exporting with this dimension fixed \
-             avoids that)",
-            show(&indices.dims),
+            "dY is {}, but {} gathered along axis {at} of {} gives {}: the gradient is not summed over a broadcast \
+             axis, or a symbolic dimension was taken for another (exporting with this dimension fixed avoids that)",
+            cx.typed(2),
+            cx.typed(1),
             show(&dims),
             show(&expected)
         ));
@@ -239,9 +260,9 @@ pub(super) fn gather_gradient(cx: &Cx<'_>) -> Answer {
 /// `GatherElements`.
 pub(super) fn gather_elements(cx: &Cx<'_>) -> Answer {
     let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
-    axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    cx.axis(0, 0)?;
     if indices.dims.len() != x.dims.len() {
-        return wrong(format!("the indices are {indices}, the data {x}"));
+        return wrong(format!("the indices are {}, of another rank than {}", cx.typed(1), cx.typed(0)));
     }
     one(x.element, &*indices.dims)
 }
@@ -250,20 +271,28 @@ pub(super) fn gather_elements(cx: &Cx<'_>) -> Answer {
 pub(super) fn gather_nd(cx: &Cx<'_>) -> Answer {
     let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
     let batch = usize::try_from(cx.int_or("batch_dims", 0)?).unwrap_or(usize::MAX);
-    let Some((&depth, lead)) = indices.dims.split_last() else { return wrong("the indices are a scalar") };
+    let Some((&depth, lead)) = indices.dims.split_last() else {
+        return wrong(format!("{} is a scalar, which holds no indices", cx.typed(1)));
+    };
     let taken = batch.saturating_add(usize::try_from(depth).unwrap_or(usize::MAX));
     if taken > x.dims.len() || batch >= indices.dims.len() || x.dims[..batch] != indices.dims[..batch] {
-        return wrong(format!("indices {indices} with {batch} batch axes into {x}"));
+        let (x, indices) = (cx.typed(0), cx.typed(1));
+        return wrong(format!("{indices} cannot be indices into {x}, with attribute `batch_dims` {batch}"));
     }
     one(x.element, [lead, &x.dims[taken..]].concat())
+}
+
+fn no_scatter<T>(cx: &Cx<'_>, expected: &str) -> Result<T, Refusal> {
+    let (x, indices, updates) = (cx.typed(0), cx.typed(1), cx.typed(2));
+    wrong(format!("{updates} cannot be written into {x} at {indices}; expected that {expected}"))
 }
 
 /// `ScatterElements`: indices and updates agree.
 pub(super) fn scatter_elements(cx: &Cx<'_>) -> Answer {
     let (x, indices, updates) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    cx.axis(0, 0)?;
     if indices.dims != updates.dims || indices.dims.len() != x.dims.len() {
-        return wrong(format!("indices {indices} and updates {updates} into {x}"));
+        return no_scatter(cx, "indices and updates have the same extents, and the rank of the data");
     }
     super::elementwise::same(cx)
 }
@@ -271,10 +300,15 @@ pub(super) fn scatter_elements(cx: &Cx<'_>) -> Answer {
 /// `ScatterND`.
 pub(super) fn scatter_nd(cx: &Cx<'_>) -> Answer {
     let (x, indices, updates) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    let Some((&depth, lead)) = indices.dims.split_last() else { return wrong("the indices are a scalar") };
+    let Some((&depth, lead)) = indices.dims.split_last() else {
+        return wrong(format!("{} is a scalar, which holds no indices", cx.typed(1)));
+    };
     let taken = usize::try_from(depth).unwrap_or(usize::MAX);
     if taken > x.dims.len() || [lead, &x.dims[taken..]].concat() != updates.dims {
-        return wrong(format!("indices {indices} and updates {updates} into {x}"));
+        return no_scatter(
+            cx,
+            "the updates' extents are those of the indices but the last, and the data's other ones",
+        );
     }
     super::elementwise::same(cx)
 }
@@ -282,21 +316,24 @@ pub(super) fn scatter_nd(cx: &Cx<'_>) -> Answer {
 /// `Pad`.
 pub(super) fn pad(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let Some(pads) = cx.int_list_or_ints("pads", 1)? else { return wrong("the pads are missing") };
+    let Some(pads) = cx.int_list_or_ints("pads", 1)? else { return wrong("operand 1 (pads) is missing") };
     let rank = x.dims.len();
     let axes: Vec<usize> = match cx.ints(3)? {
         Some(axes) => {
-            axis_mask(axes, rank)?;
-            axes.iter().map(|&a| axis(a, rank)).collect::<Result<_, _>>()?
+            let source = || cx.called(3);
+            axis_mask(axes, rank, &X, source)?;
+            axes.iter().map(|&a| axis(a, rank, &X, source)).collect::<Result<_, _>>()?
         }
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return wrong(format!("{} pads for {} axes", pads.len(), axes.len()));
+        let (source, pads) = (cx.attribute_or("pads", 1), words::count(pads.len(), "pad"));
+        return wrong(format!("{source} holds {pads}, not {}: two for each axis", 2 * axes.len()));
     }
     let mut dims = x.dims.clone();
     for (i, &at) in axes.iter().enumerate() {
-        dims[at] = extent_of(i128::from(dims[at]) + i128::from(pads[i]) + i128::from(pads[i + axes.len()]))?;
+        let padded = i128::from(dims[at]) + i128::from(pads[i]) + i128::from(pads[i + axes.len()]);
+        dims[at] = result_extent(at, padded)?;
     }
     one(x.element, dims)
 }
@@ -304,12 +341,13 @@ pub(super) fn pad(cx: &Cx<'_>) -> Answer {
 /// `Tile`.
 pub(super) fn tile(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let repeats = extents(cx.need_ints(1)?)?;
+    let repeats = cx.extents(1)?;
     if repeats.len() != x.dims.len() {
-        return wrong(format!("{} repeats of {x}", repeats.len()));
+        let found = words::count(repeats.len(), "number");
+        return wrong(format!("{} holds {found} of repeats of {}", cx.called(1), cx.typed(0)));
     }
-    let times = |(&d, &r): (&u64, &u64)| extent_of(i128::from(d) * i128::from(r));
-    let dims = x.dims.iter().zip(&repeats).map(times).collect::<Result<Vec<_>, _>>()?;
+    let times = |(at, (&d, &r)): (usize, (&u64, &u64))| result_extent(at, i128::from(d) * i128::from(r));
+    let dims = x.dims.iter().zip(&repeats).enumerate().map(times).collect::<Result<Vec<_>, _>>()?;
     folded(x.element, dims, |out| {
         // As a tensor [r0, d0, r1, d1, …], of which only the d axes are walked.
         let (steps, count) = (strides(&x.dims), out.len());
@@ -322,18 +360,22 @@ pub(super) fn tile(cx: &Cx<'_>) -> Answer {
 /// `DepthToSpace` (`grow`) and `SpaceToDepth`.
 pub(super) fn depth_space(cx: &Cx<'_>, grow: bool) -> Answer {
     let x = cx.tensor(0)?;
-    let block = extent(cx.int_or("blocksize", 0)?)?;
-    let &[n, c, h, w] = &*x.dims else { return wrong(format!("{x} is not [N,C,H,W]")) };
-    let Some(square) = block.checked_mul(block).filter(|&s| s > 0) else {
-        return wrong(format!("a block of {block}"));
+    let Some(size) = cx.int("blocksize")? else { return wrong("attribute `blocksize` is missing") };
+    let &[n, c, h, w] = &*x.dims else {
+        return wrong(format!("{} is not [batch, channels, height, width]", cx.typed(0)));
     };
-    let wide = |v: u64, by: u64| extent_of(i128::from(v) * i128::from(by));
+    let positive = u64::try_from(size).ok().filter(|&size| size > 0);
+    let Some((block, square)) = positive.and_then(|b| Some((b, b.checked_mul(b)?))) else {
+        return wrong(format!("attribute `blocksize` is {size}; it is at least 1, and less than 2^32"));
+    };
+    let wide = |at: usize, by: u64| result_extent(at, i128::from(x.dims[at]) * i128::from(by));
     if grow && c.is_multiple_of(square) {
-        one(x.element, [n, c / square, wide(h, block)?, wide(w, block)?])
+        one(x.element, [n, c / square, wide(2, block)?, wide(3, block)?])
     } else if !grow && h.is_multiple_of(block) && w.is_multiple_of(block) {
-        one(x.element, [n, wide(c, square)?, h / block, w / block])
+        one(x.element, [n, wide(1, square)?, h / block, w / block])
     } else {
-        wrong(format!("{x} is not divisible into blocks of {block}"))
+        let what = if grow { "the channels" } else { "height and width" };
+        wrong(format!("{what} of {} are not divisible into blocks of {block} by {block}", cx.typed(0)))
     }
 }
 
@@ -345,28 +387,34 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
     let scales_at = if cx.operand_count() <= 2 { 1 } else { 2 };
     let axes: Vec<usize> = match cx.int_list("axes")? {
         Some(axes) => {
-            axis_mask(axes, rank)?;
-            axes.iter().map(|&a| axis(a, rank)).collect::<Result<_, _>>()?
+            let source = || "attribute `axes`".to_owned();
+            axis_mask(axes, rank, &X, source)?;
+            axes.iter().map(|&a| axis(a, rank, &X, source)).collect::<Result<_, _>>()?
         }
         None => (0..rank).collect(),
     };
     let mut dims = x.dims.clone();
     let sized = cx.operand(3).is_some_and(|o| o.ty.as_tensor().is_none_or(|t| t.dims != [0]));
     if sized {
-        let sizes = extents(cx.need_ints(3)?)?;
+        let sizes = cx.extents(3)?;
         if sizes.len() != axes.len() {
-            return wrong(format!("{} sizes for {} axes", sizes.len(), axes.len()));
+            let (found, asked) = (words::count(sizes.len(), "size"), axes.len());
+            return wrong(format!("{} holds {found}, not {asked}: one for each axis", cx.called(3)));
         }
         let ratio = |i: usize| sizes[i] as f64 / x.dims[axes[i]] as f64;
         let scale = match cx.string("keep_aspect_ratio_policy")? {
             "" | "stretch" => None,
             "not_larger" => (0..axes.len()).map(ratio).min_by(f64::total_cmp),
             "not_smaller" => (0..axes.len()).map(ratio).max_by(f64::total_cmp),
-            other => return wrong(format!("keep_aspect_ratio_policy `{other}`")),
+            other => {
+                return wrong(format!(
+                    "attribute `keep_aspect_ratio_policy` is `{other}`; it is stretch, not_larger or not_smaller"
+                ));
+            }
         };
         for (i, &at) in axes.iter().enumerate() {
             dims[at] = match scale {
-                Some(scale) => float_extent((scale * x.dims[at] as f64 + 0.5).floor())?,
+                Some(scale) => float_extent(at, (scale * x.dims[at] as f64 + 0.5).floor())?,
                 None => sizes[i],
             };
         }
@@ -376,38 +424,45 @@ pub(super) fn resize(cx: &Cx<'_>) -> Answer {
         Some(Attr::Floats(scales)) => scales.iter().map(|s| s.0.into()).collect(),
         _ => match cx.value(scales_at) {
             Some(scales) => scales.to_f64(),
-            None if cx.operand(scales_at).is_none() => return wrong("neither scales nor sizes are given"),
+            None if cx.operand(scales_at).is_none() => {
+                return wrong("operands 2 (scales) and 3 (sizes) are missing; one of them is needed");
+            }
             None => return unknown("its scales are no constants"),
         },
     };
     if scales.len() != axes.len() {
-        return wrong(format!("{} scales for {} axes", scales.len(), axes.len()));
+        let source = cx.attribute_or("scales", scales_at);
+        let (found, asked) = (words::count(scales.len(), "scale"), axes.len());
+        return wrong(format!("{source} holds {found}, not {asked}: one for each axis"));
     }
     if cx.string("coordinate_transformation_mode")? == "tf_crop_and_resize" {
         return unknown("it crops by data");
     }
     for (scale, &at) in scales.iter().zip(&axes) {
         // In 32 bits, as ONNX and every runtime compute it.
-        dims[at] = float_extent(f64::from((x.dims[at] as f32 * *scale as f32).floor()))?;
+        dims[at] = float_extent(at, f64::from((x.dims[at] as f32 * *scale as f32).floor()))?;
     }
     one(x.element, dims)
 }
 
-fn float_extent(value: f64) -> Result<u64, Refusal> {
-    if (0.0..9e15).contains(&value) { Ok(value as u64) } else { wrong(format!("an extent of {value}")) }
+fn float_extent(axis: usize, value: f64) -> Result<u64, Refusal> {
+    match (0.0..9e15).contains(&value) {
+        true => Ok(value as u64),
+        false => wrong(format!("result 0 would have extent {value} on axis {axis}; extents are 0 to 9e15")),
+    }
 }
 
 /// `OneHot(indices, depth, values)`.
 pub(super) fn one_hot(cx: &Cx<'_>) -> Answer {
     let indices = cx.tensor(0)?;
     let element = cx.tensor(2)?.element;
-    let depth = match cx.value(1).map(Const::to_f64).as_deref() {
-        Some(&[depth]) => float_extent(depth)?,
-        Some(_) => return wrong("the depth is not a scalar"),
-        None => return unknown("its depth is no constant"),
-    };
     let mut dims = indices.dims.clone();
-    let at = axis(cx.int_or("axis", -1)?, dims.len() + 1)?;
+    let at = cx.axis_of(-1, dims.len() + 1, &"result 0")?;
+    let depth = match cx.value(1).map(Const::to_f64).as_deref() {
+        Some(&[depth]) => float_extent(at, depth)?,
+        Some(_) => return wrong(format!("{} is the depth, which has one element", cx.typed(1))),
+        None => return unknown(format!("its depth, {}, is no constant", cx.called(1))),
+    };
     dims.insert(at, depth);
     one(element, dims)
 }
@@ -418,9 +473,9 @@ pub(super) fn compress(cx: &Cx<'_>) -> Answer {
     let kept = cx.need_ints(1)?.iter().filter(|&&c| c != 0).count() as u64;
     match cx.int("axis")? {
         None => one(x.element, [kept]),
-        Some(at) => {
+        Some(_) => {
             let mut dims = x.dims.clone();
-            dims[axis(at, x.dims.len())?] = kept;
+            dims[cx.axis(0, 0)?] = kept;
             one(x.element, dims)
         }
     }
@@ -429,16 +484,18 @@ pub(super) fn compress(cx: &Cx<'_>) -> Answer {
 /// `CenterCropPad`.
 pub(super) fn center_crop_pad(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let target = extents(cx.need_ints(1)?)?;
+    let target = cx.extents(1)?;
     let all: Vec<i64> = (0..x.dims.len() as i64).collect();
     let axes = cx.int_list("axes")?.unwrap_or(&all);
-    axis_mask(axes, x.dims.len())?;
+    let source = || "attribute `axes`".to_owned();
+    axis_mask(axes, x.dims.len(), &X, source)?;
     if axes.len() != target.len() {
-        return wrong(format!("{} extents for {} axes", target.len(), axes.len()));
+        let (found, asked) = (words::count(target.len(), "extent"), axes.len());
+        return wrong(format!("{} holds {found}, not {asked}: one for each axis", cx.called(1)));
     }
     let mut dims = x.dims.clone();
     for (&a, t) in axes.iter().zip(target) {
-        dims[axis(a, x.dims.len())?] = t;
+        dims[axis(a, x.dims.len(), &X, source)?] = t;
     }
     one(x.element, dims)
 }
@@ -447,7 +504,8 @@ pub(super) fn center_crop_pad(cx: &Cx<'_>) -> Answer {
 pub(super) fn grid_sample(cx: &Cx<'_>) -> Answer {
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     if x.dims.len() < 3 || grid.dims.len() != x.dims.len() || grid.dims[0] != x.dims[0] {
-        return wrong(format!("a grid {grid} over {x}"));
+        let (x, grid) = (cx.typed(0), cx.typed(1));
+        return wrong(format!("{grid} is no grid over {x}; expected [batch, …, axes], of the same rank"));
     }
     one(x.element, [&x.dims[..2], &grid.dims[1..grid.dims.len() - 1]].concat())
 }
@@ -455,11 +513,11 @@ pub(super) fn grid_sample(cx: &Cx<'_>) -> Answer {
 /// `AffineGrid`: the extents are operand 1's elements, with one axis of coordinates.
 pub(super) fn affine_grid(cx: &Cx<'_>) -> Answer {
     let element = cx.tensor(0)?.element;
-    let size = extents(cx.need_ints(1)?)?;
+    let size = cx.extents(1)?;
     match *size {
         [n, _, h, w] => one(element, [n, h, w, 2]),
         [n, _, d, h, w] => one(element, [n, d, h, w, 3]),
-        _ => wrong(format!("a grid of {}", show(&size))),
+        _ => wrong(format!("{} is {}; expected [N,C,H,W] or [N,C,D,H,W]", cx.called(1), show(&size))),
     }
 }
 
@@ -467,28 +525,34 @@ pub(super) fn affine_grid(cx: &Cx<'_>) -> Answer {
 pub(super) fn regions(cx: &Cx<'_>, size: [u64; 2]) -> Answer {
     let (x, rois) = (cx.tensor(0)?, cx.tensor(1)?);
     if x.dims.len() != 4 || rois.dims.len() != 2 {
-        return wrong(format!("regions {rois} of {x}"));
+        let (x, rois) = (cx.typed(0), cx.typed(1));
+        return wrong(format!("{rois} are no regions of {x}; expected [regions, corners] and [N,C,H,W]"));
     }
     one(x.element, [rois.dims[0], x.dims[1], size[0], size[1]])
 }
 
 /// `RoiAlign`.
 pub(super) fn roi_align(cx: &Cx<'_>) -> Answer {
-    regions(cx, [extent(cx.int_or("output_height", 1)?)?, extent(cx.int_or("output_width", 1)?)?])
+    let size = |name: &str| extent(cx.int_or(name, 1)?, || format!("attribute `{name}`"));
+    regions(cx, [size("output_height")?, size("output_width")?])
 }
 
 /// `MaxRoiPool`.
 pub(super) fn max_roi_pool(cx: &Cx<'_>) -> Answer {
     match cx.int_list("pooled_shape")? {
-        Some(&[h, w]) => regions(cx, [extent(h)?, extent(w)?]),
-        _ => wrong("attribute `pooled_shape` is not two integers"),
+        Some(&[h, w]) => {
+            let source = || "attribute `pooled_shape`".to_owned();
+            regions(cx, [extent(h, source)?, extent(w, source)?])
+        }
+        Some(other) => wrong(format!("attribute `pooled_shape` is {}, not two integers", show(other))),
+        None => wrong("attribute `pooled_shape` is missing"),
     }
 }
 
 /// `Trilu`.
 pub(super) fn triangle(cx: &Cx<'_>) -> Answer {
     if cx.dims(0)?.len() < 2 {
-        return wrong("operand 0 is no matrix");
+        return wrong(format!("{} is no matrix", cx.typed(0)));
     }
     super::elementwise::same(cx)
 }
@@ -496,7 +560,7 @@ pub(super) fn triangle(cx: &Cx<'_>) -> Answer {
 /// `com.microsoft.PadAndUnflatten` and others whose leading axis is `[product, …]` of operand `at`'s elements.
 pub(super) fn unflatten(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let lead = extents(cx.need_ints(2)?)?;
+    let lead = cx.extents(2)?;
     let rest = x.dims.get(1..).unwrap_or(&[]);
     one(x.element, [&lead, rest].concat())
 }
@@ -505,17 +569,19 @@ pub(super) fn unflatten(cx: &Cx<'_>) -> Answer {
 pub(super) fn expand_dims(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     let mut dims = x.dims.clone();
-    dims.insert(axis(cx.scalar(1)?, x.dims.len() + 1)?, 1);
+    dims.insert(axis(cx.scalar(1)?, x.dims.len() + 1, &"result 0", || cx.called(1))?, 1);
     folded(x.element, dims, |_| cx.value(0).cloned())
 }
 
 /// `Col2Im`.
 pub(super) fn col_to_image(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let (image, block) = (extents(cx.need_ints(1)?)?, product(&extents(cx.need_ints(2)?)?)?);
-    let &[n, c, _] = &*x.dims else { return wrong(format!("{x} is not [N,C,L]")) };
+    let (image, block) = (cx.extents(1)?, product(&cx.extents(2)?)?);
+    let &[n, c, _] = &*x.dims else {
+        return wrong(format!("{} is not [batch, channels * block, blocks]", cx.typed(0)));
+    };
     if block == 0 || !c.is_multiple_of(block) {
-        return wrong(format!("{x} has no blocks of {block} elements"));
+        return wrong(format!("axis 1 of {} is no multiple of the {block} elements of a block", cx.typed(0)));
     }
     one(x.element, [&[n, c / block], &*image].concat())
 }

@@ -2,12 +2,16 @@
 
 use lmsc_ir::{ElementType, TensorType};
 
-use super::{Answer, Cx, Fact, Refusal, axis, element_type, one, product, show, wrong};
+use super::{Answer, Cx, ELEMENT_TYPES, Fact, Refusal, axis, element_type, one, wrong};
 
-fn channels(x: &TensorType, scale: &TensorType) -> Result<(), Refusal> {
-    let count = x.dims.get(1).copied().unwrap_or(1);
-    if scale.dims != [count] {
-        return wrong(format!("{scale} for the {count} channels of {x}"));
+/// Refuses a `scale` that has not one element for each channel of `x`.
+fn channels(cx: &Cx<'_>, x: usize, scale: usize) -> Result<(), Refusal> {
+    let count = cx.dims(x)?.get(1).copied().unwrap_or(1);
+    if cx.dims(scale)? != [count] {
+        let (x, scale) = (cx.typed(x), cx.typed(scale));
+        return wrong(format!(
+            "{scale} does not have the {count} channels of {x}; expected the extents [{count}]"
+        ));
     }
     Ok(())
 }
@@ -16,8 +20,8 @@ fn channels(x: &TensorType, scale: &TensorType) -> Result<(), Refusal> {
 /// statistics of the batch.
 pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     let (x, scale, mean) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(3)?);
-    channels(x, scale)?;
-    channels(x, mean)?;
+    channels(cx, 0, 1)?;
+    channels(cx, 0, 3)?;
     let statistic = || Some(Fact::from(TensorType::new(mean.element, &*mean.dims)));
     let saved = || {
         // ORT keeps the statistics of half-precision data in 32 bits, as the running ones.
@@ -26,24 +30,31 @@ pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(x.clone().into()), statistic(), statistic(), saved(), saved()])
 }
 
+/// Refuses a dY that has other extents than operand 1.
+fn gradient_of_first(cx: &Cx<'_>) -> Result<(), Refusal> {
+    match cx.dims(0)? == cx.dims(1)? {
+        true => Ok(()),
+        false => wrong(format!("dY is {}, of other extents than {}", cx.typed(0), cx.typed(1))),
+    }
+}
+
 /// `BatchNormalizationGrad(dY, X, scale, mean, inverse deviation)`: gradients of X, scale and bias.
 pub(super) fn batch_gradient(cx: &Cx<'_>) -> Answer {
-    let (dy, x, scale) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    if dy.dims != x.dims {
-        return wrong(format!("dY is {dy}, but X is {x}"));
-    }
-    channels(x, scale)?;
+    gradient_of_first(cx)?;
+    channels(cx, 1, 2)?;
     cx.like(&[1, 2, 2])
 }
 
 /// The type of what is kept per normalized row: extents from `at` on are 1.
 fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal> {
-    let at = axis(cx.int_or("axis", default)?, x.dims.len())?;
+    let at = cx.axis(default, 0)?;
     let element = match cx.int_or("stash_type", 1)? {
         code if code == 1 && x.element == ElementType::Double && !cx.query.op.domain.is_empty() => x.element,
         code => match element_type(code) {
             Some(element) => element,
-            None => return wrong(format!("stash_type {code}")),
+            None => {
+                return wrong(format!("attribute `stash_type` is {code}, no element type; {ELEMENT_TYPES}"));
+            }
         },
     };
     let dims = x.dims.iter().enumerate().map(|(i, &d)| if i < at { d } else { 1 });
@@ -72,10 +83,7 @@ pub(super) fn skip_layer(cx: &Cx<'_>) -> Answer {
 
 /// `LayerNormalizationGrad(dY, X, scale, …)`: gradients of X, scale and bias.
 pub(super) fn layer_gradient(cx: &Cx<'_>) -> Answer {
-    let (dy, x) = (cx.tensor(0)?, cx.tensor(1)?);
-    if dy.dims != x.dims {
-        return wrong(format!("dY is {dy}, but X is {x}"));
-    }
+    gradient_of_first(cx)?;
     cx.tensor(2)?;
     cx.like(&[1, 2, 2])
 }
@@ -84,7 +92,7 @@ pub(super) fn layer_gradient(cx: &Cx<'_>) -> Answer {
 pub(super) fn instance(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     if x.dims.len() < 2 {
-        return wrong(format!("{x} has no channels"));
+        return wrong(format!("{} has no channels; expected [batch, channels, …]", cx.typed(0)));
     }
     one(x.element, &*x.dims)
 }
@@ -95,17 +103,14 @@ pub(super) fn along_axis(cx: &Cx<'_>) -> Answer {
     // Before version 13 the axis could also stand behind the last one.
     let behind = x.dims.len() as i64;
     if let Some(at) = cx.int("axis")?.filter(|&at| at != behind && behind > 0) {
-        axis(at, x.dims.len())?;
+        axis(at, x.dims.len(), &"operand 0", || "attribute `axis`".to_owned())?;
     }
     one(x.element, &*x.dims)
 }
 
-/// `LpNormalization`-like gradients `(dY, Y)`: as dY, checked against the number of elements of Y.
+/// `LpNormalization`-like gradients `(dY, Y)`: as dY, which has the extents of Y.
 pub(super) fn along_axis_gradient(cx: &Cx<'_>) -> Answer {
-    let (dy, y) = (cx.tensor(0)?, cx.tensor(1)?);
-    if dy.dims != y.dims {
-        return wrong(format!("dY is {dy}, but Y is {y} ({} elements)", product(&y.dims)?));
-    }
+    gradient_of_first(cx)?;
     along_axis(cx)
 }
 
@@ -113,7 +118,7 @@ pub(super) fn along_axis_gradient(cx: &Cx<'_>) -> Answer {
 pub(super) fn local(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     if x.dims.is_empty() {
-        return wrong(format!("{} has no channels", show(&x.dims)));
+        return wrong(format!("{} is a scalar, which has no channels", cx.typed(0)));
     }
     one(x.element, &*x.dims)
 }

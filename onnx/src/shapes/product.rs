@@ -1,54 +1,66 @@
 //! Products of matrices and contractions.
 
+use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType};
 
-use super::{Answer, Cx, Refusal, broadcast, extent, one, show, wrong};
+use super::{Answer, Cx, Refusal, broadcast, broadcast_or, extent, one, show, wrong};
 
-/// The extents of `a · b`, as NumPy's `matmul` has them.
-fn multiplied(a: &[u64], b: &[u64]) -> Result<Vec<u64>, Refusal> {
-    let (Some((&inner_a, rest_a)), Some(_)) = (a.split_last(), b.last()) else {
-        return wrong("an operand is a scalar");
-    };
+/// The extents of `a · b`, as NumPy's `matmul` has them; they are those of the operands at `of`, perhaps transposed.
+fn multiplied(cx: &Cx<'_>, of: [usize; 2], a: &[u64], b: &[u64]) -> Result<Vec<u64>, Refusal> {
+    let scalar = |i: usize| wrong(format!("{} is a scalar; a factor has at least one axis", cx.typed(of[i])));
+    let Some((&inner_a, rest_a)) = a.split_last() else { return scalar(0) };
     let (inner_b, batch_b, columns) = match *b {
         [inner] => (inner, &[][..], None),
         [.., inner, columns] => (inner, &b[..b.len() - 2], Some(columns)),
-        [] => return wrong("an operand is a scalar"),
+        [] => return scalar(1),
     };
     if inner_a != inner_b {
-        return wrong(format!("{} times {}: the inner extents differ", show(a), show(b)));
+        let (a, b) = (cx.typed(of[0]), cx.typed(of[1]));
+        return wrong(format!(
+            "{a} cannot be multiplied by {b}: the inner extents are {inner_a} and {inner_b}"
+        ));
     }
     let (batch_a, rows) = match rest_a.split_last() {
         Some((&rows, batch)) => (batch, Some(rows)),
         None => (&[][..], None),
     };
-    let mut dims = broadcast(&[batch_a, batch_b])?;
+    let mut dims = broadcast_or(&[batch_a, batch_b], |_, _| {
+        let (a, b) = (cx.typed(of[0]), cx.typed(of[1]));
+        format!("{a} cannot be multiplied by {b}: {} and {} do not broadcast", show(batch_a), show(batch_b))
+    })?;
     dims.extend(rows);
     dims.extend(columns);
     Ok(dims)
 }
 
+/// Refuses factors whose elements differ in type.
+fn same_elements(cx: &Cx<'_>) -> Result<(), Refusal> {
+    match cx.tensor(0)?.element == cx.tensor(1)?.element {
+        true => Ok(()),
+        false => wrong(format!("{} and {} have elements of different types", cx.typed(0), cx.typed(1))),
+    }
+}
+
 /// `MatMul`.
 pub(super) fn matmul(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-    if a.element != b.element {
-        return wrong(format!("{a} times {b}"));
-    }
-    one(a.element, multiplied(&a.dims, &b.dims)?)
+    same_elements(cx)?;
+    one(a.element, multiplied(cx, [0, 1], &a.dims, &b.dims)?)
 }
 
 /// `MatMulInteger`.
 pub(super) fn matmul_integer(cx: &Cx<'_>) -> Answer {
-    one(ElementType::Int32, multiplied(cx.dims(0)?, cx.dims(1)?)?)
+    one(ElementType::Int32, multiplied(cx, [0, 1], cx.dims(0)?, cx.dims(1)?)?)
 }
 
 /// `MatMulIntegerToFloat` and `DynamicQuantizeMatMul`.
 pub(super) fn matmul_to_float(cx: &Cx<'_>) -> Answer {
-    one(ElementType::Float, multiplied(cx.dims(0)?, cx.dims(1)?)?)
+    one(ElementType::Float, multiplied(cx, [0, 1], cx.dims(0)?, cx.dims(1)?)?)
 }
 
 /// `QLinearMatMul(a, scale, zero, b, scale, zero, y scale, y zero)`.
 pub(super) fn qlinear_matmul(cx: &Cx<'_>) -> Answer {
-    one(cx.tensor(7)?.element, multiplied(cx.dims(0)?, cx.dims(3)?)?)
+    one(cx.tensor(7)?.element, multiplied(cx, [0, 3], cx.dims(0)?, cx.dims(3)?)?)
 }
 
 /// The extents with the last two axes exchanged.
@@ -71,23 +83,26 @@ pub(super) fn fused_matmul(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
     let a_dims = transposed(&a.dims, cx.flag("transA")?, cx.flag("transBatchA")?);
     let b_dims = transposed(&b.dims, cx.flag("transB")?, cx.flag("transBatchB")?);
-    one(a.element, multiplied(&a_dims, &b_dims)?)
+    one(a.element, multiplied(cx, [0, 1], &a_dims, &b_dims)?)
 }
 
 /// `Gemm`.
 pub(super) fn gemm(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-    if a.dims.len() != 2 || b.dims.len() != 2 || a.element != b.element {
-        return wrong(format!("{a} times {b}"));
+    if let Some(i) = [0, 1].into_iter().find(|&i| cx.dims(i).is_ok_and(|d| d.len() != 2)) {
+        return wrong(format!("{} is no matrix", cx.typed(i)));
     }
+    same_elements(cx)?;
     let dims = multiplied(
+        cx,
+        [0, 1],
         &transposed(&a.dims, cx.flag("transA")?, false),
         &transposed(&b.dims, cx.flag("transB")?, false),
     )?;
     if let Some(c) = cx.maybe(2)
-        && broadcast(&[&dims, &c.dims])? != dims
+        && broadcast(&[&dims, &c.dims]).ok().as_ref() != Some(&dims)
     {
-        return wrong(format!("operand 2 {c} does not broadcast to {}", show(&dims)));
+        return wrong(format!("{} does not broadcast to the product's {}", cx.typed(2), show(&dims)));
     }
     one(a.element, dims)
 }
@@ -97,8 +112,9 @@ pub(super) fn matmul_bits(cx: &Cx<'_>) -> Answer {
     let a = cx.tensor(0)?;
     let mut dims = a.dims.clone();
     match (dims.last_mut(), cx.int("N")?) {
-        (Some(last), Some(n)) => *last = extent(n)?,
-        _ => return wrong("attribute `N` is missing, or operand 0 is a scalar"),
+        (Some(last), Some(n)) => *last = extent(n, || "attribute `N`".to_owned())?,
+        (_, None) => return wrong("attribute `N` is missing"),
+        (None, _) => return wrong(format!("{} is a scalar", cx.typed(0))),
     }
     one(a.element, dims)
 }
@@ -108,7 +124,7 @@ pub(super) fn determinant(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     match &*x.dims {
         [batch @ .., a, b] if a == b => one(x.element, batch),
-        _ => wrong(format!("{x} is no square matrix")),
+        _ => wrong(format!("{} is no square matrix", cx.typed(0))),
     }
 }
 
@@ -121,7 +137,8 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
     };
     let terms: Vec<&str> = left.split(',').collect();
     if terms.len() != cx.operand_count() {
-        return wrong(format!("equation `{equation}` for {} operands", cx.operand_count()));
+        let (terms, operands) = (count(terms.len(), "term"), count(cx.operand_count(), "operand"));
+        return wrong(format!("attribute `equation` is `{equation}`, with {terms} for {operands}"));
     }
     // Extent by letter, in the order of the alphabet; and the broadcast extents that `...` stands for.
     let mut letters: std::collections::BTreeMap<char, (u64, u32)> = Default::default();
@@ -132,7 +149,11 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
         let named = head.chars().count() + tail.chars().count();
         let fits = if term.contains("...") { named <= dims.len() } else { named == dims.len() };
         if !fits || !head.chars().chain(tail.chars()).all(|c| c.is_ascii_alphabetic()) {
-            return wrong(format!("term `{term}` for {}", cx.tensor(i)?));
+            let operand = cx.typed(i);
+            return wrong(format!(
+                "attribute `equation` is `{equation}`, whose term `{term}` does not fit {operand}; expected one letter \
+                 for each axis"
+            ));
         }
         let (first, last) = (head.chars().count(), dims.len() - tail.chars().count());
         if term.contains("...") {
@@ -143,7 +164,10 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
             let (extent, uses) = letters.entry(c).or_insert((dims[at], 0));
             *uses += 1;
             if *extent != dims[at] && *extent != 1 && dims[at] != 1 {
-                return wrong(format!("`{c}` of `{equation}` is {extent} and {}", dims[at]));
+                let (other, operand) = (dims[at], cx.typed(i));
+                return wrong(format!(
+                    "`{c}` of attribute `equation`, `{equation}`, is {extent} and, in {operand}, {other}"
+                ));
             }
             *extent = (*extent).max(dims[at]);
         }
@@ -162,7 +186,10 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
                 for c in part.chars() {
                     match letters.get(&c) {
                         Some((extent, _)) => dims.push(*extent),
-                        None => return wrong(format!("`{c}` of `{equation}` is in no operand")),
+                        None => {
+                            let c = format!("`{c}` of attribute `equation`, `{equation}`,");
+                            return wrong(format!("{c} is in no operand"));
+                        }
                     }
                 }
                 if then {
@@ -177,21 +204,31 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
 /// ONNX's `Attention(Q, K, V, mask, past K, past V)`: the result, the keys and values so far, the weights.
 pub(super) fn attention(cx: &Cx<'_>) -> Answer {
     let (q, k, v) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    let mismatch = || Refusal::Wrong(format!("queries {q}, keys {k}, values {v}").into());
+    let mismatch = || {
+        let (q, k, v) = (cx.typed(0), cx.typed(1), cx.typed(2));
+        let past = cx.operand(4).map_or(String::new(), |_| format!(", past keys {}", cx.typed(4)));
+        Refusal::Wrong(format!("queries {q}, keys {k} and values {v} do not fit one another{past}").into())
+    };
     // `[batch, heads, sequence, width]` of an operand that may have its heads inside the last axis.
-    let headed = |t: &TensorType, heads: &str| match *t.dims {
+    let headed = |index: usize, heads: &str| match *cx.dims(index)? {
         [batch, heads, sequence, width] => Ok([batch, heads, sequence, width]),
         [batch, sequence, width] => match cx.int(heads)? {
             Some(h @ 1..) if width.is_multiple_of(h as u64) => {
                 Ok([batch, h as u64, sequence, width / h as u64])
             }
-            _ => wrong(format!("{t} is not divisible by attribute `{heads}`")),
+            Some(h) => wrong(format!(
+                "attribute `{heads}` is {h}, which does not divide the last axis of {}",
+                cx.typed(index)
+            )),
+            None => {
+                wrong(format!("attribute `{heads}` is missing, and {} has no axis of heads", cx.typed(index)))
+            }
         },
         _ => Err(mismatch()),
     };
-    let [batch, q_heads, rows, q_width] = headed(q, "q_num_heads")?;
-    let [k_batch, kv_heads, columns, k_width] = headed(k, "kv_num_heads")?;
-    let [v_batch, v_heads, v_columns, v_width] = headed(v, "kv_num_heads")?;
+    let [batch, q_heads, rows, q_width] = headed(0, "q_num_heads")?;
+    let [k_batch, kv_heads, columns, k_width] = headed(1, "kv_num_heads")?;
+    let [v_batch, v_heads, v_columns, v_width] = headed(2, "kv_num_heads")?;
     if [k_batch, v_batch] != [batch; 2] || q_width != k_width || v_heads != kv_heads || v_columns != columns {
         return Err(mismatch());
     }
@@ -202,7 +239,7 @@ pub(super) fn attention(cx: &Cx<'_>) -> Answer {
     };
     let Some(total) = past.checked_add(columns) else { return Err(mismatch()) };
     let dims = match q.dims.len() {
-        3 => vec![batch, rows, super::extent_of(i128::from(q_heads) * i128::from(v_width))?],
+        3 => vec![batch, rows, super::result_extent(2, i128::from(q_heads) * i128::from(v_width))?],
         _ => vec![batch, q_heads, rows, v_width],
     };
     Ok(vec![

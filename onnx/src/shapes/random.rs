@@ -7,7 +7,10 @@ use super::{Answer, Cx, extent, extents, one, wrong};
 /// `RandomNormal`, `RandomUniform`: extents and element type from attributes.
 pub(super) fn of_shape(cx: &Cx<'_>) -> Answer {
     let Some(shape) = cx.int_list("shape")? else { return wrong("attribute `shape` is missing") };
-    one(cx.element("dtype")?.unwrap_or(ElementType::Float), extents(shape)?)
+    one(
+        cx.element("dtype")?.unwrap_or(ElementType::Float),
+        extents(shape, || "attribute `shape`".to_owned())?,
+    )
 }
 
 /// `RandomNormalLike`, `RandomUniformLike`, `Bernoulli`: as operand 0, in the element type of an attribute.
@@ -19,7 +22,7 @@ pub(super) fn like(cx: &Cx<'_>) -> Answer {
 /// `Multinomial`.
 pub(super) fn multinomial(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let &[batch, _] = &*x.dims else { return wrong(format!("{x} is no matrix")) };
-    let samples = extent(cx.int_or("sample_size", 1)?)?;
+    let &[batch, _] = &*x.dims else { return wrong(format!("{} is no matrix", cx.typed(0))) };
+    let samples = extent(cx.int_or("sample_size", 1)?, || "attribute `sample_size`".to_owned())?;
     one(cx.element("dtype")?.unwrap_or(ElementType::Int32), [batch, samples])
 }

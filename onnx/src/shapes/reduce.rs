@@ -3,13 +3,15 @@
 use lmsc_ir::{ElementType, TensorType};
 
 use super::constant::{Const, positions, strides};
-use super::{Answer, Cx, Refusal, axis, axis_mask, extent, fold, folded, one, unknown, wrong};
+use super::{Answer, Cx, Refusal, axis_mask, extent, fold, folded, one, unknown, wrong};
 
 /// Which axes are reduced; `None` if the operator does nothing.
 fn reduced(cx: &Cx<'_>) -> Result<Option<Vec<bool>>, Refusal> {
     let rank = cx.dims(0)?.len();
     match cx.int_list_or_ints("axes", 1)? {
-        Some(axes) if !axes.is_empty() => axis_mask(axes, rank).map(Some),
+        Some(axes) if !axes.is_empty() => {
+            axis_mask(axes, rank, &"operand 0", || cx.attribute_or("axes", 1)).map(Some)
+        }
         _ if cx.flag("noop_with_empty_axes")? => Ok(None),
         _ => Ok(Some(vec![true; rank])),
     }
@@ -49,7 +51,8 @@ pub(super) fn fold_reduce(cx: &Cx<'_>, int: fn(&[i64]) -> Option<i64>) -> Answer
 /// `ArgMax`, `ArgMin`.
 pub(super) fn arg(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
-    let mask = axis_mask(&[cx.int_or("axis", 0)?], dims.len())?;
+    let mut mask = vec![false; dims.len()];
+    mask[cx.axis(0, 0)?] = true;
     one(ElementType::Int64, without(dims, &mask, cx.int_or("keepdims", 1)? != 0))
 }
 
@@ -60,11 +63,12 @@ pub(super) fn top_k(cx: &Cx<'_>) -> Answer {
         Some(k) => k,
         None => cx.scalar(1)?,
     };
-    let at = axis(cx.int_or("axis", -1)?, x.dims.len())?;
+    let at = cx.axis(-1, 0)?;
     let mut dims = x.dims.clone();
-    dims[at] = extent(k)?;
+    dims[at] = extent(k, || cx.attribute_or("k", 1))?;
     if dims[at] > x.dims[at] {
-        return wrong(format!("the {k} largest along an axis of {}", x.dims[at]));
+        let (source, x) = (cx.attribute_or("k", 1), cx.typed(0));
+        return wrong(format!("{source} asks for the {k} largest along axis {at} of {x}, which is shorter"));
     }
     let indices = TensorType::new(ElementType::Int64, &*dims);
     Ok(vec![Some(TensorType::new(x.element, dims).into()), Some(indices.into())])

@@ -2,7 +2,7 @@
 
 use lmsc_ir::TensorType;
 
-use super::{Answer, Cx, Fact, Refusal, extent_of, wrong};
+use super::{Answer, Cx, Fact, Refusal, result_extent, wrong};
 
 /// The extents of a recurrent layer.
 struct Layer<'a> {
@@ -20,7 +20,7 @@ impl<'a> Layer<'a> {
         let batch_first = cx.flag("layout")?;
         let (&[a, b, inputs], &[directions, rows, columns], &[_, _, hidden]) = (&*x.dims, &*w.dims, &*r.dims)
         else {
-            return wrong(format!("X is {x}, W {w}, R {r}"));
+            return no_layer(cx, "each of rank 3");
         };
         let named = cx.int("hidden_size")?;
         let wide = i128::from(hidden) * i128::from(gates);
@@ -29,7 +29,12 @@ impl<'a> Layer<'a> {
             && r.dims[..2] == w.dims[..2]
             && named.is_none_or(|n| i128::from(n) == i128::from(hidden));
         if !fits {
-            return wrong(format!("X is {x}, W {w}, R {r}, hidden_size {named:?}"));
+            if let Some(named) = named.filter(|&n| i128::from(n) != i128::from(hidden)) {
+                return wrong(format!("attribute `hidden_size` is {named}, but R is {}", cx.typed(2)));
+            }
+            let expected =
+                format!("W [directions, {gates} * hidden, inputs], R [directions, {gates} * hidden, hidden]");
+            return no_layer(cx, &expected);
         }
         let (steps, batch) = if batch_first { (b, a) } else { (a, b) };
         Ok(Layer { x, steps, batch, directions, hidden, batch_first })
@@ -38,14 +43,14 @@ impl<'a> Layer<'a> {
     /// Every step's state, or gates.
     fn every_step(&self, width: u64) -> Result<Option<Fact>, Refusal> {
         let Layer { steps: t, batch: b, directions: d, .. } = *self;
-        let width = extent_of(i128::from(self.hidden) * i128::from(width))?;
+        let width = result_extent(3, i128::from(self.hidden) * i128::from(width))?;
         let dims = if self.batch_first { [b, t, d, width] } else { [t, d, b, width] };
         Ok(Some(TensorType::new(self.x.element, dims).into()))
     }
 
     /// What operators of onnxruntime keep for the backward pass: never batch first.
     fn kept(&self, width: u64) -> Result<Option<Fact>, Refusal> {
-        let width = extent_of(i128::from(self.hidden) * i128::from(width))?;
+        let width = result_extent(3, i128::from(self.hidden) * i128::from(width))?;
         let dims = [self.steps, self.directions, self.batch, width];
         Ok(Some(TensorType::new(self.x.element, dims).into()))
     }
@@ -58,9 +63,14 @@ impl<'a> Layer<'a> {
     }
 
     fn bias(&self, gates: u64) -> Result<Option<Fact>, Refusal> {
-        let width = extent_of(i128::from(self.hidden) * i128::from(2 * gates))?;
+        let width = result_extent(1, i128::from(self.hidden) * i128::from(2 * gates))?;
         Ok(Some(TensorType::new(self.x.element, [self.directions, width]).into()))
     }
+}
+
+fn no_layer<T>(cx: &Cx<'_>, expected: &str) -> Result<T, Refusal> {
+    let (x, w, r) = (cx.typed(0), cx.typed(1), cx.typed(2));
+    wrong(format!("X {x}, W {w} and R {r} do not fit one another; expected {expected}"))
 }
 
 /// `RNN`, `GRU`, `LSTM`: every state, and the last.

@@ -3,12 +3,12 @@
 use lmsc_ir::{ElementType, TensorType, Type};
 
 use super::constant::Const;
-use super::{Answer, Cx, Refusal, axis, extents, folded, one, product, unknown, wrong};
+use super::{Answer, Cx, Refusal, extents, folded, one, product, show, unknown, wrong};
 
 fn sequence<'a>(cx: &Cx<'a>, index: usize) -> Result<&'a [TensorType], Refusal> {
     match cx.operand(index).map(|o| o.ty) {
         Some(Type::Sequence(elements)) => Ok(elements),
-        Some(Type::Tensor(tensor)) => wrong(format!("operand {index} is {tensor}, not a sequence")),
+        Some(Type::Tensor(_)) => wrong(format!("{} is not a sequence", cx.typed(index))),
         None => wrong(format!("operand {index} is missing")),
     }
 }
@@ -19,7 +19,15 @@ fn of(elements: Vec<TensorType>) -> Answer {
 
 /// The position that operand `at` names in a sequence of `count`; `None` if the operand is left out.
 fn position(cx: &Cx<'_>, at: usize, count: usize) -> Result<Option<usize>, Refusal> {
-    cx.maybe_scalar(at)?.map(|i| axis(i, count)).transpose()
+    let Some(i) = cx.maybe_scalar(at)? else { return Ok(None) };
+    let signed = count as i64;
+    match (-signed..signed).contains(&i) {
+        true => Ok(Some((if i < 0 { i + signed } else { i }) as usize)),
+        false => {
+            let positions = lmsc_ir::words::count(count, "position");
+            wrong(format!("{} is {i}, out of range for {positions}", cx.called(at)))
+        }
+    }
 }
 
 /// `SequenceConstruct`.
@@ -58,7 +66,7 @@ pub(super) fn insert(cx: &Cx<'_>) -> Answer {
 pub(super) fn erase(cx: &Cx<'_>) -> Answer {
     let mut elements = sequence(cx, 0)?.to_vec();
     if elements.is_empty() {
-        return wrong("the sequence is empty");
+        return wrong(format!("{} is empty", cx.called(0)));
     }
     let at = position(cx, 1, elements.len())?.unwrap_or(elements.len() - 1);
     elements.remove(at);
@@ -75,7 +83,7 @@ pub(super) fn length(cx: &Cx<'_>) -> Answer {
 pub(super) fn split(cx: &Cx<'_>) -> Answer {
     const MOST: u64 = 1 << 16;
     let x = cx.tensor(0)?;
-    let at = axis(cx.int_or("axis", 0)?, x.dims.len())?;
+    let at = cx.axis(0, 0)?;
     let whole = x.dims[at];
     let mut keep = true;
     let lengths: Vec<u64> = match cx.ints(1)? {
@@ -87,16 +95,17 @@ pub(super) fn split(cx: &Cx<'_>) -> Answer {
             vec![1; whole as usize]
         }
         Some(&[chunk]) if cx.dims(1)?.is_empty() => {
-            let chunk = super::extent(chunk)?;
+            let chunk = super::extent(chunk, || cx.called(1))?;
             if chunk == 0 || whole.div_ceil(chunk) > MOST {
                 return unknown("it has too many elements");
             }
             (0..whole.div_ceil(chunk)).map(|i| chunk.min(whole - i * chunk)).collect()
         }
-        Some(lengths) => extents(lengths)?,
+        Some(lengths) => extents(lengths, || cx.called(1))?,
     };
     if lengths.iter().try_fold(0u64, |n, &l| n.checked_add(l)) != Some(whole) {
-        return wrong(format!("parts of {lengths:?} do not make an extent of {whole}"));
+        let (x, parts) = (cx.typed(0), show(&lengths));
+        return wrong(format!("parts of {parts} do not make the extent of axis {at} of {x}"));
     }
     let element = |&length: &u64| {
         let mut dims = x.dims.clone();
@@ -116,20 +125,23 @@ pub(super) fn concat(cx: &Cx<'_>) -> Answer {
     let Some(first) = elements.first() else { return unknown("the sequence is empty") };
     let fresh = cx.flag("new_axis")?;
     let rank = first.dims.len() + usize::from(fresh);
-    let at = axis(cx.int_or("axis", 0)?, rank)?;
+    let at = cx.axis_of(0, rank, &"result 0")?;
     let fits = |e: &TensorType| {
         e.dims.len() == first.dims.len()
             && e.dims.iter().zip(&first.dims).enumerate().all(|(i, (a, b))| a == b || (!fresh && i == at))
     };
-    if !elements.iter().all(fits) {
-        return wrong("the elements do not fit one another");
+    if let Some(other) = elements.iter().find(|e| !fits(e)) {
+        let sequence = cx.called(0);
+        return wrong(format!(
+            "{sequence} holds {first} and {other}, which cannot be joined along axis {at}"
+        ));
     }
     let mut dims = first.dims.clone();
     if fresh {
         dims.insert(at, elements.len() as u64);
     } else {
         let total = elements.iter().try_fold(0u64, |n, e| n.checked_add(e.dims[at]));
-        dims[at] = total.map_or_else(|| wrong("an extent of more than 2^64"), Ok)?;
+        dims[at] = super::result_extent(at, total.map_or(i128::MAX, i128::from))?;
     }
     product(&dims)?;
     one(first.element, dims)

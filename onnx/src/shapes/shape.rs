@@ -4,8 +4,8 @@ use lmsc_ir::{Attr, ElementType, TensorType};
 
 use super::constant::{Const, broadcast_positions};
 use super::{
-    Answer, Cx, Fact, axis, axis_mask, broadcast, extent_of, extents, fold, folded, one, product, show,
-    unknown, wrong,
+    Answer, Cx, Fact, Refusal, axis_mask, broadcast, broadcast_or, fold, folded, kind, one, product,
+    result_extent, show, unknown, wrong,
 };
 
 fn signed(dims: &[u64]) -> Option<Const> {
@@ -42,7 +42,9 @@ pub(super) fn identity(cx: &Cx<'_>) -> Answer {
 /// `Reshape`.
 pub(super) fn reshape(cx: &Cx<'_>) -> Answer {
     let from = cx.dims(0)?;
-    let Some(target) = cx.int_list_or_ints("shape", 1)? else { return wrong("operand 1 is missing") };
+    let Some(target) = cx.int_list_or_ints("shape", 1)? else {
+        return wrong("operand 1 (the shape) is missing");
+    };
     let zero_is_zero = cx.flag("allowzero")?;
     let mut rest = None;
     let mut dims = Vec::with_capacity(target.len());
@@ -50,30 +52,47 @@ pub(super) fn reshape(cx: &Cx<'_>) -> Answer {
         dims.push(match t {
             0 if !zero_is_zero => match from.get(i) {
                 Some(&d) => d,
-                None => return wrong(format!("extent {i} is to be copied from {}", show(from))),
+                None => {
+                    let (target, x) = (cx.attribute_or("shape", 1), cx.typed(0));
+                    return wrong(format!(
+                        "{target} holds 0 at {i}, which copies axis {i} of {x}; there is no such axis"
+                    ));
+                }
             },
-            -1 if rest.replace(i).is_some() => return wrong("two extents are -1"),
+            -1 if rest.replace(i).is_some() => {
+                let source = cx.attribute_or("shape", 1);
+                return wrong(format!("{source} is {}, where two extents are -1; one may be", show(target)));
+            }
             -1 => 1,
-            _ => super::extent(t)?,
+            ..-1 => {
+                let source = cx.attribute_or("shape", 1);
+                return wrong(format!("{source} holds {t}; extents are at least 0, or one is -1"));
+            }
+            _ => t as u64,
         });
     }
     let (count, known) = (product(from)?, product(&dims)?);
     if let Some(i) = rest {
         if known == 0 || count % known != 0 {
-            return wrong(format!("{} cannot be reshaped to {target:?}", show(from)));
+            return no_reshape(cx, target, count, &format!("{known} times as many as extent {i}"));
         }
         dims[i] = count / known;
     } else if known != count {
-        return wrong(format!("{} cannot be reshaped to {target:?}", show(from)));
+        return no_reshape(cx, target, count, &known.to_string());
     }
     view(cx, dims)
+}
+
+fn no_reshape<T>(cx: &Cx<'_>, target: &[i64], count: u64, other: &str) -> Result<T, Refusal> {
+    let (x, target, source) = (cx.typed(0), show(target), cx.attribute_or("shape", 1));
+    wrong(format!("{x} cannot be reshaped to {target}, as {source} says: {count} elements are not {other}"))
 }
 
 /// `Flatten`.
 pub(super) fn flatten(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
-    let at = cx.int_or("axis", 1)?;
-    let at = if at == dims.len() as i64 { dims.len() } else { axis(at, dims.len())? };
+    let behind = cx.int_or("axis", 1)? == dims.len() as i64;
+    let at = if behind { dims.len() } else { cx.axis(1, 0)? };
     view(cx, vec![product(&dims[..at])?, product(&dims[at..])?])
 }
 
@@ -83,9 +102,14 @@ pub(super) fn squeeze(cx: &Cx<'_>) -> Answer {
     let Some(axes) = cx.int_list_or_ints("axes", 1)? else {
         return view(cx, dims.iter().copied().filter(|&d| d != 1).collect());
     };
-    let mask = axis_mask(axes, dims.len())?;
+    let source = || cx.attribute_or("axes", 1);
+    let mask = axis_mask(axes, dims.len(), &"operand 0", source)?;
     if let Some(i) = (0..dims.len()).find(|&i| mask[i] && dims[i] != 1) {
-        return wrong(format!("axis {i} of {} is to be squeezed", show(dims)));
+        let (source, x) = (source(), cx.typed(0));
+        return wrong(format!(
+            "{source} names axis {i} of {x}, whose extent is {}; only 1 can be squeezed",
+            dims[i]
+        ));
     }
     view(cx, dims.iter().zip(&mask).filter(|&(_, &m)| !m).map(|(&d, _)| d).collect())
 }
@@ -93,8 +117,9 @@ pub(super) fn squeeze(cx: &Cx<'_>) -> Answer {
 /// `Unsqueeze`, and `com.microsoft.ExpandDims` with its one axis.
 pub(super) fn unsqueeze(cx: &Cx<'_>) -> Answer {
     let dims = cx.dims(0)?;
-    let Some(axes) = cx.int_list_or_ints("axes", 1)? else { return wrong("the axes are missing") };
-    let mask = axis_mask(axes, dims.len().saturating_add(axes.len()))?;
+    let Some(axes) = cx.int_list_or_ints("axes", 1)? else { return wrong("operand 1 (axes) is missing") };
+    let rank = dims.len().saturating_add(axes.len());
+    let mask = axis_mask(axes, rank, &"result 0", || cx.attribute_or("axes", 1))?;
     let mut rest = dims.iter().copied();
     view(cx, mask.iter().map(|&m| if m { 1 } else { rest.next().unwrap_or(1) }).collect())
 }
@@ -102,8 +127,11 @@ pub(super) fn unsqueeze(cx: &Cx<'_>) -> Answer {
 /// `Expand`.
 pub(super) fn expand(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    let target = extents(cx.need_ints(1)?)?;
-    folded(x.element, broadcast(&[&x.dims, &target])?, |out| {
+    let target = cx.extents(1)?;
+    let to = || {
+        format!("{} does not broadcast to {}, the elements of {}", cx.typed(0), show(&target), cx.called(1))
+    };
+    folded(x.element, broadcast_or(&[&x.dims, &target], |_, _| to())?, |out| {
         cx.value(0)?.select(broadcast_positions(&x.dims, out))
     })
 }
@@ -111,7 +139,7 @@ pub(super) fn expand(cx: &Cx<'_>) -> Answer {
 /// `Constant`, in each of its forms.
 pub(super) fn constant(cx: &Cx<'_>) -> Answer {
     let Some((name, attr)) = cx.query.attributes.iter().find(|(n, _)| n.contains("value")) else {
-        return wrong("no attribute holds the constant");
+        return wrong("no attribute holds the constant; expected `value`, `value_ints` or the like");
     };
     let int = |values: &[i64], dims: &[u64]| {
         folded(ElementType::Int64, dims, |_| Const::ints(ElementType::Int64, values.iter().map(|&v| Some(v))))
@@ -133,11 +161,11 @@ pub(super) fn constant(cx: &Cx<'_>) -> Answer {
 
 /// `ConstantOfShape`.
 pub(super) fn constant_of_shape(cx: &Cx<'_>) -> Answer {
-    let dims = extents(cx.need_ints(0)?)?;
+    let dims = cx.extents(0)?;
     let (element, fill) = match cx.attribute("value") {
         None => (ElementType::Float, Const::floats(ElementType::Float, [0.0])),
         Some(Attr::Tensor(ty, data)) => (ty.element, Const::decode(ty, data)),
-        Some(_) => return wrong("attribute `value` is not a tensor"),
+        Some(other) => return wrong(format!("attribute `value` is {}, not a tensor", kind(other))),
     };
     folded(element, dims, |out| {
         let count = product(out).ok()? as usize;
@@ -154,39 +182,49 @@ pub(super) fn range(cx: &Cx<'_>) -> Answer {
     match (start, limit, delta) {
         (Const::Ints(start), Const::Ints(limit), Const::Ints(delta)) => {
             let (&[start], &[limit], &[delta]) = (&**start, &**limit, &**delta) else {
-                return wrong("a bound is not a scalar");
+                return no_scalars(cx);
             };
             if delta == 0 {
-                return wrong("the step is zero");
+                return wrong(format!("{}, the step, is 0", cx.called(2)));
             }
             let step = i128::from(delta);
             let span = (i128::from(limit) - i128::from(start)) * step.signum();
             let count = (span + step.abs() - 1).div_euclid(step.abs());
-            folded(element, [extent_of(count.max(0))?], |out| {
+            folded(element, [result_extent(0, count.max(0))?], |out| {
                 let at = |i: u64| i64::try_from(i128::from(start) + i128::from(i) * step).ok();
                 Const::ints(element, (0..out[0]).map(at))
             })
         }
         (Const::Floats(start), Const::Floats(limit), Const::Floats(delta)) => {
             let (&[start], &[limit], &[delta]) = (&**start, &**limit, &**delta) else {
-                return wrong("a bound is not a scalar");
+                return no_scalars(cx);
             };
             let count = ((limit - start) / delta).ceil();
             if !count.is_finite() || count > 9e15 {
-                return wrong(format!("the range from {start} to {limit} by {delta} has no end"));
+                return wrong(format!("the range from {start} to {limit} in steps of {delta} has no end"));
             }
             folded(element, [count.max(0.0) as u64], |out| {
                 Const::floats(element, (0..out[0]).map(|i| start + i as f64 * delta))
             })
         }
-        _ => wrong("the bounds have different element types"),
+        _ => wrong(format!(
+            "{}, {} and {} have elements of different types",
+            cx.typed(0),
+            cx.typed(1),
+            cx.typed(2)
+        )),
     }
+}
+
+fn no_scalars<T>(cx: &Cx<'_>) -> Result<T, Refusal> {
+    let bounds = [0, 1, 2].map(|i| cx.typed(i));
+    wrong(format!("start, limit and step are {}; each has one element", bounds.join(", ")))
 }
 
 /// `BroadcastGradientArgs(shape of A, shape of B)`: the axes over which the gradients of A and of B are summed,
 /// last axis first.
 pub(super) fn broadcast_gradient_args(cx: &Cx<'_>) -> Answer {
-    let (a, b) = (extents(cx.need_ints(0)?)?, extents(cx.need_ints(1)?)?);
+    let (a, b) = (cx.extents(0)?, cx.extents(1)?);
     let rank = broadcast(&[&a, &b])?.len();
     let extent = |dims: &[u64], i: usize| i.checked_sub(rank - dims.len()).map(|i| dims[i]);
     let mut axes = [Vec::new(), Vec::new()];
@@ -211,14 +249,14 @@ pub(super) fn broadcast_gradient_args(cx: &Cx<'_>) -> Answer {
 pub(super) fn eye_like(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     if x.dims.len() != 2 {
-        return wrong(format!("{x} is no matrix"));
+        return wrong(format!("{} is no matrix", cx.typed(0)));
     }
     one(cx.element("dtype")?.unwrap_or(x.element), &*x.dims)
 }
 
 /// `HannWindow` and the like.
 pub(super) fn window(cx: &Cx<'_>) -> Answer {
-    let size = super::extent(cx.scalar(0)?)?;
+    let size = super::extent(cx.scalar(0)?, || cx.called(0))?;
     one(cx.element("output_datatype")?.unwrap_or(ElementType::Float), [size])
 }
 

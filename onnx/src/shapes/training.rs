@@ -1,5 +1,6 @@
 //! Optimizers, accumulators and other operators that only training graphs have.
 
+use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType, Type};
 
 use super::{Answer, Cx, Fact, one, wrong};
@@ -19,8 +20,9 @@ fn alike(cx: &Cx<'_>, a: usize, b: usize) -> Result<(), super::Refusal> {
     };
     if !same {
         return wrong(format!(
-            "operand {a} `{}` is {}, but operand {b} `{}` is {}",
-            first.name, first.ty, second.name, second.ty
+            "{} and {} have different extents; expected the same",
+            cx.typed(a),
+            cx.typed(b)
         ));
     }
     Ok(())
@@ -79,7 +81,8 @@ pub(super) fn adamw(cx: &Cx<'_>) -> Answer {
 fn exactly(cx: &Cx<'_>, operands: usize, results: usize) -> Result<(), super::Refusal> {
     if cx.operand_count() != operands || cx.result_count() > results {
         let (found, asked) = (cx.operand_count(), cx.result_count());
-        return wrong(format!("{found} operands and {asked} results, not {operands} and {results}"));
+        let (found, asked) = (count(found, "operand"), count(asked, "result"));
+        return wrong(format!("it has {found} and {asked}; expected {operands} and at most {results}"));
     }
     (0..operands).try_for_each(|i| cx.tensor(i).map(|_| ()))
 }
@@ -96,7 +99,10 @@ pub(super) fn preview(cx: &Cx<'_>, states: usize) -> Answer {
     let per_tensor = cx.operand_count().saturating_sub(2);
     let groups = states + 2;
     if per_tensor == 0 || !per_tensor.is_multiple_of(groups) {
-        return wrong(format!("{per_tensor} operands for {groups} groups of equal size"));
+        let found = count(per_tensor, "operand");
+        return wrong(format!(
+            "it has {found} behind rate and count; expected {groups} groups of equal size"
+        ));
     }
     let n = per_tensor / groups;
     for (i, state) in (0..n).flat_map(|i| (1..groups).map(move |s| (i, s))) {

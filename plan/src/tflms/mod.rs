@@ -26,6 +26,7 @@ pub use tune::{Tuned, tune};
 
 use std::fmt;
 
+use lmsc_ir::words::count;
 use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
 use wildmatch::WildMatch;
 
@@ -233,28 +234,30 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// The reason, in words.
+    /// The reason, in words; names and numbers of the case stand at the end, in brackets.
     pub fn describe(&self, graph: &Graph) -> String {
         let name = |node: &NodeId| &graph.node(*node).name;
         match self {
             Kept::Output => "it is an output of the graph".to_owned(),
-            Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
+            Kept::Captured(node) => format!("a subgraph reads it (that of `{}`)", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
-            Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
+            Kept::OfView(node) => format!("a view needs it wherever it is made (`{}`)", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
-            Kept::Variable(node) => format!("its view `{}` looks at a variable", name(node)),
-            Kept::Views(n) => format!("its {n} views would have to be repeated"),
+            Kept::Variable(node) => format!("one of its views looks at a variable (`{}`)", name(node)),
+            Kept::Views(n) => format!("too many views would have to be repeated ({n})"),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
             Kept::NearUses { levels, threshold } => {
-                format!("last used {levels} levels on, nearer than the threshold of {threshold}")
+                format!("used again too soon ({levels} levels on; the threshold is {threshold})")
             }
-            Kept::ForwardOnly => "only the forward phase uses it (see --swap-branches)".to_owned(),
+            Kept::ForwardOnly => {
+                "only the forward phase uses it; --swap-branches swaps such as well".to_owned()
+            }
             Kept::NoTrigger(node) => {
-                format!("no node between its early uses and `{}` can trigger its return", name(node))
+                format!("no node before its late use could start its return (`{}` uses it)", name(node))
             }
             Kept::Excluded => "excluded by scope or type".to_owned(),
             Kept::NotReached => "not reached from the starting nodes".to_owned(),
-            Kept::Beyond(n) => format!("{n} tensors nearer to the start are swapped already"),
+            Kept::Beyond(n) => format!("--n-tensors allows no more than {}", count(*n, "tensor")),
             Kept::NotNeeded => "the budget holds without".to_owned(),
         }
     }
