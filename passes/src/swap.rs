@@ -131,13 +131,15 @@ impl<'a> Rewriter<'a> {
             hosts.push(host);
         }
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
+            let mut uses = HashSet::new();
             for swap_in in &swap.ins {
                 let (node, copy) = self.copy(host, "SwapIn", "in", "_in", swap.root);
                 self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
-                let uses = swap_in.uses.iter().copied().collect();
-                let views = Views { rewriter: &mut self, root: swap.root, copy, uses, made: HashMap::new() };
+                uses.extend(swap_in.uses.iter().copied());
+                let views =
+                    Views { rewriter: &mut self, root: swap.root, copy, uses: &uses, made: HashMap::new() };
                 views.rewire(&swap_in.uses);
             }
         }
@@ -186,7 +188,8 @@ struct Views<'a, 'g> {
     rewriter: &'a mut Rewriter<'g>,
     root: ValueId,
     copy: ValueId,
-    uses: HashSet<(NodeId, usize)>,
+    /// What reads this copy or one before it.
+    uses: &'a HashSet<(NodeId, usize)>,
     /// By view of the root, the same view of the copy.
     made: HashMap<ValueId, ValueId>,
 }
@@ -215,7 +218,8 @@ impl Views<'_, '_> {
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
         let made = if self.is_ours(value, 0) {
-            // Every use reads the copy: the view itself moves, and keeps its name.
+            // Every use reads this copy, or has a view of an earlier one: the view itself moves, and keeps its name.
+            // Left where it is, it would keep the original on the device.
             let base = self.of_copy(operand, tick);
             self.rewriter.graph.set_operand(view, 0, base);
             self.rewriter.place(view, tick, Slot::View);
@@ -238,7 +242,8 @@ impl Views<'_, '_> {
         made
     }
 
-    /// Whether nothing but the uses of this copy reads the view, directly or through other views.
+    /// Whether nothing but the uses of this copy and of those before it reads the view, directly or through other
+    /// views.
     fn is_ours(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");
