@@ -89,10 +89,7 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
             let facts = ProofFacts::from(&proof);
             Ok(match args.json {
                 true => serde_json::json!({ "equal": true, "proof": facts }).to_string() + "\n",
-                false => format!(
-                    "equal: {} nodes correspond, {} swaps erased, {} twins merged\n",
-                    facts.nodes, facts.swaps, facts.twins
-                ),
+                false => facts.to_text() + "\n",
             })
         }
         Err(difference) if args.json => Err(Error::NoAsJson(

@@ -78,6 +78,8 @@ pub struct SwappedFacts {
     pub value: String,
     /// Its size.
     pub bytes: u64,
+    /// Bytes of one copy over the link: half of them if it is encoded.
+    pub link_bytes: u64,
     /// How often it comes back.
     pub swap_ins: usize,
 }
@@ -113,6 +115,8 @@ pub struct ProofFacts {
     pub swaps: usize,
     /// Recomputed twins that were merged.
     pub twins: usize,
+    /// Casts that encode a swapped value or decode it.
+    pub casts: usize,
 }
 
 impl GraphFacts {
@@ -149,7 +153,12 @@ impl MemoryFacts {
 
 impl From<&SwapRecord> for SwappedFacts {
     fn from(record: &SwapRecord) -> SwappedFacts {
-        SwappedFacts { value: record.value.clone(), bytes: record.bytes.0, swap_ins: record.swap_ins }
+        SwappedFacts {
+            value: record.value.clone(),
+            bytes: record.bytes.0,
+            link_bytes: record.link_bytes.0,
+            swap_ins: record.swap_ins,
+        }
     }
 }
 
@@ -161,7 +170,17 @@ impl From<&KeptRecord> for KeptFacts {
 
 impl From<&Equivalence> for ProofFacts {
     fn from(proof: &Equivalence) -> ProofFacts {
-        ProofFacts { nodes: proof.nodes, swaps: proof.swaps, twins: proof.twins }
+        let &Equivalence { nodes, twins, swaps, casts } = proof;
+        ProofFacts { nodes, swaps, twins, casts }
+    }
+}
+
+impl ProofFacts {
+    /// What was compared, in words.
+    pub fn to_text(&self) -> String {
+        let ProofFacts { nodes, swaps, twins, casts } = self;
+        let undone = if *casts > 0 { format!(", {casts} casts undone") } else { String::new() };
+        format!("equal: {nodes} nodes correspond, {swaps} swaps erased, {twins} twins merged{undone}")
     }
 }
 
@@ -196,10 +215,12 @@ impl Report {
             line("swapped", "nothing; the graph is unchanged".to_owned());
         } else {
             let ins: usize = self.swapped.iter().map(|s| s.swap_ins).sum();
+            let encoded = self.swapped.iter().filter(|s| s.link_bytes < s.bytes).count();
             let text = format!(
-                "{} of {} storages: {} out, {} in by {ins} swap-ins, {} of host memory",
+                "{} of {} storages{}: {} out, {} in by {ins} swap-ins, {} of host memory",
                 self.swapped.len(),
                 self.swapped.len() + self.kept.len(),
+                if encoded > 0 { format!(", {encoded} of them encoded") } else { String::new() },
                 Bytes(self.bytes_out),
                 Bytes(self.bytes_in),
                 Bytes(self.after.host_peak)
@@ -217,14 +238,7 @@ impl Report {
                 line("", format!("kept `{}` ({}): {}", kept.value, Bytes(kept.bytes), kept.reason));
             }
         }
-        let p = &self.proof;
-        line(
-            "proof",
-            format!(
-                "equal: {} nodes correspond, {} swaps erased, {} twins merged",
-                p.nodes, p.swaps, p.twins
-            ),
-        );
+        line("proof", self.proof.to_text());
         out
     }
 

@@ -66,6 +66,8 @@ pub struct SwapRecord {
     pub value: String,
     /// Its size.
     pub bytes: Bytes,
+    /// Bytes of one copy over the link: fewer if it is encoded.
+    pub link_bytes: Bytes,
     /// How often it comes back.
     pub swap_ins: usize,
 }

@@ -1,6 +1,8 @@
 use std::collections::{HashMap, HashSet};
 
-use lmsc_ir::{Bytes, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, ValueId, ops};
+use lmsc_ir::{
+    Attr, Bytes, ElementType, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, TensorType, Type, ValueId, ops,
+};
 use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -39,18 +41,20 @@ impl Pass for Swap {
         outcome.swaps.extend(plan.swaps.iter().map(|swap| SwapRecord {
             value: graph.value(swap.root).name.to_string(),
             bytes: swap.bytes,
+            link_bytes: swap.link_bytes(),
             swap_ins: swap.ins.len(),
         }));
         if outcome.changed {
             outcome.remarks.push(format!(
-                "{} lb={} ub={} threshold={} n_tensors={} fuse_swapins={} swap_branches={}",
+                "{} lb={} ub={} threshold={} n_tensors={} fuse_swapins={} swap_branches={}{}",
                 params.ctrld_strategy,
                 params.lb,
                 params.ub,
                 params.threshold,
                 plan.swaps.len(),
                 params.fuse_swapins,
-                params.swap_branches
+                params.swap_branches,
+                if params.encode { " encode=true" } else { "" },
             ));
             Rewriter::new(graph).apply(&plan);
         }
@@ -63,8 +67,12 @@ fn limited(mut plan: SwapPlan, limit: Option<usize>) -> SwapPlan {
     if let Some(limit) = limit.filter(|&limit| limit < plan.swaps.len()) {
         plan.swaps.truncate(limit);
         plan.releases.retain(|(swap, _)| *swap < limit);
-        for swap_in in plan.swaps.iter_mut().flat_map(|s| &mut s.ins) {
-            swap_in.releases.retain(|swap| *swap < limit);
+        for swap in &mut plan.swaps {
+            swap.encoding.iter_mut().for_each(|e| e.releases.retain(|swap| *swap < limit));
+            for swap_in in &mut swap.ins {
+                swap_in.releases.retain(|swap| *swap < limit);
+                swap_in.decode_releases.retain(|swap| *swap < limit);
+            }
         }
     }
     plan
@@ -76,12 +84,16 @@ type Key = (u32, Slot, usize);
 /// What stands at one tick, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Slot {
+    /// The decoding of a copy that came back, before the first node that reads it.
+    Decode,
     /// A view of a copy that came back, right before the node that reads it.
     View,
     /// The node that was there.
     Node,
     /// The swap-out of what the node produced.
     Out,
+    /// The encoding of what the node is the last to use for now, and its swap-out.
+    Encode,
     /// A swap-in that the node triggers.
     In,
 }
@@ -123,25 +135,44 @@ impl<'a> Rewriter<'a> {
     fn apply(mut self, plan: &SwapPlan) {
         let mut outs = Vec::with_capacity(plan.swaps.len());
         let mut hosts = Vec::with_capacity(plan.swaps.len());
+        let mut encodings = Vec::new();
         for swap in &plan.swaps {
-            let (out, host) = self.copy(swap.root, "SwapOut", "out", "_host", swap.root);
-            let producer = self.graph.producer(swap.root).expect("only results of nodes are swapped");
-            self.place(out, self.ticks[producer.as_u32() as usize], Slot::Out);
+            let mut leaving = swap.root;
+            let mut place =
+                (self.graph.producer(swap.root).expect("only results of nodes are swapped"), Slot::Out);
+            if let Some(encoding) = &swap.encoding {
+                place = (encoding.after, Slot::Encode);
+                let node;
+                (node, leaving) = self.cast(leaving, ElementType::Int32, "encode", "_encoded", swap.root);
+                self.place(node, place);
+                encodings.push((node, &encoding.releases));
+            }
+            let (out, host) = self.copy(leaving, "SwapOut", "out", "_host", swap.root);
+            self.place(out, place);
             outs.push(out);
             hosts.push(host);
         }
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
             let mut uses = HashSet::new();
             for swap_in in &swap.ins {
-                let (node, copy) = self.copy(host, "SwapIn", "in", "_in", swap.root);
-                self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
+                let (node, mut copy) = self.copy(host, "SwapIn", "in", "_in", swap.root);
+                self.place(node, (swap_in.trigger, Slot::In));
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
+                if swap.encoding.is_some() {
+                    let node;
+                    (node, copy) = self.cast(copy, ElementType::Int64, "decode", "_decoded", swap.root);
+                    self.place(node, (swap_in.uses[0].0, Slot::Decode));
+                    swap_in.decode_releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
+                }
                 uses.extend(swap_in.uses.iter().copied());
                 let views =
                     Views { rewriter: &mut self, root: swap.root, copy, uses: &uses, made: HashMap::new() };
                 views.rewire(&swap_in.uses);
             }
+        }
+        for (node, releases) in encodings {
+            releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
         }
         for &(swap, node) in &plan.releases {
             self.graph.add_after(node, outs[swap]);
@@ -160,20 +191,51 @@ impl<'a> Rewriter<'a> {
         suffix: &str,
         root: ValueId,
     ) -> (NodeId, ValueId) {
-        let root = self.graph.value(root);
-        let (name, ty) = (root.name.clone(), root.ty.clone());
         let place = if op == "SwapOut" { Place::Host } else { Place::Device };
-        let mut node =
-            Node::new(self.graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, op));
+        let ty = self.graph.value(operand).ty.clone();
+        let mut node = Node::new("", Op::new(LMSC_DOMAIN, op));
         node.operands.push(Some(operand));
-        let result = self.graph.fresh_value_name(&format!("{name}{suffix}"));
+        self.add(node, prefix, suffix, root, (ty, place))
+    }
+
+    /// Adds a Cast of `operand`, named after `root`.
+    fn cast(
+        &mut self,
+        operand: ValueId,
+        to: ElementType,
+        prefix: &str,
+        suffix: &str,
+        root: ValueId,
+    ) -> (NodeId, ValueId) {
+        let from = self.graph.value(operand).ty.as_tensor().expect("only tensors are encoded");
+        let ty = TensorType::new(to, from.dims.clone());
+        let mut node = Node::new("", Op::new("", "Cast"));
+        // The codes of ONNX's `TensorProto.DataType`.
+        let code = if to == ElementType::Int32 { 6 } else { 7 };
+        node.attributes.push(("to".into(), Attr::Int(code)));
+        node.operands.push(Some(operand));
+        self.add(node, prefix, suffix, root, (ty.into(), Place::Device))
+    }
+
+    /// Adds the node, named after `root`, with one result.
+    fn add(
+        &mut self,
+        mut node: Node,
+        prefix: &str,
+        suffix: &str,
+        root: ValueId,
+        (ty, place): (Type, Place),
+    ) -> (NodeId, ValueId) {
+        let root = self.graph.value(root).name.clone();
+        node.name = self.graph.fresh_node_name(&format!("{prefix}_{root}"));
+        let result = self.graph.fresh_value_name(&format!("{root}{suffix}"));
         let node = self.graph.add_node(node, [Some((result, ty, place))]);
         (node, self.graph.node(node).results[0].expect("it was just given"))
     }
 
-    /// Puts a new node, or one that moves, behind all that was put into the same slot before.
-    fn place(&mut self, node: NodeId, tick: u32, slot: Slot) {
-        let index = node.as_u32() as usize;
+    /// Puts a new node, or one that moves, behind all that was put into the same slot of `at` before.
+    fn place(&mut self, node: NodeId, (at, slot): (NodeId, Slot)) {
+        let (index, tick) = (node.as_u32() as usize, self.ticks[at.as_u32() as usize]);
         if index >= self.keys.len() {
             self.keys.resize(index + 1, (u32::MAX, Slot::Node, 0));
             self.nodes.push(node);
@@ -198,17 +260,16 @@ impl Views<'_, '_> {
     /// Makes the uses, in execution order, read the copy.
     fn rewire(mut self, uses: &[(NodeId, usize)]) {
         for &(node, index) in uses {
-            let tick = self.rewriter.ticks[node.as_u32() as usize];
             let operand = self.rewriter.graph.node(node).operands[index].expect("a use reads something");
-            let value = self.of_copy(operand, tick);
+            let value = self.of_copy(operand, node);
             if value != operand {
                 self.rewriter.graph.set_operand(node, index, value);
             }
         }
     }
 
-    /// What `value`, a view of the root or the root itself, is of the copy. `tick` is that of its first use.
-    fn of_copy(&mut self, value: ValueId, tick: u32) -> ValueId {
+    /// What `value`, a view of the root or the root itself, is of the copy. `at` is its first use.
+    fn of_copy(&mut self, value: ValueId, at: NodeId) -> ValueId {
         if value == self.root {
             return self.copy;
         }
@@ -220,12 +281,12 @@ impl Views<'_, '_> {
         let made = if self.is_ours(value, 0) {
             // Every use reads this copy, or has a view of an earlier one: the view itself moves, and keeps its name.
             // Left where it is, it would keep the original on the device.
-            let base = self.of_copy(operand, tick);
+            let base = self.of_copy(operand, at);
             self.rewriter.graph.set_operand(view, 0, base);
-            self.rewriter.place(view, tick, Slot::View);
+            self.rewriter.place(view, (at, Slot::View));
             value
         } else {
-            let base = self.of_copy(operand, tick);
+            let base = self.of_copy(operand, at);
             let graph = &mut *self.rewriter.graph;
             let mut node = graph.node(view).clone();
             let original = graph.value(value).clone();
@@ -235,7 +296,7 @@ impl Views<'_, '_> {
             let result = graph.fresh_value_name(&format!("{}_again", original.name));
             let again = graph.add_node(node, [Some((result, original.ty, original.place))]);
             let value = graph.node(again).results[0].expect("it was just given");
-            self.rewriter.place(again, tick, Slot::View);
+            self.rewriter.place(again, (at, Slot::View));
             value
         };
         self.made.insert(value, made);
@@ -271,11 +332,11 @@ impl Views<'_, '_> {
 impl SwapRecord {
     /// Bytes from the device to the host.
     pub fn bytes_out(&self) -> Bytes {
-        self.bytes
+        self.link_bytes
     }
 
     /// Bytes from the host to the device.
     pub fn bytes_in(&self) -> Bytes {
-        Bytes(self.bytes.0 * self.swap_ins as u64)
+        Bytes(self.link_bytes.0 * self.swap_ins as u64)
     }
 }
