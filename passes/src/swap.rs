@@ -104,6 +104,8 @@ struct Rewriter<'a> {
     /// By node index.
     keys: Vec<Key>,
     nodes: Vec<NodeId>,
+    /// By node, the views that were put right before it.
+    views: HashMap<NodeId, Vec<NodeId>>,
     /// How many nodes were put somewhere.
     placed: usize,
     /// By value, the nodes and operand positions that read it.
@@ -129,7 +131,7 @@ impl<'a> Rewriter<'a> {
             awaited.extend(node.after.iter().copied());
         }
         let outputs = graph.outputs.iter().copied().collect();
-        Rewriter { graph, ticks, keys, nodes, placed: 0, reads, awaited, outputs }
+        Rewriter { graph, ticks, keys, nodes, views: HashMap::new(), placed: 0, reads, awaited, outputs }
     }
 
     fn apply(mut self, plan: &SwapPlan) {
@@ -175,7 +177,10 @@ impl<'a> Rewriter<'a> {
             releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
         }
         for &(swap, node) in &plan.releases {
-            self.graph.add_after(node, outs[swap]);
+            // What stands right before the node waits as it does: a copy that waits too may be there by then.
+            for &waiting in self.views.get(&node).into_iter().flatten().chain([&node]) {
+                self.graph.add_after(waiting, outs[swap]);
+            }
         }
         let keys = self.keys;
         self.nodes.sort_by_key(|id| keys[id.as_u32() as usize]);
@@ -239,6 +244,9 @@ impl<'a> Rewriter<'a> {
         if index >= self.keys.len() {
             self.keys.resize(index + 1, (u32::MAX, Slot::Node, 0));
             self.nodes.push(node);
+        }
+        if slot == Slot::View {
+            self.views.entry(at).or_default().push(node);
         }
         self.placed += 1;
         self.keys[index] = (tick, slot, self.placed);
