@@ -117,6 +117,14 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
+    /// A function of ours is not as we write it.
+    #[error(
+        "function `ai.lmsc::{function}` computes more than a copy of its operand; let lmsc write the file again"
+    )]
+    NoCopy {
+        /// The function.
+        function: String,
+    },
     /// Subgraphs stand in subgraphs too deeply.
     #[error("node `{node}` ({op}): subgraphs stand more than {} deep in one another", MOST_DEPTH)]
     TooDeep {
