@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, StorageId, Storages, Type};
+use lmsc_ir::{Adjacency, Bytes, Def, ElementType, Graph, NodeId, Phase, StorageId, Storages, Type};
 
 use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, encode, trigger};
 
@@ -105,8 +105,10 @@ fn candidate(
 ) -> Result<Candidate, Kept> {
     let graph = analysis.graph;
     let storage = analysis.memory.storages.get(id);
-    if matches!(graph.value(storage.root).ty, Type::Sequence(_)) {
-        return Err(Kept::Sequence);
+    match &graph.value(storage.root).ty {
+        Type::Sequence(_) => return Err(Kept::Sequence),
+        Type::Tensor(tensor) if tensor.element == ElementType::String => return Err(Kept::Strings),
+        Type::Tensor(_) => {}
     }
     if storage.bytes == Bytes::ZERO {
         return Err(Kept::Empty);

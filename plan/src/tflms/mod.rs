@@ -231,6 +231,8 @@ pub enum Kept {
     Captured(NodeId),
     /// It is a sequence.
     Sequence,
+    /// Its elements are strings, of which a tensor holds only where they are.
+    Strings,
     /// It has no bytes.
     Empty,
     /// This view of it looks at a variable besides, which may be another one when the storage is back.
@@ -268,6 +270,7 @@ impl Kept {
             Kept::Output => "it is an output of the graph".to_owned(),
             Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
+            Kept::Strings => "its elements are strings".to_owned(),
             Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
             Kept::Variable(node) => format!("its view `{}` looks at a variable", name(node)),
