@@ -7,7 +7,9 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - onnx.checker accepts them wherever it accepts the original, and onnx's reference evaluator computes the same from
   both;
 - the step linked from training and optimizer graph computes what the two compute one after the other, twice in a row;
+- a swapped tensor of every element type, scalars too, runs in both forms;
 - swaps in the `ort` form survive ONNX Runtime's optimizer, those in the `function` form do not;
+- indices that are encoded to cross the link come back as they were;
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
 
@@ -118,6 +120,9 @@ class Source:
         if byte_count(self) > LARGE:
             return
         yield "everything", EVERYTHING
+        if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
+            yield "encoded", ["--encode", *EVERYTHING]
+            yield "encoded, smallest budget", ["--encode", "--budget", str(tight)]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
         yield "half the way", ["--budget", str((tight + peak) // 2)]
@@ -267,7 +272,10 @@ def check_model(path: Path, report: Report) -> None:
                 check_runs(what, output, form, fed, expected, report)
                 verified = lmsc("verify", model.path, output, *model.reading)
                 report.expect(verified.returncode == 0, f"{what}: verify says {verified.stderr.strip()}")
-                if plan == "everything" and told["swapped"]:
+                if plan == "encoded":
+                    encoded = [swap for swap in told["swapped"] if 2 * swap["link_bytes"] == swap["bytes"]]
+                    report.expect(bool(encoded), f"{what}: nothing is encoded")
+                if plan in ("everything", "encoded") and told["swapped"]:
                     check_survival(what, output, form, scratch, report)
                     check_damage(what, model, output, scratch, report)
                     check_onnx(what, model, output, fed, report)
@@ -316,20 +324,22 @@ def check_damage(what: str, model: Source, output: Path, scratch: Path, report: 
     done = 0
     for damage in DAMAGES:
         proto = onnx.load(output)
-        if damage(proto.graph):
+        if damage(proto):
             onnx.save(proto, damaged)
             verified = lmsc("verify", model.path, damaged, *model.reading)
-            # A view that says that it repeats another one, and does not, is refused before anything is compared.
-            false_claim = verified.returncode == 2 and " recomputes " in verified.stderr
+            # A view that says that it repeats another one, and a copy that is none, are refused before anything is
+            # compared.
+            claims = (" recomputes ", "computes more than a copy")
+            false_claim = verified.returncode == 2 and any(claim in verified.stderr for claim in claims)
             refused = verified.returncode == 1 or false_claim
             report.expect(refused, f"{what}: verify exits with {verified.returncode} after {damage.__name__}")
             done += 1
     report.expect(done > 1, f"{what}: nothing to damage")
 
 
-def other_attribute(graph: onnx.GraphProto) -> bool:
+def other_attribute(model: onnx.ModelProto) -> bool:
     """Changes a number in the attributes of an operator."""
-    for node in graph.node:
+    for node in model.graph.node:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.FLOAT and node.domain != "ai.lmsc":
                 attribute.f += 0.5
@@ -337,19 +347,19 @@ def other_attribute(graph: onnx.GraphProto) -> bool:
     return False
 
 
-def other_operator(graph: onnx.GraphProto) -> bool:
+def other_operator(model: onnx.ModelProto) -> bool:
     """Computes something else of the same operands."""
     others = {"Relu": "Sigmoid", "Sigmoid": "Tanh", "Tanh": "Sigmoid", "Add": "Mul", "Mul": "Add", "Sub": "Div"}
-    for node in graph.node:
+    for node in model.graph.node:
         if node.domain == "" and node.op_type in others:
             node.op_type = others[node.op_type]
             return True
     return False
 
 
-def other_constant(graph: onnx.GraphProto) -> bool:
+def other_constant(model: onnx.ModelProto) -> bool:
     """Flips the last bit of every number of an initializer."""
-    for initializer in graph.initializer:
+    for initializer in model.graph.initializer:
         if initializer.data_type == onnx.TensorProto.FLOAT:
             bits = onnx.numpy_helper.to_array(initializer).view(np.uint32) ^ np.uint32(1)
             initializer.CopyFrom(onnx.numpy_helper.from_array(bits.view(np.float32), initializer.name))
@@ -357,10 +367,10 @@ def other_constant(graph: onnx.GraphProto) -> bool:
     return False
 
 
-def wrong_copy(graph: onnx.GraphProto) -> bool:
+def wrong_copy(model: onnx.ModelProto) -> bool:
     """Lets a tensor come back as another of its type."""
-    types = {value.name: value.type.SerializeToString() for value in graph.value_info}
-    ins = [node for node in graph.node if is_swap(node) == "swap_in"]
+    types = {value.name: value.type.SerializeToString() for value in model.graph.value_info}
+    ins = [node for node in model.graph.node if is_swap(node) == "swap_in"]
     for later in reversed(ins):
         for earlier in ins:
             mine, other = later.input[0], earlier.input[0]
@@ -374,7 +384,22 @@ def is_swap(node: onnx.NodeProto) -> str:
     return next((entry.value for entry in node.metadata_props if entry.key == "ai.lmsc.kind"), "")
 
 
-DAMAGES: list[Callable[[onnx.GraphProto], bool]] = [other_attribute, other_operator, other_constant, wrong_copy]
+def no_copy(model: onnx.ModelProto) -> bool:
+    """Lets a copy compute something."""
+    copies = [node for node in model.graph.node if is_swap(node) and node.op_type in ("Max", "Sum", "Min", "Mean")]
+    for node in [*copies, *(node for function in model.functions for node in function.node)]:
+        node.op_type = "Relu"
+        return True
+    return False
+
+
+DAMAGES: list[Callable[[onnx.ModelProto], bool]] = [
+    other_attribute,
+    other_operator,
+    other_constant,
+    wrong_copy,
+    no_copy,
+]
 
 
 def check_onnx(what: str, model: Source, output: Path, fed: Arrays, report: Report) -> None:
@@ -475,6 +500,48 @@ def linked_steps(step: Path, model: Source) -> Iterator[Arrays]:
         yield {"loss": outputs[loss]} | {name: value.copy() for name, value in state.items()}
 
 
+# --- element types ---------------------------------------------------------------------------------------------------
+
+FLOAT = onnx.TensorProto.FLOAT
+TYPES = "DOUBLE FLOAT16 BFLOAT16 BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()
+# No operator copies a scalar of these types on the CPU: what is written in its place does not survive.
+SCALAR_IS_LOST = {"BFLOAT16", "INT8", "INT16", "UINT8", "UINT16"}
+
+
+def check_type(element: str, extents: list[int], report: Report) -> None:
+    """A value of this type that leaves and comes back twice, within a graph of floating-point numbers."""
+    code = onnx.TensorProto.DataType.Value(element)
+    what = f"{element.lower()}{extents}"
+    make = onnx.helper.make_node
+    nodes = [make("Cast", ["x"], ["narrow"], to=code), make("Relu", ["x"], ["r0"])]
+    for k in range(12):
+        nodes.append(make("Tanh" if k % 2 else "Sigmoid", [f"r{k}"], [f"r{k + 1}"]))
+        if k in (5, 11):
+            nodes.append(make("CastLike", ["narrow", f"r{k + 1}"], [f"wide{k}"]))
+            nodes.append(make("Add", [f"r{k + 1}", f"wide{k}"], [f"y{k}"]))
+    for k, node in enumerate(nodes):
+        node.name = f"n{k}"
+    values = [onnx.helper.make_tensor_value_info(name, FLOAT, extents) for name in ("x", "y5", "y11")]
+    graph = onnx.helper.make_graph(nodes, "types", values[:1], values[1:])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    with tempfile.TemporaryDirectory() as folder:
+        model = Source(Path(folder) / "original.onnx", [], proto, {})
+        onnx.save(proto, model.path)
+        fed = {"x": np.random.default_rng(1).uniform(-1, 3, extents).astype(np.float32)}
+        expected = run(session(model.path), fed)
+        for form in FORMS:
+            output = Path(folder) / f"{form}.onnx"
+            plan = ["--swap-branches", "--ctrld-strategy", "direct-order", "--incl-types", "Cast"]
+            swapped = model.compile(output, "--form", form, *plan)["swapped"]
+            back = [swap["swap_ins"] for swap in swapped if swap["value"] == "narrow"]
+            report.expect(back == [2], f"{what}: does not come back twice, but {back} times")
+            check_runs(f"{what}, {form}", output, form, fed, expected, report)
+            refusal = accepts(onnx.load(output))
+            report.expect(refusal is None, f"{what}, {form}: onnx.checker: {refusal}")
+            if form == "ort" and (extents or element not in SCALAR_IS_LOST):
+                check_survival(what, output, form, Path(folder), report)
+
+
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
@@ -540,6 +607,13 @@ def main() -> int:
     selected = [argument for argument in sys.argv[1:] if argument != "--all"]
     paths = models(selected, everything="--all" in sys.argv[1:])
     passed = failed = checks = 0
+    if not selected:
+        report = Report()
+        for element in TYPES:
+            for extents in ([], [2, 3]):
+                check_type(element, extents, report)
+        print("\n".join([f"{len(TYPES)} element types: {report.checks} checks", *report.failures]), flush=True)
+        checks, failed = report.checks, int(bool(report.failures))
     for path, report, skipped, seconds in in_parallel(paths, os.cpu_count() or 1):
         name = path.relative_to(MODELS)
         checks += report.checks

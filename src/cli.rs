@@ -136,6 +136,10 @@ pub struct PlanArgs {
     /// How many levels such a branch spans at least. [default: 0]
     #[arg(long, value_name = "LEVELS")]
     pub branch_threshold: Option<u32>,
+    /// Encode 64-bit integers that fit 32 bits by their definition, such as indices of MaxPool, so that half of their
+    /// bytes are copied (TFLMS §4.2.1).
+    #[arg(long)]
+    pub encode: bool,
     /// Swap only what nodes of these scopes produce: name prefixes, or patterns with `*`.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub incl_scopes: Vec<String>,
@@ -243,6 +247,7 @@ impl PlanArgs {
                 fuse_swapins: self.fuse_swapins.unwrap_or(default.fuse_swapins),
                 swap_branches: self.swap_branches,
                 branch_threshold: self.branch_threshold.unwrap_or(default.branch_threshold),
+                encode: self.encode,
                 incl_scopes: scopes(&self.incl_scopes),
                 excl_scopes: scopes(&self.excl_scopes),
                 incl_types: self.incl_types.clone(),

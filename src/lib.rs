@@ -145,7 +145,15 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     let original = load(&args.original, &args.binding)?;
     let binding = cli::BindingArgs { optimizer: None, ..args.binding.clone() };
     let rewritten = load(&args.rewritten, &binding)?;
-    match lmsc_ir::equiv::check(&original.graph, &rewritten.graph) {
+    let other = match (&original.model, &rewritten.model) {
+        (Some(a), Some(b)) => lmsc_onnx::other_function(&a.proto, &b.proto),
+        _ => None,
+    };
+    let proof = match other {
+        Some(function) => Err(format!("the models' functions `{function}` are not the same")),
+        None => lmsc_ir::equiv::check(&original.graph, &rewritten.graph).map_err(|d| d.to_string()),
+    };
+    match proof {
         Ok(proof) => {
             let facts = ProofFacts::from(&proof);
             Ok(match args.json {
@@ -153,9 +161,9 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
                 false => facts.to_text() + "\n",
             })
         }
-        Err(difference) if args.json => Err(Error::NoAsJson(
-            serde_json::json!({ "equal": false, "difference": difference.to_string() }).to_string(),
-        )),
+        Err(difference) if args.json => {
+            Err(Error::NoAsJson(serde_json::json!({ "equal": false, "difference": difference }).to_string()))
+        }
         Err(difference) => Err(Error::No(format!("different: {difference}"))),
     }
 }

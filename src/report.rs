@@ -79,6 +79,8 @@ pub struct SwappedFacts {
     pub value: String,
     /// Its size.
     pub bytes: u64,
+    /// Bytes of one copy over the link: half of them if it is encoded.
+    pub link_bytes: u64,
     /// How often it comes back.
     pub swap_ins: usize,
 }
@@ -114,6 +116,8 @@ pub struct ProofFacts {
     pub swaps: usize,
     /// Recomputed twins that were merged.
     pub twins: usize,
+    /// Casts that encode a swapped value or decode it.
+    pub casts: usize,
 }
 
 impl GraphFacts {
@@ -150,7 +154,12 @@ impl MemoryFacts {
 
 impl From<&SwapRecord> for SwappedFacts {
     fn from(record: &SwapRecord) -> SwappedFacts {
-        SwappedFacts { value: record.value.clone(), bytes: record.bytes.0, swap_ins: record.swap_ins }
+        SwappedFacts {
+            value: record.value.clone(),
+            bytes: record.bytes.0,
+            link_bytes: record.link_bytes.0,
+            swap_ins: record.swap_ins,
+        }
     }
 }
 
@@ -166,13 +175,18 @@ impl ProofFacts {
         let (nodes, swaps, twins) =
             (count(self.nodes, "node"), count(self.swaps, "swap"), count(self.twins, "twin"));
         let correspond = if self.nodes == 1 { "corresponds" } else { "correspond" };
-        format!("equal: {nodes} {correspond}, {swaps} erased, {twins} merged")
+        let undone = match self.casts {
+            0 => String::new(),
+            casts => format!(", {} undone", count(casts, "cast")),
+        };
+        format!("equal: {nodes} {correspond}, {swaps} erased, {twins} merged{undone}")
     }
 }
 
 impl From<&Equivalence> for ProofFacts {
     fn from(proof: &Equivalence) -> ProofFacts {
-        ProofFacts { nodes: proof.nodes, swaps: proof.swaps, twins: proof.twins }
+        let &Equivalence { nodes, twins, swaps, casts } = proof;
+        ProofFacts { nodes, swaps, twins, casts }
     }
 }
 
@@ -213,10 +227,12 @@ impl Report {
             line("swapped", "nothing; the graph is unchanged".to_owned());
         } else {
             let ins: usize = self.swapped.iter().map(|s| s.swap_ins).sum();
+            let encoded = self.swapped.iter().filter(|s| s.link_bytes < s.bytes).count();
             let text = format!(
-                "{} of {}: {} out, {} in by {}, {} of host memory",
+                "{} of {}{}: {} out, {} in by {}, {} of host memory",
                 self.swapped.len(),
                 count(self.swapped.len() + self.kept.len(), "storage"),
+                if encoded > 0 { format!(", {encoded} of them encoded") } else { String::new() },
                 Bytes(self.bytes_out),
                 Bytes(self.bytes_in),
                 count(ins, "swap-in"),

@@ -1,8 +1,9 @@
 //! Whether a rewritten graph computes the same as the graph it was made from.
 //!
 //! [`check`] believes nothing about how the rewritten graph came to be, and shares no code with passes or
-//! planners. It erases swaps (`SwapIn ∘ SwapOut` is the identity), merges recomputed twins, and proves that what
-//! remains is isomorphic to the original: the same signature, the same nodes, the same updates.
+//! planners. It erases swaps (`SwapIn ∘ SwapOut` is the identity) and encodings that lose nothing (a Cast to int32
+//! and back, of a 64-bit integer that its definition keeps in 32 bits), merges recomputed twins, and proves that
+//! what remains is isomorphic to the original: the same signature, the same nodes, the same updates.
 //!
 //! The proof is a value numbering. Two values get one number only if they are the same graph input, constants of
 //! the same type and bytes, or the same result of nodes with equal keys. The key of a node is everything that its
@@ -28,11 +29,14 @@ use std::fmt;
 
 use crate::ops::Effects;
 use crate::words::count;
-use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId, ops};
+use crate::{
+    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
+    ops,
+};
 
 /// What was compared, when the graphs compute the same.
 ///
-/// The rewritten graph has `nodes + twins + swaps` nodes.
+/// The rewritten graph has `nodes + twins + swaps + casts` nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equivalence {
     /// Nodes that differ from each other; each is in both graphs.
@@ -41,6 +45,8 @@ pub struct Equivalence {
     pub twins: usize,
     /// Copies between device and host in the rewritten graph.
     pub swaps: usize,
+    /// Casts in the rewritten graph that encode a value, or decode it.
+    pub casts: usize,
 }
 
 /// Which of the two graphs.
@@ -321,11 +327,11 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
     let a = Walk::new(&mut table, original, Side::Original)?;
     let b = Walk::new(&mut table, rewritten, Side::Rewritten)?;
 
-    let lost = |n: &&NodeId| a.class(**n).is_some_and(|class| !b.classes.contains(&class));
+    let lost = |n: &&NodeId| a.is_missing_from(&b, **n);
     if let Some(&node) = original.order().iter().find(lost) {
         return Err(lost_node(&a, node, &b));
     }
-    let extra = |n: &&NodeId| b.class(**n).is_some_and(|class| !a.classes.contains(&class));
+    let extra = |n: &&NodeId| b.is_missing_from(&a, **n);
     if let Some(&node) = rewritten.order().iter().find(extra) {
         return Err(extra_node(&a, &b, node));
     }
@@ -343,7 +349,11 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
             });
         }
     }
-    Ok(Equivalence { nodes: b.classes.len(), twins: b.twins, swaps: b.swaps })
+    let all = rewritten.order().iter().filter_map(|&n| b.class(n)).count();
+    let shared =
+        rewritten.order().iter().filter_map(|&n| b.class(n)).filter(|class| a.classes.contains(class));
+    let (shared, nodes) = (shared.clone().count(), shared.collect::<HashSet<u32>>().len());
+    Ok(Equivalence { nodes, twins: shared - nodes, swaps: b.swaps, casts: b.decodings + all - shared })
 }
 
 /// Compares what the caller sees of the inputs or of the outputs: number, names, types, default values.
@@ -571,6 +581,56 @@ fn new_value(node: &Node, update: &Update) -> Option<usize> {
     update.result.filter(|&r| node.results.get(r).is_some_and(Option::is_some))
 }
 
+/// What a Cast of bounded integers is to an encoding of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    /// It goes from int64 to int32.
+    Encode,
+    /// It goes from int32 to int64.
+    Decode,
+}
+
+/// Which half of an encoding the node may be: a Cast between these types, with nothing else to it.
+fn half(graph: &Graph, node: &Node) -> Option<Half> {
+    let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else { return None };
+    let (from, to) = (graph.value(from).ty.as_tensor()?, graph.value(to).ty.as_tensor()?);
+    let [(name, Attr::Int(code))] = &node.attributes[..] else { return None };
+    let alone = node.captures.is_empty() && node.updates.is_empty();
+    if !alone || node.op.key() != ("", "Cast") || &**name != "to" || from.dims != to.dims {
+        return None;
+    }
+    // The codes of ONNX's `TensorProto.DataType`.
+    match (from.element, to.element, code) {
+        (ElementType::Int64, ElementType::Int32, 6) => Some(Half::Encode),
+        (ElementType::Int32, ElementType::Int64, 7) => Some(Half::Decode),
+        _ => None,
+    }
+}
+
+/// Whether an int64 value is below 2³¹ in all its elements, whatever the step is fed: it is an index into a tensor, or
+/// an extent of one, or was a smaller integer before.
+fn is_bounded(graph: &Graph, value: ValueId) -> bool {
+    const LIMIT: u64 = 1 << 31;
+    let Def::Result(node, result) = graph.value(value).def else { return false };
+    let node = graph.node(node);
+    let operand = node.operands.first().copied().flatten().map(|v| &graph.value(v).ty);
+    let Some(of) = operand.and_then(Type::as_tensor) else { return false };
+    match (node.op.key(), result) {
+        // Indices into the whole tensor.
+        (("", "MaxPool"), 1) => of.element_count().is_some_and(|n| n <= LIMIT),
+        // Indices along an axis.
+        (("", "ArgMax" | "ArgMin" | "NonZero"), 0) | (("", "TopK"), 1) => of.dims.iter().all(|&d| d <= LIMIT),
+        // What can be as large as these themselves.
+        (("", "Shape"), 0) => of.dims.iter().all(|&d| d < LIMIT),
+        (("", "Size"), 0) => of.element_count().is_some_and(|n| n < LIMIT),
+        (("", "Cast"), 0) => {
+            use ElementType::*;
+            matches!(of.element, Bool | Int8 | Int16 | Int32 | Uint8 | Uint16)
+        }
+        _ => false,
+    }
+}
+
 /// Not yet numbered.
 const NONE: u32 = u32::MAX;
 
@@ -579,7 +639,9 @@ struct Walk<'g> {
     graph: &'g Graph,
     /// By value.
     numbers: Vec<u32>,
-    /// By node; `NONE` for swaps.
+    /// By value, what it is a copy of; itself if it is none.
+    wholes: Vec<ValueId>,
+    /// By node; `NONE` for swaps and decodings.
     nodes: Vec<u32>,
     /// By node, the number of its key without the count of its repetitions.
     bases: Vec<u32>,
@@ -587,8 +649,10 @@ struct Walk<'g> {
     origins: Vec<NodeId>,
     /// Every class of nodes that is there.
     classes: HashSet<u32>,
+    /// Classes of nodes that encode what another node decodes.
+    encodings: HashSet<u32>,
     swaps: usize,
-    twins: usize,
+    decodings: usize,
 }
 
 impl<'g> Walk<'g> {
@@ -596,12 +660,14 @@ impl<'g> Walk<'g> {
         let mut walk = Walk {
             graph,
             numbers: vec![NONE; graph.value_capacity()],
+            wholes: graph.values().map(|(value, _)| value).collect(),
             nodes: vec![NONE; graph.node_capacity()],
             bases: vec![NONE; graph.node_capacity()],
             origins: origins(graph, side)?,
             classes: HashSet::new(),
+            encodings: HashSet::new(),
             swaps: 0,
-            twins: 0,
+            decodings: 0,
         };
         walk.leaves(table, side)?;
         let mut times = HashMap::new();
@@ -611,9 +677,17 @@ impl<'g> Walk<'g> {
             let malformed = |why| Difference::Malformed { side, place: place(node), why };
             if node.op.is_swap() {
                 let number = walk.copy(node).map_err(malformed)?;
-                let copy = node.results[0].expect("a copy has a result");
+                let (from, copy) = node.operands[0].zip(node.results[0]).expect("a copy has both");
                 walk.define(copy, number).map_err(malformed)?;
+                walk.wholes[copy.as_u32() as usize] = walk.wholes[from.as_u32() as usize];
                 walk.swaps += 1;
+                continue;
+            }
+            if let Some((encoding, whole)) = walk.decoded(node) {
+                let number = walk.read(whole).map_err(malformed)?;
+                walk.define(node.results[0].expect("it is decoded"), number).map_err(malformed)?;
+                walk.encodings.extend(walk.class(encoding));
+                walk.decodings += 1;
                 continue;
             }
             if walk.bases[id.as_u32() as usize] != NONE {
@@ -633,7 +707,7 @@ impl<'g> Walk<'g> {
             } else {
                 base
             };
-            walk.twins += usize::from(!walk.classes.insert(class));
+            walk.classes.insert(class);
             walk.bases[id.as_u32() as usize] = base;
             walk.nodes[id.as_u32() as usize] = class;
             for (index, result) in node.results.iter().enumerate() {
@@ -789,6 +863,16 @@ impl<'g> Walk<'g> {
         Ok(number)
     }
 
+    /// The node that encoded what this node decodes, and what that was: the value whose number is this node's result,
+    /// if the two are the identity on it.
+    fn decoded(&self, node: &Node) -> Option<(NodeId, ValueId)> {
+        let from = half(self.graph, node).filter(|&half| half == Half::Decode).and(node.operands[0])?;
+        let encoding = self.graph.producer(self.wholes[from.as_u32() as usize])?;
+        let node = self.graph.node(encoding);
+        let of = half(self.graph, node).filter(|&half| half == Half::Encode).and(node.operands[0])?;
+        is_bounded(self.graph, self.wholes[of.as_u32() as usize]).then_some((encoding, of))
+    }
+
     fn define(&mut self, value: ValueId, number: u32) -> Result<(), String> {
         let slot = &mut self.numbers[value.as_u32() as usize];
         if *slot != NONE {
@@ -814,6 +898,12 @@ impl<'g> Walk<'g> {
 
     fn class(&self, node: NodeId) -> Option<u32> {
         Some(self.nodes[node.as_u32() as usize]).filter(|&class| class != NONE)
+    }
+
+    /// Whether the node is missing from the other graph: one that encodes what another one decodes need not be there.
+    fn is_missing_from(&self, other: &Walk<'_>, node: NodeId) -> bool {
+        let missing = |class: u32| !other.classes.contains(&class) && !self.encodings.contains(&class);
+        self.class(node).is_some_and(missing)
     }
 
     /// How many nodes have the same key as this one.

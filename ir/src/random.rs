@@ -344,6 +344,7 @@ impl<'u, S: Source> Builder<'u, S> {
             (_, 9) => self.dropout(x),
             (_, 10) => self.oddity(x),
             (3 | 4, 11) if late => self.flat(x),
+            (2 | 3, 11) => self.top(x),
             _ => self.activation(x),
         };
         let dims = self.dims(y);
@@ -433,6 +434,16 @@ impl<'u, S: Source> Builder<'u, S> {
         } else {
             self.forward(("", "AveragePool"), &window, &[Some(x)], vec![ty])
         }
+    }
+
+    /// The larger half of every row, with where it was.
+    fn top(&mut self, x: ValueId) -> ValueId {
+        let mut dims = self.dims(x);
+        let last = dims.len() - 1;
+        dims[last] = dims[last].div_ceil(2);
+        let count = self.axes(&[dims[last] as i64]);
+        let (values, indices) = (float(dims.clone()), int64(dims));
+        self.forward(("", "TopK"), &[("axis", Attr::Int(-1))], &[Some(x), Some(count)], vec![values, indices])
     }
 
     fn linear(&mut self, x: ValueId) -> ValueId {
@@ -793,6 +804,10 @@ impl<'u, S: Source> Builder<'u, S> {
             }
             ("", "MaxPool") => {
                 self.emit_gradients(("", "MaxPoolGrad"), &attributes, &[g, result(1)], &[x]);
+            }
+            ("", "TopK") => {
+                let shape = self.shape_of(x);
+                self.emit_gradients((MS, "GatherElementsGrad"), &attributes, &[g, shape, result(1)], &[x]);
             }
             ("", "AveragePool") => self.emit_gradients(("", "AveragePoolGrad"), &attributes, &[g], &[x]),
             ("", "GlobalAveragePool") => {

@@ -14,7 +14,10 @@ use crate::proto::{
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto,
     TypeProto, ValueInfoProto,
 };
-use crate::{IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, import_opset, key, set_metadata, update};
+use crate::{
+    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, copy, functions, import_opset, key, set_metadata,
+    update,
+};
 
 /// How swaps are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +26,8 @@ pub enum Form {
     /// runtime computes the same, and one that knows the domain can act on it.
     #[default]
     Function,
-    /// As operators with a single operand, which copy it and which ONNX Runtime's optimizer leaves alone, with
-    /// the placement in `layer_ann`.
+    /// As operators that copy their operand and that ONNX Runtime's optimizer leaves alone, with the placement in
+    /// `layer_ann`.
     Ort,
 }
 
@@ -90,7 +93,7 @@ pub fn export(
     let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));
     if form == Form::Function {
         for (op, controls) in [("SwapOut", 0), ("SwapIn", CONTROL_OPERANDS)] {
-            let defined = proto.functions.iter().any(|f| is_ours(f, op));
+            let defined = proto.functions.iter().any(|f| functions::is_swap_function(f) && f.name() == op);
             if uses(op) && !defined {
                 let function = swap_function(op, controls, &proto);
                 proto.functions.push(function);
@@ -98,7 +101,7 @@ pub fn export(
             }
         }
     } else {
-        proto.functions.retain(|f| !is_ours(f, "SwapOut") && !is_ours(f, "SwapIn"));
+        proto.functions.retain(|f| !functions::is_swap_function(f));
     }
     let has_node_metadata = has_node_metadata || nodes.iter().any(update::gets_metadata);
     let needed = match (has_node_metadata, proto.functions.is_empty()) {
@@ -206,7 +209,7 @@ impl Exporter<'_> {
                     }
                     false => 0,
                 };
-                copying(&mut proto, &self.graph.value(operand).ty, sibling);
+                copy::spell(&mut proto, &self.graph.value(operand).ty, sibling);
             }
         }
         let kind = if node.op.is_swap_out() { "swap_out" } else { "swap_in" };
@@ -231,32 +234,6 @@ impl Exporter<'_> {
     fn name(&self, value: Option<ValueId>) -> String {
         value.map(|v| self.graph.value(v).name.to_string()).unwrap_or_default()
     }
-}
-
-/// Makes the node one of the operators that copy a single operand and that no optimizer removes. Swap-ins of one
-/// host copy must differ, or common-subexpression elimination merges them: `sibling` counts them.
-fn copying(proto: &mut NodeProto, ty: &Type, sibling: usize) {
-    let tensor = ty.as_tensor();
-    let float = tensor.is_some_and(|t| matches!(t.element, ElementType::Float | ElementType::Double));
-    let rank = tensor.map_or(0, |t| t.dims.len());
-    // Sum and Mean are of floating-point numbers only, Concat is not of scalars.
-    let variadic: &[&str] = match (float, rank) {
-        (true, _) => &["Max", "Sum", "Min", "Mean"],
-        (false, 0) => &["Max", "Min"],
-        (false, _) => &[],
-    };
-    let (op, axis) = match variadic.get(sibling) {
-        Some(&op) => (op, None),
-        None if rank == 0 => (variadic[sibling % variadic.len()], None),
-        None => ("Concat", Some((sibling - variadic.len()) % rank)),
-    };
-    proto.op_type = Some(op.to_owned());
-    proto.attribute.extend(axis.map(|axis| AttributeProto {
-        name: Some("axis".to_owned()),
-        i: Some(axis as i64),
-        r#type: Some(AttributeType::Int as i32),
-        ..AttributeProto::default()
-    }));
 }
 
 /// Replaces names where they differ; positions beyond the list keep the file's empty ones.
@@ -325,10 +302,6 @@ fn swap_function(op: &str, controls: usize, model: &ModelProto) -> FunctionProto
         opset_import: model.opset_import.iter().filter(version).cloned().collect(),
         ..FunctionProto::default()
     }
-}
-
-fn is_ours(function: &FunctionProto, op: &str) -> bool {
-    function.domain.as_deref() == Some(LMSC_DOMAIN) && function.name.as_deref() == Some(op)
 }
 
 fn json(names: &[String]) -> String {
@@ -452,26 +425,5 @@ mod tests {
         for &element in ElementType::ALL {
             assert_eq!(crate::shapes::element_type(data_type(element).into()), Some(element));
         }
-    }
-
-    #[test]
-    fn copies_of_one_tensor_differ_and_are_of_operators_that_take_its_type() {
-        let copies = |element, dims: &[u64]| -> Vec<String> {
-            let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
-            let spell = |sibling| {
-                let mut proto = NodeProto::default();
-                copying(&mut proto, &ty, sibling);
-                let axis = proto.attribute.first().map(|a| a.i().to_string()).unwrap_or_default();
-                format!("{}{axis}", proto.op_type())
-            };
-            (0..6).map(spell).collect()
-        };
-        let float = copies(ElementType::Float, &[2, 3]);
-        assert_eq!(float, ["Max", "Sum", "Min", "Mean", "Concat0", "Concat1"]);
-        let mask = copies(ElementType::Bool, &[2, 3]);
-        assert_eq!(mask[..2], ["Concat0", "Concat1"]);
-        let count = copies(ElementType::Int64, &[]);
-        assert_eq!(count[..2], ["Max", "Min"]);
-        assert_eq!(copies(ElementType::Float, &[])[4], "Max");
     }
 }

@@ -1,8 +1,10 @@
 //! ONNX bytes to and from the graph of `lmsc`.
 
+mod copy;
 mod export;
 pub mod file;
 mod foreign;
+mod functions;
 pub mod import;
 mod link;
 pub mod proto;
@@ -15,6 +17,7 @@ pub mod wire;
 pub use export::{ExportError, Form, export};
 pub use file::Model;
 pub use foreign::{Foreign, looks_like};
+pub use functions::other_function;
 pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;

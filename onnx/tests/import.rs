@@ -254,8 +254,66 @@ fn copies_are_copies_in_both_forms() {
         let value = g.value(g.value_named(name).unwrap());
         assert_eq!((value.place, value.ty.to_string()), (place, "float[4]".to_owned()), "{name}");
     }
-    proto.node[5] = with(node("in2: Max(h2) -> p3"), key::KIND, "sideways");
-    assert!(refused(proto, &[]).to_string().contains("neither `swap_out` nor `swap_in`"));
+    let fifth = |text: &str, kind: &str| {
+        let mut proto = proto.clone();
+        proto.node[5] = with(node(text), key::KIND, kind);
+        proto
+    };
+    let errors = refused(fifth("in2: Max(h2) -> p3", "sideways"), &[]).to_string();
+    assert!(errors.contains("neither `swap_out` nor `swap_in`"));
+    // What is said to be a copy is one.
+    for computes in
+        ["Relu(h2)", "Sum(h2, h2)", "Max(h2, q)", "ai.lmsc.AdamWOptimizer(h2)", "my.domain.Max(h2)"]
+    {
+        let errors = refused(fifth(&format!("in2: {computes} -> p3"), "swap_in"), &[]).to_string();
+        assert!(errors.contains("`in2`") && errors.contains("computes more than a copy"), "{errors}");
+    }
+}
+
+#[test]
+fn a_bool_scalar_is_copied_by_or_without_an_edge_more() {
+    let mut proto = graph(
+        &[("x", "bool[]")],
+        &["a: Not(x) -> p", "out: Or(p, p) -> h", "in: Or(h, h) -> q", "b: Not(q) -> y"],
+        &["y"],
+    );
+    for (node, kind) in [(1, "swap_out"), (2, "swap_in")] {
+        proto.node[node] = with(proto.node[node].clone(), key::KIND, kind);
+    }
+    let g = imported(proto);
+    for name in ["out", "in"] {
+        let swap = g.node(g.node_named(name).unwrap());
+        assert!(swap.op.is_swap() && swap.operands.len() == 1 && swap.after.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn functions_of_ours_are_what_they_say() {
+    let swapped = graph(
+        &[("x", "float[4]")],
+        &["a: Relu(x) -> p", "out: ai.lmsc.SwapOut(p) -> h", "in: ai.lmsc.SwapIn(h) -> q", "b: Neg(q) -> y"],
+        &["y"],
+    );
+    let body = |text: &str, input: &str| FunctionProto {
+        name: Some("SwapIn".to_owned()),
+        domain: Some("ai.lmsc".to_owned()),
+        input: vec![input.to_owned(), "c".to_owned()],
+        output: vec!["y".to_owned()],
+        node: vec![node(text)],
+        ..FunctionProto::default()
+    };
+    let with_function = |function| {
+        let mut model = model(swapped.clone());
+        model.proto.functions = vec![function];
+        import(&model, &Dims::none())
+    };
+    with_function(body("n: Identity(x) -> y", "x")).unwrap();
+    for other in
+        [body("n: Relu(x) -> y", "x"), body("n: Identity(c) -> y", "x"), body("n: Identity(x) -> z", "x")]
+    {
+        let errors = with_function(other).unwrap_err().to_string();
+        assert!(errors.contains("`ai.lmsc::SwapIn` computes more than a copy"), "{errors}");
+    }
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub struct SwapRecord {
     pub bytes: Bytes,
     /// How often it leaves.
     pub swap_outs: usize,
+    /// Bytes of one copy over the link: fewer if it is encoded.
+    pub link_bytes: Bytes,
     /// How often it comes back.
     pub swap_ins: usize,
 }
@@ -104,12 +106,12 @@ pub struct SwapRecord {
 impl SwapRecord {
     /// Bytes from the device to the host.
     pub fn bytes_out(&self) -> Bytes {
-        Bytes(self.bytes.0.saturating_mul(self.swap_outs as u64))
+        Bytes(self.link_bytes.0.saturating_mul(self.swap_outs as u64))
     }
 
     /// Bytes from the host to the device.
     pub fn bytes_in(&self) -> Bytes {
-        Bytes(self.bytes.0.saturating_mul(self.swap_ins as u64))
+        Bytes(self.link_bytes.0.saturating_mul(self.swap_ins as u64))
     }
 }
 

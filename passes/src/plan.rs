@@ -112,7 +112,9 @@ fn told(
                 outcome.kept.push(KeptRecord { value, bytes, reason });
             }
             (0, 0) => {}
-            (swap_outs, swap_ins) => outcome.swaps.push(SwapRecord { value, bytes, swap_outs, swap_ins }),
+            (swap_outs, swap_ins) => {
+                outcome.swaps.push(SwapRecord { value, bytes, link_bytes: bytes, swap_outs, swap_ins })
+            }
         }
     }
     let millis = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);

@@ -1,6 +1,8 @@
-//! Nodes that rewriting adds: copies over the link, and nodes that run again.
+//! Nodes that rewriting adds: copies over the link, encodings of what crosses it, and nodes that run again.
 
-use lmsc_ir::{Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, Type, ValueId};
+use lmsc_ir::{
+    Attr, ElementType, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, ValueId,
+};
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +17,42 @@ pub(crate) fn add_copy(graph: &mut Graph, way: Way, operand: ValueId, root: Valu
         Way::Out => ("SwapOut", "out", "_host", Place::Host),
         Way::In => ("SwapIn", "in", "_in", Place::Device),
     };
-    let root = graph.value(root);
-    let (name, ty) = (root.name.clone(), root.ty.clone());
-    let mut node = Node::new(graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, op));
+    let ty = graph.value(operand).ty.clone();
+    add_one(graph, Node::new("", Op::new(LMSC_DOMAIN, op)), operand, (ty, place), (prefix, suffix, root))
+}
+
+/// Which way an encoding goes (TFLMS §4.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    Encode,
+    Decode,
+}
+
+/// Adds a Cast of `operand` to 32-bit integers or back, named after `root`. What comes back is the node and its
+/// result.
+pub(crate) fn add_cast(graph: &mut Graph, way: Coding, operand: ValueId, root: ValueId) -> (NodeId, ValueId) {
+    // The numbers are those of ONNX's `TensorProto.DataType`.
+    let (to, code, prefix, suffix) = match way {
+        Coding::Encode => (ElementType::Int32, 6, "encode", "_encoded"),
+        Coding::Decode => (ElementType::Int64, 7, "decode", "_decoded"),
+    };
+    let from = graph.value(operand).ty.as_tensor().expect("only tensors are encoded");
+    let ty = TensorType::new(to, from.dims.clone()).into();
+    let mut node = Node::new("", Op::new("", "Cast"));
+    node.attributes.push(("to".into(), Attr::Int(code)));
+    add_one(graph, node, operand, (ty, Place::Device), (prefix, suffix, root))
+}
+
+/// Adds the node with one operand and one result.
+fn add_one(
+    graph: &mut Graph,
+    mut node: Node,
+    operand: ValueId,
+    (ty, place): (Type, Place),
+    (prefix, suffix, root): (&str, &str, ValueId),
+) -> (NodeId, ValueId) {
+    let name = graph.value(root).name.clone();
+    node.name = graph.fresh_node_name(&format!("{prefix}_{name}"));
     node.operands.push(Some(operand));
     let result = graph.fresh_value_name(&format!("{name}{suffix}"));
     let id = graph.add_node(node, [Some((result, ty, place))]);

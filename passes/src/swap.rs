@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 use lmsc_ir::{Graph, NodeId, ValueId, ops};
 use lmsc_plan::tflms::{self, SwapPlan};
 
-use crate::rewrite::{Way, add_again, add_copy};
+use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// Swaps storages out after their producer and in before their late uses (TFLMS §4).
@@ -41,18 +41,20 @@ impl Pass for Swap {
             value: graph.value(swap.root).name.to_string(),
             bytes: swap.bytes,
             swap_outs: 1,
+            link_bytes: swap.link_bytes(),
             swap_ins: swap.ins.len(),
         }));
         if outcome.changed {
             outcome.remarks.push(format!(
-                "{} lb={} ub={} threshold={} n_tensors={} fuse_swapins={} swap_branches={}",
+                "{} lb={} ub={} threshold={} n_tensors={} fuse_swapins={} swap_branches={}{}",
                 params.ctrld_strategy,
                 params.lb,
                 params.ub,
                 params.threshold,
                 plan.swaps.len(),
                 params.fuse_swapins,
-                params.swap_branches
+                params.swap_branches,
+                if params.encode { " encode=true" } else { "" },
             ));
             Rewriter::new(graph).apply(&plan);
         }
@@ -65,8 +67,12 @@ fn limited(mut plan: SwapPlan, limit: Option<usize>) -> SwapPlan {
     if let Some(limit) = limit.filter(|&limit| limit < plan.swaps.len()) {
         plan.swaps.truncate(limit);
         plan.releases.retain(|(swap, _)| *swap < limit);
-        for swap_in in plan.swaps.iter_mut().flat_map(|s| &mut s.ins) {
-            swap_in.releases.retain(|swap| *swap < limit);
+        for swap in &mut plan.swaps {
+            swap.encoding.iter_mut().for_each(|e| e.releases.retain(|swap| *swap < limit));
+            for swap_in in &mut swap.ins {
+                swap_in.releases.retain(|swap| *swap < limit);
+                swap_in.decode_releases.retain(|swap| *swap < limit);
+            }
         }
     }
     plan
@@ -78,12 +84,16 @@ type Key = (u32, Slot, usize);
 /// What stands at one tick, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Slot {
+    /// The decoding of a copy that came back, before the first node that reads it.
+    Decode,
     /// A view of a copy that came back, right before the node that reads it.
     View,
     /// The node that was there.
     Node,
     /// The swap-out of what the node produced.
     Out,
+    /// The encoding of what the node is the last to use for now, and its swap-out.
+    Encode,
     /// A swap-in that the node triggers.
     In,
 }
@@ -94,6 +104,8 @@ struct Rewriter<'a> {
     /// By node index.
     keys: Vec<Key>,
     nodes: Vec<NodeId>,
+    /// By node, the views that were put right before it.
+    views: HashMap<NodeId, Vec<NodeId>>,
     /// How many nodes were put somewhere.
     placed: usize,
     /// By value, the nodes and operand positions that read it.
@@ -119,44 +131,71 @@ impl<'a> Rewriter<'a> {
             awaited.extend(node.after.iter().copied());
         }
         let outputs = graph.outputs.iter().copied().collect();
-        Rewriter { graph, ticks, keys, nodes, placed: 0, reads, awaited, outputs }
+        Rewriter { graph, ticks, keys, nodes, views: HashMap::new(), placed: 0, reads, awaited, outputs }
     }
 
     fn apply(mut self, plan: &SwapPlan) {
         let mut outs = Vec::with_capacity(plan.swaps.len());
         let mut hosts = Vec::with_capacity(plan.swaps.len());
+        let mut encodings = Vec::new();
         for swap in &plan.swaps {
-            let (out, host) = add_copy(self.graph, Way::Out, swap.root, swap.root);
-            let producer = self.graph.producer(swap.root).expect("only results of nodes are swapped");
-            self.place(out, self.ticks[producer.as_u32() as usize], Slot::Out);
+            let mut leaving = swap.root;
+            let mut place =
+                (self.graph.producer(swap.root).expect("only results of nodes are swapped"), Slot::Out);
+            if let Some(encoding) = &swap.encoding {
+                place = (encoding.after, Slot::Encode);
+                let node;
+                (node, leaving) = add_cast(self.graph, Coding::Encode, leaving, swap.root);
+                self.place(node, place);
+                encodings.push((node, &encoding.releases));
+            }
+            let (out, host) = add_copy(self.graph, Way::Out, leaving, swap.root);
+            self.place(out, place);
             outs.push(out);
             hosts.push(host);
         }
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
+            let mut uses = HashSet::new();
             for swap_in in &swap.ins {
-                let (node, copy) = add_copy(self.graph, Way::In, host, swap.root);
-                self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
+                let (node, mut copy) = add_copy(self.graph, Way::In, host, swap.root);
+                self.place(node, (swap_in.trigger, Slot::In));
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
-                let uses = swap_in.uses.iter().copied().collect();
-                let views = Views { rewriter: &mut self, root: swap.root, copy, uses, made: HashMap::new() };
+                if swap.encoding.is_some() {
+                    let node;
+                    (node, copy) = add_cast(self.graph, Coding::Decode, copy, swap.root);
+                    self.place(node, (swap_in.uses[0].0, Slot::Decode));
+                    swap_in.decode_releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
+                }
+                uses.extend(swap_in.uses.iter().copied());
+                let views =
+                    Views { rewriter: &mut self, root: swap.root, copy, uses: &uses, made: HashMap::new() };
                 views.rewire(&swap_in.uses);
             }
         }
+        for (node, releases) in encodings {
+            releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
+        }
         for &(swap, node) in &plan.releases {
-            self.graph.add_after(node, outs[swap]);
+            // What stands right before the node waits as it does: a copy that waits too may be there by then.
+            for &waiting in self.views.get(&node).into_iter().flatten().chain([&node]) {
+                self.graph.add_after(waiting, outs[swap]);
+            }
         }
         let keys = self.keys;
         self.nodes.sort_by_key(|id| keys[id.as_u32() as usize]);
         self.graph.set_order(self.nodes);
     }
 
-    /// Puts a new node, or one that moves, behind all that was put into the same slot before.
-    fn place(&mut self, node: NodeId, tick: u32, slot: Slot) {
-        let index = node.as_u32() as usize;
+    /// Puts a new node, or one that moves, behind all that was put into the same slot of `at` before.
+    fn place(&mut self, node: NodeId, (at, slot): (NodeId, Slot)) {
+        let (index, tick) = (node.as_u32() as usize, self.ticks[at.as_u32() as usize]);
         if index >= self.keys.len() {
             self.keys.resize(index + 1, (u32::MAX, Slot::Node, 0));
             self.nodes.push(node);
+        }
+        if slot == Slot::View {
+            self.views.entry(at).or_default().push(node);
         }
         self.placed += 1;
         self.keys[index] = (tick, slot, self.placed);
@@ -168,7 +207,8 @@ struct Views<'a, 'g> {
     rewriter: &'a mut Rewriter<'g>,
     root: ValueId,
     copy: ValueId,
-    uses: HashSet<(NodeId, usize)>,
+    /// What reads this copy or one before it.
+    uses: &'a HashSet<(NodeId, usize)>,
     /// By view of the root, the same view of the copy.
     made: HashMap<ValueId, ValueId>,
 }
@@ -177,17 +217,16 @@ impl Views<'_, '_> {
     /// Makes the uses, in execution order, read the copy.
     fn rewire(mut self, uses: &[(NodeId, usize)]) {
         for &(node, index) in uses {
-            let tick = self.rewriter.ticks[node.as_u32() as usize];
             let operand = self.rewriter.graph.node(node).operands[index].expect("a use reads something");
-            let value = self.of_copy(operand, tick);
+            let value = self.of_copy(operand, node);
             if value != operand {
                 self.rewriter.graph.set_operand(node, index, value);
             }
         }
     }
 
-    /// What `value`, a view of the root or the root itself, is of the copy. `tick` is that of its first use.
-    fn of_copy(&mut self, value: ValueId, tick: u32) -> ValueId {
+    /// What `value`, a view of the root or the root itself, is of the copy. `at` is its first use.
+    fn of_copy(&mut self, value: ValueId, at: NodeId) -> ValueId {
         if value == self.root {
             return self.copy;
         }
@@ -197,26 +236,28 @@ impl Views<'_, '_> {
         let view = self.rewriter.graph.producer(value).expect("a view is the result of a node");
         let operand = self.rewriter.graph.node(view).operands[0].expect("a view has an operand");
         let made = if self.is_ours(value, 0) {
-            // Every use reads the copy: the view itself moves, and keeps its name.
-            let base = self.of_copy(operand, tick);
+            // Every use reads this copy, or has a view of an earlier one: the view itself moves, and keeps its name.
+            // Left where it is, it would keep the original on the device.
+            let base = self.of_copy(operand, at);
             self.rewriter.graph.set_operand(view, 0, base);
-            self.rewriter.place(view, tick, Slot::View);
+            self.rewriter.place(view, (at, Slot::View));
             value
         } else {
-            let base = self.of_copy(operand, tick);
+            let base = self.of_copy(operand, at);
             let graph = &mut *self.rewriter.graph;
             let mut operands = graph.node(view).operands.clone();
             operands[0] = Some(base);
             let again = add_again(graph, view, operands, |result| result == value);
             let value = graph.node(again).defines().next().expect("one result was asked for");
-            self.rewriter.place(again, tick, Slot::View);
+            self.rewriter.place(again, (at, Slot::View));
             value
         };
         self.made.insert(value, made);
         made
     }
 
-    /// Whether nothing but the uses of this copy reads the view, directly or through other views.
+    /// Whether nothing but the uses of this copy and of those before it reads the view, directly or through other
+    /// views.
     fn is_ours(&self, value: ValueId, depth: usize) -> bool {
         let rewriter = &self.rewriter;
         let view = rewriter.graph.producer(value).expect("a view is the result of a node");

@@ -28,6 +28,7 @@ fn params(rng: &mut Rng, graph: &Graph) -> Params {
         fuse_swapins: [0, 0, 2, 10, 100][below(5) as usize],
         swap_branches: below(2) == 0,
         branch_threshold: below(6) as u32,
+        encode: below(2) == 0,
         ..Params::default()
     };
     let node = graph.order()[below(graph.order().len() as u64) as usize];
@@ -54,9 +55,16 @@ fn check(seed: u64, graph: &Graph, rewritten: &Graph) {
     assert_eq!(after.resident, before.resident, "{}", explain());
 }
 
+/// How many nodes encode what leaves.
+fn encodings(graph: &Graph) -> usize {
+    let outs = graph.order().iter().map(|&n| graph.node(n)).filter(|n| n.op.is_swap_out());
+    let producers = outs.filter_map(|out| graph.producer(out.operands[0]?));
+    producers.filter(|&n| graph.node(n).op.key() == ("", "Cast")).count()
+}
+
 #[test]
 fn any_parameters_keep_meaning_and_never_raise_the_peak() {
-    let mut swapped = 0;
+    let (mut swapped, mut encoded) = (0, 0);
     for seed in 0..1500 {
         let mut rng = Rng::new(seed);
         let nodes = 5 + (rng.word() % if seed % 10 == 0 { 400 } else { 80 }) as usize;
@@ -65,8 +73,10 @@ fn any_parameters_keep_meaning_and_never_raise_the_peak() {
         let rewritten = run(&graph, &cx).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", graph.to_text()));
         check(seed, &graph, &rewritten);
         swapped += usize::from(rewritten.order().len() > graph.order().len());
+        encoded += encodings(&rewritten);
     }
     assert!(swapped > 500, "only {swapped} graphs were rewritten at all");
+    assert!(encoded > 100, "only {encoded} storages were encoded");
 }
 
 #[test]
@@ -101,4 +111,35 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
         }
     }
     assert!(held > 100 && refused > 100, "{held} held, {refused} refused");
+}
+
+/// TFLMS §4.2.1: an encoding is within the same budget, and sends no more bytes than plain copies do.
+#[test]
+fn encoding_holds_the_budget_and_never_costs_bytes() {
+    let (mut fewer, mut encoded) = (0, 0);
+    for seed in 0..1200 {
+        let mut rng = Rng::new(seed ^ 0xe6c0de);
+        let graph = training_graph(&mut rng, Size::nodes(20 + (seed % 120) as usize));
+        let memory = Memory::of(&graph);
+        let share = 60 + rng.word() % 41;
+        let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
+        let compile = |encode| {
+            let tflms = Params { encode, ..Params::default() };
+            let mut rewritten = graph.clone();
+            let cx = PassCx { budget: Some(budget), tflms, ..PassCx::default() };
+            let ran = run_pipeline(&mut rewritten, &passes(), &cx, &mut |_, _, _| {}).ok()?;
+            let swaps = ran.iter().flat_map(|r| &r.outcome.swaps);
+            Some((rewritten, swaps.map(|s| s.bytes_out() + s.bytes_in()).sum::<Bytes>()))
+        };
+        let (plain, encoding) = (compile(false), compile(true));
+        assert_eq!(plain.is_some(), encoding.is_some(), "seed {seed}: the same budgets can be met");
+        let (Some((plain, plain_bytes)), Some((rewritten, bytes))) = (plain, encoding) else { continue };
+        assert_eq!(encodings(&plain), 0, "seed {seed}");
+        check(seed, &graph, &rewritten);
+        assert!(Memory::of(&rewritten).peak() <= budget, "seed {seed}: {}", rewritten.to_text());
+        assert!(bytes <= plain_bytes, "seed {seed}: {bytes} > {plain_bytes}");
+        fewer += usize::from(bytes < plain_bytes);
+        encoded += encodings(&rewritten);
+    }
+    assert!(fewer > 30 && encoded > 30, "{fewer} with fewer bytes, {encoded} encoded");
 }

@@ -115,6 +115,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
             ..tflms::Params::default()
         };
     }
+    cx.tflms.encode = u.arbitrary()?;
     cx.swap_limit = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
     if u.ratio(1, 3)? {
         cx.planner = Some(u.choose(PLANNERS)?);

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::random::{Damage, Rng, Size, Source, damage, training_graph};
@@ -12,9 +12,9 @@ fn graphs(count: u64) -> impl Iterator<Item = (u64, Graph)> {
     })
 }
 
-/// A rewriting by hand: swaps every third activation that has a late reader, recomputes others, clones views of
-/// what was swapped in. What comes back besides the graph is how many swaps and twins were added.
-fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
+/// A rewriting by hand: swaps every third activation that has a late reader, indices also encoded, recomputes others,
+/// clones views of what was swapped in. What comes back besides the graph is what was added.
+fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
     let mut g = original.clone();
     let mut readers: Vec<Vec<NodeId>> = vec![Vec::new(); g.value_capacity()];
     for &id in g.order() {
@@ -22,7 +22,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
     }
     let mut before: Vec<Vec<NodeId>> = vec![Vec::new(); g.node_capacity()];
     let mut after = before.clone();
-    let (mut swaps, mut twins) = (0, 0);
+    let mut added = Equivalence { nodes: 0, twins: 0, swaps: 0, casts: 0 };
     let values: Vec<ValueId> = original.values().map(|(v, _)| v).collect();
     for value in values {
         let Some(producer) = original.producer(value) else { continue };
@@ -40,10 +40,26 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                     let id = g.add_node(node, [Some((name, ty, place))]);
                     (id, g.node(id).results[0].unwrap())
                 };
-                let (out, host) = copy(&mut g, "SwapOut", value, Place::Host);
-                let (into, back) = copy(&mut g, "SwapIn", host, Place::Device);
+                let index = ["MaxPool", "TopK"].contains(&&*original.node(producer).op.name)
+                    && is_index(original, value);
+                let encoded = index && u.chance(50);
+                let mut leaving = value;
+                if encoded {
+                    let encoding;
+                    (encoding, leaving) = cast(&mut g, value, crate::ElementType::Int32, 6);
+                    after[producer.as_u32() as usize].push(encoding);
+                    added.casts += 2;
+                }
+                let (out, host) = copy(&mut g, "SwapOut", leaving, Place::Host);
+                let (into, mut back) = copy(&mut g, "SwapIn", host, Place::Device);
                 after[producer.as_u32() as usize].push(out);
-                swaps += 2;
+                added.swaps += 2;
+                let mut coming = vec![into];
+                if encoded {
+                    let decoding;
+                    (decoding, back) = cast(&mut g, back, crate::ElementType::Int64, 7);
+                    coming.push(decoding);
+                }
                 let effects = ops::effects(&g.node(late).op);
                 let reader_of_view = late_view_reader(&g, late, &readers).filter(|_| effects.view);
                 let (at, view) = match reader_of_view {
@@ -51,10 +67,10 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                     Some(reader) => (reader, Some(clone(&mut g, late, value, back, false))),
                     None => (late, None),
                 };
-                before[at.as_u32() as usize].push(into);
+                before[at.as_u32() as usize].append(&mut coming);
                 match view {
                     Some(view) => {
-                        twins += 1;
+                        added.twins += 1;
                         before[at.as_u32() as usize].push(view);
                         let (old, new) = (g.node(late).results[0].unwrap(), g.node(view).results[0].unwrap());
                         rewire(&mut g, at, old, new);
@@ -75,7 +91,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                 }
                 rewire(&mut g, late, value, again);
                 before[late.as_u32() as usize].push(twin);
-                twins += 1;
+                added.twins += 1;
             }
             _ => {}
         }
@@ -87,7 +103,21 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
         order.append(&mut after[id.as_u32() as usize]);
     }
     g.set_order(order);
-    (g, swaps, twins)
+    (g, added)
+}
+
+fn is_index(g: &Graph, value: ValueId) -> bool {
+    g.value(value).ty.as_tensor().is_some_and(|t| t.element == crate::ElementType::Int64)
+}
+
+fn cast(g: &mut Graph, from: ValueId, to: crate::ElementType, code: i64) -> (NodeId, ValueId) {
+    let mut node = Node::new(g.fresh_node_name("cast"), Op::new("", "Cast"));
+    node.attributes.push(("to".into(), Attr::Int(code)));
+    node.operands.push(Some(from));
+    let dims = g.value(from).ty.as_tensor().unwrap().dims.clone();
+    let name = g.fresh_value_name("cast");
+    let id = g.add_node(node, [Some((name, TensorType::new(to, dims).into(), Place::Device))]);
+    (id, g.node(id).results[0].unwrap())
 }
 
 fn late_view_reader(g: &Graph, view: NodeId, readers: &[Vec<NodeId>]) -> Option<NodeId> {
@@ -113,13 +143,25 @@ fn clone(g: &mut Graph, id: NodeId, old: ValueId, new: ValueId, recomputes: bool
     g.add_node(node, results)
 }
 
+/// What the node casts, if it is a plain Cast between these element types.
+fn cast_between(g: &Graph, node: &Node, from: &str, to: &str, code: i64) -> Option<ValueId> {
+    let (&[Some(operand)], &[Some(result)]) = (&node.operands[..], &node.results[..]) else { return None };
+    let (before, after) = (g.value(operand).ty.to_string(), g.value(result).ty.to_string());
+    let plain = node.op.to_string() == "Cast" && node.attributes.len() == 1 && node.updates.is_empty();
+    let to_code = matches!(node.attribute("to"), Some(Attr::Int(c)) if *c == code);
+    (plain && to_code && before.starts_with(from) && before.replace(from, to) == after).then_some(operand)
+}
+
 /// What the graph computes, said in another way than `check` says it: every value is a digest of the text of what
 /// computes it. Two graphs of one meaning compute the same, as far as digests can tell.
 fn meaning(g: &Graph) -> String {
     use xxhash_rust::xxh3::xxh3_128;
     let mut of: BTreeMap<ValueId, u128> = BTreeMap::new();
     let mut once = Vec::new();
-    let mut pure = std::collections::BTreeSet::new();
+    let mut pure = BTreeSet::new();
+    // By digest of what an index was encoded to, those of the index and of the node; and such nodes that count not.
+    let mut encodings: BTreeMap<u128, (u128, u128)> = BTreeMap::new();
+    let (mut indices, mut decoded) = (BTreeSet::new(), BTreeSet::new());
     let updated = g.variables();
     for &v in &g.inputs {
         of.insert(v, xxh3_128(format!("input {}", g.value(v).name).as_bytes()));
@@ -159,6 +201,13 @@ fn meaning(g: &Graph) -> String {
             effects.random.then_some(&g.node(origin).name),
         );
         let digest = xxh3_128(text.as_bytes());
+        if let Some(from) = cast_between(g, node, "int32", "int64", 7)
+            && let Some(&(index, encoding)) = encodings.get(&of[&from])
+        {
+            of.insert(node.results[0].unwrap(), index);
+            decoded.insert(encoding);
+            continue;
+        }
         let mut salt = 0;
         if effects.writes.is_empty() && node.updates.is_empty() {
             pure.insert(digest);
@@ -169,9 +218,16 @@ fn meaning(g: &Graph) -> String {
         for (index, result) in node.results.iter().enumerate() {
             if let Some(value) = result {
                 of.insert(*value, xxh3_128(format!("{digest} {salt} {index}").as_bytes()));
+                if index == 1 && ["MaxPool", "TopK"].contains(&&*node.op.name) {
+                    indices.insert(of[value]);
+                }
             }
         }
+        if let Some(from) = cast_between(g, node, "int64", "int32", 6).filter(|v| indices.contains(&of[v])) {
+            encodings.insert(of[&node.results[0].unwrap()], (of[&from], digest));
+        }
     }
+    pure.retain(|digest| !decoded.contains(digest));
     once.sort();
     let port = |v: &ValueId| format!("{} {} {}", g.value(*v).name, g.value(*v).ty, of[v]);
     let inputs: Vec<String> = g.inputs.iter().map(port).collect();
@@ -193,28 +249,31 @@ fn a_graph_equals_itself_and_its_text() {
 
 #[test]
 fn swaps_recomputation_and_cloned_views_change_nothing() {
-    let (mut all_swaps, mut all_twins) = (0, 0);
+    let (mut all_swaps, mut all_twins, mut all_casts) = (0, 0, 0);
     for (seed, graph) in graphs(300) {
         let own = check(&graph, &graph).unwrap();
-        let (rewritten, swaps, twins) = rewrite(&graph, &mut Rng::new(seed));
+        let (rewritten, added) = rewrite(&graph, &mut Rng::new(seed));
         let text = || format!("seed {seed}\n{}\n{}", graph.to_text(), rewritten.to_text());
         let same = check(&graph, &rewritten).unwrap_or_else(|e| panic!("{e}\n{}", text()));
-        assert_eq!(same, Equivalence { nodes: own.nodes, twins: own.twins + twins, swaps }, "{}", text());
+        let twins = own.twins + added.twins;
+        assert_eq!(same, Equivalence { nodes: own.nodes, twins, ..added }, "{}", text());
         check(&rewritten, &graph).unwrap_or_else(|e| panic!("{e}\n{}", text()));
         // The rewritten graph is rewritten once more.
-        let (twice, _, _) = rewrite(&rewritten, &mut Rng::new(!seed));
+        let (twice, _) = rewrite(&rewritten, &mut Rng::new(!seed));
         check(&graph, &twice).unwrap_or_else(|e| panic!("{e}\n{}", text()));
         assert_eq!(meaning(&graph), meaning(&twice), "{}", text());
-        (all_swaps, all_twins) = (all_swaps + swaps, all_twins + twins);
+        all_swaps += added.swaps;
+        all_twins += added.twins;
+        all_casts += added.casts;
     }
-    assert!(all_swaps > 1000 && all_twins > 500, "{all_swaps} {all_twins}");
+    assert!(all_swaps > 1000 && all_twins > 500 && all_casts > 20, "{all_swaps} {all_twins} {all_casts}");
 }
 
 #[test]
 fn every_kind_of_damage_is_seen() {
     let mut tally: BTreeMap<Damage, [usize; 3]> = BTreeMap::new();
     for (seed, graph) in graphs(200) {
-        let (rewritten, _, _) = rewrite(&graph, &mut Rng::new(seed));
+        let (rewritten, _) = rewrite(&graph, &mut Rng::new(seed));
         for &kind in Damage::ALL {
             for (n, sound) in [&graph, &rewritten].into_iter().enumerate() {
                 let mut u = Rng::new(seed * 1000 + kind as u64 * 2 + n as u64);
@@ -278,7 +337,7 @@ fn time_grows_with_the_graph_alone() {
         copy = add(Op::new(crate::LMSC_DOMAIN, "SwapOut"), copy, None);
     }
     let same = check(&g, &g).unwrap();
-    assert_eq!(same, Equivalence { nodes: 1, twins: 99_999, swaps: 100_000 });
+    assert_eq!(same, Equivalence { nodes: 1, twins: 99_999, swaps: 100_000, casts: 0 });
 }
 
 /// A graph of every kind of thing that a message can be about.
@@ -565,5 +624,130 @@ fn the_order_of_attributes_and_names_of_pure_nodes_are_free() {
         [m3] float[2] y = Add(h2, k2)
     }";
     let (a, b) = (Graph::parse(a).unwrap(), Graph::parse(b).unwrap());
-    assert_eq!(check(&a, &b), Ok(Equivalence { nodes: 3, twins: 0, swaps: 0 }));
+    assert_eq!(check(&a, &b), Ok(Equivalence { nodes: 3, twins: 0, swaps: 0, casts: 0 }));
+}
+
+/// The verdict on a Cast of `v` from `wide` to `narrow` before a swap-out and one back after the swap-in.
+fn encoded(
+    produce: &str,
+    (wide, there): (&str, i64),
+    (narrow, back): (&str, i64),
+) -> Result<Equivalence, String> {
+    let text = |between: &str, read: &str| {
+        let inputs = "float[2,9] x, int64[2,9] ids, float[2,2147483649] long";
+        format!(
+            "<opset: \"\" = 17> g ({inputs}) => (float[] y) {{ {produce} {between} [use] float[] y = F({read}) }}"
+        )
+    };
+    let between = format!(
+        "[enc] {narrow}[2,3] e = Cast<to = {there}>(v)
+         [out] {narrow}[2,3]@host h = ai.lmsc.SwapOut(e)
+         [in] {narrow}[2,3] b = ai.lmsc.SwapIn(h)
+         [dec] {wide}[2,3] d = Cast<to = {back}>(b)"
+    );
+    let [original, rewritten] = [text("", "v"), text(&between, "d")].map(|text| Graph::parse(&text).unwrap());
+    check(&original, &rewritten).map_err(|e| e.to_string())
+}
+
+/// TFLMS §4.2.1: a swap is `f⁻¹ ∘ f`, and the identity where `f` loses nothing.
+#[test]
+fn an_encoding_is_erased_where_the_definition_bounds_the_value() {
+    let of = |produce: &str| encoded(produce, ("int64", 6), ("int32", 7));
+    let erased = Ok(Equivalence { nodes: 2, twins: 0, swaps: 2, casts: 2 });
+    assert_eq!(of("[p] float[2,3] m, int64[2,3] v = MaxPool(x)"), erased);
+    assert_eq!(of("[p] int64[2,3] v = ArgMax(x)"), erased);
+    assert_eq!(of("[p] int64[2,3] v = ArgMin(x)"), erased);
+    assert_eq!(of("[p] float[2,3] m, int64[2,3] v = TopK(x)"), erased);
+    assert_eq!(of("[p] int64[2,3] v = NonZero(x)"), erased);
+    assert_eq!(of("[p] int64[2,3] v = Shape(x)"), erased);
+    assert_eq!(of("[p] int64[2,3] v = Size(x)"), erased);
+    let narrow = of("[p0] int32[2,3] n = G(x) [p] int64[2,3] v = Cast<to = 7>(n)");
+    assert_eq!(narrow, Ok(Equivalence { nodes: 3, twins: 0, swaps: 2, casts: 2 }));
+}
+
+#[test]
+fn an_encoding_that_may_lose_something_is_refused() {
+    let of = |produce: &str| encoded(produce, ("int64", 6), ("int32", 7)).unwrap_err();
+    let reads = "node `use` (F): operand 0 reads `d` of node `dec` (Cast) instead of ";
+    // Nothing bounds the value, or it is not the index.
+    assert_eq!(of("[p] int64[2,3] v = Abs(ids)"), format!("{reads}`v` of node `p` (Abs)"));
+    assert_eq!(of("[p] int64[2,3] v = MaxPool(ids)"), format!("{reads}`v` of node `p` (MaxPool)"));
+    assert_eq!(
+        of("[p] int64[2,3] v = my.domain.ArgMax(x)"),
+        format!("{reads}`v` of node `p` (my.domain.ArgMax)")
+    );
+    assert_eq!(
+        of("[p] int64[2,3] v, int64[2,3] i = TopK(ids)"),
+        format!("{reads}`v`, result 0 of node `p` (TopK)")
+    );
+    let double = "[p0] double[2,3] n = G(x) [p] int64[2,3] v = Cast<to = 7>(n)";
+    assert_eq!(of(double), format!("{reads}`v` of node `p` (Cast)"));
+    // There is more to index than 32 bits count.
+    let of_long = |op: &str| format!("[p] float[2,3] m, int64[2,3] v = {op}(long)");
+    assert_eq!(of(&of_long("MaxPool")), format!("{reads}`v`, result 1 of node `p` (MaxPool)"));
+    assert_eq!(of(&of_long("TopK")), format!("{reads}`v`, result 1 of node `p` (TopK)"));
+    for op in ["ArgMax", "ArgMin", "NonZero", "Shape", "Size"] {
+        assert_eq!(of(&format!("[p] int64[2,3] v = {op}(long)")), format!("{reads}`v` of node `p` ({op})"));
+    }
+    // Other types, or Casts to other types than their results have.
+    let relu = "[p] float[2,3] v = Relu(x)";
+    assert_eq!(
+        encoded(relu, ("float", 10), ("float16", 1)).unwrap_err(),
+        format!("{reads}`v` of node `p` (Relu)")
+    );
+    let index = "[p] float[2,3] m, int64[2,3] v = MaxPool(x)";
+    for (wide, narrow) in [
+        (("int64", 12), ("uint32", 7)),
+        (("int64", 5), ("int16", 7)),
+        (("int64", 7), ("int32", 7)),
+        (("int64", 6), ("int32", 6)),
+        (("uint64", 6), ("int32", 13)),
+    ] {
+        let refusal = encoded(&index.replace("int64", wide.0), wide, narrow).unwrap_err();
+        assert_eq!(refusal, format!("{reads}`v`, result 1 of node `p` (MaxPool)"));
+    }
+}
+
+#[test]
+fn an_encoding_is_of_the_very_value_and_does_nothing_else() {
+    let text = |more: &str, reads: &str| {
+        let text = format!(
+            "<opset: \"\" = 17> g (float[2,9] x, float[2,9] z, int64[2,3] w) => (float[] y) {{
+               [p] float[2,3] m, int64[2,3] v = MaxPool(x)
+               [q] float[2,3] n, int64[2,3] u = MaxPool(z)
+               {more}
+               [use] float[] y = F({reads})
+            }}"
+        );
+        Graph::parse(&text).unwrap()
+    };
+    let original = text("", "v, u");
+    let casts = "[e] int32[2,3] e = Cast<to = 6>(v) [f] int32[2,3] f = Cast<to = 6>(u)
+                 [d] int64[2,3] d = Cast<to = 7>(e) [g] int64[2,3] g = Cast<to = 7>(f)";
+    let same = check(&original, &text(casts, "d, g")).unwrap();
+    assert_eq!(same, Equivalence { nodes: 3, twins: 0, swaps: 0, casts: 4 });
+    let refused = |more: &str, reads: &str| check(&original, &text(more, reads)).unwrap_err().to_string();
+    assert_eq!(
+        refused(casts, "g, d"),
+        "node `use` (F): operand 0 reads `g` of node `g` (Cast) instead of `v`, result 1 of node `p` (MaxPool)"
+    );
+    let other = refused(&casts.replace("Cast<to = 7>(f)", "Abs(f)"), "d, g");
+    assert!(other.contains("reads `g` of node `g` (Abs)"), "{other}");
+    assert_eq!(
+        refused("[e] int32[2,3] e = Cast<to = 6>(v)", "v, u"),
+        "node `e` (Cast) is not in the original graph"
+    );
+    let hidden = casts.replace("Cast<to = 7>(e)", "Cast<to = 7>(e) updates (w)");
+    assert!(check(&original, &text(&hidden, "d, g")).is_err());
+    // An encoding may be there for somebody else too, in either graph.
+    let with = |name: &str| format!("[{name}] int32[2,3] {name} = Cast<to = 6>(v) [r] float[] r = G({name})");
+    let back = "[d] int64[2,3] d = Cast<to = 7>(k)";
+    let other = text(&with("k"), "v, u");
+    for more in
+        [format!("{} {back}", with("k")), format!("{} [k] int32[2,3] k = Cast<to = 6>(v) {back}", with("j"))]
+    {
+        let rewritten = text(&more, "d, u");
+        assert_eq!(check(&other, &rewritten).map(|same| same.swaps), Ok(0));
+        assert_eq!(check(&rewritten, &other).map(|same| same.swaps), Ok(0));
+    }
 }

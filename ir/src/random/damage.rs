@@ -2,7 +2,8 @@
 
 use super::Source;
 use crate::{
-    Attr, Data, Def, Float, Graph, Initializer, Name, Node, NodeId, Op, Type, Update, Value, ValueId, ops,
+    Attr, Data, Def, ElementType, Float, Graph, Initializer, Name, Node, NodeId, Op, TensorType, Type,
+    Update, Value, ValueId, ops,
 };
 
 macro_rules! kinds {
@@ -33,6 +34,8 @@ kinds! {
     OmitOperand,
     /// A swap-in reads what another swap-out wrote.
     RewireSwapIn,
+    /// An operand goes through a smaller type, which does not hold it, and back.
+    NarrowOperand,
     /// An attribute has another value.
     ChangeAttribute,
     /// An attribute is gone.
@@ -171,6 +174,35 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
                 .collect();
             let new = pick(u, &others)?;
             g.set_operand(id, 0, new);
+            Some(())
+        }
+        Damage::NarrowOperand => {
+            let id = node(g, u, |n| !n.op.is_swap())?;
+            let index = u.below(g.node(id).operands.len());
+            let wide = g.node(id).operands.get(index).copied()??;
+            let ty = g.value(wide).ty.as_tensor()?.clone();
+            // The codes of ONNX's `TensorProto.DataType`.
+            let casts = match ty.element {
+                ElementType::Float => [(ElementType::Float16, 10), (ElementType::Float, 1)],
+                ElementType::Int64 if g.producer(wide).is_none() => {
+                    [(ElementType::Int32, 6), (ElementType::Int64, 7)]
+                }
+                _ => return None,
+            };
+            let before = g.order().iter().position(|&n| n == id)?;
+            let (mut order, mut value) = (g.order().to_vec(), wide);
+            for (i, (element, code)) in casts.into_iter().enumerate() {
+                let mut cast = Node::new(g.fresh_node_name("narrow"), Op::new("", "Cast"));
+                cast.attributes.push(("to".into(), Attr::Int(code)));
+                cast.operands.push(Some(value));
+                let ty = Type::Tensor(TensorType::new(element, ty.dims.clone()));
+                let result = (g.fresh_value_name("narrow"), ty, g.value(wide).place);
+                let cast = g.add_node(cast, [Some(result)]);
+                order.insert(before + i, cast);
+                value = g.node(cast).results[0]?;
+            }
+            g.set_order(order);
+            g.set_operand(id, index, value);
             Some(())
         }
         Damage::ChangeAttribute => {

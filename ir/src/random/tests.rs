@@ -133,6 +133,7 @@ fn random_graphs_hold_what_real_ones_do() {
         "com.microsoft.ConvGrad",
         "com.microsoft.BatchNormInternal",
         "MaxPoolGrad",
+        "com.microsoft.GatherElementsGrad",
         "AveragePoolGrad",
         "com.microsoft.DropoutGrad",
         "com.microsoft.SplitTraining",

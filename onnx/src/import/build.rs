@@ -147,6 +147,7 @@ impl<'a, 'm> Build<'a, 'm> {
         };
         node.operands = data.iter().map(&mut resolve).collect();
         node.captures = extra.captures.iter().filter_map(&mut resolve).collect();
+        let control = if stands_for_copy { &[] } else { control };
         let producers = control.iter().filter_map(|&number| match self.file.sources.get(number as usize) {
             Some(&Source::Node(i)) => Some(i),
             _ => None,

@@ -121,6 +121,12 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
+    /// A function of ours is not as we write it.
+    #[error("function `ai.lmsc::{function}` computes more than a copy of its operand")]
+    NoCopy {
+        /// The function.
+        function: String,
+    },
     /// Subgraphs stand in subgraphs too deeply.
     #[error("node `{node}` ({op}): its subgraphs stand more than {} deep in one another", MOST_DEPTH)]
     TooDeep {
@@ -222,6 +228,7 @@ impl ImportErrors {
                                           `ai.lmsc.after` closes the cycle, let lmsc write the file again"
                 .into(),
             ImportError::Metadata { .. } => "let lmsc write the file again, or remove the entry".into(),
+            ImportError::NoCopy { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
             ImportError::Shape(Invalid { .. } | TooLarge { .. }) => match self.bindings() {

@@ -19,6 +19,7 @@ mod resolve;
 use lmsc_ir::Graph;
 
 use crate::file::Model;
+use crate::functions;
 use crate::proto::NodeProto;
 
 use build::Build;
@@ -34,6 +35,11 @@ use resolve::Resolved;
 /// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
 pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
     let mut errors = Errors::default();
+    for function in model.proto.functions.iter().filter(|f| functions::is_swap_function(f)) {
+        if !functions::is_identity(function) {
+            errors.push(ImportError::NoCopy { function: function.name().to_owned() });
+        }
+    }
     let graph = match &model.proto.graph {
         Some(proto) => {
             let resolved = Resolved::new(model, proto, dims, &mut errors);

@@ -4,16 +4,17 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use lmsc_ir::{LMSC_DOMAIN, Name, words};
+use lmsc_ir::{Name, words};
 
 use super::bodies::Bodies;
 use super::error::Errors;
 use super::names::{free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
-use super::{Dims, ImportError, domain, op_name};
+use super::{Dims, ImportError, op_name};
 use crate::file::Model;
 use crate::proto::GraphProto;
 use crate::shapes::Declared;
+use crate::{copy, key};
 
 /// Where a value of the file comes from.
 #[derive(Clone, Copy)]
@@ -168,9 +169,9 @@ impl<'m> Resolved<'m> {
                 special = true;
                 self.capture(i, &mut extra, errors);
             }
-            if domain(node) == LMSC_DOMAIN {
-                extra.swap = Some(node.op_type()).filter(|t| ["SwapOut", "SwapIn"].contains(t));
-                special |= extra.swap.is_some();
+            if copy::is_swap(node) {
+                extra.swap = Some(node.op_type());
+                special = true;
             }
             for entry in node.metadata_props.iter().filter(|e| e.key().starts_with("ai.lmsc.")) {
                 special = true;
@@ -185,6 +186,13 @@ impl<'m> Resolved<'m> {
                     let (node, op) = (self.names[i].to_string(), op_name(node));
                     errors.push(ImportError::Metadata { node, op, key, reason });
                 }
+            }
+            let own = self.bodies.function(("", node.op_type(), node.overload())).is_some();
+            let copies = copy::is_swap(node) || copy::is_copy(node) && !own;
+            if extra.swap.is_some() && !copies {
+                let (node, op) = (self.names[i].to_string(), op_name(node));
+                let reason = "the operator computes more than a copy of its operand".to_owned();
+                errors.push(ImportError::Metadata { node, op, key: key::KIND, reason });
             }
             if special {
                 self.extras.insert(i, extra);

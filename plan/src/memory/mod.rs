@@ -186,6 +186,31 @@ mod tests {
         assert_eq!(transient(&swapped("after [out]", "")), [1, 1, 2, 3, 3, 2, 3]);
     }
 
+    /// `p` leaves until `c` at the latest, and `h` comes back between `b` and `c`.
+    fn crossing(wait: &str) -> Memory {
+        let text = format!(
+            "g (float[1] x) => (float[1] e) {{
+                [a] float[1] h = Relu(x)
+                [out_h] float[1]@host h_host = ai.lmsc.SwapOut(h)
+                [p] float[1] p = Relu(x) after [out_h]
+                [out_p] float[1]@host p_host = ai.lmsc.SwapOut(p)
+                [b] float[1] q = Relu(x)
+                [in_h] float[1] h_in = ai.lmsc.SwapIn(h_host) after [b{wait}]
+                [c] float[1] r = Add(h_in, q) after [out_p]
+                [in_p] float[1] p_in = ai.lmsc.SwapIn(p_host) after [c]
+                [e] float[1] e = Add(p_in, r)
+            }}"
+        );
+        Memory::of(&Graph::parse(&text).unwrap())
+    }
+
+    #[test]
+    fn what_waits_for_a_swap_out_is_never_there_beside_it() {
+        // a, out_h, p, out_p, b, in_h, c, in_p, e.
+        assert_eq!(transient(&crossing(", out_p")), [1, 1, 1, 1, 2, 2, 3, 2, 3]);
+        assert_eq!(transient(&crossing("")), [1, 1, 1, 1, 2, 3, 3, 2, 3], "both may be there before c");
+    }
+
     #[test]
     fn host_bytes_are_counted() {
         assert_eq!(swapped("after [out]", "after [d]").host_peak, Bytes(4));

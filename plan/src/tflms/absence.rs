@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, StorageId, Storages, Type};
+use lmsc_ir::{Adjacency, Bytes, Def, ElementType, Graph, NodeId, Phase, StorageId, Storages, Type};
 
-use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, trigger};
+use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, encode, trigger};
 
 /// A storage that can be swapped.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) storage: StorageId,
     pub(super) bytes: Bytes,
+    /// The size of it encoded, if it can be.
+    pub(super) half: Option<Bytes>,
     /// The last tick at which the original is used.
     pub(super) last_early: u32,
     pub(super) ins: Vec<SwapIn>,
@@ -103,8 +105,10 @@ fn candidate(
 ) -> Result<Candidate, Kept> {
     let graph = analysis.graph;
     let storage = analysis.memory.storages.get(id);
-    if matches!(graph.value(storage.root).ty, Type::Sequence(_)) {
-        return Err(Kept::Sequence);
+    match &graph.value(storage.root).ty {
+        Type::Sequence(_) => return Err(Kept::Sequence),
+        Type::Tensor(tensor) if tensor.element == ElementType::String => return Err(Kept::Strings),
+        Type::Tensor(_) => {}
     }
     if storage.bytes == Bytes::ZERO {
         return Err(Kept::Empty);
@@ -164,7 +168,8 @@ fn candidate(
         match (trigger, ins.last_mut()) {
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);
-                ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases: Vec::new() });
+                let (releases, decode_releases) = Default::default();
+                ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases, decode_releases });
             }
             // The copy that is there stays.
             (None, Some(present)) => present.uses.push((node, operand)),
@@ -175,7 +180,8 @@ fn candidate(
         }
     }
     if !ins.is_empty() {
-        return Ok(Candidate { storage: id, bytes: storage.bytes, last_early, ins, away });
+        let half = encode::half(graph, storage.root);
+        return Ok(Candidate { storage: id, bytes: storage.bytes, half, last_early, ins, away });
     }
     let farthest = |of_forward: bool| {
         let of_phase = |n: NodeId| (analysis.phases.phase(n) == Phase::Forward) == of_forward;

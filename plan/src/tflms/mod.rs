@@ -16,8 +16,10 @@
 //!   no parameters can raise the peak.
 //! * The threshold α applies to edges from the forward to the backward phase; `branch_threshold` to those within
 //!   the forward phase. §4.1 says `≥ α`, §5.1 `> branch_threshold`: both are `≥` here.
+//! * The encoding that §4.2.1 mentions runs on the device, so that it saves bytes of the link too (`encode`).
 
 mod absence;
+mod encode;
 mod release;
 mod trigger;
 mod tune;
@@ -71,6 +73,8 @@ pub struct Params {
     pub swap_branches: bool,
     /// How many levels such an edge spans at least.
     pub branch_threshold: u32,
+    /// Whether 64-bit integers that fit 32 bits cross the link as such (§4.2.1).
+    pub encode: bool,
     /// If not empty, only storages that nodes of these scopes produce are swapped.
     pub incl_scopes: Vec<Scope>,
     /// Storages that nodes of these scopes produce are not swapped.
@@ -99,6 +103,7 @@ impl Default for Params {
             fuse_swapins: 0,
             swap_branches: false,
             branch_threshold: 0,
+            encode: false,
             incl_scopes: Vec::new(),
             excl_scopes: Vec::new(),
             incl_types: Vec::new(),
@@ -168,8 +173,22 @@ pub struct Swap {
     pub root: ValueId,
     /// Its size.
     pub bytes: Bytes,
+    /// How it is encoded around the transfer, if it is.
+    pub encoding: Option<Encoding>,
     /// Its returns, in execution order.
     pub ins: Vec<SwapIn>,
+}
+
+/// The `f` of a swap `f⁻¹ ∘ f` (TFLMS §4.2.1): a Cast from int64 to int32 before the swap-out, and one back after every
+/// swap-in.
+#[derive(Clone, Debug)]
+pub struct Encoding {
+    /// The size of what crosses the link.
+    pub bytes: Bytes,
+    /// The storage is encoded after this node, the last that uses it for now.
+    pub after: NodeId,
+    /// Other swap-outs that the encoding waits for, because it needs their memory. Sorted.
+    pub releases: Vec<usize>,
 }
 
 /// One return of a storage.
@@ -181,17 +200,26 @@ pub struct SwapIn {
     pub uses: Vec<(NodeId, usize)>,
     /// Other swap-outs that the copy waits for, because it needs their memory. Sorted.
     pub releases: Vec<usize>,
+    /// Other swap-outs that the decoding waits for, right before the first use. Sorted.
+    pub decode_releases: Vec<usize>,
+}
+
+impl Swap {
+    /// Bytes of one copy over the link.
+    pub fn link_bytes(&self) -> Bytes {
+        self.encoding.as_ref().map_or(self.bytes, |e| e.bytes)
+    }
 }
 
 impl SwapPlan {
     /// Bytes that are copied from the device to the host.
     pub fn bytes_out(&self) -> Bytes {
-        self.swaps.iter().map(|s| s.bytes).sum()
+        self.swaps.iter().map(Swap::link_bytes).sum()
     }
 
     /// Bytes that are copied from the host to the device.
     pub fn bytes_in(&self) -> Bytes {
-        self.swaps.iter().map(|s| Bytes(s.bytes.0 * s.ins.len() as u64)).sum()
+        self.swaps.iter().map(|s| Bytes(s.link_bytes().0 * s.ins.len() as u64)).sum()
     }
 }
 
@@ -204,6 +232,8 @@ pub enum Kept {
     Captured(NodeId),
     /// It is a sequence.
     Sequence,
+    /// Its elements are strings, of which a tensor holds only where they are.
+    Strings,
     /// It has no bytes.
     Empty,
     /// This view of it looks at a variable besides, which may be another one when the storage is back.
@@ -241,6 +271,7 @@ impl Kept {
             Kept::Output => "it is an output of the graph".to_owned(),
             Kept::Captured(node) => format!("a subgraph reads it (that of `{}`)", name(node)),
             Kept::Sequence => "it is a sequence".to_owned(),
+            Kept::Strings => "its elements are strings".to_owned(),
             Kept::OfView(node) => format!("a view needs it wherever it is made (`{}`)", name(node)),
             Kept::Empty => "it has no bytes".to_owned(),
             Kept::Variable(node) => format!("one of its views looks at a variable (`{}`)", name(node)),
@@ -300,6 +331,8 @@ pub struct Analysis<'a> {
     /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
     /// such as its shape, waits for it.
     transient: Vec<i64>,
+    /// By tick, how many of those bytes are there still when the next node starts.
+    between: Vec<i64>,
 }
 
 /// A storage with more names than these stays: with each return every view is made again.
@@ -325,6 +358,7 @@ impl<'a> Analysis<'a> {
         let mut analysis = Analysis {
             is_variable,
             transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
+            between: Vec::new(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,
             captured: absence::captures(graph, &memory.storages),
@@ -374,14 +408,17 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
+        let mut leaving = vec![0; self.transient.len() + 1];
         for (id, storage) in storages.iter() {
             let given = self.graph.producer(storage.root).is_none();
             let index = id.as_u32() as usize;
             if !given && !storage.on_host {
                 let waiting = live[index].end as usize..ends[index] as usize;
                 self.transient[waiting].iter_mut().for_each(|bytes| *bytes += storage.bytes.0 as i64);
+                leaving[ends[index] as usize] += storage.bytes.0 as i64;
             }
         }
+        self.between = self.transient.iter().zip(&leaving[1..]).map(|(bytes, left)| bytes - left).collect();
     }
 
     fn level(&self, node: NodeId) -> u32 {
@@ -447,5 +484,5 @@ fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
 pub fn plan(analysis: &Analysis<'_>, params: &Params, budget: Option<Bytes>) -> SwapPlan {
     let candidates = absence::candidates(analysis, params);
     let chosen = vec![true; candidates.found.len()];
-    release::finish(analysis, &candidates, &chosen, budget)
+    release::finish(analysis, &candidates, &chosen, params.encode, budget)
 }

@@ -4,12 +4,12 @@
 //! exceeded with it, the node that would exceed it, and the swap-ins that start just before that node, wait for
 //! the copy. Swap-outs are released oldest first: the oldest is the likeliest to have completed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use lmsc_ir::{Bytes, NodeId};
 
 use super::absence::{Candidate, Candidates};
-use super::{Analysis, Kept, Swap, SwapPlan};
+use super::{Analysis, Encoding, Kept, Swap, SwapPlan, encode};
 
 /// By tick, transient bytes with the chosen storages away as long as they can be.
 pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'c Candidate>) -> Vec<i64> {
@@ -29,65 +29,165 @@ pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'
     transient.iter().zip(&deltas).map(reduce).collect()
 }
 
-/// The plan that swaps the chosen candidates: its release edges keep the peak at the lowest that the swaps allow,
-/// or within `budget` where that is higher.
+/// The moment between the node of this tick and the next; moments are nodes and what is between them, in turn.
+pub(super) fn after(tick: u32) -> usize {
+    2 * tick as usize + 1
+}
+
+/// The moment between the node of this tick and the one before.
+pub(super) fn before(tick: u32) -> usize {
+    (2 * tick as usize).saturating_sub(1)
+}
+
+/// By moment, transient bytes with these storages away as long as they can be. Those that are encoded come with
+/// `true`: all that is encoded and decoded between two nodes counts there together.
+pub(super) fn moments<'c>(
+    analysis: &Analysis<'_>,
+    swaps: impl Iterator<Item = (&'c Candidate, bool)>,
+) -> Vec<i64> {
+    let mut deltas = vec![0i64; 2 * analysis.transient.len() + 1];
+    let mut add = |from: usize, to: usize, bytes: i64| {
+        deltas[from] += bytes;
+        deltas[to] -= bytes;
+    };
+    for (candidate, encoded) in swaps {
+        let bytes = candidate.bytes.0 as i64;
+        for range in &candidate.away {
+            add(before(range.start), before(range.end), -bytes);
+        }
+        if let Some(half) = candidate.half.filter(|_| encoded) {
+            let half = half.0 as i64;
+            let encoding = after(candidate.last_early);
+            add(encoding, encoding + 1, bytes + half);
+            for swap_in in &candidate.ins {
+                let decoding = before(analysis.tick(swap_in.uses[0].0));
+                add(after(analysis.tick(swap_in.trigger)), decoding, half - bytes);
+                add(decoding, decoding + 1, half);
+            }
+        }
+    }
+    let plain = analysis.transient.iter().zip(&analysis.between).flat_map(|(node, gap)| [node, gap]);
+    let mut away = 0;
+    let reduce = |(bytes, delta): (&i64, &i64)| {
+        away += delta;
+        bytes + away
+    };
+    plain.zip(&deltas).map(reduce).collect()
+}
+
+/// What computes between two nodes of the graph.
+enum Between {
+    /// The encoding of a swap.
+    Encoding(usize),
+    /// The decoding of a return of a swap.
+    Decoding(usize, usize),
+}
+
+/// The plan that swaps the chosen candidates, encoded where that is asked for and the limit allows: its release
+/// edges keep the peak at the lowest that the swaps allow, or within `budget` where that is higher.
 pub(super) fn finish(
     analysis: &Analysis<'_>,
     candidates: &Candidates,
     chosen: &[bool],
+    encode: bool,
     budget: Option<Bytes>,
 ) -> SwapPlan {
     let graph = analysis.graph;
     let storages = &analysis.memory.storages;
-    let mut selected: Vec<&Candidate> =
-        candidates.found.iter().zip(chosen).filter(|(_, c)| **c).map(|(candidate, _)| candidate).collect();
-    selected.sort_by_key(|c| c.storage);
-    let swap =
-        |c: &&Candidate| Swap { root: storages.get(c.storage).root, bytes: c.bytes, ins: c.ins.clone() };
+    let all = || candidates.found.iter().zip(chosen).filter(|(_, c)| **c).map(|(candidate, _)| candidate);
+    let allowed = budget.map_or(0, |b| b.saturating_sub(analysis.memory.resident).0.min(1 << 62) as i64);
+    let limit = ideal(analysis, all()).into_iter().max().unwrap_or(0).max(allowed);
+    let encoded = match encode {
+        true => encode::choose(analysis, candidates, chosen, limit),
+        false => vec![false; chosen.len()],
+    };
+    let mut selected: Vec<(&Candidate, bool)> = candidates
+        .found
+        .iter()
+        .zip(encoded)
+        .zip(chosen)
+        .filter_map(|(selected, chosen)| chosen.then_some(selected))
+        .collect();
+    selected.sort_by_key(|(c, _)| c.storage);
+    let swap = |&(c, encoded): &(&Candidate, bool)| {
+        let after = graph.order()[c.last_early as usize];
+        let half = c.half.filter(|_| encoded);
+        let encoding = half.map(|bytes| Encoding { bytes, after, releases: Vec::new() });
+        Swap { root: storages.get(c.storage).root, bytes: c.bytes, encoding, ins: c.ins.clone() }
+    };
     let mut plan = SwapPlan { swaps: selected.iter().map(swap).collect(), ..SwapPlan::default() };
 
-    let ideal = ideal(analysis, selected.iter().copied());
-    let lowest = ideal.iter().copied().max().unwrap_or(0);
-    let allowed = budget.map_or(0, |b| b.saturating_sub(analysis.memory.resident).0.min(1 << 62) as i64);
-    let limit = lowest.max(allowed);
+    let moments = moments(analysis, selected.iter().copied());
+    let limit = moments.iter().copied().max().unwrap_or(0).max(allowed);
 
-    // By tick: the swap-outs that may be complete from there on, and the swap-ins that may start just before.
-    let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); graph.order().len() + 1];
-    let mut starting: Vec<Vec<(usize, usize)>> = vec![Vec::new(); graph.order().len() + 1];
-    for (index, candidate) in selected.iter().enumerate() {
-        leaving[candidate.last_early as usize + 1].push(index);
+    let mut between: BTreeMap<usize, Vec<Between>> = BTreeMap::new();
+    for (index, (candidate, _)) in selected.iter().enumerate().filter(|(_, (_, encoded))| *encoded) {
+        between.entry(after(candidate.last_early)).or_default().push(Between::Encoding(index));
         for (which, swap_in) in candidate.ins.iter().enumerate() {
-            starting[analysis.tick(swap_in.trigger) as usize + 1].push((index, which));
+            let moment = before(analysis.tick(swap_in.uses[0].0));
+            between.entry(moment).or_default().push(Between::Decoding(index, which));
+        }
+    }
+    // By moment: the swap-outs that may be complete from there on, and the swap-ins that may start just before.
+    let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); moments.len() + 1];
+    let mut starting: Vec<Vec<(usize, usize)>> = vec![Vec::new(); moments.len() + 1];
+    // Where nothing computes between two nodes, it is the second one that waits.
+    let next = |moment: usize| if between.contains_key(&moment) { moment } else { moment + 1 };
+    for (index, &(candidate, encoded)) in selected.iter().enumerate() {
+        let left = after(candidate.last_early);
+        leaving[if encoded { left + 1 } else { next(left) }].push(index);
+        for (which, swap_in) in candidate.ins.iter().enumerate() {
+            starting[next(after(analysis.tick(swap_in.trigger)))].push((index, which));
         }
     }
     let mut pending: VecDeque<usize> = VecDeque::new();
     let mut released = vec![false; selected.len()];
     let mut pending_bytes = 0;
-    for (tick, &node) in graph.order().iter().enumerate() {
-        for &(index, which) in &starting[tick] {
+    for (moment, bytes) in moments.iter().enumerate() {
+        let node = graph.order().get(moment / 2).copied().filter(|_| moment % 2 == 0);
+        let node = node.filter(|&node| !graph.node(node).op.is_swap());
+        let between = between.get(&moment);
+        let waits = node.is_some() || between.is_some();
+        for &(index, which) in &starting[moment] {
             // What comes back has left: its swap-in waits for its swap-out.
             if which == 0 && !std::mem::replace(&mut released[index], true) {
-                pending_bytes -= selected[index].bytes.0 as i64;
+                pending_bytes -= plan.swaps[index].link_bytes().0 as i64;
             }
         }
-        for &index in &leaving[tick] {
+        for &index in &leaving[moment] {
             pending.push_back(index);
-            pending_bytes += selected[index].bytes.0 as i64;
+            pending_bytes += plan.swaps[index].link_bytes().0 as i64;
         }
-        while ideal[tick] + pending_bytes > limit && !graph.node(node).op.is_swap() {
+        while bytes + pending_bytes > limit && waits {
             let Some(index) = pending.pop_front() else { break };
-            if !std::mem::replace(&mut released[index], true) {
-                pending_bytes -= selected[index].bytes.0 as i64;
-                plan.releases.push((index, node));
-                for &(waiting, which) in &starting[tick] {
-                    plan.swaps[waiting].ins[which].releases.push(index);
+            if std::mem::replace(&mut released[index], true) {
+                continue;
+            }
+            pending_bytes -= plan.swaps[index].link_bytes().0 as i64;
+            plan.releases.extend(node.map(|node| (index, node)));
+            for waiting in between.into_iter().flatten() {
+                match *waiting {
+                    Between::Encoding(swap) => {
+                        let encoding = plan.swaps[swap].encoding.as_mut();
+                        encoding.expect("it is encoded").releases.push(index);
+                    }
+                    Between::Decoding(swap, which) => {
+                        plan.swaps[swap].ins[which].decode_releases.push(index);
+                    }
                 }
+            }
+            for &(waiting, which) in &starting[moment] {
+                plan.swaps[waiting].ins[which].releases.push(index);
             }
         }
     }
     plan.releases.sort_unstable();
-    for swap_in in plan.swaps.iter_mut().flat_map(|s| &mut s.ins) {
-        swap_in.releases.sort_unstable();
+    for swap in &mut plan.swaps {
+        swap.encoding.iter_mut().for_each(|e| e.releases.sort_unstable());
+        for swap_in in &mut swap.ins {
+            swap_in.releases.sort_unstable();
+            swap_in.decode_releases.sort_unstable();
+        }
     }
     let not_needed = candidates.found.iter().zip(chosen).filter(|(_, chosen)| !**chosen);
     let mut kept: Vec<_> = not_needed.map(|(c, _)| (c.storage, Kept::NotNeeded)).collect();

@@ -2,9 +2,9 @@
 
 use lmsc_ir::{Bytes, NodeId};
 
-use super::absence::{Candidates, candidates};
+use super::absence::{Candidate, Candidates, candidates};
 use super::release::{finish, floor, ideal};
-use super::{Analysis, Params, Strategy, SwapPlan};
+use super::{Analysis, Params, Strategy, SwapPlan, encode};
 use crate::refusal::Refusal;
 use crate::segment_tree::SegmentTree;
 
@@ -23,7 +23,9 @@ pub struct Tuned {
 /// §5.2 begins with all tensors and the latest swap-ins (`lb` = 1) and takes tensors away while the step still
 /// runs; here every take is simulated. Both strategies are tried, without and with branches, and fused swap-ins
 /// where they save bytes; last, `lb` is raised as far as the budget allows with the same bytes, so that copies
-/// have time to finish. What `base` says of scopes, types, starting nodes and α holds throughout.
+/// have time to finish. What `base` says of scopes, types, starting nodes and α holds throughout. With encoding,
+/// this is done twice, with and without it in mind, and what was found without is encoded then: so it never costs
+/// more bytes than plain copies.
 ///
 /// # Errors
 /// [`Refusal`] with the node that sets the floor and the smallest budget that this function accepts.
@@ -33,8 +35,26 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
     if analysis.memory.transient_peak().0 as i64 <= limit {
         let all = candidates(analysis, base);
         let nothing = vec![false; all.found.len()];
-        return Ok(Tuned { plan: finish(analysis, &all, &nothing, Some(budget)), params: base.clone() });
+        let plan = finish(analysis, &all, &nothing, base.encode, Some(budget));
+        return Ok(Tuned { plan, params: base.clone() });
     }
+    let plain = search(analysis, &Params { encode: false, ..base.clone() }, limit);
+    let mut best = plain.map_err(|lowest| Box::new(refusal(analysis, budget, lowest)))?;
+    if base.encode {
+        best.params.encode = true;
+        best.bytes = Some(link_bytes(analysis, &best.candidates, &best.chosen, true, limit));
+        best = match search(analysis, base, limit) {
+            Ok(aware) => best.or(aware),
+            Err(_) => best,
+        };
+    }
+    let plan = finish(analysis, &best.candidates, &best.chosen, best.params.encode, Some(budget));
+    let params = Params { n_tensors: Some(plan.swaps.len()), ..best.params };
+    Ok(Tuned { plan, params })
+}
+
+/// The best of the sets of parameters within the limit, or the node that sets the floor and the bytes there.
+fn search(analysis: &Analysis<'_>, base: &Params, limit: i64) -> Result<Attempt, Option<(i64, NodeId)>> {
     let mut best: Option<Attempt> = None;
     let mut lowest: Option<(i64, NodeId)> = None;
     for (ctrld_strategy, swap_branches) in [
@@ -43,8 +63,7 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         (Strategy::ChainRule, true),
         (Strategy::DirectOrder, true),
     ] {
-        let good = best.as_ref().is_some_and(|b| swap_branches || is_least(analysis, limit, b.bytes));
-        if good {
+        if best.as_ref().is_some_and(|b| swap_branches || b.is_least()) {
             break;
         }
         let params =
@@ -55,17 +74,16 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         {
             lowest = Some((bytes, node));
         }
-        best = Attempt::better(best, attempt);
+        best = match best {
+            Some(best) => Some(best.or(attempt)),
+            None => attempt.bytes.is_some().then_some(attempt),
+        };
     }
-    let Some(mut best) = best else {
-        let (bytes, node) = lowest.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
-        return Err(Box::new(refusal(analysis, budget, node, bytes)));
-    };
+    let mut best = best.ok_or(lowest)?;
     if best.returns_twice() {
         for fuse_swapins in [4, 16, 64] {
             let params = Params { fuse_swapins, ..best.params.clone() };
-            let fused = Attempt::new(analysis, params, limit);
-            best = Attempt::better(Some(best), fused).expect("one of them fits");
+            best = best.or(Attempt::new(analysis, params, limit));
         }
     }
     for lb in [4, 16].into_iter().filter(|&lb| lb > base.lb) {
@@ -75,17 +93,17 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         }
         best = attempt;
     }
-    let plan = finish(analysis, &best.candidates, &best.chosen, Some(budget));
-    let params = Params { n_tensors: Some(plan.swaps.len()), ..best.params };
-    Ok(Tuned { plan, params })
+    Ok(best)
 }
 
-/// Whether these bytes over the link are the fewest, or as good as: what is over the limit at the peak crosses it
-/// twice, whatever is chosen.
-fn is_least(analysis: &Analysis<'_>, limit: i64, bytes: Option<u64>) -> bool {
+/// The fewest bytes over the link that come within the limit, or a little more: what is over the limit at the peak
+/// crosses it twice, whatever is chosen, and in half of its bytes where it is encoded.
+fn least(analysis: &Analysis<'_>, candidates: &Candidates, encode: bool, limit: i64) -> u64 {
     let over = (analysis.memory.transient_peak().0 as i64).saturating_sub(limit).max(0) as u64;
-    let least = over.saturating_mul(2);
-    bytes.is_some_and(|bytes| bytes <= least.saturating_add(least / 50))
+    let encodable = candidates.found.iter().filter(|c| encode && c.half.is_some());
+    let encodable = encodable.fold(0u64, |sum, c| c.bytes.0.saturating_add(sum));
+    let least = over.saturating_mul(2).saturating_sub(over.min(encodable));
+    least.saturating_add(least / 50)
 }
 
 /// What one set of parameters comes to.
@@ -95,23 +113,33 @@ struct Attempt {
     chosen: Vec<bool>,
     /// Bytes over the link, both ways; `None` where the budget is exceeded.
     bytes: Option<u64>,
+    /// With so many bytes nothing better needs to be looked for.
+    least: u64,
 }
 
 impl Attempt {
     fn new(analysis: &Analysis<'_>, params: Params, limit: i64) -> Attempt {
         let candidates = candidates(analysis, &params);
         let pruned = |mut selection: Selection| {
-            selection.prune(&candidates, limit);
-            (selection.bytes(&candidates, limit), selection.chosen)
+            selection.prune(&candidates, params.encode, limit);
+            let fits = selection.transient.max_of_all().max(0) <= limit;
+            let bytes =
+                fits.then(|| link_bytes(analysis, &candidates, &selection.chosen, params.encode, limit));
+            (bytes, selection.chosen)
         };
+        let least = least(analysis, &candidates, params.encode, limit);
         let (mut bytes, mut chosen) = pruned(Selection::eager(analysis, &candidates, limit));
-        if !is_least(analysis, limit, bytes) {
+        if bytes.is_none_or(|bytes| bytes > least) {
             let other = pruned(Selection::all(analysis, &candidates));
             if other.0.is_some_and(|other| bytes.is_none_or(|bytes| other < bytes)) {
                 (bytes, chosen) = other;
             }
         }
-        Attempt { params, candidates, chosen, bytes }
+        Attempt { params, candidates, chosen, bytes, least }
+    }
+
+    fn is_least(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes <= self.least)
     }
 
     /// Whether any storage comes back more than once, so that fusing swap-ins can save bytes.
@@ -119,13 +147,10 @@ impl Attempt {
         self.candidates.found.iter().zip(&self.chosen).any(|(c, chosen)| *chosen && c.ins.len() > 1)
     }
 
-    /// The one that fits with fewer bytes; the first where they are equal; neither where none fits.
-    fn better(first: Option<Attempt>, second: Attempt) -> Option<Attempt> {
+    /// The one that fits with fewer bytes; this one where they are equal, or where none fits.
+    fn or(self, other: Attempt) -> Attempt {
         let cost = |a: &Attempt| a.bytes.unwrap_or(u64::MAX);
-        match first {
-            Some(first) if cost(&first) <= cost(&second) => Some(first),
-            first => second.bytes.is_some().then_some(second).or(first),
-        }
+        if cost(&other) < cost(&self) { other } else { self }
     }
 }
 
@@ -159,9 +184,9 @@ impl Selection {
     }
 
     /// Takes away what the limit holds without, the most expensive first.
-    fn prune(&mut self, candidates: &Candidates, limit: i64) {
+    fn prune(&mut self, candidates: &Candidates, encode: bool, limit: i64) {
         let mut by_cost: Vec<usize> = (0..self.chosen.len()).filter(|&i| self.chosen[i]).collect();
-        by_cost.sort_by_key(|&i| std::cmp::Reverse((cost(&candidates.found[i]), i)));
+        by_cost.sort_by_key(|&i| std::cmp::Reverse((cost(&candidates.found[i], encode), i)));
         for index in by_cost {
             let candidate = &candidates.found[index];
             let bytes = candidate.bytes.0 as i64;
@@ -179,20 +204,33 @@ impl Selection {
         }
         self.chosen[index] = chosen;
     }
-
-    fn bytes(&self, candidates: &Candidates, limit: i64) -> Option<u64> {
-        let chosen = candidates.found.iter().zip(&self.chosen).filter(|(_, c)| **c);
-        (self.transient.max_of_all().max(0) <= limit)
-            .then(|| chosen.fold(0, |sum, (candidate, _)| cost(candidate).saturating_add(sum)))
-    }
 }
 
-/// Bytes over the link, both ways.
-fn cost(candidate: &super::absence::Candidate) -> u64 {
-    candidate.bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
+/// Bytes over the link, both ways, of the chosen candidates.
+fn link_bytes(
+    analysis: &Analysis<'_>,
+    candidates: &Candidates,
+    chosen: &[bool],
+    encode: bool,
+    limit: i64,
+) -> u64 {
+    let encoded = match encode {
+        true => encode::choose(analysis, candidates, chosen, limit),
+        false => vec![false; chosen.len()],
+    };
+    let swaps = candidates.found.iter().zip(encoded).zip(chosen).filter(|(_, chosen)| **chosen);
+    swaps.fold(0, |sum, ((candidate, encoded), _)| cost(candidate, encoded).saturating_add(sum))
 }
 
-fn refusal(analysis: &Analysis<'_>, budget: Bytes, node: Option<NodeId>, transient: i64) -> Refusal {
+/// Bytes over the link, both ways, of one candidate, encoded if that is asked for and it can be.
+fn cost(candidate: &Candidate, encode: bool) -> u64 {
+    let bytes = candidate.half.filter(|_| encode).unwrap_or(candidate.bytes);
+    bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
+}
+
+/// The refusal, where this node needs these bytes with everything else away; none in a graph without nodes.
+fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>) -> Refusal {
+    let (transient, node) = floor.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
     let memory = &analysis.memory;
     let by = "swapping whole tensors";

@@ -45,15 +45,20 @@ LOSSES = {
 }
 
 
-def export(name: str, model: torch.nn.Module, static: bool, opset: int, path: Path) -> onnx.ModelProto:
-    """Exports the forward graph with its weights, and gives every LayerNormalization the outputs its gradient reads."""
+def export(
+    name: str, model: torch.nn.Module, static: bool, opset: int, path: Path, ortmodule: bool = False
+) -> onnx.ModelProto:
+    """Exports the forward graph with its weights, and gives every LayerNormalization the outputs its gradient reads.
+
+    As ORTModule exports it, parameters are inputs without values, and PyTorch makes up names for the extents of outputs.
+    """
     spec = models.SPECS[name]
     inputs = models.inputs(name, spec.static_batch if static else spec.batch)
     in_model = spec.loss == "inmodel"
     axes = {0: "batch", 1: "seq"} if spec.symbolic_length else {0: "batch"}
     names = ["input_ids", "labels"] if in_model else ["input"]
     dynamic = {n: axes for n in names}
-    if not in_model:
+    if not in_model and not ortmodule:
         dynamic["output"] = {0: "batch_seq" if spec.tokens else "batch"}
     torch.onnx.export(
         model,
@@ -64,6 +69,7 @@ def export(name: str, model: torch.nn.Module, static: bool, opset: int, path: Pa
         dynamic_axes=None if static else dynamic,
         training=torch.onnx.TrainingMode.TRAINING,
         do_constant_folding=False,
+        export_params=not ortmodule,
         opset_version=opset,
     )
     forward = onnx.load(path)
