@@ -26,8 +26,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::ops::Effects;
-use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId, ops};
+use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId};
 
 /// What was compared, when the graphs compute the same.
 ///
@@ -390,7 +389,6 @@ const TIME: u32 = 4;
 /// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
 /// number.
 struct Table<'g> {
-    effects: HashMap<&'g Op, Effects>,
     texts: HashMap<&'g [u8], u32>,
     types: HashMap<&'g Type, u32>,
     tensor_types: HashMap<&'g TensorType, u32>,
@@ -415,7 +413,6 @@ impl<'g> Table<'g> {
             variables.extend(values.filter(|v| matches!(v.def, Def::Initializer(_))).map(|v| &*v.name));
         }
         Table {
-            effects: HashMap::new(),
             texts: HashMap::new(),
             types: HashMap::new(),
             tensor_types: HashMap::new(),
@@ -490,10 +487,6 @@ impl<'g> Table<'g> {
         number
     }
 
-    fn effects(&mut self, op: &'g Op) -> Effects {
-        *self.effects.entry(op).or_insert_with(|| ops::effects(op))
-    }
-
     /// Appends attributes, in the order of their names.
     fn attributes(&mut self, key: &mut Vec<u32>, attributes: &'g [(Name, Attr)]) {
         let mut sorted: Vec<&(Name, Attr)> = attributes.iter().collect();
@@ -542,7 +535,8 @@ enum Repeat {
     Never,
 }
 
-fn repeat(node: &Node, effects: Effects) -> Repeat {
+fn repeat(node: &Node) -> Repeat {
+    let effects = node.op.effects();
     // Optimizers over sequences update in place what no edge names.
     let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty();
     if updates || !node.updates.is_empty() || has_subgraph(node) {
@@ -560,8 +554,8 @@ fn has_subgraph(node: &Node) -> bool {
 }
 
 /// Whether the node may draw from a seed, which belongs to its name.
-fn draws(node: &Node, effects: Effects) -> bool {
-    effects.random || has_subgraph(node)
+fn draws(node: &Node) -> bool {
+    node.op.effects().random || has_subgraph(node)
 }
 
 /// The result that names the variable after the update, if there is one: an index of a result that is left out
@@ -618,10 +612,9 @@ impl<'g> Walk<'g> {
             if walk.bases[id.as_u32() as usize] != NONE {
                 return Err(malformed("it stands twice in the order".to_owned()));
             }
-            let effects = table.effects(&node.op);
-            walk.key(table, &mut key, id, effects).map_err(malformed)?;
+            walk.key(table, &mut key, id).map_err(malformed)?;
             let base = table.number(&key, node.results.len());
-            let class = if repeat(node, effects) == Repeat::Never {
+            let class = if repeat(node) == Repeat::Never {
                 if node.recomputes.is_some() {
                     return Err(malformed(
                         "it updates a variable or holds a subgraph, so it may not be repeated".to_owned(),
@@ -689,13 +682,12 @@ impl<'g> Walk<'g> {
         table: &mut Table<'g>,
         key: &mut Vec<u32>,
         id: NodeId,
-        effects: Effects,
     ) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
         key.clear();
-        key.extend([NODE, table.text(node.op.domain.as_bytes()), table.text(node.op.name.as_bytes())]);
-        match graph.opsets.get(&*node.op.domain) {
+        key.extend([NODE, table.text(node.op.domain().as_bytes()), table.text(node.op.name().as_bytes())]);
+        match graph.opsets.get(node.op.domain()) {
             Some(version) => {
                 key.push(1);
                 push_u64(key, *version as u64);
@@ -729,7 +721,7 @@ impl<'g> Walk<'g> {
             key.push(variable);
             key.push(result.map_or(0, |r| 1 + r as u32));
         }
-        if draws(node, effects) {
+        if draws(node) {
             key.push(1);
             key.push(table.text(graph.node(self.origins[id.as_u32() as usize]).name.as_bytes()));
         } else {
@@ -920,7 +912,7 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     if old.op != new.op {
         return Some(Change::Operator(new.op.clone()));
     }
-    let version = |graph: &Graph| graph.opsets.get(&*old.op.domain).copied();
+    let version = |graph: &Graph| graph.opsets.get(old.op.domain()).copied();
     if version(a.graph) != version(b.graph) {
         return Some(Change::Version { original: version(a.graph), rewritten: version(b.graph) });
     }
@@ -980,7 +972,7 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     }
     let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
     let (before, after) = (seed(a, original), seed(b, rewritten));
-    (draws(old, ops::effects(&old.op)) && before != after)
+    (draws(old) && before != after)
         .then_some(Change::Seed { original: before, rewritten: after })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 
+use crate::ops::{self, Copying, Effects};
 use crate::{Attr, Data, Place, Type};
 
 /// A node of a [`Graph`].
@@ -24,50 +25,69 @@ pub const LMSC_DOMAIN: &str = "ai.lmsc";
 /// A cheaply cloned name.
 pub type Name = Arc<str>;
 
-/// An operator: its domain (empty for ONNX's own) and its name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Op {
-    /// The domain; empty for ONNX's own operators.
-    pub domain: Name,
-    /// The name within the domain.
-    pub name: Name,
+/// An operator: its domain (empty for ONNX's own) and its name. Cheaply cloned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op(Arc<KnownOp>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct KnownOp {
+    domain: Box<str>,
+    name: Box<str>,
+    /// Looked up once: every analysis asks for them at every node.
+    effects: Effects,
 }
 
 impl Op {
     /// The operator `name` of `domain`.
     pub fn new(domain: &str, name: &str) -> Op {
         let domain = if domain == "ai.onnx" { "" } else { domain };
-        Op { domain: domain.into(), name: name.into() }
+        let effects = ops::effects_of(domain, name);
+        Op(Arc::new(KnownOp { domain: domain.into(), name: name.into(), effects }))
+    }
+
+    /// The domain; empty for ONNX's own operators.
+    pub fn domain(&self) -> &str {
+        &self.0.domain
+    }
+
+    /// The name within the domain.
+    pub fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// The domain and the name, for matching.
     pub fn key(&self) -> (&str, &str) {
-        (&self.domain, &self.name)
+        (&self.0.domain, &self.0.name)
+    }
+
+    /// What the operator does to memory.
+    pub fn effects(&self) -> &Effects {
+        &self.0.effects
     }
 
     /// Whether this is `ai.lmsc.SwapOut`.
     pub fn is_swap_out(&self) -> bool {
-        self.key() == (LMSC_DOMAIN, "SwapOut")
+        self.0.effects.copy == Some(Copying::Out)
     }
 
     /// Whether this is `ai.lmsc.SwapIn`.
     pub fn is_swap_in(&self) -> bool {
-        self.key() == (LMSC_DOMAIN, "SwapIn")
+        self.0.effects.copy == Some(Copying::In)
     }
 
     /// Whether this is a copy over the link, in either direction.
     pub fn is_swap(&self) -> bool {
-        self.is_swap_out() || self.is_swap_in()
+        self.0.effects.copy.is_some()
     }
 }
 
 /// `Conv`, or `com.microsoft.ConvGrad`.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.domain.is_empty() {
-            write!(f, "{}.", self.domain)?;
+        if !self.domain().is_empty() {
+            write!(f, "{}.", self.domain())?;
         }
-        f.write_str(&self.name)
+        f.write_str(self.name())
     }
 }
 

@@ -10,7 +10,7 @@ mod damage;
 use std::collections::HashMap;
 
 use crate::{
-    Attr, Data, ElementType, Graph, LMSC_DOMAIN, NodeId, Op, Place, TensorType, Type, Update, ValueId, ops,
+    Attr, Data, ElementType, Graph, LMSC_DOMAIN, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 
 pub use damage::{Damage, damage};
@@ -945,7 +945,7 @@ impl<'u, S: Source> Builder<'u, S> {
 
     /// Adds the update edges that the operator's row of the table asks for.
     fn add_updates(&mut self, node: NodeId) {
-        for &(operand, result) in ops::effects(&self.graph.node(node).op).writes {
+        for &(operand, result) in self.graph.node(node).op.effects().writes {
             let node_data = self.graph.node(node);
             let variable = node_data.operands[operand].expect("a variable is no optional operand");
             let named = node_data.results.get(result).is_some_and(Option::is_some);
@@ -1061,7 +1061,7 @@ impl<'u, S: Source> Builder<'u, S> {
                 readers[roots[value.as_u32() as usize].as_u32() as usize].push(id);
             }
             if let (true, Some(Some(from)), Some(to)) =
-                (ops::effects(&node.op).view, node.operands.first(), node.defines().next())
+                (node.op.effects().view, node.operands.first(), node.defines().next())
             {
                 roots[to.as_u32() as usize] = roots[from.as_u32() as usize];
             }

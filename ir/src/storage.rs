@@ -2,7 +2,7 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-use crate::{Bytes, Graph, ValueId, ops};
+use crate::{Bytes, Graph, ValueId};
 
 /// A storage of a [`Storages`] table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ impl Storages {
         for &id in graph.order() {
             let node = graph.node(id);
             let view =
-                ops::effects(&node.op).view.then(|| node.operands.first().copied().flatten()).flatten();
+                node.op.effects().view.then(|| node.operands.first().copied().flatten()).flatten();
             for (index, result) in node.results.iter().enumerate() {
                 let Some(value) = *result else { continue };
                 let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);
@@ -91,7 +91,7 @@ impl Storages {
         let slot = &mut self.of[value.as_u32() as usize];
         if slot.is_none() {
             let producer = graph.producer(value);
-            let constant = producer.is_some_and(|n| ops::effects(&graph.node(n).op).shape_only);
+            let constant = producer.is_some_and(|n| graph.node(n).op.effects().shape_only);
             let bytes = graph.value(value).ty.byte_size().filter(|_| !constant);
             *slot = Some(self.storages.push(Storage {
                 root: value,

@@ -135,8 +135,9 @@ impl Checker<'_> {
                 self.report(Invariant::I1, format!("`{name}` is defined twice: {definitions}"));
             }
         }
-        let mut undefined: BTreeMap<ValueId, String> = BTreeMap::new();
-        let mut check = |value: ValueId, user: String| {
+        // Who reads what nothing defines, first; the caller is no node.
+        let mut undefined: BTreeMap<ValueId, Option<NodeId>> = BTreeMap::new();
+        let mut check = |value: ValueId, user: Option<NodeId>| {
             let dangling = match graph.value(value).def {
                 Def::Nothing => true,
                 Def::Result(node, index) => {
@@ -150,17 +151,16 @@ impl Checker<'_> {
         };
         for &id in graph.order() {
             for value in graph.node(id).reads() {
-                check(value, self.node(id));
+                check(value, Some(id));
             }
         }
         for &value in &graph.outputs {
-            check(value, "the caller, as an output,".to_owned());
+            check(value, None);
         }
         for (value, user) in undefined {
-            self.report(
-                Invariant::I1,
-                format!("{user} reads `{}`, which nothing defines", self.value(value)),
-            );
+            let user = user.map_or_else(|| "the caller, as an output,".to_owned(), |id| self.node(id));
+            let message = format!("{user} reads `{}`, which nothing defines", self.value(value));
+            self.report(Invariant::I1, message);
         }
     }
 
@@ -363,7 +363,7 @@ impl Checker<'_> {
                     origin.op
                 );
                 self.report(Invariant::I6, message);
-            } else if !ops::is_pure(node) && !ops::effects(&node.op).random {
+            } else if !ops::is_pure(node) && !node.op.effects().random {
                 self.report(
                     Invariant::I6,
                     format!("{} writes variables or holds subgraphs and cannot be recomputed", self.node(id)),
@@ -375,7 +375,8 @@ impl Checker<'_> {
     /// I4.
     fn signature(&mut self, storages: &Storages) {
         let graph = self.graph;
-        let mut writers: BTreeMap<crate::StorageId, Vec<(NodeId, Option<ValueId>)>> = BTreeMap::new();
+        let mut writers: BTreeMap<StorageId, Vec<(NodeId, Option<ValueId>)>> = BTreeMap::new();
+        let mut is_written = vec![false; storages.len()];
         for &id in graph.order() {
             let node = graph.node(id);
             for update in &node.updates {
@@ -401,12 +402,14 @@ impl Checker<'_> {
                     );
                     self.report(Invariant::I4, message);
                 }
-                writers.entry(storages.storage(update.variable)).or_default().push((id, result));
+                let storage = storages.storage(update.variable);
+                is_written[storage.as_u32() as usize] = true;
+                writers.entry(storage).or_default().push((id, result));
             }
         }
         // A version of a variable is what one update wrote; views belong to the version of their operand.
         let mut version: HashMap<ValueId, usize> = HashMap::new();
-        let mut last_version: HashMap<crate::StorageId, usize> = HashMap::new();
+        let mut last_version: HashMap<StorageId, usize> = HashMap::new();
         for (&storage, writers) in &writers {
             for (i, (_, result)) in writers.iter().enumerate() {
                 version.extend(result.map(|r| (r, i + 1)));
@@ -419,9 +422,13 @@ impl Checker<'_> {
             let node = graph.node(id);
             for value in node.reads() {
                 let storage = storages.storage(value);
-                let Some(of_storage) = writers.get(&storage) else { continue };
+                // Of most storages the first look tells.
+                if !is_written[storage.as_u32() as usize] {
+                    continue;
+                }
+                let of_storage = &writers[&storage];
                 let old = version.get(&value).copied().unwrap_or(0);
-                if ops::effects(&node.op).view
+                if node.op.effects().view
                     && let Some(view) = node.results.first().copied().flatten()
                     && storages.storage(view) == storage
                 {
@@ -467,18 +474,9 @@ impl Checker<'_> {
     /// I7, over the storages that have addresses.
     fn addresses(&mut self, storages: &Storages) {
         let graph = self.graph;
-        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
-        for &id in graph.order() {
-            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
-                let list = &mut uses[storages.storage(value).as_u32() as usize];
-                if list.last() != Some(&id) {
-                    list.push(id);
-                }
-            }
-        }
         // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
         // before it is, by induction, reached by those of every earlier one.
-        let mut owners: BTreeMap<u64, (u64, crate::StorageId)> = BTreeMap::new();
+        let mut owners: BTreeMap<u64, (u64, StorageId)> = BTreeMap::new();
         let mut heirs: BTreeMap<StorageId, Vec<(StorageId, NodeId)>> = BTreeMap::new();
         let mut kept = vec![false; storages.len()];
         for &output in &graph.outputs {
@@ -535,6 +533,18 @@ impl Checker<'_> {
                         );
                         self.report(Invariant::I7, message);
                     }
+                }
+            }
+        }
+        if heirs.is_empty() {
+            return;
+        }
+        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
+        for &id in graph.order() {
+            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
+                let list = &mut uses[storages.storage(value).as_u32() as usize];
+                if list.last() != Some(&id) {
+                    list.push(id);
                 }
             }
         }

@@ -153,8 +153,8 @@ impl Exporter<'_> {
         let mut proto = match template.and_then(|i| self.source.get(i as usize)) {
             Some(source) => source.clone(),
             None => NodeProto {
-                op_type: Some(node.op.name.to_string()),
-                domain: (!node.op.domain.is_empty()).then(|| node.op.domain.to_string()),
+                op_type: Some(node.op.name().to_string()),
+                domain: (!node.op.domain().is_empty()).then(|| node.op.domain().to_string()),
                 attribute: node.attributes.iter().map(|(n, a)| attribute(n, a)).collect::<Result<_, _>>()?,
                 ..NodeProto::default()
             },
@@ -187,7 +187,7 @@ impl Exporter<'_> {
         };
         match self.form {
             Form::Function => {
-                proto.op_type = Some(node.op.name.to_string());
+                proto.op_type = Some(node.op.name().to_string());
                 proto.domain = Some(LMSC_DOMAIN.to_owned());
                 if node.op.is_swap_in() {
                     let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::file::Model;
-use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches};
+use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, reaches};
 
 /// Suffixes by which exporters name the next value of an input.
 const NEXT: &[&str] = &["_new", "_next", "_updated", ".new", ".next", ".updated", "_out"];
@@ -119,8 +119,8 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
         let node = graph.node(writer);
         let storage = storages.storage(variable);
         let reads_old = node.reads().any(|v| storages.storage(v) == storage);
-        let elementwise = node.op.domain.is_empty() && ELEMENTWISE.contains(&&*node.op.name);
-        let own = !ops::effects(&node.op).view && storages.get(storages.storage(next)).root == next;
+        let elementwise = node.op.domain().is_empty() && ELEMENTWISE.contains(&node.op.name());
+        let own = !node.op.effects().view && storages.get(storages.storage(next)).root == next;
         let before = last_read[storage.as_u32() as usize] <= tick(writer);
         if own && before && (elementwise || !reads_old) && written.insert(storage) {
             updates.push((writer, Update { variable, result: Some(index) }));
@@ -166,7 +166,7 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
         for value in node.reads() {
             let Some(of_storage) = writers.get(&storages.storage(value)) else { continue };
             let old = version.get(&value).copied().unwrap_or(0);
-            if ops::effects(&node.op).view {
+            if node.op.effects().view {
                 node.defines().for_each(|view| _ = version.entry(view).or_insert(old));
             }
             let Some(&writer) = of_storage.get(old).filter(|&&w| w != id) else { continue };

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use lmsc_ir::{Bytes, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, ValueId, ops};
+use lmsc_ir::{Bytes, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, ValueId};
 use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -248,7 +248,7 @@ impl Views<'_, '_> {
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
             && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
                 reads.iter().all(|&(node, index)| {
-                    let passes_on = index == 0 && ops::effects(&rewriter.graph.node(node).op).view;
+                    let passes_on = index == 0 && rewriter.graph.node(node).op.effects().view;
                     self.uses.contains(&(node, index))
                         || passes_on
                             && rewriter

@@ -44,7 +44,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                 let (into, back) = copy(&mut g, "SwapIn", host, Place::Device);
                 after[producer.as_u32() as usize].push(out);
                 swaps += 2;
-                let effects = ops::effects(&g.node(late).op);
+                let effects = g.node(late).op.effects();
                 let reader_of_view = late_view_reader(&g, late, &readers).filter(|_| effects.view);
                 let (at, view) = match reader_of_view {
                     // Not the view is swapped but what it views; the late reader reads a view of the copy.
@@ -62,7 +62,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                     None => rewire(&mut g, at, value, back),
                 }
             }
-            2 if repeat(g.node(producer), ops::effects(&g.node(producer).op)) != Repeat::Never
+            2 if repeat(g.node(producer)) != Repeat::Never
                 && !g.node(producer).op.is_swap() =>
             {
                 let twin = clone(&mut g, producer, value, value, true);
@@ -147,13 +147,13 @@ fn meaning(g: &Graph) -> String {
         };
         let mut attributes: Vec<String> = node.attributes.iter().map(|a| format!("{a:?}")).collect();
         attributes.sort();
-        let effects = ops::effects(&node.op);
+        let effects = node.op.effects();
         let mut updates: Vec<_> = node.updates.iter().map(|u| (of[&u.variable], u.result)).collect();
         updates.sort();
         let text = format!(
             "{} {:?} {attributes:?} {:?} {:?} {updates:?} {:?}",
             node.op,
-            g.opsets.get(&*node.op.domain),
+            g.opsets.get(node.op.domain()),
             node.operands.iter().map(|v| v.map(|v| of[&v])).collect::<Vec<_>>(),
             (0..node.results.len()).map(types).collect::<Vec<_>>(),
             effects.random.then_some(&g.node(origin).name),

@@ -2,7 +2,7 @@
 
 use super::Source;
 use crate::{
-    Attr, Data, Def, Float, Graph, Initializer, Name, Node, NodeId, Op, Type, Update, Value, ValueId, ops,
+    Attr, Data, Def, Float, Graph, Initializer, Name, Node, NodeId, Op, Type, Update, Value, ValueId,
 };
 
 macro_rules! kinds {
@@ -188,18 +188,18 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
         Damage::ChangeOperator => {
             let id = node(g, u, |n| !n.op.is_swap())?;
             let op = &mut g.node_mut(id).op;
-            let name = match &*op.name {
+            let name = match op.name() {
                 "Relu" => "Tanh".to_owned(),
                 "Add" => "Sub".to_owned(),
                 "Squeeze" => "Unsqueeze".to_owned(),
                 name => format!("{name}2"),
             };
-            *op = Op::new(&op.domain, &name);
+            *op = Op::new(op.domain(), &name);
             Some(())
         }
         Damage::ChangeVersion => {
             let id = node(g, u, |n| !n.op.is_swap())?;
-            let domain = g.node(id).op.domain.clone();
+            let domain = g.node(id).op.domain().to_owned();
             *g.opsets.get_mut(&*domain)? += 1;
             Some(())
         }
@@ -317,14 +317,14 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
             Some(())
         }
         Damage::Reseed => {
-            let random = |n: &Node| ops::effects(&n.op).random && n.recomputes.is_none();
+            let random = |n: &Node| n.op.effects().random && n.recomputes.is_none();
             let id = node(g, u, random)?;
             let name = g.fresh_node_name(&format!("{}_renamed", g.node(id).name));
             g.node_mut(id).name = name;
             Some(())
         }
         Damage::ForgetOrigin => {
-            let random = |n: &Node| ops::effects(&n.op).random && n.recomputes.is_some();
+            let random = |n: &Node| n.op.effects().random && n.recomputes.is_some();
             let id = node(g, u, random)?;
             g.node_mut(id).recomputes = None;
             Some(())

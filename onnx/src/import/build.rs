@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use lmsc_ir::ops::{self, Effects};
 use lmsc_ir::{
     Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
@@ -22,7 +21,6 @@ const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
 #[derive(Clone)]
 struct KnownOp<'m> {
     op: Op,
-    effects: Effects,
     version: i64,
     function: Option<&'m FunctionProto>,
 }
@@ -87,7 +85,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
         match self.infer(i, &node, &known_op) {
-            Ok(facts) => self.define(i, node, facts, known_op.effects.writes, errors),
+            Ok(facts) => self.define(i, node, facts, known_op.op.effects().writes, errors),
             Err(error) => errors.push(error),
         }
     }
@@ -100,11 +98,10 @@ impl<'a, 'm> Build<'a, 'm> {
         };
         let known = self.ops.entry(key).or_insert_with(|| {
             let op = Op::new(key.0, key.1);
-            let effects = ops::effects(&op);
             let spelled = if key.0.is_empty() { "ai.onnx" } else { key.0 };
             let version = self.graph.opsets.get(key.0).or_else(|| self.graph.opsets.get(spelled)).copied();
             let function = self.file.bodies.function(key);
-            KnownOp { op, effects, version: version.unwrap_or(1), function }
+            KnownOp { op, version: version.unwrap_or(1), function }
         });
         known.clone()
     }
@@ -313,7 +310,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut writes: HashMap<(&str, &str), &[(usize, usize)]> = HashMap::new();
         for (i, node) in self.file.proto.node.iter().enumerate() {
             let key = (domain(node), node.op_type());
-            let writes = writes.entry(key).or_insert_with(|| ops::effects(&Op::new(key.0, key.1)).writes);
+            let writes = writes.entry(key).or_insert_with(|| Op::new(key.0, key.1).effects().writes);
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
         for (i, tensor) in self.file.proto.initializer.iter().enumerate() {

@@ -29,7 +29,7 @@ pub fn constants(graph: &Graph) -> Vec<Option<Const>> {
         let query = Query {
             node: &node.name,
             op: &node.op,
-            version: graph.opsets.get(&*node.op.domain).copied().unwrap_or(1),
+            version: graph.opsets.get(node.op.domain()).copied().unwrap_or(1),
             operands: &operands,
             attributes: &node.attributes,
             results: &results,

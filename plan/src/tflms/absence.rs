@@ -194,7 +194,7 @@ fn candidate(
 fn admitted(graph: &Graph, params: &Params, producer: NodeId) -> bool {
     let node = graph.node(producer);
     let in_scope = |scopes: &[super::Scope]| scopes.iter().any(|s| s.contains(&node.name));
-    let of_type = |types: &[String]| types.iter().any(|t| **t == *node.op.name || *t == node.op.to_string());
+    let of_type = |types: &[String]| types.iter().any(|t| *t == node.op.name() || *t == node.op.to_string());
     (params.incl_scopes.is_empty() || in_scope(&params.incl_scopes))
         && (params.incl_types.is_empty() || of_type(&params.incl_types))
         && !in_scope(&params.excl_scopes)
