@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
 
 use crate::ops::{self, Copying, Effects};
 use crate::{Attr, Data, Place, Type};
@@ -136,7 +137,7 @@ pub struct Update {
     pub result: Option<usize>,
 }
 
-/// One operation.
+/// One operation. Its lists are short: most lie in the node itself.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Unique within the graph.
@@ -144,15 +145,15 @@ pub struct Node {
     /// What it computes.
     pub op: Op,
     /// Values read, by position; `None` where an optional operand is left out.
-    pub operands: Vec<Option<ValueId>>,
+    pub operands: SmallVec<[Option<ValueId>; 4]>,
     /// Values that the node's subgraphs read from this graph.
-    pub captures: Vec<ValueId>,
+    pub captures: SmallVec<[ValueId; 4]>,
     /// Values defined, by position; `None` where an optional result is not asked for.
-    pub results: Vec<Option<ValueId>>,
+    pub results: SmallVec<[Option<ValueId>; 2]>,
     /// Attributes in the file's order.
     pub attributes: Vec<(Name, Attr)>,
     /// Control edges: the node starts once these have completed.
-    pub after: Vec<NodeId>,
+    pub after: SmallVec<[NodeId; 4]>,
     /// Update edges.
     pub updates: Vec<Update>,
     /// The node that this one computes again, for a recomputed node.
@@ -167,11 +168,11 @@ impl Node {
         Node {
             name: name.into(),
             op,
-            operands: Vec::new(),
-            captures: Vec::new(),
-            results: Vec::new(),
+            operands: SmallVec::new(),
+            captures: SmallVec::new(),
+            results: SmallVec::new(),
             attributes: Vec::new(),
-            after: Vec::new(),
+            after: SmallVec::new(),
             updates: Vec::new(),
             recomputes: None,
             source: None,

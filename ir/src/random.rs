@@ -237,7 +237,7 @@ impl<'u, S: Source> Builder<'u, S> {
         };
         let mut node = crate::Node::new(name.as_str(), Op::new(domain, op));
         node.attributes = attributes.iter().map(|(name, attr)| ((*name).into(), attr.clone())).collect();
-        node.operands = operands.to_vec();
+        node.operands = operands.into();
         let long = self.long_names;
         let named = |(k, ty): (usize, Option<TensorType>)| {
             let name = if long { format!("{name}_output_{k}") } else { format!("v{n}_{k}") };

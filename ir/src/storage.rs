@@ -1,6 +1,7 @@
 //! What occupies memory is a storage, not a value: views and in-place results share one.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::{SmallVec, smallvec};
 
 use crate::{Bytes, Graph, ValueId};
 
@@ -15,7 +16,7 @@ pub struct Storage {
     /// The value whose definition brings the storage into being.
     pub root: ValueId,
     /// Every value that names it, the root first, in execution order.
-    pub values: Vec<ValueId>,
+    pub values: SmallVec<[ValueId; 4]>,
     /// How many bytes. What only looks at a shape ([`ops::Effects::shape_only`]) has its result at compile time,
     /// because every size is known (invariant I5): that result needs none.
     pub bytes: Bytes,
@@ -95,7 +96,7 @@ impl Storages {
             let bytes = graph.value(value).ty.byte_size().filter(|_| !constant);
             *slot = Some(self.storages.push(Storage {
                 root: value,
-                values: vec![value],
+                values: smallvec![value],
                 bytes: bytes.unwrap_or_default(),
                 on_host: graph.value(value).place.is_host(),
             }));

@@ -389,7 +389,7 @@ fn remove(g: &mut Graph, id: NodeId) {
     let order: Vec<NodeId> = g.order().iter().copied().filter(|&n| n != id).collect();
     for &n in &order {
         let node = g.node_mut(n);
-        node.after.retain(|&before| before != id);
+        node.after.retain(|before| *before != id);
         node.recomputes = node.recomputes.filter(|&origin| origin != id);
     }
     g.set_order(order);

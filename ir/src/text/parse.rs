@@ -1,5 +1,7 @@
 use std::str::FromStr;
 
+use smallvec::SmallVec;
+
 use super::lex::{Lexer, Token};
 use crate::{
     Attr, Data, Def, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType, Type, Update,
@@ -124,7 +126,7 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         let id =
             self.graph.add_node(Node::new(name, Op::new("", "")), std::iter::empty::<Option<(Name, _, _)>>());
-        let mut results = Vec::new();
+        let mut results = SmallVec::new();
         while !self.peek("=") {
             results.push(if self.eat_bare("_")? {
                 None
@@ -148,7 +150,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             })?;
         }
-        let mut operands = Vec::new();
+        let mut operands = SmallVec::new();
         self.list("(", ")", |p| {
             operands.push(if p.eat_bare("_")? { None } else { Some(p.value()?) });
             Ok(())
@@ -161,7 +163,7 @@ impl<'a> Parser<'a> {
     fn edges(&mut self, id: NodeId) -> Parsed<()> {
         loop {
             if self.eat_bare("captures")? {
-                let mut captures = Vec::new();
+                let mut captures = SmallVec::new();
                 self.list("(", ")", |p| {
                     captures.push(p.value()?);
                     Ok(())
