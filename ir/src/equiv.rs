@@ -677,12 +677,7 @@ impl<'g> Walk<'g> {
     }
 
     /// Writes everything that the node's meaning depends on into `key`.
-    fn key(
-        &self,
-        table: &mut Table<'g>,
-        key: &mut Vec<u32>,
-        id: NodeId,
-    ) -> Result<(), String> {
+    fn key(&self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
         key.clear();
@@ -972,8 +967,7 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     }
     let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
     let (before, after) = (seed(a, original), seed(b, rewritten));
-    (draws(old) && before != after)
-        .then_some(Change::Seed { original: before, rewritten: after })
+    (draws(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
 }
 
 /// That an operand reads an initializer of the same name with another type or other bytes.

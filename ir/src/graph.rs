@@ -1,10 +1,14 @@
 //! The graph: nodes, values, and the small set of operations through which passes change it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
 use crate::ops::{self, Copying, Effects};
@@ -240,8 +244,8 @@ pub struct Graph {
     values: PrimaryMap<ValueId, Value>,
     nodes: PrimaryMap<NodeId, Node>,
     order: Vec<NodeId>,
-    value_names: HashMap<Name, ValueId>,
-    node_names: HashMap<Name, NodeId>,
+    value_names: Names<ValueId>,
+    node_names: Names<NodeId>,
     /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
     namesakes: Namesakes,
 }
@@ -250,6 +254,39 @@ pub struct Graph {
 pub(crate) struct Namesakes {
     pub(crate) values: Vec<ValueId>,
     pub(crate) nodes: Vec<NodeId>,
+}
+
+/// Ids by name. The names themselves are those of the values and nodes, so a copy of the graph copies plain numbers
+/// here. The hasher's seed is another one in every process: no file can be made whose names collide.
+#[derive(Clone, Debug)]
+struct Names<I> {
+    ids: HashTable<I>,
+    hasher: RandomState,
+}
+
+impl<I> Default for Names<I> {
+    fn default() -> Names<I> {
+        Names { ids: HashTable::new(), hasher: RandomState::default() }
+    }
+}
+
+impl<I: Copy> Names<I> {
+    fn get<'g>(&self, name: &str, name_of: impl Fn(I) -> &'g Name) -> Option<I> {
+        self.ids.find(self.hasher.hash_one(name), |&id| **name_of(id) == *name).copied()
+    }
+
+    /// Whether the name was free; it is the new id's then.
+    fn insert<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) -> bool {
+        let hash = |id: I| self.hasher.hash_one(&**name_of(id));
+        let same = |other: &I| name_of(*other) == name_of(id);
+        match self.ids.entry(hash(id), same, |&id| hash(id)) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(id);
+                true
+            }
+        }
+    }
 }
 
 impl Graph {
@@ -264,8 +301,8 @@ impl Graph {
             values: PrimaryMap::new(),
             nodes: PrimaryMap::new(),
             order: Vec::new(),
-            value_names: HashMap::new(),
-            node_names: HashMap::new(),
+            value_names: Names::default(),
+            node_names: Names::default(),
             namesakes: Namesakes::default(),
         }
     }
@@ -302,12 +339,12 @@ impl Graph {
 
     /// The value of this name.
     pub fn value_named(&self, name: &str) -> Option<ValueId> {
-        self.value_names.get(name).copied()
+        self.value_names.get(name, |id| &self.values[id].name)
     }
 
     /// The node of this name.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
-        self.node_names.get(name).copied()
+        self.node_names.get(name, |id| &self.nodes[id].name)
     }
 
     /// The node that computes the value, if a node does.
@@ -414,11 +451,12 @@ impl Graph {
             Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
         };
         node.results = results.into_iter().enumerate().map(define).collect();
-        if *self.node_names.entry(node.name.clone()).or_insert(id) != id {
+        self.nodes.push(node);
+        self.order.push(id);
+        if !self.node_names.insert(id, |id| &self.nodes[id].name) {
             self.namesakes.nodes.push(id);
         }
-        self.order.push(id);
-        self.nodes.push(node)
+        id
     }
 
     /// Makes the node read `value` as its operand `index`.
@@ -456,19 +494,18 @@ impl Graph {
 
     /// A value name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_value_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.value_names.contains_key(name))
+        fresh(base, |name| self.value_named(name).is_some())
     }
 
     /// A node name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.node_names.contains_key(name))
+        fresh(base, |name| self.node_named(name).is_some())
     }
 
     /// Adds a value that nothing defines yet; for the parser, which meets names before their definitions.
     pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
-        let name = value.name.clone();
         let id = self.values.push(value);
-        if *self.value_names.entry(name).or_insert(id) != id {
+        if !self.value_names.insert(id, |id| &self.values[id].name) {
             self.namesakes.values.push(id);
         }
         id

@@ -42,8 +42,7 @@ impl Storages {
         given.for_each(|value| table.add(graph, value));
         for &id in graph.order() {
             let node = graph.node(id);
-            let view =
-                node.op.effects().view.then(|| node.operands.first().copied().flatten()).flatten();
+            let view = node.op.effects().view.then(|| node.operands.first().copied().flatten()).flatten();
             for (index, result) in node.results.iter().enumerate() {
                 let Some(value) = *result else { continue };
                 let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);

@@ -62,9 +62,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, usize, usize) {
                     None => rewire(&mut g, at, value, back),
                 }
             }
-            2 if repeat(g.node(producer)) != Repeat::Never
-                && !g.node(producer).op.is_swap() =>
-            {
+            2 if repeat(g.node(producer)) != Repeat::Never && !g.node(producer).op.is_swap() => {
                 let twin = clone(&mut g, producer, value, value, true);
                 let index = original.node(producer).results.iter().position(|r| *r == Some(value)).unwrap();
                 let again = g.node(twin).results[index].unwrap();

@@ -1,8 +1,9 @@
 //! Types of results of nodes that have nodes inside: calls of the model's functions, and branches.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 

@@ -1,7 +1,8 @@
 //! The graph, built node by node in topological order.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{
     Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
@@ -152,11 +153,10 @@ impl<'a, 'm> Build<'a, 'm> {
     fn infer(&self, i: usize, node: &Node, known_op: &KnownOp<'m>) -> Result<Vec<Option<Fact>>, ShapeError> {
         let (proto, file) = (&self.file.proto.node[i], self.file);
         let operands = operands(&self.graph, &self.known, &node.operands);
-        let wanted = |name: &'m String| {
-            let number = *file.numbers.get(&**name).filter(|_| !name.is_empty())?;
-            Some(Wanted { name, declared: file.declared[number as usize].as_ref() })
+        let wanted = |(name, &number): (&'m String, &u32)| {
+            (number != NONE).then(|| Wanted { name, declared: file.declared[number as usize].as_ref() })
         };
-        let results: Vec<Option<Wanted<'_>>> = proto.output.iter().map(wanted).collect();
+        let results: Vec<Option<Wanted<'_>>> = proto.output.iter().zip(file.results(i)).map(wanted).collect();
         let producer = |index| producer(&self.graph, &node.operands, index);
         let query = Query {
             node: &node.name,
@@ -202,9 +202,7 @@ impl<'a, 'm> Build<'a, 'm> {
         self.nodes[i] = Some(id);
         for (index, constant) in constants.into_iter().enumerate() {
             let Some(value) = self.graph.node(id).results[index] else { continue };
-            if let Some(&number) = self.file.numbers.get(&*proto.output[index]) {
-                self.values[number as usize] = Some(value);
-            }
+            self.values[self.file.results(i)[index] as usize] = Some(value);
             self.known.keep(value, constant);
         }
         for &(operand, result) in writes {
