@@ -12,11 +12,13 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases};
 use lmsc_passes::{DEFAULT_PIPELINE, Pass, PassCx, REGISTRY, Ran, pass_named, run_pipeline};
 use lmsc_plan::Memory;
 
 use cli::{CompileArgs, LookArgs, OptArgs, VerifyArgs};
+use emit::Emitted;
 pub use emit::write_atomically;
 pub use error::Error;
 pub use inspect::inspect;
@@ -39,20 +41,33 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let mut loaded = load(path, &args.input.binding)?;
-    let original = loaded.graph.clone();
+    let Loaded { mut graph, model, edited } = load(path, &args.input.binding)?;
+    let original = graph.clone();
 
     stage.show("planning");
     let cx = args.plan.pass_cx();
     let passes = passes(DEFAULT_PIPELINE, args.look.pass_limit)?;
-    let ran = run(&mut loaded.graph, &passes, &cx, &args.look)?;
+    let ran = run(&mut graph, &passes, &cx, &args.look)?;
     stage.show("proving");
-    let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
-    if let Some(output) = &args.output {
+    // Meanwhile everything is made ready; nothing is written before the proof is there.
+    let (proof, before, after, emitted) = std::thread::scope(|scope| {
+        let proof = scope.spawn(|| lmsc_ir::equiv::check(&original, &graph));
+        let (before, after) = (Memory::of(&original), Memory::of(&graph));
+        let changed = edited || ran.iter().any(|r| r.outcome.changed);
+        let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
+        let emitted = args.output.as_deref().map(emit);
+        let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (proof, before, after, emitted)
+    });
+    let proof =
+        proof.map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
+    check_budget(&cx, after.peak())?;
+    if let (Some(output), Some(emitted)) = (&args.output, emitted) {
         stage.show("writing");
-        let changed = loaded.edited || ran.iter().any(|r| r.outcome.changed);
-        emit::emit(args, &loaded, changed, &report, output, out)?;
+        emitted?.write(output, out)?;
     }
+    let name = path.display().to_string();
+    let report = report(name, (&original, &before), (&graph, &after), &cx, ran, &proof);
     stage.done();
     if let Some(file) = &args.report {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
@@ -144,43 +159,42 @@ fn run(
     Ok(run_pipeline(graph, passes, cx, &mut observer)?)
 }
 
-/// Proves the result and collects what there is to tell.
-fn report(model: &str, original: &Graph, graph: &Graph, cx: &PassCx, ran: &[Ran]) -> Result<Report, Error> {
-    let proof = lmsc_ir::equiv::check(original, graph)
-        .map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
-    let before = Memory::of(original);
-    let after = Memory::of(graph);
-    if let Some(budget) = cx.budget
-        && after.peak() > budget
-    {
-        // Only explicit parameters can lead here: a plan found for a budget holds it.
-        let message =
-            format!("the peak is {} with these parameters, above the budget of {budget}", after.peak());
-        return Err(if cx.tflms_fixed || cx.swap_limit.is_some() {
-            Error::No(message)
-        } else {
-            Error::Ours(message)
-        });
-    }
+/// Refuses a peak above the budget.
+fn check_budget(cx: &PassCx, peak: Bytes) -> Result<(), Error> {
+    let Some(budget) = cx.budget.filter(|&budget| peak > budget) else { return Ok(()) };
+    // Only explicit parameters can lead here: a plan found for a budget holds it.
+    let message = format!("the peak is {peak} with these parameters, above the budget of {budget}");
+    Err(if cx.tflms_fixed || cx.swap_limit.is_some() { Error::No(message) } else { Error::Ours(message) })
+}
+
+/// Collects what there is to tell.
+fn report(
+    model: String,
+    (original, before): (&Graph, &Memory),
+    (graph, after): (&Graph, &Memory),
+    cx: &PassCx,
+    ran: Vec<Ran>,
+    proof: &Equivalence,
+) -> Report {
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
     let scope = |node: &lmsc_ir::Node| {
         let named = cx.tflms.optimizer_scopes.iter().any(|s| s.contains(&node.name));
         named.then_some(lmsc_ir::Phase::Backward)
     };
-    Ok(Report {
+    Report {
         format: 1,
-        model: model.to_owned(),
-        graph: GraphFacts::of(original, &Phases::of(original, scope), &before),
+        model,
+        graph: GraphFacts::of(original, &Phases::of(original, scope), before),
         budget: cx.budget.map(|b| b.0),
-        before: MemoryFacts::of(original, &before),
-        after: MemoryFacts::of(graph, &after),
+        before: MemoryFacts::of(original, before),
+        after: MemoryFacts::of(graph, after),
         bytes_out: swaps().map(|s| s.bytes_out()).sum::<Bytes>().0,
         bytes_in: swaps().map(|s| s.bytes_in()).sum::<Bytes>().0,
         swapped: swaps().map(SwappedFacts::from).collect(),
-        kept: ran.iter().flat_map(|r| &r.outcome.kept).map(KeptFacts::from).collect(),
         passes: ran.iter().map(PassFacts::from).collect(),
-        proof: ProofFacts::from(&proof),
-    })
+        kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),
+        proof: ProofFacts::from(proof),
+    }
 }
 
 /// What is being done, shown on a terminal when it takes long.

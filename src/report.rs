@@ -1,5 +1,6 @@
 //! What a compilation tells: one structure, printed as text or as JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use lmsc_ir::equiv::Equivalence;
@@ -90,7 +91,7 @@ pub struct KeptFacts {
     /// Its size.
     pub bytes: u64,
     /// Why.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// A pass that ran.
@@ -153,9 +154,9 @@ impl From<&SwapRecord> for SwappedFacts {
     }
 }
 
-impl From<&KeptRecord> for KeptFacts {
-    fn from(record: &KeptRecord) -> KeptFacts {
-        KeptFacts { value: record.value.clone(), bytes: record.bytes.0, reason: record.reason.clone() }
+impl From<KeptRecord> for KeptFacts {
+    fn from(record: KeptRecord) -> KeptFacts {
+        KeptFacts { value: record.value, bytes: record.bytes.0, reason: record.reason }
     }
 }
 
@@ -233,12 +234,12 @@ impl Report {
         let mut groups: Vec<(String, usize, Bytes)> = Vec::new();
         for kept in &self.kept {
             let reason = general(&kept.reason);
-            match groups.iter_mut().find(|(r, ..)| *r == reason) {
+            match groups.iter_mut().find(|(r, ..)| *r == *reason) {
                 Some((_, count, bytes)) => {
                     *count += 1;
                     *bytes += Bytes(kept.bytes);
                 }
-                None => groups.push((reason, 1, Bytes(kept.bytes))),
+                None => groups.push((reason.into_owned(), 1, Bytes(kept.bytes))),
             }
         }
         groups.sort_by(|a, b| (b.2, &a.0).cmp(&(a.2, &b.0)));
@@ -257,10 +258,13 @@ fn memory_line(memory: &MemoryFacts) -> String {
 }
 
 /// The reason without names and numbers.
-fn general(reason: &str) -> String {
-    let mut out = String::new();
-    for (i, part) in reason.split('`').enumerate() {
-        out += if i % 2 == 1 { "…" } else { part };
+fn general(reason: &str) -> Cow<'_, str> {
+    if reason.starts_with("last used") {
+        return "used near its definition".into();
     }
-    if out.starts_with("last used") { "used near its definition".to_owned() } else { out }
+    if !reason.contains('`') {
+        return reason.into();
+    }
+    let parts = reason.split('`').enumerate();
+    parts.map(|(i, part)| if i % 2 == 1 { "…" } else { part }).collect::<String>().into()
 }

@@ -6,6 +6,7 @@ mod hoist_shapes;
 mod pipeline;
 mod swap;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use lmsc_ir::{Bytes, Graph};
@@ -78,7 +79,7 @@ pub struct KeptRecord {
     /// Its size.
     pub bytes: Bytes,
     /// Why.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// Why a pass could not do what was asked for.

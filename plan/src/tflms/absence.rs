@@ -26,7 +26,12 @@ pub(super) struct Candidates {
     pub(super) kept: Vec<(StorageId, Kept)>,
 }
 
-pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates {
+pub(super) fn candidates(
+    analysis: &Analysis<'_>,
+    params: &Params,
+    search: &mut trigger::Search<'_, '_>,
+) -> Candidates {
+    search.set_params(params);
     let storages = &analysis.memory.storages;
     let mut produced: Vec<(u32, StorageId, NodeId)> = Vec::new();
     for (id, storage) in storages.iter() {
@@ -39,7 +44,6 @@ pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates
     }
     produced.sort_by_key(|&(rank, id, _)| (rank, id));
 
-    let mut search = trigger::Search::new(analysis, params);
     let mut result = Candidates::default();
     for (rank, id, producer) in produced {
         let verdict = if rank == u32::MAX {
@@ -49,7 +53,7 @@ pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates
         } else if let Some(node) = analysis.captured[id.as_u32() as usize] {
             Err(Kept::Captured(node))
         } else {
-            candidate(analysis, params, &mut search, id, producer)
+            candidate(analysis, params, search, id, producer)
         };
         match verdict {
             Ok(candidate) => result.found.push(candidate),

@@ -24,6 +24,7 @@ mod tune;
 
 pub use tune::{DoesNotFit, Tuned, tune};
 
+use std::borrow::Cow;
 use std::fmt;
 
 use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
@@ -234,28 +235,28 @@ pub enum Kept {
 
 impl Kept {
     /// The reason, in words.
-    pub fn describe(&self, graph: &Graph) -> String {
+    pub fn describe(&self, graph: &Graph) -> Cow<'static, str> {
         let name = |node: &NodeId| &graph.node(*node).name;
         match self {
-            Kept::Output => "it is an output of the graph".to_owned(),
-            Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)),
-            Kept::Sequence => "it is a sequence".to_owned(),
-            Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)),
-            Kept::Empty => "it has no bytes".to_owned(),
-            Kept::Variable(node) => format!("its view `{}` looks at a variable", name(node)),
-            Kept::Views(n) => format!("its {n} views would have to be repeated"),
-            Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
+            Kept::Output => "it is an output of the graph".into(),
+            Kept::Captured(node) => format!("a subgraph of `{}` reads it", name(node)).into(),
+            Kept::Sequence => "it is a sequence".into(),
+            Kept::OfView(node) => format!("the view `{}` needs it wherever it is made", name(node)).into(),
+            Kept::Empty => "it has no bytes".into(),
+            Kept::Variable(node) => format!("its view `{}` looks at a variable", name(node)).into(),
+            Kept::Views(n) => format!("its {n} views would have to be repeated").into(),
+            Kept::NearUses { levels: 1, .. } => "used by the next operator".into(),
             Kept::NearUses { levels, threshold } => {
-                format!("last used {levels} levels on, nearer than the threshold of {threshold}")
+                format!("last used {levels} levels on, nearer than the threshold of {threshold}").into()
             }
-            Kept::ForwardOnly => "only the forward phase uses it (see --swap-branches)".to_owned(),
+            Kept::ForwardOnly => "only the forward phase uses it (see --swap-branches)".into(),
             Kept::NoTrigger(node) => {
-                format!("no node between its early uses and `{}` can trigger its return", name(node))
+                format!("no node between its early uses and `{}` can trigger its return", name(node)).into()
             }
-            Kept::Excluded => "excluded by scope or type".to_owned(),
-            Kept::NotReached => "not reached from the starting nodes".to_owned(),
-            Kept::Beyond(n) => format!("{n} tensors nearer to the start are swapped already"),
-            Kept::NotNeeded => "the budget holds without".to_owned(),
+            Kept::Excluded => "excluded by scope or type".into(),
+            Kept::NotReached => "not reached from the starting nodes".into(),
+            Kept::Beyond(n) => format!("{n} tensors nearer to the start are swapped already").into(),
+            Kept::NotNeeded => "the budget holds without".into(),
         }
     }
 }
@@ -442,7 +443,7 @@ fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
 /// # Source
 /// TFLMS §4 and §5.1.
 pub fn plan(analysis: &Analysis<'_>, params: &Params, budget: Option<Bytes>) -> SwapPlan {
-    let candidates = absence::candidates(analysis, params);
+    let candidates = absence::candidates(analysis, params, &mut trigger::Search::new(analysis, params));
     let chosen = vec![true; candidates.found.len()];
     release::finish(analysis, &candidates, &chosen, budget)
 }

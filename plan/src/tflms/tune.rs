@@ -6,6 +6,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
 
 use super::absence::{Candidates, candidates};
 use super::release::{finish, floor, ideal};
+use super::trigger::Search;
 use super::{Analysis, Params, Strategy, SwapPlan};
 use crate::segment_tree::SegmentTree;
 
@@ -103,8 +104,9 @@ impl fmt::Display for DoesNotFit {
 pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<DoesNotFit>> {
     // No graph has as many bytes (I5), and half of the numbers are none here.
     let limit = budget.0.min(1 << 62) as i64 - analysis.memory.resident.0 as i64;
+    let search = &mut Search::new(analysis, base);
     if analysis.memory.transient_peak().0 as i64 <= limit {
-        let all = candidates(analysis, base);
+        let all = candidates(analysis, base, search);
         let nothing = vec![false; all.found.len()];
         return Ok(Tuned { plan: finish(analysis, &all, &nothing, Some(budget)), params: base.clone() });
     }
@@ -122,7 +124,7 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
         }
         let params =
             Params { ctrld_strategy, swap_branches: swap_branches || base.swap_branches, ..base.clone() };
-        let attempt = Attempt::new(analysis, params, limit);
+        let attempt = Attempt::new(analysis, params, search, limit);
         if let Some((node, bytes)) = floor(analysis, &attempt.candidates)
             && lowest.is_none_or(|(other, _)| bytes < other)
         {
@@ -137,12 +139,12 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
     if best.returns_twice() {
         for fuse_swapins in [4, 16, 64] {
             let params = Params { fuse_swapins, ..best.params.clone() };
-            let fused = Attempt::new(analysis, params, limit);
+            let fused = Attempt::new(analysis, params, search, limit);
             best = Attempt::better(Some(best), fused).expect("one of them fits");
         }
     }
     for lb in [4, 16].into_iter().filter(|&lb| lb > base.lb) {
-        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, limit);
+        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, search, limit);
         if attempt.bytes.is_none_or(|bytes| Some(bytes) > best.bytes) {
             break;
         }
@@ -171,8 +173,8 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn new(analysis: &Analysis<'_>, params: Params, limit: i64) -> Attempt {
-        let candidates = candidates(analysis, &params);
+    fn new(analysis: &Analysis<'_>, params: Params, search: &mut Search<'_, '_>, limit: i64) -> Attempt {
+        let candidates = candidates(analysis, &params, search);
         let pruned = |mut selection: Selection| {
             selection.prune(&candidates, limit);
             (selection.bytes(&candidates, limit), selection.chosen)
