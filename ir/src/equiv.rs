@@ -23,8 +23,12 @@
 //! overwrites it, that every value is where its reader runs, and that no byte is reused too early are invariants
 //! of one graph alone.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::BuildHasher;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 use crate::{Attr, Data, Def, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId};
 
@@ -397,7 +401,11 @@ struct Table<'g> {
     digests: HashMap<(u64, u128), Vec<(&'g Data, u32)>>,
     files: HashMap<(&'g str, u64, u64), u32>,
     data: u32,
-    keys: HashMap<Box<[u32]>, u32>,
+    /// Where in `words` each key begins and ends, and its number.
+    keys: HashTable<(usize, usize, u32)>,
+    /// The keys, one after another.
+    words: Vec<u32>,
+    hasher: foldhash::fast::RandomState,
     /// The next value number.
     next: u32,
     /// Initializers that either graph updates. Two of them are two variables even where their bytes are equal.
@@ -420,7 +428,9 @@ impl<'g> Table<'g> {
             digests: HashMap::new(),
             files: HashMap::new(),
             data: 0,
-            keys: HashMap::with_capacity(graphs[0].value_capacity()),
+            keys: HashTable::with_capacity(graphs[0].value_capacity()),
+            words: Vec::new(),
+            hasher: foldhash::fast::RandomState::default(),
             next: 0,
             variables,
         }
@@ -478,18 +488,23 @@ impl<'g> Table<'g> {
 
     /// The number of a key. A fresh one reserves as many numbers after it as the node has results.
     fn number(&mut self, key: &[u32], results: usize) -> u32 {
-        if let Some(&number) = self.keys.get(key) {
+        let (words, hasher) = (&self.words, &self.hasher);
+        let hash = hasher.hash_one(key);
+        if let Some(&(.., number)) = self.keys.find(hash, |&(from, to, _)| words[from..to] == *key) {
             return number;
         }
         let number = self.next;
         self.next += 1 + results as u32;
-        self.keys.insert(key.into(), number);
+        let range = (words.len(), words.len() + key.len());
+        let rehash = |&(from, to, _): &(usize, usize, u32)| hasher.hash_one(&words[from..to]);
+        self.keys.insert_unique(hash, (range.0, range.1, number), rehash);
+        self.words.extend(key);
         number
     }
 
     /// Appends attributes, in the order of their names.
     fn attributes(&mut self, key: &mut Vec<u32>, attributes: &'g [(Name, Attr)]) {
-        let mut sorted: Vec<&(Name, Attr)> = attributes.iter().collect();
+        let mut sorted: SmallVec<[&(Name, Attr); 8]> = attributes.iter().collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
         key.push(sorted.len() as u32);
         for (name, attr) in sorted {

@@ -215,7 +215,9 @@ impl Exporter<'_> {
                 proto.domain = Some(LMSC_DOMAIN.to_owned());
                 if node.op.is_swap_in() {
                     let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
-                    proto.input.extend(controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()));
+                    proto.input.extend(
+                        controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()),
+                    );
                     proto.input.resize(1 + CONTROL_OPERANDS, String::new());
                 }
             }

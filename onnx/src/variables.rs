@@ -1,8 +1,9 @@
 //! State of a step: which outputs are the next values of which inputs, and the order that in-place updates need.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::file::Model;
+use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, reaches};
 
 /// Suffixes by which exporters name the next value of an input.
@@ -62,7 +63,9 @@ pub fn state_pairs(model: &Model, stated: &[(String, String)]) -> Vec<(String, S
 pub fn settle(graph: &mut Graph, pairs: &[(String, String)]) -> Result<(), StateError> {
     let mut found = stated(graph, pairs)?;
     found.extend(by_name(graph, &found));
-    in_place(graph, &found);
+    if !found.is_empty() {
+        in_place(graph, &found);
+    }
     order(graph)
 }
 
@@ -149,10 +152,13 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
     let tick = |n: NodeId| ticks[n.as_u32() as usize];
     // By storage, its writers in order; a value's version is how many of them came before it.
     let mut writers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
+    let mut is_written = vec![false; storages.len()];
     let mut version: HashMap<ValueId, usize> = HashMap::new();
     for &id in graph.order() {
         for update in &graph.node(id).updates {
-            let of_storage = writers.entry(storages.storage(update.variable)).or_default();
+            let storage = storages.storage(update.variable);
+            is_written[storage.as_u32() as usize] = true;
+            let of_storage = writers.entry(storage).or_default();
             of_storage.push(id);
             if let Some(result) = update.result.and_then(|r| graph.node(id).results.get(r).copied().flatten())
             {
@@ -164,7 +170,12 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
     for &id in graph.order() {
         let node = graph.node(id);
         for value in node.reads() {
-            let Some(of_storage) = writers.get(&storages.storage(value)) else { continue };
+            let storage = storages.storage(value);
+            // Of most storages the first look tells.
+            if !is_written[storage.as_u32() as usize] {
+                continue;
+            }
+            let of_storage = &writers[&storage];
             let old = version.get(&value).copied().unwrap_or(0);
             if node.op.effects().view {
                 node.defines().for_each(|view| _ = version.entry(view).or_insert(old));

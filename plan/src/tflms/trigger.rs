@@ -32,6 +32,10 @@ pub(super) struct Search<'a, 'g> {
     /// Which walk came by a node last. Two walks go on at once: down from the source, and back from the target.
     down: Marks,
     back: Marks,
+    /// Nodes that the walk down has come to, level by level.
+    queue: Vec<NodeId>,
+    /// Nodes that the walk back has yet to look at.
+    stack: Vec<NodeId>,
     /// What is left of [`MAX_EDGES`].
     edges: usize,
 }
@@ -83,6 +87,8 @@ impl<'a, 'g> Search<'a, 'g> {
             found: HashMap::new(),
             down: marks(),
             back: marks(),
+            queue: Vec::new(),
+            stack: Vec::new(),
             edges: MAX_EDGES,
         }
     }
@@ -182,12 +188,13 @@ impl<'a, 'g> Search<'a, 'g> {
         let phase = |f: NodeId| analysis.phases.phase(f);
         self.down.restart();
         self.down.mark(source);
-        let mut current = vec![source];
+        self.queue.clear();
+        self.queue.push(source);
+        let mut current = 0..1;
         let mut depth = 0;
         while !current.is_empty() && depth <= self.bounds.ub && self.down.count < MAX_SEARCHED {
-            let mut next = Vec::new();
-            for &s in &current {
-                let outgoing = self.spend(analysis.successors.of(s))?;
+            for i in current.clone() {
+                let outgoing = self.spend(analysis.successors.of(self.queue[i]))?;
                 if depth >= self.bounds.lb {
                     let fits = |f: NodeId| {
                         let level = analysis.level(f);
@@ -204,9 +211,9 @@ impl<'a, 'g> Search<'a, 'g> {
                     }
                 }
                 let forward = outgoing.iter().copied().filter(|&f| phase(f) == Phase::Forward);
-                next.extend(forward.filter(|&f| self.down.mark(f)));
+                self.queue.extend(forward.filter(|&f| self.down.mark(f)));
             }
-            current = next;
+            current = current.end..self.queue.len();
             depth += 1;
         }
         None
@@ -217,15 +224,16 @@ impl<'a, 'g> Search<'a, 'g> {
         let analysis = self.analysis;
         let lowest = analysis.level(from);
         self.back.restart();
-        let mut stack = vec![to];
-        while let Some(node) = stack.pop() {
+        self.stack.clear();
+        self.stack.push(to);
+        while let Some(node) = self.stack.pop() {
             if node == from {
                 return true;
             }
             let Some(before) = self.spend(analysis.predecessors.of(node)) else { return false };
             let before = before.iter().copied();
             let above = before.filter(|&p| analysis.level(p) >= lowest);
-            stack.extend(above.filter(|&p| self.back.mark(p)));
+            self.stack.extend(above.filter(|&p| self.back.mark(p)));
             if self.back.count > MAX_SEARCHED {
                 return false;
             }
