@@ -275,6 +275,10 @@ impl<I: Copy> Names<I> {
         self.ids.find(self.hasher.hash_one(name), |&id| **name_of(id) == *name).copied()
     }
 
+    fn reserve<'g>(&mut self, more: usize, name_of: impl Fn(I) -> &'g Name) {
+        self.ids.reserve(more, |&id| self.hasher.hash_one(&**name_of(id)));
+    }
+
     /// Whether the name was free; it is the new id's then.
     fn insert<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) -> bool {
         let hash = |id: I| self.hasher.hash_one(&**name_of(id));
@@ -305,6 +309,15 @@ impl Graph {
             node_names: Names::default(),
             namesakes: Namesakes::default(),
         }
+    }
+
+    /// Makes room for so many more nodes and values.
+    pub fn reserve(&mut self, nodes: usize, values: usize) {
+        self.nodes.reserve(nodes);
+        self.order.reserve(nodes);
+        self.values.reserve(values);
+        self.value_names.reserve(values, |id| &self.values[id].name);
+        self.node_names.reserve(nodes, |id| &self.nodes[id].name);
     }
 
     /// The node.

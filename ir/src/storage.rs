@@ -37,7 +37,8 @@ impl Storages {
     /// Result 0 of a view operator ([`ops::Effects::view`]) names its operand's storage; the result of an update
     /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
     pub fn of(graph: &Graph) -> Storages {
-        let mut table = Storages { of: vec![None; graph.value_capacity()], storages: PrimaryMap::new() };
+        let capacity = graph.value_capacity();
+        let mut table = Storages { of: vec![None; capacity], storages: PrimaryMap::with_capacity(capacity) };
         let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
         given.for_each(|value| table.add(graph, value));
         for &id in graph.order() {

@@ -90,7 +90,10 @@ pub fn export(
         new_values: Vec::new(),
         has_node_metadata: false,
     };
-    let nodes = graph.order().iter().map(|&id| exporter.node(id)).collect::<Result<Vec<_>, _>>()?;
+    let mut nodes = Vec::with_capacity(graph.order().len());
+    for &id in graph.order() {
+        nodes.push(exporter.node(id)?);
+    }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
 
     let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));

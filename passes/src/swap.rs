@@ -1,5 +1,4 @@
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Bytes, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, ValueId};
 use lmsc_plan::tflms::{self, SwapPlan};
 
@@ -94,8 +93,8 @@ struct Rewriter<'a> {
     nodes: Vec<NodeId>,
     /// How many nodes were put somewhere.
     placed: usize,
-    /// By value, the nodes and operand positions that read it.
-    reads: Vec<Vec<(NodeId, usize)>>,
+    /// By view, the nodes and operand positions that read it.
+    reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
     /// Nodes that others wait for; they are not moved.
     awaited: HashSet<NodeId>,
     outputs: HashSet<ValueId>,
@@ -106,25 +105,32 @@ impl<'a> Rewriter<'a> {
         let ticks = graph.ticks();
         let keys = ticks.iter().map(|&tick| (tick, Slot::Node, 0)).collect();
         let nodes = graph.order().to_vec();
-        let mut reads: Vec<Vec<(NodeId, usize)>> = vec![Vec::new(); graph.value_capacity()];
+        let mut reads: HashMap<ValueId, Vec<(NodeId, usize)>> = HashMap::new();
         let mut awaited = HashSet::new();
         for &id in graph.order() {
             let node = graph.node(id);
+            // Nothing reads a view before it is made: it has its list by then.
+            let mut read =
+                |value: &ValueId, index| _ = reads.get_mut(value).map(|list| list.push((id, index)));
             for (index, operand) in node.operands.iter().enumerate() {
-                operand.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, index)));
+                operand.iter().for_each(|value| read(value, index));
             }
-            node.captures.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, usize::MAX)));
+            node.captures.iter().for_each(|value| read(value, usize::MAX));
             awaited.extend(node.after.iter().copied());
+            if node.op.effects().view {
+                reads.extend(node.defines().map(|view| (view, Vec::new())));
+            }
         }
         let outputs = graph.outputs.iter().copied().collect();
         Rewriter { graph, ticks, keys, nodes, placed: 0, reads, awaited, outputs }
     }
 
     fn apply(mut self, plan: &SwapPlan) {
+        let (out_op, in_op) = (Op::new(LMSC_DOMAIN, "SwapOut"), Op::new(LMSC_DOMAIN, "SwapIn"));
         let mut outs = Vec::with_capacity(plan.swaps.len());
         let mut hosts = Vec::with_capacity(plan.swaps.len());
         for swap in &plan.swaps {
-            let (out, host) = self.copy(swap.root, "SwapOut", "out", "_host", swap.root);
+            let (out, host) = self.copy(swap.root, &out_op, "out", "_host", swap.root);
             let producer = self.graph.producer(swap.root).expect("only results of nodes are swapped");
             self.place(out, self.ticks[producer.as_u32() as usize], Slot::Out);
             outs.push(out);
@@ -132,7 +138,7 @@ impl<'a> Rewriter<'a> {
         }
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
             for swap_in in &swap.ins {
-                let (node, copy) = self.copy(host, "SwapIn", "in", "_in", swap.root);
+                let (node, copy) = self.copy(host, &in_op, "in", "_in", swap.root);
                 self.place(node, self.ticks[swap_in.trigger.as_u32() as usize], Slot::In);
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));
@@ -153,16 +159,15 @@ impl<'a> Rewriter<'a> {
     fn copy(
         &mut self,
         operand: ValueId,
-        op: &str,
+        op: &Op,
         prefix: &str,
         suffix: &str,
         root: ValueId,
     ) -> (NodeId, ValueId) {
         let root = self.graph.value(root);
         let (name, ty) = (root.name.clone(), root.ty.clone());
-        let place = if op == "SwapOut" { Place::Host } else { Place::Device };
-        let mut node =
-            Node::new(self.graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, op));
+        let place = if op.is_swap_out() { Place::Host } else { Place::Device };
+        let mut node = Node::new(self.graph.fresh_node_name(&format!("{prefix}_{name}")), op.clone());
         node.operands.push(Some(operand));
         let result = self.graph.fresh_value_name(&format!("{name}{suffix}"));
         let node = self.graph.add_node(node, [Some((result, ty, place))]);
@@ -246,7 +251,7 @@ impl Views<'_, '_> {
             && !rewriter.outputs.contains(&value)
             && !rewriter.awaited.contains(&view)
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
-            && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
+            && rewriter.reads.get(&value).is_some_and(|reads| {
                 reads.iter().all(|&(node, index)| {
                     let passes_on = index == 0 && rewriter.graph.node(node).op.effects().view;
                     self.uses.contains(&(node, index))

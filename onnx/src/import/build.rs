@@ -7,6 +7,7 @@ use lmsc_ir::{
     Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 use prost::Message;
+use smallvec::SmallVec;
 
 use super::error::Errors;
 use super::read::{read_attribute, read_tensor, sparse_name};
@@ -62,6 +63,7 @@ impl<'a, 'm> Build<'a, 'm> {
         if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
             build.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
         }
+        build.graph.reserve(order.len(), file.sources.len());
         build.add_inputs(errors);
         build.add_initializers(errors);
         for &i in &order {
@@ -156,7 +158,8 @@ impl<'a, 'm> Build<'a, 'm> {
         let wanted = |(name, &number): (&'m String, &u32)| {
             (number != NONE).then(|| Wanted { name, declared: file.declared[number as usize].as_ref() })
         };
-        let results: Vec<Option<Wanted<'_>>> = proto.output.iter().zip(file.results(i)).map(wanted).collect();
+        let results: SmallVec<[Option<Wanted<'_>>; 4]> =
+            proto.output.iter().zip(file.results(i)).map(wanted).collect();
         let producer = |index| producer(&self.graph, &node.operands, index);
         let query = Query {
             node: &node.name,
@@ -195,9 +198,12 @@ impl<'a, 'm> Build<'a, 'm> {
             return;
         }
         let place = if node.op.is_swap_out() { Place::Host } else { Place::Device };
-        let (types, constants): (Vec<_>, Vec<_>) =
-            facts.into_iter().map(|f| f.map_or((None, None), |f| (Some(f.ty), f.value))).unzip();
-        let named = proto.output.iter().zip(types).map(|(name, ty)| Some((&**name, ty?, place)));
+        let mut constants: SmallVec<[Option<Const>; 2]> = SmallVec::new();
+        let named = proto.output.iter().zip(facts).map(|(name, fact)| {
+            let (ty, constant) = fact.map(|fact| (fact.ty, fact.value)).unzip();
+            constants.push(constant.flatten());
+            Some((&**name, ty?, place))
+        });
         let id = self.graph.add_node(node, named);
         self.nodes[i] = Some(id);
         for (index, constant) in constants.into_iter().enumerate() {

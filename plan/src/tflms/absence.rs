@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, Phase, StorageId, Storages, Type};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, trigger};
 
@@ -14,9 +15,9 @@ pub(super) struct Candidate {
     pub(super) bytes: Bytes,
     /// The last tick at which the original is used.
     pub(super) last_early: u32,
-    pub(super) ins: Vec<SwapIn>,
+    pub(super) ins: SmallVec<[SwapIn; 1]>,
     /// Ticks during which no copy is on the device, if the swap-out is released as early as possible.
-    pub(super) away: Vec<Range<u32>>,
+    pub(super) away: SmallVec<[Range<u32>; 2]>,
 }
 
 /// The storages that the parameters let go, in the order in which `n_tensors` counts them.
@@ -144,8 +145,8 @@ fn candidate(
     let early = reads.iter().filter(|(n, _)| !is_late(*n)).map(|(n, _)| analysis.tick(*n));
     let mut last_early = early.max().unwrap_or(0).max(analysis.tick(producer));
 
-    let mut ins: Vec<SwapIn> = Vec::new();
-    let mut away: Vec<Range<u32>> = Vec::new();
+    let mut ins: SmallVec<[SwapIn; 1]> = SmallVec::new();
+    let mut away: SmallVec<[Range<u32>; 2]> = SmallVec::new();
     let mut without_trigger = None;
     let late = reads.partition_point(|(n, _)| analysis.tick(*n) <= last_early);
     for &(node, operand) in &reads[late..] {
@@ -168,7 +169,7 @@ fn candidate(
         match (trigger, ins.last_mut()) {
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);
-                ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases: Vec::new() });
+                ins.push(SwapIn { trigger, uses: smallvec![(node, operand)], releases: Vec::new() });
             }
             // The copy that is there stays.
             (None, Some(present)) => present.uses.push((node, operand)),

@@ -28,6 +28,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use smallvec::SmallVec;
 use wildmatch::WildMatch;
 
 use crate::Memory;
@@ -169,7 +170,7 @@ pub struct Swap {
     /// Its size.
     pub bytes: Bytes,
     /// Its returns, in execution order.
-    pub ins: Vec<SwapIn>,
+    pub ins: SmallVec<[SwapIn; 1]>,
 }
 
 /// One return of a storage.
@@ -178,7 +179,7 @@ pub struct SwapIn {
     /// The copy starts after this node.
     pub trigger: NodeId,
     /// Which reads see the copy: nodes and operand positions, in execution order.
-    pub uses: Vec<(NodeId, usize)>,
+    pub uses: SmallVec<[(NodeId, usize); 1]>,
     /// Other swap-outs that the copy waits for, because it needs their memory. Sorted.
     pub releases: Vec<usize>,
 }
@@ -284,9 +285,7 @@ pub struct Analysis<'a> {
     pub predecessors: Adjacency,
     /// Its storages, their live ranges and the bytes at every tick.
     pub memory: Memory,
-    /// By storage, the nodes and operand positions that read its bytes, in execution order. A view operator reads
-    /// none, unless nothing reads the view.
-    reads: Vec<Vec<(NodeId, usize)>>,
+    reads: Reads,
     /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
     rank: Vec<u32>,
     /// By storage, the node whose subgraph reads it.
@@ -295,6 +294,8 @@ pub struct Analysis<'a> {
     is_output: Vec<bool>,
     /// By storage, whether the step writes it.
     is_variable: Vec<bool>,
+    /// By node, whether it is a view of what a forward node produced: it moves if all its readers read a copy.
+    may_move: Vec<bool>,
     /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
     /// such as its shape, waits for it.
     transient: Vec<i64>,
@@ -322,6 +323,7 @@ impl<'a> Analysis<'a> {
         }
         let mut analysis = Analysis {
             is_variable,
+            may_move: may_move(graph, &phases, &memory.storages),
             transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,
@@ -334,21 +336,15 @@ impl<'a> Analysis<'a> {
             ticks: graph.ticks(),
             successors,
             predecessors: graph.predecessor_lists(),
-            reads: reads(graph, &memory.storages),
+            reads: Reads::of(graph, &memory.storages),
             memory,
         };
         analysis.wait_for_views();
         analysis
     }
 
-    /// Whether the node is a view of what a forward node produced: it moves if all its readers read a copy.
     fn may_move(&self, node: NodeId) -> bool {
-        let storages = &self.memory.storages;
-        self.graph.node(node).defines().any(|value| {
-            let root = storages.get(storages.storage(value)).root;
-            let is_forward = |n: NodeId| self.phases.phase(n) == Phase::Forward;
-            root != value && self.graph.producer(root).is_some_and(is_forward)
-        })
+        self.may_move[node.as_u32() as usize]
     }
 
     /// Counts what views read besides their storage for as long as they may need it.
@@ -395,7 +391,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
-        &self.reads[storage.as_u32() as usize]
+        self.reads.storage(storage)
     }
 }
 
@@ -416,25 +412,66 @@ fn depths(graph: &Graph, levels: &[u32]) -> Vec<u32> {
     depths
 }
 
-fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
-    let mut read = vec![false; graph.value_capacity()];
+fn may_move(graph: &Graph, phases: &Phases, storages: &Storages) -> Vec<bool> {
+    let is_forward = |node: NodeId| phases.phase(node) == Phase::Forward;
+    let of_forward = |value: ValueId| {
+        let root = storages.get(storages.storage(value)).root;
+        root != value && graph.producer(root).is_some_and(is_forward)
+    };
+    let mut moves = vec![false; graph.node_capacity()];
     for &id in graph.order() {
-        graph.node(id).reads().for_each(|v| read[v.as_u32() as usize] = true);
+        moves[id.as_u32() as usize] = graph.node(id).defines().any(of_forward);
     }
-    let mut reads = vec![Vec::new(); storages.len()];
-    for &id in graph.order() {
-        let node = graph.node(id);
-        let view = node.results.first().copied().flatten().filter(|v| read[v.as_u32() as usize]);
-        for (index, operand) in node.operands.iter().enumerate() {
-            let Some(value) = *operand else { continue };
-            let storage = storages.storage(value);
-            let passes_on = index == 0 && view.is_some_and(|v| storages.storage(v) == storage);
-            if !passes_on || !node.updates.is_empty() {
-                reads[storage.as_u32() as usize].push((id, index));
+    moves
+}
+
+/// For every storage the nodes and operand positions that read its bytes, in execution order, all in one piece of
+/// memory. A view operator reads none, unless nothing reads the view.
+struct Reads {
+    /// By storage, where its list begins; it ends where the next one begins.
+    begins: Vec<u32>,
+    entries: Vec<(NodeId, usize)>,
+}
+
+impl Reads {
+    fn of(graph: &Graph, storages: &Storages) -> Reads {
+        let mut read = vec![false; graph.value_capacity()];
+        for &id in graph.order() {
+            graph.node(id).reads().for_each(|v| read[v.as_u32() as usize] = true);
+        }
+        let mut found: Vec<(StorageId, NodeId, usize)> = Vec::with_capacity(2 * graph.order().len());
+        let mut begins = vec![0u32; storages.len() + 1];
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let view = node.results.first().copied().flatten().filter(|v| read[v.as_u32() as usize]);
+            let view = view.map(|v| storages.storage(v));
+            for (index, operand) in node.operands.iter().enumerate() {
+                let Some(value) = *operand else { continue };
+                let storage = storages.storage(value);
+                let passes_on = index == 0 && view == Some(storage);
+                if !passes_on || !node.updates.is_empty() {
+                    found.push((storage, id, index));
+                    begins[storage.as_u32() as usize + 1] += 1;
+                }
             }
         }
+        for i in 1..begins.len() {
+            begins[i] += begins[i - 1];
+        }
+        let mut ends = begins.clone();
+        let mut entries = vec![(NodeId::from_u32(0), 0); found.len()];
+        for (storage, node, index) in found {
+            let end = &mut ends[storage.as_u32() as usize];
+            entries[*end as usize] = (node, index);
+            *end += 1;
+        }
+        Reads { begins, entries }
     }
-    reads
+
+    fn storage(&self, storage: StorageId) -> &[(NodeId, usize)] {
+        let index = storage.as_u32() as usize;
+        &self.entries[self.begins[index] as usize..self.begins[index + 1] as usize]
+    }
 }
 
 /// The plan that the parameters ask for, with release edges that keep the peak as low as the swaps allow, or
