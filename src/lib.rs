@@ -26,11 +26,20 @@ pub use load::{Loaded, check, load};
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
 
-/// Compiles a model: the main job. Prints the report unless the model itself goes to standard output.
+/// What a compilation tells, and what it worked on: to give that memory back takes a while, for which a process that
+/// ends need not wait.
+pub struct Compiled {
+    /// What there is to tell.
+    pub report: Report,
+    _graphs: [Graph; 2],
+    _emitted: Option<Emitted>,
+}
+
+/// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
 ///
 /// # Errors
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
-pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error> {
+pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     if args.plan.budget.is_none() && !args.plan.has_fixed_parameters() {
         return Err(Error::Input(
             "how much device memory is there? Give --budget, for example --budget 16GiB; or parameters of TFLMS, \
@@ -47,33 +56,46 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     stage.show("planning");
     let cx = args.plan.pass_cx();
     let passes = passes(DEFAULT_PIPELINE, args.look.pass_limit)?;
-    let ran = run(&mut graph, &passes, &cx, &args.look)?;
+    let ((came, before), ran) =
+        side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
+    let ran = ran?;
+
     stage.show("proving");
-    // Meanwhile everything is made ready; nothing is written before the proof is there.
-    let (proof, before, after, emitted) = std::thread::scope(|scope| {
-        let proof = scope.spawn(|| lmsc_ir::equiv::check(&original, &graph));
-        let (before, after) = (Memory::of(&original), Memory::of(&graph));
-        let changed = edited || ran.iter().any(|r| r.outcome.changed);
-        let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
-        let emitted = args.output.as_deref().map(emit);
-        let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (proof, before, after, emitted)
-    });
+    // What is to be written is made ready meanwhile, and not written before the proof is there.
+    let (proof, (after, emitted)) = side_by_side(
+        || lmsc_ir::equiv::check(&original, &graph),
+        || {
+            let after = Memory::of(&graph);
+            let changed = edited || ran.iter().any(|r| r.outcome.changed);
+            let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
+            let emitted = args.output.as_deref().map(emit);
+            (MemoryFacts::of(&graph, &after), emitted)
+        },
+    );
     let proof =
         proof.map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
-    check_budget(&cx, after.peak())?;
-    if let (Some(output), Some(emitted)) = (&args.output, emitted) {
+    check_budget(&cx, Bytes(after.peak))?;
+    let emitted = emitted.transpose()?;
+    if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         stage.show("writing");
-        emitted?.write(output, out)?;
+        emitted.write(output, out)?;
     }
-    let name = path.display().to_string();
-    let report = report(name, (&original, &before), (&graph, &after), &cx, ran, &proof);
     stage.done();
+    let report = report(path.display().to_string(), came, before, after, &cx, ran, &proof);
     if let Some(file) = &args.report {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(report)
+    Ok(Compiled { report, _graphs: [original, graph], _emitted: emitted })
+}
+
+/// Both answers; the first is found by a thread of its own.
+fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let a = scope.spawn(a);
+        let b = b();
+        (a.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), b)
+    })
 }
 
 /// Runs passes on a graph and returns its text.
@@ -167,27 +189,34 @@ fn check_budget(cx: &PassCx, peak: Bytes) -> Result<(), Error> {
     Err(if cx.tflms_fixed || cx.swap_limit.is_some() { Error::No(message) } else { Error::Ours(message) })
 }
 
+/// What there is to tell about the graph as it came.
+fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
+    let scope = |node: &lmsc_ir::Node| {
+        let named = cx.tflms.optimizer_scopes.iter().any(|s| s.contains(&node.name));
+        named.then_some(lmsc_ir::Phase::Backward)
+    };
+    let memory = Memory::of(original);
+    (GraphFacts::of(original, &Phases::of(original, scope), &memory), MemoryFacts::of(original, &memory))
+}
+
 /// Collects what there is to tell.
 fn report(
     model: String,
-    (original, before): (&Graph, &Memory),
-    (graph, after): (&Graph, &Memory),
+    graph: GraphFacts,
+    before: MemoryFacts,
+    after: MemoryFacts,
     cx: &PassCx,
     ran: Vec<Ran>,
     proof: &Equivalence,
 ) -> Report {
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
-    let scope = |node: &lmsc_ir::Node| {
-        let named = cx.tflms.optimizer_scopes.iter().any(|s| s.contains(&node.name));
-        named.then_some(lmsc_ir::Phase::Backward)
-    };
     Report {
         format: 1,
         model,
-        graph: GraphFacts::of(original, &Phases::of(original, scope), before),
+        graph,
         budget: cx.budget.map(|b| b.0),
-        before: MemoryFacts::of(original, before),
-        after: MemoryFacts::of(graph, after),
+        before,
+        after,
         bytes_out: swaps().map(|s| s.bytes_out()).sum::<Bytes>().0,
         bytes_in: swaps().map(|s| s.bytes_in()).sum::<Bytes>().0,
         swapped: swaps().map(SwappedFacts::from).collect(),

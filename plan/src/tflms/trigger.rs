@@ -231,9 +231,11 @@ impl<'a, 'g> Search<'a, 'g> {
                 return true;
             }
             let Some(before) = self.spend(analysis.predecessors.of(node)) else { return false };
-            let before = before.iter().copied();
-            let above = before.filter(|&p| analysis.level(p) >= lowest);
-            self.stack.extend(above.filter(|&p| self.back.mark(p)));
+            for &p in before {
+                if analysis.level(p) >= lowest && self.back.mark(p) {
+                    self.stack.push(p);
+                }
+            }
             if self.back.count > MAX_SEARCHED {
                 return false;
             }
