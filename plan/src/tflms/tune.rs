@@ -217,7 +217,7 @@ impl Selection {
         let mut selection =
             Selection { chosen: vec![false; candidates.found.len()], transient: SegmentTree::new(bytes) };
         for (index, candidate) in candidates.found.iter().enumerate() {
-            let helps = candidate.away.iter().any(|range| selection.transient.max(range.clone()) > limit);
+            let helps = candidate.away.iter().any(|range| selection.transient.exceeds(range.clone(), limit));
             if helps {
                 selection.set(candidates, index, true);
             }
@@ -239,8 +239,8 @@ impl Selection {
         by_cost.sort_by_key(|&i| std::cmp::Reverse((cost(&candidates.found[i]), i)));
         for index in by_cost {
             let candidate = &candidates.found[index];
-            let bytes = candidate.bytes.0 as i64;
-            if candidate.away.iter().all(|range| self.transient.max(range.clone()) + bytes <= limit) {
+            let room = limit - candidate.bytes.0 as i64;
+            if !candidate.away.iter().any(|range| self.transient.exceeds(range.clone(), room)) {
                 self.set(candidates, index, false);
             }
         }
