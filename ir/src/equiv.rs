@@ -355,6 +355,7 @@ fn ports(
     (b, rewritten): (&Graph, &[ValueId]),
 ) -> Result<(), Difference> {
     for (index, (&old, &new)) in original.iter().zip(rewritten).enumerate() {
+        let (data, new_data) = (constant(a, old), constant(b, new));
         let (old, new) = (a.value(old), b.value(new));
         if old.name != new.name {
             let (original, rewritten) = (old.name.clone(), new.name.clone());
@@ -365,7 +366,7 @@ fn ports(
             let (original, rewritten) = (old.ty.clone(), new.ty.clone());
             return Err(Difference::Type { port, index, name, original, rewritten });
         }
-        if port == Port::Input && constant(a, old.def) != constant(b, new.def) {
+        if port == Port::Input && data != new_data {
             return Err(Difference::Default { index, name });
         }
     }
@@ -376,8 +377,8 @@ fn ports(
     Ok(())
 }
 
-fn constant(graph: &Graph, def: Def) -> Option<&Data> {
-    match def {
+fn constant(graph: &Graph, value: ValueId) -> Option<&Data> {
+    match graph.def(value) {
         Def::Initializer(index) => graph.initializers.get(index).map(|i| &i.data),
         _ => None,
     }
@@ -417,8 +418,9 @@ impl<'g> Table<'g> {
         let mut variables = HashSet::new();
         for graph in graphs {
             let updates = graph.order().iter().flat_map(|&n| &graph.node(n).updates);
-            let values = updates.map(|u| graph.value(u.variable));
-            variables.extend(values.filter(|v| matches!(v.def, Def::Initializer(_))).map(|v| &*v.name));
+            let updated = updates.map(|u| u.variable);
+            let of_file = updated.filter(|&v| matches!(graph.def(v), Def::Initializer(_)));
+            variables.extend(of_file.map(|v| &*graph.value(v).name));
         }
         Table {
             texts: HashMap::new(),
@@ -756,9 +758,8 @@ impl<'g> Walk<'g> {
     fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
         let mut updates = Vec::with_capacity(node.updates.len());
         for update in &node.updates {
-            let variable = self.graph.value(update.variable);
-            if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
-                let name = &variable.name;
+            if !matches!(self.graph.def(update.variable), Def::Input | Def::Initializer(_)) {
+                let name = &self.graph.value(update.variable).name;
                 return Err(format!("it updates `{name}`, which is neither an input nor an initializer"));
             }
             updates.push((self.read(update.variable)?, new_value(node, update)));
@@ -802,9 +803,9 @@ impl<'g> Walk<'g> {
     fn read(&self, value: ValueId) -> Result<u32, String> {
         let number = self.number(value);
         if number == NONE {
-            let value = self.graph.value(value);
-            let when = if value.def == Def::Nothing { "nothing defines" } else { "is not computed before" };
-            return Err(format!("it reads `{}`, which {when}", value.name));
+            let undefined = self.graph.def(value) == Def::Nothing;
+            let when = if undefined { "nothing defines" } else { "is not computed before" };
+            return Err(format!("it reads `{}`, which {when}", self.graph.value(value).name));
         }
         Ok(number)
     }
@@ -987,8 +988,9 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
 
 /// That an operand reads an initializer of the same name with another type or other bytes.
 fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, ValueId)) -> Option<Change> {
-    let (old, new) = (a.value(uncopied(a, old)), b.value(uncopied(b, new)));
-    let (before, after) = (constant(a, old.def)?, constant(b, new.def)?);
+    let (old, new) = (uncopied(a, old), uncopied(b, new));
+    let (before, after) = (constant(a, old)?, constant(b, new)?);
+    let (old, new) = (a.value(old), b.value(new));
     (old.name == new.name).then(|| Change::Initializer {
         index,
         name: old.name.clone(),
@@ -1021,8 +1023,8 @@ fn describe(graph: &Graph, value: ValueId) -> String {
         true => String::new(),
         false => format!("`{}`, a copy of ", graph.value(value).name),
     };
-    let Def::Result(node, index) = graph.value(whole).def else {
-        let kind = match graph.value(whole).def {
+    let Def::Result(node, index) = graph.def(whole) else {
+        let kind = match graph.def(whole) {
             Def::Input => "input ",
             Def::Initializer(_) => "initializer ",
             _ => "",

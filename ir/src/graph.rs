@@ -118,8 +118,6 @@ pub struct Value {
     pub ty: Type,
     /// Which memory holds it.
     pub place: Place,
-    /// Where it comes from.
-    pub def: Def,
 }
 
 /// A constant of the file.
@@ -242,6 +240,8 @@ pub struct Graph {
     /// Constants of the file.
     pub initializers: Vec<Initializer>,
     values: PrimaryMap<ValueId, Value>,
+    /// By value, where it comes from: apart, because to walk along edges is to ask for this and nothing else.
+    defs: PrimaryMap<ValueId, Def>,
     nodes: PrimaryMap<NodeId, Node>,
     order: Vec<NodeId>,
     value_names: Names<ValueId>,
@@ -303,6 +303,7 @@ impl Graph {
             outputs: Vec::new(),
             initializers: Vec::new(),
             values: PrimaryMap::new(),
+            defs: PrimaryMap::new(),
             nodes: PrimaryMap::new(),
             order: Vec::new(),
             value_names: Names::default(),
@@ -316,6 +317,7 @@ impl Graph {
         self.nodes.reserve(nodes);
         self.order.reserve(nodes);
         self.values.reserve(values);
+        self.defs.reserve(values);
         self.value_names.reserve(values, |id| &self.values[id].name);
         self.node_names.reserve(nodes, |id| &self.nodes[id].name);
     }
@@ -360,9 +362,14 @@ impl Graph {
         self.node_names.get(name, |id| &self.nodes[id].name)
     }
 
+    /// Where the value comes from.
+    pub fn def(&self, value: ValueId) -> Def {
+        self.defs[value]
+    }
+
     /// The node that computes the value, if a node does.
     pub fn producer(&self, value: ValueId) -> Option<NodeId> {
-        match self.values[value].def {
+        match self.defs[value] {
             Def::Result(node, _) => Some(node),
             _ => None,
         }
@@ -439,7 +446,7 @@ impl Graph {
 
     /// Adds a value that the caller provides.
     pub fn add_input(&mut self, name: impl Into<Name>, ty: impl Into<Type>, place: Place) -> ValueId {
-        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place, def: Def::Input });
+        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place }, Def::Input);
         self.inputs.push(value);
         value
     }
@@ -447,7 +454,8 @@ impl Graph {
     /// Adds a constant of the file.
     pub fn add_initializer(&mut self, name: impl Into<Name>, ty: impl Into<Type>, data: Data) -> ValueId {
         let def = Def::Initializer(self.initializers.len());
-        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place: Place::Device, def });
+        let value = Value { name: name.into(), ty: ty.into(), place: Place::Device };
+        let value = self.add_value(value, def);
         self.initializers.push(Initializer { value, data });
         value
     }
@@ -461,7 +469,7 @@ impl Graph {
         let id = self.nodes.next_key();
         let define = |(index, result): (usize, Option<(N, Type, Place)>)| {
             let (name, ty, place) = result?;
-            Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
+            Some(self.add_value(Value { name: name.into(), ty, place }, Def::Result(id, index)))
         };
         node.results = results.into_iter().enumerate().map(define).collect();
         self.nodes.push(node);
@@ -515,9 +523,10 @@ impl Graph {
         fresh(base, |name| self.node_named(name).is_some())
     }
 
-    /// Adds a value that nothing defines yet; for the parser, which meets names before their definitions.
-    pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
+    /// Adds a value; for the parser, which meets names before their definitions.
+    pub(crate) fn add_value(&mut self, value: Value, def: Def) -> ValueId {
         let id = self.values.push(value);
+        self.defs.push(def);
         if !self.value_names.insert(id, |id| &self.values[id].name) {
             self.namesakes.values.push(id);
         }
@@ -532,6 +541,10 @@ impl Graph {
     /// The door of the parser: everything about a value and a node.
     pub(crate) fn value_mut(&mut self, value: ValueId) -> &mut Value {
         &mut self.values[value]
+    }
+
+    pub(crate) fn set_def(&mut self, value: ValueId, def: Def) {
+        self.defs[value] = def;
     }
 
     pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {

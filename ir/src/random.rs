@@ -1039,7 +1039,7 @@ impl<'u, S: Source> Builder<'u, S> {
         let mut seen = vec![false; self.graph.value_capacity()];
         for value in std::iter::once(loss).chain(std::mem::take(&mut self.outputs)) {
             // The view of a variable would be overwritten before the caller sees it.
-            let root = self.graph.value(roots[value.as_u32() as usize]).def;
+            let root = self.graph.def(roots[value.as_u32() as usize]);
             let computed = matches!(root, crate::Def::Result(..));
             if computed && !std::mem::replace(&mut seen[value.as_u32() as usize], true) {
                 self.graph.outputs.push(value);

@@ -1,5 +1,6 @@
 //! What occupies memory is a storage, not a value: views and in-place results share one.
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::{SmallVec, smallvec};
 
@@ -27,7 +28,7 @@ pub struct Storage {
 /// The storages of a graph and which value names which.
 #[derive(Clone, Debug)]
 pub struct Storages {
-    of: Vec<Option<StorageId>>,
+    of: Vec<PackedOption<StorageId>>,
     storages: PrimaryMap<StorageId, Storage>,
 }
 
@@ -38,7 +39,8 @@ impl Storages {
     /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
     pub fn of(graph: &Graph) -> Storages {
         let capacity = graph.value_capacity();
-        let mut table = Storages { of: vec![None; capacity], storages: PrimaryMap::with_capacity(capacity) };
+        let mut table =
+            Storages { of: vec![None.into(); capacity], storages: PrimaryMap::with_capacity(capacity) };
         let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
         given.for_each(|value| table.add(graph, value));
         for &id in graph.order() {
@@ -48,9 +50,9 @@ impl Storages {
                 let Some(value) = *result else { continue };
                 let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);
                 let shared = written.or(view.filter(|&v| index == 0 && same_bytes(graph, v, value)));
-                match shared.and_then(|v| table.of[v.as_u32() as usize]) {
+                match shared.and_then(|v| table.of[v.as_u32() as usize].expand()) {
                     Some(storage) => {
-                        table.of[value.as_u32() as usize] = Some(storage);
+                        table.of[value.as_u32() as usize] = storage.into();
                         table.storages[storage].values.push(value);
                     }
                     None => table.add(graph, value),
@@ -65,7 +67,7 @@ impl Storages {
     /// # Panics
     /// If the value belongs to a node that was removed.
     pub fn storage(&self, value: ValueId) -> StorageId {
-        self.of[value.as_u32() as usize].expect("the value's node is in the order")
+        self.of[value.as_u32() as usize].expand().expect("the value's node is in the order")
     }
 
     /// What is known about the storage.
@@ -94,12 +96,15 @@ impl Storages {
             let producer = graph.producer(value);
             let constant = producer.is_some_and(|n| graph.node(n).op.effects().shape_only);
             let bytes = graph.value(value).ty.byte_size().filter(|_| !constant);
-            *slot = Some(self.storages.push(Storage {
-                root: value,
-                values: smallvec![value],
-                bytes: bytes.unwrap_or_default(),
-                on_host: graph.value(value).place.is_host(),
-            }));
+            *slot = self
+                .storages
+                .push(Storage {
+                    root: value,
+                    values: smallvec![value],
+                    bytes: bytes.unwrap_or_default(),
+                    on_host: graph.value(value).place.is_host(),
+                })
+                .into();
         }
     }
 }

@@ -124,7 +124,7 @@ impl Checker<'_> {
                 self.report(Invariant::I1, format!("two nodes are named `{name}`: {ops}"));
             }
         }
-        let defined = |id: &ValueId| match graph.value(*id).def {
+        let defined = |id: &ValueId| match graph.def(*id) {
             Def::Result(node, _) => alive(node),
             _ => true,
         };
@@ -138,7 +138,7 @@ impl Checker<'_> {
         // Who reads what nothing defines, first; the caller is no node.
         let mut undefined: BTreeMap<ValueId, Option<NodeId>> = BTreeMap::new();
         let mut check = |value: ValueId, user: Option<NodeId>| {
-            let dangling = match graph.value(value).def {
+            let dangling = match graph.def(value) {
                 Def::Nothing => true,
                 Def::Result(node, index) => {
                     !seen[node.as_u32() as usize] || graph.node(node).results.get(index) != Some(&Some(value))
@@ -165,7 +165,7 @@ impl Checker<'_> {
     }
 
     fn definition(&self, value: ValueId) -> String {
-        match self.graph.value(value).def {
+        match self.graph.def(value) {
             Def::Input => "as a graph input".to_owned(),
             Def::Initializer(_) => "as an initializer".to_owned(),
             Def::Result(node, _) => format!("by {}", self.node(node)),
@@ -246,12 +246,12 @@ impl Checker<'_> {
     fn sizes(&mut self) {
         let graph = self.graph;
         let mut total = 0u64;
-        for (_, value) in graph.values() {
+        for (id, value) in graph.values() {
             let Some(bytes) = value.ty.byte_size() else {
                 let message = format!("the size of `{}` ({}) does not fit 60 bits", value.name, value.ty);
                 return self.report(Invariant::I5, message);
             };
-            let copy = matches!(value.def, Def::Result(node, _) if graph.node(node).op.is_swap());
+            let copy = graph.producer(id).is_some_and(|node| graph.node(node).op.is_swap());
             total = total.saturating_add(if copy { 0 } else { bytes.0 });
         }
         if total >= 1 << 60 {
@@ -381,7 +381,7 @@ impl Checker<'_> {
             let node = graph.node(id);
             for update in &node.updates {
                 let variable = graph.value(update.variable);
-                if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
+                if !matches!(graph.def(update.variable), Def::Input | Def::Initializer(_)) {
                     let message = format!(
                         "{} updates `{}`, which is neither an input nor an initializer",
                         self.node(id),

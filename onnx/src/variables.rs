@@ -99,7 +99,7 @@ fn by_name(graph: &Graph, known: &[(ValueId, ValueId)]) -> Vec<(ValueId, ValueId
     for &output in &graph.outputs {
         let name = &graph.value(output).name;
         let input = NEXT.iter().find_map(|suffix| graph.value_named(name.strip_suffix(suffix)?));
-        let Some(input) = input.filter(|&v| graph.value(v).def == Def::Input) else { continue };
+        let Some(input) = input.filter(|&v| graph.def(v) == Def::Input) else { continue };
         let same_type = graph.value(input).ty == graph.value(output).ty;
         if same_type && !inputs.contains(&input) && !outputs.contains(&output) {
             found.push((input, output));
@@ -118,7 +118,7 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
         graph.variables().into_iter().map(|variable| storages.storage(variable)).collect();
     let mut updates = Vec::new();
     for &(variable, next) in pairs {
-        let Def::Result(writer, index) = graph.value(next).def else { continue };
+        let Def::Result(writer, index) = graph.def(next) else { continue };
         let node = graph.node(writer);
         let storage = storages.storage(variable);
         let reads_old = node.reads().any(|v| storages.storage(v) == storage);

@@ -38,7 +38,7 @@ impl Memory {
         let mut host = vec![0i128; ticks + 1];
         for (id, storage) in storages.iter() {
             let range = &live[id.as_u32() as usize];
-            let given = !matches!(graph.value(storage.root).def, Def::Result(..));
+            let given = !matches!(graph.def(storage.root), Def::Result(..));
             if given && !storage.on_host {
                 resident += storage.bytes;
             } else if !given {
@@ -96,7 +96,7 @@ fn live_ranges(graph: &Graph, storages: &Storages) -> Vec<Range<u32>> {
     };
     let end = graph.order().len() as u32;
     for (id, storage) in storages.iter() {
-        if !matches!(graph.value(storage.root).def, Def::Result(..)) {
+        if !matches!(graph.def(storage.root), Def::Result(..)) {
             extend(id, 0, end);
         }
     }

@@ -227,7 +227,8 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
                 return None;
             }
             g.node_mut(id).results.swap(i, j);
-            (g.value_mut(a).def, g.value_mut(b).def) = (Def::Result(id, j), Def::Result(id, i));
+            g.set_def(a, Def::Result(id, j));
+            g.set_def(b, Def::Result(id, i));
             Some(())
         }
         Damage::OmitResult => {
@@ -253,7 +254,7 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
             let index = u.below(g.outputs.len());
             let old = *g.outputs.get(index)?;
             let new = another(g, u, old, None)?;
-            if !matches!(g.value(new).def, Def::Result(..)) || g.outputs.contains(&new) {
+            if !matches!(g.def(new), Def::Result(..)) || g.outputs.contains(&new) {
                 return None;
             }
             let (name, other) = (g.value(old).name.clone(), g.value(new).name.clone());
@@ -345,7 +346,7 @@ fn node(g: &Graph, u: &mut impl Source, fits: impl Fn(&Node) -> bool) -> Option<
 /// A random value of the type of `value` that is computed before `reader` and is no copy or view of `value`.
 fn another(g: &Graph, u: &mut impl Source, value: ValueId, reader: Option<NodeId>) -> Option<ValueId> {
     let ticks = g.ticks();
-    let before = |v: ValueId| match g.value(v).def {
+    let before = |v: ValueId| match g.def(v) {
         Def::Result(n, _) => {
             let limit = reader.map_or(u32::MAX, |r| ticks[r.as_u32() as usize]);
             ticks[n.as_u32() as usize] < limit
@@ -445,10 +446,7 @@ fn reindexed(graph: &Graph) -> Graph {
     g.opsets = graph.opsets.clone();
     let mut values = vec![None; graph.value_capacity()];
     let mut copy = |g: &mut Graph, v: ValueId| {
-        *values[v.as_u32() as usize].get_or_insert_with(|| {
-            let value = Value { def: Def::Nothing, ..graph.value(v).clone() };
-            g.add_value(value)
-        })
+        *values[v.as_u32() as usize].get_or_insert_with(|| g.add_value(graph.value(v).clone(), Def::Nothing))
     };
     let mut nodes = vec![None; graph.node_capacity()];
     for &id in graph.order() {
@@ -459,12 +457,12 @@ fn reindexed(graph: &Graph) -> Graph {
     let node_of = |id: &NodeId| nodes[id.as_u32() as usize];
     for &input in &graph.inputs {
         let value = copy(&mut g, input);
-        g.value_mut(value).def = graph.value(input).def;
+        g.set_def(value, graph.def(input));
         g.inputs.push(value);
     }
     for Initializer { value, data } in &graph.initializers {
-        let (def, value) = (graph.value(*value).def, copy(&mut g, *value));
-        g.value_mut(value).def = def;
+        let (def, value) = (graph.def(*value), copy(&mut g, *value));
+        g.set_def(value, def);
         g.initializers.push(Initializer { value, data: data.clone() });
     }
     for id in graph.order() {
@@ -472,7 +470,7 @@ fn reindexed(graph: &Graph) -> Graph {
         for (index, result) in node.results.iter_mut().enumerate() {
             if let Some(value) = result {
                 *value = copy(&mut g, *value);
-                g.value_mut(*value).def = Def::Result(new, index);
+                g.set_def(*value, Def::Result(new, index));
             }
         }
         node.operands.iter_mut().flatten().for_each(|v| *v = copy(&mut g, *v));

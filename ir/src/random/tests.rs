@@ -38,7 +38,7 @@ fn every_value_is_computed_before_it_is_read_and_every_name_is_unique() {
             assert_eq!(graph.node_named(&graph.node(id).name), Some(id), "seed {seed}");
         }
         for (id, value) in graph.values() {
-            assert_ne!(value.def, Def::Nothing, "seed {seed}: {}", value.name);
+            assert_ne!(graph.def(id), Def::Nothing, "seed {seed}: {}", value.name);
             assert_eq!(graph.value_named(&value.name), Some(id), "seed {seed}: {}", value.name);
         }
     }
@@ -92,7 +92,7 @@ fn random_graphs_hold_what_real_ones_do() {
                 if graph.producer(from).is_some_and(|n| graph.node(n).op.effects().view) {
                     see("a view of a view");
                 }
-                if graph.value(from).def == Def::Input {
+                if graph.def(from) == Def::Input {
                     see("a view of a variable");
                 }
             }
@@ -114,7 +114,7 @@ fn random_graphs_hold_what_real_ones_do() {
             }
         }
         for variable in graph.variables() {
-            if matches!(graph.value(variable).def, Def::Initializer(_)) {
+            if matches!(graph.def(variable), Def::Initializer(_)) {
                 see("a variable of the file");
             }
         }

@@ -215,8 +215,9 @@ impl<'a> Parser<'a> {
             }
         }
         for (value, ty, place, at) in std::mem::take(&mut self.output_types) {
+            let def = self.graph.def(value);
             let value = self.graph.value_mut(value);
-            if value.def == Def::Nothing {
+            if def == Def::Nothing {
                 (value.ty, value.place) = (ty, place);
             } else if value.ty != ty || value.place != place {
                 let defined = format!("{}{}", value.ty, value.place);
@@ -462,18 +463,19 @@ impl<'a> Parser<'a> {
             return Ok(value);
         }
         let ty = Type::Tensor(TensorType::new(ElementType::Float, []));
-        Ok(self.graph.add_value(Value { name, ty, place: Place::Device, def: Def::Nothing }))
+        Ok(self.graph.add_value(Value { name, ty, place: Place::Device }, Def::Nothing))
     }
 
     /// Defines a value; a second definition becomes a second value of that name, which the verifier reports.
     fn define(&mut self, name: Name, ty: Type, place: Place, def: Def) -> Parsed<ValueId> {
-        let value = Value { name: name.clone(), ty, place, def };
+        let value = Value { name: name.clone(), ty, place };
         match self.graph.value_named(&name) {
-            Some(known) if self.graph.value(known).def == Def::Nothing => {
+            Some(known) if self.graph.def(known) == Def::Nothing => {
                 *self.graph.value_mut(known) = value;
+                self.graph.set_def(known, def);
                 Ok(known)
             }
-            _ => Ok(self.graph.add_value(value)),
+            _ => Ok(self.graph.add_value(value, def)),
         }
     }
 

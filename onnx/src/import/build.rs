@@ -215,7 +215,7 @@ impl<'a, 'm> Build<'a, 'm> {
             let node = self.graph.node(id);
             let Some(value) = node.operands.get(operand).copied().flatten() else { continue };
             let after = node.results.get(result).copied().flatten();
-            let variable = match self.graph.value(value).def {
+            let variable = match self.graph.def(value) {
                 Def::Input | Def::Initializer(_) => Some(value),
                 _ => self.variables.get(&value).copied(),
             };

@@ -99,7 +99,7 @@ pub(crate) fn producer<'a>(
 ) -> Option<Producer<'a>> {
     let mut value = operands.get(index).copied().flatten()?;
     for _ in 0..MOST_COPIES {
-        let Def::Result(node, result) = graph.value(value).def else { return None };
+        let Def::Result(node, result) = graph.def(value) else { return None };
         let node = graph.node(node);
         let first = node.operands.first().copied().flatten();
         if !node.op.is_swap() && node.op.key() != ("", "Identity") {

@@ -36,7 +36,7 @@ pub(super) fn candidates(
     let storages = &analysis.memory.storages;
     let mut produced: Vec<(u32, StorageId, NodeId)> = Vec::new();
     for (id, storage) in storages.iter() {
-        if let Def::Result(node, _) = analysis.graph.value(storage.root).def {
+        if let Def::Result(node, _) = analysis.graph.def(storage.root) {
             let forward = analysis.phases.phase(node) == Phase::Forward;
             if forward && !storage.on_host && !analysis.graph.node(node).op.is_swap() {
                 produced.push((analysis.rank[node.as_u32() as usize], id, node));
