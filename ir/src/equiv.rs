@@ -394,6 +394,8 @@ const TIME: u32 = 4;
 /// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
 /// number.
 struct Table<'g> {
+    /// Operators with the versions of their domains.
+    ops: HashMap<(&'g Op, Option<i64>), u32>,
     texts: HashMap<&'g [u8], u32>,
     types: HashMap<&'g Type, u32>,
     tensor_types: HashMap<&'g TensorType, u32>,
@@ -423,6 +425,7 @@ impl<'g> Table<'g> {
             variables.extend(of_file.map(|v| &*graph.value(v).name));
         }
         Table {
+            ops: HashMap::new(),
             texts: HashMap::new(),
             types: HashMap::new(),
             tensor_types: HashMap::new(),
@@ -436,6 +439,11 @@ impl<'g> Table<'g> {
             next: 0,
             variables,
         }
+    }
+
+    fn op(&mut self, op: &'g Op, version: Option<i64>) -> u32 {
+        let fresh = self.ops.len() as u32;
+        *self.ops.entry((op, version)).or_insert(fresh)
     }
 
     fn text(&mut self, text: &'g [u8]) -> u32 {
@@ -587,6 +595,8 @@ const NONE: u32 = u32::MAX;
 /// One graph, numbered.
 struct Walk<'g> {
     graph: &'g Graph,
+    /// The numbers of the operators that occur.
+    ops: HashMap<&'g Op, u32>,
     /// By value.
     numbers: Vec<u32>,
     /// By node; `NONE` for swaps.
@@ -605,6 +615,7 @@ impl<'g> Walk<'g> {
     fn new(table: &mut Table<'g>, graph: &'g Graph, side: Side) -> Result<Walk<'g>, Difference> {
         let mut walk = Walk {
             graph,
+            ops: HashMap::new(),
             numbers: vec![NONE; graph.value_capacity()],
             nodes: vec![NONE; graph.node_capacity()],
             bases: vec![NONE; graph.node_capacity()],
@@ -694,18 +705,13 @@ impl<'g> Walk<'g> {
     }
 
     /// Writes everything that the node's meaning depends on into `key`.
-    fn key(&self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
+    fn key(&mut self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
         key.clear();
-        key.extend([NODE, table.text(node.op.domain().as_bytes()), table.text(node.op.name().as_bytes())]);
-        match graph.opsets.get(node.op.domain()) {
-            Some(version) => {
-                key.push(1);
-                push_u64(key, *version as u64);
-            }
-            None => key.push(0),
-        }
+        let version = || graph.opsets.get(node.op.domain()).copied();
+        let op = *self.ops.entry(&node.op).or_insert_with(|| table.op(&node.op, version()));
+        key.extend([NODE, op]);
         table.attributes(key, &node.attributes);
         key.push(node.operands.len() as u32);
         for operand in &node.operands {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -83,6 +83,13 @@ impl Op {
     /// Whether this is a copy over the link, in either direction.
     pub fn is_swap(&self) -> bool {
         self.0.effects.copy.is_some()
+    }
+}
+
+/// The names tell operators apart well enough.
+impl Hash for Op {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
     }
 }
 
