@@ -267,7 +267,10 @@ impl Checker<'_> {
             let (reads_host, writes_host) = match (node.op.is_swap_out(), node.op.is_swap_in()) {
                 (true, _) => (false, true),
                 (_, true) => (true, false),
-                _ => (graph.runs_on_host(id), graph.runs_on_host(id)),
+                _ => {
+                    let on_host = graph.runs_on_host(id);
+                    (on_host, on_host)
+                }
             };
             let place = |host| if host { "host" } else { "device" };
             for value in node.reads().filter(|&v| graph.value(v).place.is_host() != reads_host) {

@@ -117,7 +117,9 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut lost = false;
         // The operator that stands for a copy is no part of the graph.
         let stands_for_copy = extra.swap.is_some() && domain(proto) != LMSC_DOMAIN;
-        for attribute in proto.attribute.iter().filter(|_| !stands_for_copy) {
+        let attributes = if stands_for_copy { &[][..] } else { &proto.attribute };
+        node.attributes.reserve_exact(attributes.len());
+        for attribute in attributes {
             match read_attribute(attribute) {
                 Ok(attr) => {
                     let name = attribute.name();
