@@ -32,10 +32,10 @@ pub type Name = Arc<str>;
 
 /// An operator: its domain (empty for ONNX's own) and its name. Cheaply cloned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Op(Arc<KnownOp>);
+pub struct Op(Arc<Operator>);
 
 #[derive(Debug, PartialEq, Eq)]
-struct KnownOp {
+struct Operator {
     domain: Box<str>,
     name: Box<str>,
     /// Looked up once: every analysis asks for them at every node.
@@ -47,7 +47,7 @@ impl Op {
     pub fn new(domain: &str, name: &str) -> Op {
         let domain = if domain == "ai.onnx" { "" } else { domain };
         let effects = ops::effects_of(domain, name);
-        Op(Arc::new(KnownOp { domain: domain.into(), name: name.into(), effects }))
+        Op(Arc::new(Operator { domain: domain.into(), name: name.into(), effects }))
     }
 
     /// The domain; empty for ONNX's own operators.
@@ -86,7 +86,7 @@ impl Op {
     }
 }
 
-/// The names tell operators apart well enough.
+/// The name alone tells most operators apart.
 impl Hash for Op {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.name.hash(state);
@@ -264,7 +264,10 @@ pub(crate) struct Namesakes {
 }
 
 /// Ids by name. The names themselves are those of the values and nodes, so a copy of the graph copies plain numbers
-/// here. The hasher's seed is another one in every process: no file can be made whose names collide.
+/// here.
+///
+/// The hasher is a fast one, and no file can make it slow: its seed is another one in every process, and whoever
+/// writes a file never sees a hash.
 #[derive(Clone, Debug)]
 struct Names<I> {
     ids: HashTable<I>,

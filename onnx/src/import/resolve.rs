@@ -42,7 +42,8 @@ pub(super) struct Resolved<'m> {
     pub(super) model: &'m Model,
     pub(super) proto: &'m GraphProto,
     pub(super) dims: &'m Dims,
-    /// The number of every value name of the file.
+    /// The number of every value name of the file. The hasher's seed is another one in every process: no file can be
+    /// made whose names collide.
     pub(super) numbers: HashMap<&'m str, u32>,
     /// Where each comes from, by number.
     pub(super) sources: Vec<Source>,
