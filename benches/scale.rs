@@ -3,9 +3,13 @@
 //! `cargo bench --bench scale`; the columns are medians over the samples, the rows 10², 10³, 10⁴ and 10⁵ nodes.
 
 use std::collections::BTreeMap;
+use std::io::sink;
+use std::path::Path;
 
 use bytes::Bytes;
+use clap::Parser;
 use divan::Bencher;
+use lmsc::cli::Cli;
 use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, equiv};
 use lmsc_onnx::file::encode_to;
@@ -115,16 +119,16 @@ fn writing(bencher: Bencher, nodes: usize) {
     bencher.bench_local(|| onnx(&graph).len());
 }
 
-/// From bytes to bytes: what the command line does, without the process.
+/// From file to file: what the command line does, without the process.
 #[divan::bench(args = NODES)]
 fn end_to_end(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);
-    let (bytes, cx) = (onnx(&graph), cx(&graph));
-    bencher.bench_local(|| {
-        let before = read(bytes.clone());
-        lmsc_ir::verify(&before).expect("it was just read");
-        let after = compiled(before.clone(), &cx);
-        equiv::check(&before, &after).expect("passes keep the meaning");
-        onnx(&after).len()
-    });
+    let folder = tempfile::tempdir().expect("there is room for files");
+    let [model, output] = ["model.onnx", "out.onnx"].map(|name| folder.path().join(name));
+    std::fs::write(&model, onnx(&graph)).expect("there is room for files");
+    let budget = format!("{}B", cx(&graph).budget.expect("there is one").0);
+    let args =
+        [Path::new("lmsc"), &model, Path::new("--budget"), Path::new(&budget), Path::new("-o"), &output];
+    let cli = Cli::parse_from(args);
+    bencher.bench_local(|| lmsc::compile(&cli.compile, &mut sink()).expect("the budget is above the floor"));
 }

@@ -4,47 +4,72 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use lmsc_ir::{Bytes, Graph};
+use lmsc_onnx::Model;
 use lmsc_onnx::file::{encode_to, has_external_data};
+use lmsc_onnx::proto::ModelProto;
 
+use crate::Error;
 use crate::cli::{CompileArgs, Emit, Form};
-use crate::{Error, Loaded, Report};
 
-/// Writes the compiled graph as the arguments say.
-pub(crate) fn emit(
-    args: &CompileArgs,
-    loaded: &Loaded,
-    changed: bool,
-    report: &Report,
-    output: &Path,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let is_text = output.extension().is_some_and(|e| e == "lms");
-    let kind = args.emit.unwrap_or(if is_text { Emit::Lms } else { Emit::Onnx });
-    if kind == Emit::Lms {
-        return write(output, out, |w| w.write_all(loaded.graph.to_text().as_bytes()));
+/// What is to be written.
+pub(crate) enum Emitted {
+    Text(String),
+    Onnx(Box<ModelProto>),
+}
+
+impl Emitted {
+    /// The compiled graph in the form that the arguments ask for; `model` is the file that it came from, `changed`
+    /// whether it is that file no more.
+    pub(crate) fn new(
+        args: &CompileArgs,
+        model: Option<Model>,
+        graph: &Graph,
+        changed: bool,
+        peak: Bytes,
+        output: &Path,
+    ) -> Result<Emitted, Error> {
+        let is_text = output.extension().is_some_and(|e| e == "lms");
+        let kind = args.emit.unwrap_or(if is_text { Emit::Lms } else { Emit::Onnx });
+        if kind == Emit::Lms {
+            return Ok(Emitted::Text(graph.to_text()));
+        }
+        let form = match args.form {
+            Form::Function => lmsc_onnx::Form::Function,
+            Form::Ort => lmsc_onnx::Form::Ort,
+        };
+        let folder = model.as_ref().and_then(|m| m.folder.clone());
+        let proto = match model {
+            // What no pass has touched is written as it was read.
+            Some(model) if !changed => model.proto,
+            model => lmsc_onnx::export(model, graph, form, &metadata(args, peak))
+                .map_err(|e| Error::in_file(args.input.path(), e))?,
+        };
+        check_references(folder.as_deref(), &proto, output)?;
+        Ok(Emitted::Onnx(Box::new(proto)))
     }
-    let form = match args.form {
-        Form::Function => lmsc_onnx::Form::Function,
-        Form::Ort => lmsc_onnx::Form::Ort,
-    };
-    let proto = match &loaded.model {
-        // What no pass has touched is written as it was read.
-        Some(model) if !changed => model.proto.clone(),
-        model => lmsc_onnx::export(model.as_ref(), &loaded.graph, form, &metadata(args, report))
-            .map_err(|e| Error::in_file(args.input.path(), e))?,
-    };
-    check_references(loaded, &proto, output)?;
-    write(output, out, |w| encode_to(&proto, w))
+
+    /// Writes it to `output`, or to `out` where that is `-`.
+    pub(crate) fn write(&self, output: &Path, out: &mut dyn Write) -> Result<(), Error> {
+        let content = |w: &mut dyn Write| match self {
+            Emitted::Text(text) => w.write_all(text.as_bytes()),
+            Emitted::Onnx(proto) => encode_to(proto, w),
+        };
+        match output == Path::new("-") {
+            true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),
+            false => write_atomically(output, content),
+        }
+    }
 }
 
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, report: &Report) -> BTreeMap<String, String> {
+fn metadata(args: &CompileArgs, peak: Bytes) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::new();
     let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
     say("version", env!("CARGO_PKG_VERSION").to_owned());
-    say("peak", report.after.peak.to_string());
-    if let Some(budget) = report.budget {
-        say("budget", budget.to_string());
+    say("peak", peak.0.to_string());
+    if let Some(budget) = args.plan.budget {
+        say("budget", budget.0.to_string());
     }
     if !args.input.binding.dims.is_empty() {
         let dims: BTreeMap<_, _> = args.input.binding.dims.iter().cloned().collect();
@@ -61,12 +86,8 @@ pub(crate) const ORT_SESSION: &str =
     "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
 
 /// References to external data hold in the folder of the model only.
-fn check_references(
-    loaded: &Loaded,
-    proto: &lmsc_onnx::proto::ModelProto,
-    output: &Path,
-) -> Result<(), Error> {
-    let Some(folder) = loaded.model.as_ref().and_then(|m| m.folder.as_ref()) else { return Ok(()) };
+fn check_references(folder: Option<&Path>, proto: &ModelProto, output: &Path) -> Result<(), Error> {
+    let Some(folder) = folder else { return Ok(()) };
     if !has_external_data(proto) {
         return Ok(());
     }
@@ -85,17 +106,6 @@ fn check_references(
 
 fn same_folder(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
-
-fn write(
-    output: &Path,
-    out: &mut dyn Write,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Error> {
-    match output == Path::new("-") {
-        true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),
-        false => write_atomically(output, content),
-    }
 }
 
 /// Writes a file through a temporary one beside it, so that it is there whole or not at all.

@@ -85,7 +85,7 @@ fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {
             ty: value.ty.to_string(),
             bytes: storage.bytes.0,
             live: [live.start, live.end],
-            producer: match value.def {
+            producer: match graph.def(storage.root) {
                 Def::Result(node, _) => graph.node(node).op.to_string(),
                 Def::Initializer(_) => "initializer".to_owned(),
                 _ => "input".to_owned(),

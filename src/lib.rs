@@ -17,11 +17,13 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::Memory;
 
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use emit::Emitted;
 pub use emit::write_atomically;
 pub use error::Error;
 pub use inspect::inspect;
@@ -34,11 +36,20 @@ pub use targets::{list_targets, target};
 /// Who plans where the user does not say.
 pub const DEFAULT_PLANNER: &str = TFLMS;
 
-/// Compiles a model: the main job. Prints the report unless the model itself goes to standard output.
+/// What a compilation tells, and what it worked on: to give that memory back takes a while, for which a process that
+/// ends need not wait.
+pub struct Compiled {
+    /// What there is to tell.
+    pub report: Report,
+    _graphs: [Graph; 2],
+    _emitted: Option<Emitted>,
+}
+
+/// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
 ///
 /// # Errors
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
-pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error> {
+pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     let planner = args.plan.planner();
     let others = args.plan.parameters_of_tflms();
     if planner != TFLMS && !others.is_empty() {
@@ -57,30 +68,54 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Report, Error>
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let mut loaded = load(path, &args.input.binding)?;
-    let original = loaded.graph.clone();
+    let Loaded { mut graph, model, edited } = load(path, &args.input.binding)?;
+    let original = graph.clone();
 
     stage.show("planning");
     let cx = pass_cx(&args.plan)?;
     let passes = passes(pipeline(planner), args.look.pass_limit)?;
-    let ran = run(&mut loaded.graph, &passes, &cx, &args.look);
+    let ((came, before), ran) =
+        side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
     let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
+
     stage.show("proving");
-    let report = report(&path.display().to_string(), &original, &loaded.graph, &cx, &ran)?;
-    if let Some(budget) = cx.budget.filter(|budget| report.after.peak > budget.0) {
-        return Err(beyond(args, original, Bytes(report.after.peak), budget));
+    // What is to be written is made ready meanwhile, and not written before the proof is there.
+    let (proof, (after, emitted)) = side_by_side(
+        || lmsc_ir::equiv::check(&original, &graph),
+        || {
+            let after = Memory::of(&graph);
+            let changed = edited || ran.iter().any(|r| r.outcome.changed);
+            let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
+            let emitted = args.output.as_deref().map(emit);
+            (MemoryFacts::of(&graph, &after), emitted)
+        },
+    );
+    let proof =
+        proof.map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
+    if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
+        return Err(beyond(args, original, Bytes(after.peak), budget));
     }
-    if let Some(output) = &args.output {
+    let emitted = emitted.transpose()?;
+    if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         stage.show("writing");
-        let changed = loaded.edited || ran.iter().any(|r| r.outcome.changed);
-        emit::emit(args, &loaded, changed, &report, output, out)?;
+        emitted.write(output, out)?;
     }
     stage.done();
+    let report = report(path.display().to_string(), came, before, after, &cx, ran, &proof);
     if let Some(file) = &args.report {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(report)
+    Ok(Compiled { report, _graphs: [original, graph], _emitted: emitted })
+}
+
+/// Both answers; the first is found by a thread of its own.
+fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let a = scope.spawn(a);
+        let b = b();
+        (a.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), b)
+    })
 }
 
 /// Runs passes on a graph and returns its text.
@@ -225,7 +260,7 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
         Err(Error::Input(format!("{option} {name}: the graph has none of this name; {instead}")))
     };
     for name in &cx.tflms.incl_types {
-        if !nodes().any(|n| *name == *n.op.name || *name == n.op.to_string()) {
+        if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {
             let ops: BTreeSet<String> = nodes().map(|n| n.op.to_string()).collect();
             return refuse("--incl-types", name, ops.into_iter().collect(), "operators");
         }
@@ -243,27 +278,38 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     Ok(())
 }
 
-/// Proves the result and collects what there is to tell.
-fn report(model: &str, original: &Graph, graph: &Graph, cx: &PassCx, ran: &[Ran]) -> Result<Report, Error> {
-    let proof = lmsc_ir::equiv::check(original, graph)
-        .map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
-    let before = Memory::of(original);
-    let after = Memory::of(graph);
+/// What there is to tell about the graph as it came.
+fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
+    let memory = Memory::of(original);
+    let phases = Phases::of(original, |node| cx.scope(node));
+    (GraphFacts::of(original, &phases, &memory), MemoryFacts::of(original, &memory))
+}
+
+/// Collects what there is to tell.
+fn report(
+    model: String,
+    graph: GraphFacts,
+    before: MemoryFacts,
+    after: MemoryFacts,
+    cx: &PassCx,
+    ran: Vec<Ran>,
+    proof: &Equivalence,
+) -> Report {
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
-    Ok(Report {
+    Report {
         format: 1,
-        model: model.to_owned(),
-        graph: GraphFacts::of(original, &Phases::of(original, |node| cx.scope(node)), &before),
+        model,
+        graph,
         budget: cx.budget.map(|b| b.0),
-        before: MemoryFacts::of(original, &before),
-        after: MemoryFacts::of(graph, &after),
+        before,
+        after,
         bytes_out: swaps().map(|s| s.bytes_out()).sum::<Bytes>().0,
         bytes_in: swaps().map(|s| s.bytes_in()).sum::<Bytes>().0,
         swapped: swaps().map(SwappedFacts::from).collect(),
-        kept: ran.iter().flat_map(|r| &r.outcome.kept).map(KeptFacts::from).collect(),
         passes: ran.iter().map(PassFacts::from).collect(),
-        proof: ProofFacts::from(&proof),
-    })
+        kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),
+        proof: ProofFacts::from(proof),
+    }
 }
 
 /// What is being done, shown on a terminal when it takes long.

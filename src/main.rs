@@ -77,16 +77,20 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         }
         None => {
             let args = &cli.compile;
-            let report = lmsc::compile(args, out)?;
+            let compiled = lmsc::compile(args, out)?;
+            let report = &compiled.report;
             let model_on_stdout = args.output.as_deref() == Some(Path::new("-"));
-            Ok(match (model_on_stdout, args.json) {
+            let text = match (model_on_stdout, args.json) {
                 (true, _) => {
                     _ = io::stderr().write_all(report.to_text(args.verbose).as_bytes());
                     String::new()
                 }
                 (false, true) => serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n",
                 (false, false) => report.to_text(args.verbose),
-            })
+            };
+            // The process ends: the system takes the memory back faster than we could give it.
+            std::mem::forget(compiled);
+            Ok(text)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a compilation tells: one structure, printed as text or as JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use lmsc_ir::equiv::Equivalence;
@@ -93,7 +94,7 @@ pub struct KeptFacts {
     /// Its size.
     pub bytes: u64,
     /// Why.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// A pass that ran.
@@ -163,9 +164,9 @@ impl From<&SwapRecord> for SwappedFacts {
     }
 }
 
-impl From<&KeptRecord> for KeptFacts {
-    fn from(record: &KeptRecord) -> KeptFacts {
-        KeptFacts { value: record.value.clone(), bytes: record.bytes.0, reason: record.reason.clone() }
+impl From<KeptRecord> for KeptFacts {
+    fn from(record: KeptRecord) -> KeptFacts {
+        KeptFacts { value: record.value, bytes: record.bytes.0, reason: record.reason }
     }
 }
 

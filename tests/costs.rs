@@ -26,7 +26,7 @@ fn milliseconds(graph: &Graph, target: &str) -> f64 {
 fn product_flops(graph: &Graph, counts: impl Fn(Phase) -> bool) -> f64 {
     let costs = Costs::of(graph, Target::built_in("host").unwrap(), None);
     let phases = Phases::of(graph, |_| None);
-    let is_product = |op: &Op| ["Gemm", "MatMul", "Conv"].iter().any(|name| op.name.contains(name));
+    let is_product = |op: &Op| ["Gemm", "MatMul", "Conv"].iter().any(|name| op.name().contains(name));
     let nodes = graph.order().iter().filter(|&&n| is_product(&graph.node(n).op) && counts(phases.phase(n)));
     nodes.map(|&n| costs.work(n).flops as f64).sum()
 }

@@ -24,14 +24,16 @@
 //! overwrites it, that every value is where its reader runs, and that no byte is reused too early are invariants
 //! of one graph alone.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::BuildHasher;
 
-use crate::ops::Effects;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use hashbrown::HashTable;
+use smallvec::SmallVec;
+
 use crate::words::count;
 use crate::{
     Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
-    ops,
 };
 
 /// What was compared, when the graphs compute the same.
@@ -363,6 +365,7 @@ fn ports(
     (b, rewritten): (&Graph, &[ValueId]),
 ) -> Result<(), Difference> {
     for (index, (&old, &new)) in original.iter().zip(rewritten).enumerate() {
+        let (data, new_data) = (constant(a, old), constant(b, new));
         let (old, new) = (a.value(old), b.value(new));
         if old.name != new.name {
             let (original, rewritten) = (old.name.clone(), new.name.clone());
@@ -373,7 +376,7 @@ fn ports(
             let (original, rewritten) = (old.ty.clone(), new.ty.clone());
             return Err(Difference::Type { port, index, name, original, rewritten });
         }
-        if port == Port::Input && constant(a, old.def) != constant(b, new.def) {
+        if port == Port::Input && data != new_data {
             return Err(Difference::Default { index, name });
         }
     }
@@ -384,8 +387,8 @@ fn ports(
     Ok(())
 }
 
-fn constant(graph: &Graph, def: Def) -> Option<&Data> {
-    match def {
+fn constant(graph: &Graph, value: ValueId) -> Option<&Data> {
+    match graph.def(value) {
         Def::Initializer(index) => graph.initializers.get(index).map(|i| &i.data),
         _ => None,
     }
@@ -401,7 +404,8 @@ const TIME: u32 = 4;
 /// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
 /// number.
 struct Table<'g> {
-    effects: HashMap<&'g Op, Effects>,
+    /// Operators with the versions of their domains.
+    ops: HashMap<(&'g Op, Option<i64>), u32>,
     texts: HashMap<&'g [u8], u32>,
     types: HashMap<&'g Type, u32>,
     tensor_types: HashMap<&'g TensorType, u32>,
@@ -410,7 +414,11 @@ struct Table<'g> {
     digests: HashMap<(u64, u128), Vec<(&'g Data, u32)>>,
     files: HashMap<(&'g str, u64, u64), u32>,
     data: u32,
-    keys: HashMap<Box<[u32]>, u32>,
+    /// Where in `words` each key begins and ends, and its number.
+    keys: HashTable<(usize, usize, u32)>,
+    /// The keys, one after another.
+    words: Vec<u32>,
+    hasher: foldhash::fast::RandomState,
     /// The next value number.
     next: u32,
     /// Initializers that either graph updates. Two of them are two variables even where their bytes are equal.
@@ -422,11 +430,12 @@ impl<'g> Table<'g> {
         let mut variables = HashSet::new();
         for graph in graphs {
             let updates = graph.order().iter().flat_map(|&n| &graph.node(n).updates);
-            let values = updates.map(|u| graph.value(u.variable));
-            variables.extend(values.filter(|v| matches!(v.def, Def::Initializer(_))).map(|v| &*v.name));
+            let updated = updates.map(|u| u.variable);
+            let of_file = updated.filter(|&v| matches!(graph.def(v), Def::Initializer(_)));
+            variables.extend(of_file.map(|v| &*graph.value(v).name));
         }
         Table {
-            effects: HashMap::new(),
+            ops: HashMap::new(),
             texts: HashMap::new(),
             types: HashMap::new(),
             tensor_types: HashMap::new(),
@@ -434,10 +443,17 @@ impl<'g> Table<'g> {
             digests: HashMap::new(),
             files: HashMap::new(),
             data: 0,
-            keys: HashMap::with_capacity(graphs[0].value_capacity()),
+            keys: HashTable::with_capacity(graphs[0].value_capacity()),
+            words: Vec::new(),
+            hasher: foldhash::fast::RandomState::default(),
             next: 0,
             variables,
         }
+    }
+
+    fn op(&mut self, op: &'g Op, version: Option<i64>) -> u32 {
+        let fresh = self.ops.len() as u32;
+        *self.ops.entry((op, version)).or_insert(fresh)
     }
 
     fn text(&mut self, text: &'g [u8]) -> u32 {
@@ -492,22 +508,23 @@ impl<'g> Table<'g> {
 
     /// The number of a key. A fresh one reserves as many numbers after it as the node has results.
     fn number(&mut self, key: &[u32], results: usize) -> u32 {
-        if let Some(&number) = self.keys.get(key) {
+        let (words, hasher) = (&self.words, &self.hasher);
+        let hash = hasher.hash_one(key);
+        if let Some(&(.., number)) = self.keys.find(hash, |&(from, to, _)| words[from..to] == *key) {
             return number;
         }
         let number = self.next;
         self.next += 1 + results as u32;
-        self.keys.insert(key.into(), number);
+        let range = (words.len(), words.len() + key.len());
+        let rehash = |&(from, to, _): &(usize, usize, u32)| hasher.hash_one(&words[from..to]);
+        self.keys.insert_unique(hash, (range.0, range.1, number), rehash);
+        self.words.extend(key);
         number
-    }
-
-    fn effects(&mut self, op: &'g Op) -> Effects {
-        *self.effects.entry(op).or_insert_with(|| ops::effects(op))
     }
 
     /// Appends attributes, in the order of their names.
     fn attributes(&mut self, key: &mut Vec<u32>, attributes: &'g [(Name, Attr)]) {
-        let mut sorted: Vec<&(Name, Attr)> = attributes.iter().collect();
+        let mut sorted: SmallVec<[&(Name, Attr); 8]> = attributes.iter().collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
         key.push(sorted.len() as u32);
         for (name, attr) in sorted {
@@ -553,7 +570,8 @@ enum Repeat {
     Never,
 }
 
-fn repeat(node: &Node, effects: Effects) -> Repeat {
+fn repeat(node: &Node) -> Repeat {
+    let effects = node.op.effects();
     // Optimizers over sequences update in place what no edge names.
     let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty();
     if updates || !node.updates.is_empty() || has_subgraph(node) {
@@ -571,8 +589,8 @@ fn has_subgraph(node: &Node) -> bool {
 }
 
 /// Whether the node may draw from a seed, which belongs to its name.
-fn draws(node: &Node, effects: Effects) -> bool {
-    effects.random || has_subgraph(node)
+fn draws(node: &Node) -> bool {
+    node.op.effects().random || has_subgraph(node)
 }
 
 /// The result that names the variable after the update, if there is one: an index of a result that is left out
@@ -611,7 +629,7 @@ fn half(graph: &Graph, node: &Node) -> Option<Half> {
 /// an extent of one, or was a smaller integer before.
 fn is_bounded(graph: &Graph, value: ValueId) -> bool {
     const LIMIT: u64 = 1 << 31;
-    let Def::Result(node, result) = graph.value(value).def else { return false };
+    let Def::Result(node, result) = graph.def(value) else { return false };
     let node = graph.node(node);
     let operand = node.operands.first().copied().flatten().map(|v| &graph.value(v).ty);
     let Some(of) = operand.and_then(Type::as_tensor) else { return false };
@@ -637,6 +655,8 @@ const NONE: u32 = u32::MAX;
 /// One graph, numbered.
 struct Walk<'g> {
     graph: &'g Graph,
+    /// The numbers of the operators that occur.
+    ops: HashMap<&'g Op, u32>,
     /// By value.
     numbers: Vec<u32>,
     /// By value, what it is a copy of; itself if it is none.
@@ -659,6 +679,7 @@ impl<'g> Walk<'g> {
     fn new(table: &mut Table<'g>, graph: &'g Graph, side: Side) -> Result<Walk<'g>, Difference> {
         let mut walk = Walk {
             graph,
+            ops: HashMap::new(),
             numbers: vec![NONE; graph.value_capacity()],
             wholes: graph.values().map(|(value, _)| value).collect(),
             nodes: vec![NONE; graph.node_capacity()],
@@ -693,10 +714,9 @@ impl<'g> Walk<'g> {
             if walk.bases[id.as_u32() as usize] != NONE {
                 return Err(malformed("it stands twice in the order".to_owned()));
             }
-            let effects = table.effects(&node.op);
-            walk.key(table, &mut key, id, effects).map_err(malformed)?;
+            walk.key(table, &mut key, id).map_err(malformed)?;
             let base = table.number(&key, node.results.len());
-            let class = if repeat(node, effects) == Repeat::Never {
+            let class = if repeat(node) == Repeat::Never {
                 if node.recomputes.is_some() {
                     return Err(malformed(
                         "it updates a variable or holds a subgraph, so it may not be repeated".to_owned(),
@@ -759,24 +779,13 @@ impl<'g> Walk<'g> {
     }
 
     /// Writes everything that the node's meaning depends on into `key`.
-    fn key(
-        &self,
-        table: &mut Table<'g>,
-        key: &mut Vec<u32>,
-        id: NodeId,
-        effects: Effects,
-    ) -> Result<(), String> {
+    fn key(&mut self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
         key.clear();
-        key.extend([NODE, table.text(node.op.domain.as_bytes()), table.text(node.op.name.as_bytes())]);
-        match graph.opsets.get(&*node.op.domain) {
-            Some(version) => {
-                key.push(1);
-                push_u64(key, *version as u64);
-            }
-            None => key.push(0),
-        }
+        let version = || graph.opsets.get(node.op.domain()).copied();
+        let op = *self.ops.entry(&node.op).or_insert_with(|| table.op(&node.op, version()));
+        key.extend([NODE, op]);
         table.attributes(key, &node.attributes);
         key.push(node.operands.len() as u32);
         for operand in &node.operands {
@@ -804,7 +813,7 @@ impl<'g> Walk<'g> {
             key.push(variable);
             key.push(result.map_or(0, |r| 1 + r as u32));
         }
-        if draws(node, effects) {
+        if draws(node) {
             key.push(1);
             key.push(table.text(graph.node(self.origins[id.as_u32() as usize]).name.as_bytes()));
         } else {
@@ -829,9 +838,8 @@ impl<'g> Walk<'g> {
     fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
         let mut updates = Vec::with_capacity(node.updates.len());
         for update in &node.updates {
-            let variable = self.graph.value(update.variable);
-            if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
-                let name = &variable.name;
+            if !matches!(self.graph.def(update.variable), Def::Input | Def::Initializer(_)) {
+                let name = &self.graph.value(update.variable).name;
                 return Err(format!("it updates `{name}`, which is neither an input nor an initializer"));
             }
             updates.push((self.read(update.variable)?, new_value(node, update)));
@@ -885,9 +893,9 @@ impl<'g> Walk<'g> {
     fn read(&self, value: ValueId) -> Result<u32, String> {
         let number = self.number(value);
         if number == NONE {
-            let value = self.graph.value(value);
-            let when = if value.def == Def::Nothing { "nothing defines" } else { "is not computed before" };
-            return Err(format!("it reads `{}`, which {when}", value.name));
+            let undefined = self.graph.def(value) == Def::Nothing;
+            let when = if undefined { "nothing defines" } else { "is not computed before" };
+            return Err(format!("it reads `{}`, which {when}", self.graph.value(value).name));
         }
         Ok(number)
     }
@@ -1011,7 +1019,7 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     if old.op != new.op {
         return Some(Change::Operator(new.op.clone()));
     }
-    let version = |graph: &Graph| graph.opsets.get(&*old.op.domain).copied();
+    let version = |graph: &Graph| graph.opsets.get(old.op.domain()).copied();
     if version(a.graph) != version(b.graph) {
         return Some(Change::Version { original: version(a.graph), rewritten: version(b.graph) });
     }
@@ -1071,14 +1079,14 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     }
     let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
     let (before, after) = (seed(a, original), seed(b, rewritten));
-    (draws(old, ops::effects(&old.op)) && before != after)
-        .then_some(Change::Seed { original: before, rewritten: after })
+    (draws(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
 }
 
 /// That an operand reads an initializer of the same name with another type or other bytes.
 fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, ValueId)) -> Option<Change> {
-    let (old, new) = (a.value(uncopied(a, old)), b.value(uncopied(b, new)));
-    let (before, after) = (constant(a, old.def)?, constant(b, new.def)?);
+    let (old, new) = (uncopied(a, old), uncopied(b, new));
+    let (before, after) = (constant(a, old)?, constant(b, new)?);
+    let (old, new) = (a.value(old), b.value(new));
     (old.name == new.name).then(|| Change::Initializer {
         index,
         name: old.name.clone(),
@@ -1111,8 +1119,8 @@ fn describe(graph: &Graph, value: ValueId) -> String {
         true => String::new(),
         false => format!("`{}`, a copy of ", graph.value(value).name),
     };
-    let Def::Result(node, index) = graph.value(whole).def else {
-        let kind = match graph.value(whole).def {
+    let Def::Result(node, index) = graph.def(whole) else {
+        let kind = match graph.def(whole) {
             Def::Input => "input ",
             Def::Initializer(_) => "initializer ",
             _ => "",

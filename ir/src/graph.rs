@@ -1,11 +1,18 @@
 //! The graph: nodes, values, and the small set of operations through which passes change it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use smallvec::SmallVec;
 
+use crate::ops::{self, Copying, Effects};
 use crate::{Attr, Data, Place, Type};
 
 /// A node of a [`Graph`].
@@ -24,50 +31,89 @@ pub const LMSC_DOMAIN: &str = "ai.lmsc";
 /// A cheaply cloned name.
 pub type Name = Arc<str>;
 
-/// An operator: its domain (empty for ONNX's own) and its name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Op {
-    /// The domain; empty for ONNX's own operators.
-    pub domain: Name,
-    /// The name within the domain.
-    pub name: Name,
+/// An operator: its domain (empty for ONNX's own) and its name. Cheaply cloned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op(Arc<Operator>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Operator {
+    domain: Box<str>,
+    name: Box<str>,
+    /// Looked up once: every analysis asks for them at every node.
+    effects: Effects,
 }
 
 impl Op {
     /// The operator `name` of `domain`.
     pub fn new(domain: &str, name: &str) -> Op {
         let domain = if domain == "ai.onnx" { "" } else { domain };
-        Op { domain: domain.into(), name: name.into() }
+        let effects = ops::effects_of(domain, name);
+        Op(Arc::new(Operator { domain: domain.into(), name: name.into(), effects }))
+    }
+
+    /// The domain; empty for ONNX's own operators.
+    pub fn domain(&self) -> &str {
+        &self.0.domain
+    }
+
+    /// The name within the domain.
+    pub fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// The domain and the name, for matching.
     pub fn key(&self) -> (&str, &str) {
-        (&self.domain, &self.name)
+        (&self.0.domain, &self.0.name)
+    }
+
+    /// What the operator does to memory.
+    pub fn effects(&self) -> &Effects {
+        &self.0.effects
     }
 
     /// Whether this is `ai.lmsc.SwapOut`.
     pub fn is_swap_out(&self) -> bool {
-        self.key() == (LMSC_DOMAIN, "SwapOut")
+        self.0.effects.copy == Some(Copying::Out)
     }
 
     /// Whether this is `ai.lmsc.SwapIn`.
     pub fn is_swap_in(&self) -> bool {
-        self.key() == (LMSC_DOMAIN, "SwapIn")
+        self.0.effects.copy == Some(Copying::In)
     }
 
     /// Whether this is a copy over the link, in either direction.
     pub fn is_swap(&self) -> bool {
-        self.is_swap_out() || self.is_swap_in()
+        self.0.effects.copy.is_some()
+    }
+}
+
+/// The name alone tells most operators apart.
+impl Hash for Op {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
+}
+
+/// By domain, then by name.
+impl Ord for Op {
+    fn cmp(&self, other: &Op) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Op {
+    fn partial_cmp(&self, other: &Op) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 /// `Conv`, or `com.microsoft.ConvGrad`.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.domain.is_empty() {
-            write!(f, "{}.", self.domain)?;
+        if !self.domain().is_empty() {
+            write!(f, "{}.", self.domain())?;
         }
-        f.write_str(&self.name)
+        f.write_str(self.name())
     }
 }
 
@@ -93,8 +139,6 @@ pub struct Value {
     pub ty: Type,
     /// Which memory holds it.
     pub place: Place,
-    /// Where it comes from.
-    pub def: Def,
 }
 
 /// A constant of the file.
@@ -116,7 +160,7 @@ pub struct Update {
     pub result: Option<usize>,
 }
 
-/// One operation.
+/// One operation. Its lists are short: most lie in the node itself.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Unique within the graph.
@@ -124,15 +168,15 @@ pub struct Node {
     /// What it computes.
     pub op: Op,
     /// Values read, by position; `None` where an optional operand is left out.
-    pub operands: Vec<Option<ValueId>>,
+    pub operands: SmallVec<[Option<ValueId>; 4]>,
     /// Values that the node's subgraphs read from this graph.
-    pub captures: Vec<ValueId>,
+    pub captures: SmallVec<[ValueId; 4]>,
     /// Values defined, by position; `None` where an optional result is not asked for.
-    pub results: Vec<Option<ValueId>>,
+    pub results: SmallVec<[Option<ValueId>; 2]>,
     /// Attributes in the file's order.
     pub attributes: Vec<(Name, Attr)>,
     /// Control edges: the node starts once these have completed.
-    pub after: Vec<NodeId>,
+    pub after: SmallVec<[NodeId; 4]>,
     /// Update edges.
     pub updates: Vec<Update>,
     /// The node that this one computes again, for a recomputed node.
@@ -147,11 +191,11 @@ impl Node {
         Node {
             name: name.into(),
             op,
-            operands: Vec::new(),
-            captures: Vec::new(),
-            results: Vec::new(),
+            operands: SmallVec::new(),
+            captures: SmallVec::new(),
+            results: SmallVec::new(),
             attributes: Vec::new(),
-            after: Vec::new(),
+            after: SmallVec::new(),
             updates: Vec::new(),
             recomputes: None,
             source: None,
@@ -217,10 +261,12 @@ pub struct Graph {
     /// Constants of the file.
     pub initializers: Vec<Initializer>,
     values: PrimaryMap<ValueId, Value>,
+    /// By value, where it comes from: apart, because to walk along edges is to ask for this and nothing else.
+    defs: PrimaryMap<ValueId, Def>,
     nodes: PrimaryMap<NodeId, Node>,
     order: Vec<NodeId>,
-    value_names: HashMap<Name, ValueId>,
-    node_names: HashMap<Name, NodeId>,
+    value_names: Names<ValueId>,
+    node_names: Names<NodeId>,
     /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
     namesakes: Namesakes,
 }
@@ -229,6 +275,46 @@ pub struct Graph {
 pub(crate) struct Namesakes {
     pub(crate) values: Vec<ValueId>,
     pub(crate) nodes: Vec<NodeId>,
+}
+
+/// Ids by name. The names themselves are those of the values and nodes, so a copy of the graph copies plain numbers
+/// here.
+///
+/// The hasher is a fast one, and no file can make it slow: its seed is another one in every process, and whoever
+/// writes a file never sees a hash.
+#[derive(Clone, Debug)]
+struct Names<I> {
+    ids: HashTable<I>,
+    hasher: RandomState,
+}
+
+impl<I> Default for Names<I> {
+    fn default() -> Names<I> {
+        Names { ids: HashTable::new(), hasher: RandomState::default() }
+    }
+}
+
+impl<I: Copy> Names<I> {
+    fn get<'g>(&self, name: &str, name_of: impl Fn(I) -> &'g Name) -> Option<I> {
+        self.ids.find(self.hasher.hash_one(name), |&id| **name_of(id) == *name).copied()
+    }
+
+    fn reserve<'g>(&mut self, more: usize, name_of: impl Fn(I) -> &'g Name) {
+        self.ids.reserve(more, |&id| self.hasher.hash_one(&**name_of(id)));
+    }
+
+    /// Whether the name was free; it is the new id's then.
+    fn insert<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) -> bool {
+        let hash = |id: I| self.hasher.hash_one(&**name_of(id));
+        let same = |other: &I| name_of(*other) == name_of(id);
+        match self.ids.entry(hash(id), same, |&id| hash(id)) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(id);
+                true
+            }
+        }
+    }
 }
 
 impl Graph {
@@ -241,12 +327,23 @@ impl Graph {
             outputs: Vec::new(),
             initializers: Vec::new(),
             values: PrimaryMap::new(),
+            defs: PrimaryMap::new(),
             nodes: PrimaryMap::new(),
             order: Vec::new(),
-            value_names: HashMap::new(),
-            node_names: HashMap::new(),
+            value_names: Names::default(),
+            node_names: Names::default(),
             namesakes: Namesakes::default(),
         }
+    }
+
+    /// Makes room for so many more nodes and values.
+    pub fn reserve(&mut self, nodes: usize, values: usize) {
+        self.nodes.reserve(nodes);
+        self.order.reserve(nodes);
+        self.values.reserve(values);
+        self.defs.reserve(values);
+        self.value_names.reserve(values, |id| &self.values[id].name);
+        self.node_names.reserve(nodes, |id| &self.nodes[id].name);
     }
 
     /// The node.
@@ -281,17 +378,22 @@ impl Graph {
 
     /// The value of this name.
     pub fn value_named(&self, name: &str) -> Option<ValueId> {
-        self.value_names.get(name).copied()
+        self.value_names.get(name, |id| &self.values[id].name)
     }
 
     /// The node of this name.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
-        self.node_names.get(name).copied()
+        self.node_names.get(name, |id| &self.nodes[id].name)
+    }
+
+    /// Where the value comes from.
+    pub fn def(&self, value: ValueId) -> Def {
+        self.defs[value]
     }
 
     /// The node that computes the value, if a node does.
     pub fn producer(&self, value: ValueId) -> Option<NodeId> {
-        match self.values[value].def {
+        match self.defs[value] {
             Def::Result(node, _) => Some(node),
             _ => None,
         }
@@ -368,7 +470,7 @@ impl Graph {
 
     /// Adds a value that the caller provides.
     pub fn add_input(&mut self, name: impl Into<Name>, ty: impl Into<Type>, place: Place) -> ValueId {
-        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place, def: Def::Input });
+        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place }, Def::Input);
         self.inputs.push(value);
         value
     }
@@ -376,7 +478,8 @@ impl Graph {
     /// Adds a constant of the file.
     pub fn add_initializer(&mut self, name: impl Into<Name>, ty: impl Into<Type>, data: Data) -> ValueId {
         let def = Def::Initializer(self.initializers.len());
-        let value = self.add_value(Value { name: name.into(), ty: ty.into(), place: Place::Device, def });
+        let value = Value { name: name.into(), ty: ty.into(), place: Place::Device };
+        let value = self.add_value(value, def);
         self.initializers.push(Initializer { value, data });
         value
     }
@@ -390,14 +493,15 @@ impl Graph {
         let id = self.nodes.next_key();
         let define = |(index, result): (usize, Option<(N, Type, Place)>)| {
             let (name, ty, place) = result?;
-            Some(self.add_value(Value { name: name.into(), ty, place, def: Def::Result(id, index) }))
+            Some(self.add_value(Value { name: name.into(), ty, place }, Def::Result(id, index)))
         };
         node.results = results.into_iter().enumerate().map(define).collect();
-        if *self.node_names.entry(node.name.clone()).or_insert(id) != id {
+        self.nodes.push(node);
+        self.order.push(id);
+        if !self.node_names.insert(id, |id| &self.nodes[id].name) {
             self.namesakes.nodes.push(id);
         }
-        self.order.push(id);
-        self.nodes.push(node)
+        id
     }
 
     /// Makes the node read `value` as its operand `index`.
@@ -435,19 +539,19 @@ impl Graph {
 
     /// A value name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_value_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.value_names.contains_key(name))
+        fresh(base, |name| self.value_named(name).is_some())
     }
 
     /// A node name that starts with `base` and is not taken. Few look-ups, however many there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.node_names.contains_key(name))
+        fresh(base, |name| self.node_named(name).is_some())
     }
 
-    /// Adds a value that nothing defines yet; for the parser, which meets names before their definitions.
-    pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
-        let name = value.name.clone();
+    /// Adds a value; for the parser, which meets names before their definitions.
+    pub(crate) fn add_value(&mut self, value: Value, def: Def) -> ValueId {
         let id = self.values.push(value);
-        if *self.value_names.entry(name).or_insert(id) != id {
+        self.defs.push(def);
+        if !self.value_names.insert(id, |id| &self.values[id].name) {
             self.namesakes.values.push(id);
         }
         id
@@ -461,6 +565,10 @@ impl Graph {
     /// The door of the parser: everything about a value and a node.
     pub(crate) fn value_mut(&mut self, value: ValueId) -> &mut Value {
         &mut self.values[value]
+    }
+
+    pub(crate) fn set_def(&mut self, value: ValueId, def: Def) {
+        self.defs[value] = def;
     }
 
     pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {

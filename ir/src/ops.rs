@@ -1,7 +1,7 @@
 //! What the compiler must know about operators besides their shapes: which results are views, what is written
 //! in place, what is random, what only looks at a shape. One row an operator, in one table.
 
-use crate::{Node, Op, Phase};
+use crate::{Node, Phase};
 
 /// What an operator does to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,14 +16,28 @@ pub struct Effects {
     pub writes: &'static [(usize, usize)],
     /// The operator occurs in this phase only.
     pub phase: Option<Phase>,
+    /// The operator copies its operand over the link.
+    pub copy: Option<Copying>,
 }
 
-const PLAIN: Effects = Effects { view: false, shape_only: false, random: false, writes: &[], phase: None };
+/// In which direction something is copied over the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    /// From the device to the host.
+    Out,
+    /// From the host to the device.
+    In,
+}
+
+const PLAIN: Effects =
+    Effects { view: false, shape_only: false, random: false, writes: &[], phase: None, copy: None };
 const VIEW: Effects = Effects { view: true, ..PLAIN };
 const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
 const RANDOM: Effects = Effects { random: true, ..PLAIN };
 const GRADIENT: Effects = Effects { phase: Some(Phase::Backward), ..PLAIN };
 const OPTIMIZER: Effects = Effects { phase: Some(Phase::Update), ..PLAIN };
+const OUT: Effects = Effects { copy: Some(Copying::Out), ..PLAIN };
+const IN: Effects = Effects { copy: Some(Copying::In), ..PLAIN };
 
 const fn writing(writes: &'static [(usize, usize)]) -> Effects {
     Effects { writes, ..PLAIN }
@@ -62,6 +76,8 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("com.microsoft", "AdamWOptimizer", OPTIMIZER),
     ("com.microsoft", "SGDOptimizerV2", OPTIMIZER),
     ("com.microsoft", "YieldOp", GRADIENT),
+    ("ai.lmsc", "SwapOut", OUT),
+    ("ai.lmsc", "SwapIn", IN),
     ("ai.lmsc", "AdamWOptimizer", updating(&[(2, 0), (4, 1), (5, 2)])),
     ("ai.lmsc", "SGDOptimizer", updating(&[(1, 0)])),
     ("ai.onnx.preview.training", "Adam", OPTIMIZER),
@@ -70,24 +86,22 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("ai.onnx.preview.training", "Gradient", GRADIENT),
 ];
 
-/// The operator's row of the table.
+/// What the operator of this domain and name does: its row of the table.
 ///
 /// An operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
 /// is a gradient operator without being listed.
-pub fn effects(op: &Op) -> Effects {
-    if let Some((_, _, effects)) =
-        TABLE.iter().find(|(domain, name, _)| **name == *op.name && **domain == *op.domain)
-    {
+pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
+    if let Some((_, _, effects)) = TABLE.iter().find(|row| (row.0, row.1) == (domain, name)) {
         return *effects;
     }
-    let stem = op.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let gradient = &*op.domain == "com.microsoft" && (stem.ends_with("Grad") || stem.ends_with("Grad_dX"));
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    let gradient = domain == "com.microsoft" && (stem.ends_with("Grad") || stem.ends_with("Grad_dX"));
     if gradient { GRADIENT } else { PLAIN }
 }
 
 /// Whether the node, run again on the same operands, gives the same results and changes nothing else.
 pub fn is_pure(node: &Node) -> bool {
-    let effects = effects(&node.op);
+    let effects = node.op.effects();
     !effects.random && effects.writes.is_empty() && node.updates.is_empty() && node.captures.is_empty()
 }
 
@@ -98,10 +112,10 @@ mod tests {
     #[test]
     fn gradient_operators_are_known_by_name() {
         for name in ["ConvGrad", "SoftmaxGrad_13", "BiasGeluGrad_dX", "SoftmaxCrossEntropyLossGrad"] {
-            assert_eq!(effects(&Op::new("com.microsoft", name)).phase, Some(Phase::Backward), "{name}");
+            assert_eq!(effects_of("com.microsoft", name).phase, Some(Phase::Backward), "{name}");
         }
-        assert_eq!(effects(&Op::new("com.microsoft", "FusedMatMul")).phase, None);
-        assert_eq!(effects(&Op::new("", "Relu")).phase, None);
+        assert_eq!(effects_of("com.microsoft", "FusedMatMul").phase, None);
+        assert_eq!(effects_of("", "Relu").phase, None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ElementType, Graph, Node, NodeId, Type, ValueId, ops};
+use crate::{ElementType, Graph, Node, NodeId, Type, ValueId};
 
 /// A part of a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +90,7 @@ impl Phases {
         sinks.extend(gradients.filter_map(|&v| graph.producer(v)).filter(|&n| !is_forward(n)));
         for &id in graph.order() {
             let node = graph.node(id);
-            let gradient = ops::effects(&node.op).phase.is_some() || !node.updates.is_empty();
+            let gradient = node.op.effects().phase.is_some() || !node.updates.is_empty();
             if gradient && !is_forward(id) {
                 sinks.push(id);
             }
@@ -115,7 +115,7 @@ impl Phases {
         let successors = graph.successor_lists();
         let writes = |id: NodeId| {
             let node = graph.node(id);
-            !node.updates.is_empty() || ops::effects(&node.op).phase == Some(Phase::Update)
+            !node.updates.is_empty() || node.op.effects().phase == Some(Phase::Update)
         };
         for &id in graph.order() {
             let follows = graph.predecessors(id).any(|p| self.phase(p) == Phase::Update);
@@ -137,7 +137,7 @@ impl Phases {
 fn is_update_arithmetic(node: &Node) -> bool {
     const NAMES: &[&str] =
         &["Add", "Sub", "Mul", "Div", "Sqrt", "Pow", "Neg", "Reciprocal", "SequenceConstruct"];
-    node.op.domain.is_empty() && NAMES.contains(&&*node.op.name)
+    node.op.domain().is_empty() && NAMES.contains(&node.op.name())
 }
 
 fn is_scalar_float(graph: &Graph, value: ValueId) -> bool {

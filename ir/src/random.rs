@@ -10,7 +10,7 @@ mod damage;
 use std::collections::HashMap;
 
 use crate::{
-    Attr, Data, ElementType, Graph, LMSC_DOMAIN, NodeId, Op, Place, TensorType, Type, Update, ValueId, ops,
+    Attr, Data, ElementType, Graph, LMSC_DOMAIN, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 
 pub use crate::rng::{Rng, Source};
@@ -190,7 +190,7 @@ impl<'u, S: Source> Builder<'u, S> {
         };
         let mut node = crate::Node::new(name.as_str(), Op::new(domain, op));
         node.attributes = attributes.iter().map(|(name, attr)| ((*name).into(), attr.clone())).collect();
-        node.operands = operands.to_vec();
+        node.operands = operands.into();
         let long = self.long_names;
         let named = |(k, ty): (usize, Option<TensorType>)| {
             let name = if long { format!("{name}_output_{k}") } else { format!("v{n}_{k}") };
@@ -913,7 +913,7 @@ impl<'u, S: Source> Builder<'u, S> {
 
     /// Adds the update edges that the operator's row of the table asks for.
     fn add_updates(&mut self, node: NodeId) {
-        for &(operand, result) in ops::effects(&self.graph.node(node).op).writes {
+        for &(operand, result) in self.graph.node(node).op.effects().writes {
             let node_data = self.graph.node(node);
             let variable = node_data.operands[operand].expect("a variable is no optional operand");
             let named = node_data.results.get(result).is_some_and(Option::is_some);
@@ -1007,7 +1007,7 @@ impl<'u, S: Source> Builder<'u, S> {
         let mut seen = vec![false; self.graph.value_capacity()];
         for value in std::iter::once(loss).chain(std::mem::take(&mut self.outputs)) {
             // The view of a variable would be overwritten before the caller sees it.
-            let root = self.graph.value(roots[value.as_u32() as usize]).def;
+            let root = self.graph.def(roots[value.as_u32() as usize]);
             let computed = matches!(root, crate::Def::Result(..));
             if computed && !std::mem::replace(&mut seen[value.as_u32() as usize], true) {
                 self.graph.outputs.push(value);
@@ -1029,7 +1029,7 @@ impl<'u, S: Source> Builder<'u, S> {
                 readers[roots[value.as_u32() as usize].as_u32() as usize].push(id);
             }
             if let (true, Some(Some(from)), Some(to)) =
-                (ops::effects(&node.op).view, node.operands.first(), node.defines().next())
+                (node.op.effects().view, node.operands.first(), node.defines().next())
             {
                 roots[to.as_u32() as usize] = roots[from.as_u32() as usize];
             }

@@ -1,8 +1,10 @@
 //! What occupies memory is a storage, not a value: views and in-place results share one.
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::{SmallVec, smallvec};
 
-use crate::{Bytes, Graph, ValueId, ops};
+use crate::{Bytes, Graph, ValueId};
 
 /// A storage of a [`Storages`] table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +17,7 @@ pub struct Storage {
     /// The value whose definition brings the storage into being.
     pub root: ValueId,
     /// Every value that names it, the root first, in execution order.
-    pub values: Vec<ValueId>,
+    pub values: SmallVec<[ValueId; 4]>,
     /// How many bytes. What only looks at a shape ([`ops::Effects::shape_only`]) has its result at compile time,
     /// because every size is known (invariant I5): that result needs none.
     pub bytes: Bytes,
@@ -26,7 +28,7 @@ pub struct Storage {
 /// The storages of a graph and which value names which.
 #[derive(Clone, Debug)]
 pub struct Storages {
-    of: Vec<Option<StorageId>>,
+    of: Vec<PackedOption<StorageId>>,
     storages: PrimaryMap<StorageId, Storage>,
 }
 
@@ -36,20 +38,21 @@ impl Storages {
     /// Result 0 of a view operator ([`ops::Effects::view`]) names its operand's storage; the result of an update
     /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
     pub fn of(graph: &Graph) -> Storages {
-        let mut table = Storages { of: vec![None; graph.value_capacity()], storages: PrimaryMap::new() };
+        let capacity = graph.value_capacity();
+        let mut table =
+            Storages { of: vec![None.into(); capacity], storages: PrimaryMap::with_capacity(capacity) };
         let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
         given.for_each(|value| table.add(graph, value));
         for &id in graph.order() {
             let node = graph.node(id);
-            let view =
-                ops::effects(&node.op).view.then(|| node.operands.first().copied().flatten()).flatten();
+            let view = node.op.effects().view.then(|| node.operands.first().copied().flatten()).flatten();
             for (index, result) in node.results.iter().enumerate() {
                 let Some(value) = *result else { continue };
                 let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);
                 let shared = written.or(view.filter(|&v| index == 0 && same_bytes(graph, v, value)));
-                match shared.and_then(|v| table.of[v.as_u32() as usize]) {
+                match shared.and_then(|v| table.of[v.as_u32() as usize].expand()) {
                     Some(storage) => {
-                        table.of[value.as_u32() as usize] = Some(storage);
+                        table.of[value.as_u32() as usize] = storage.into();
                         table.storages[storage].values.push(value);
                     }
                     None => table.add(graph, value),
@@ -64,7 +67,7 @@ impl Storages {
     /// # Panics
     /// If the value belongs to a node that was removed.
     pub fn storage(&self, value: ValueId) -> StorageId {
-        self.of[value.as_u32() as usize].expect("the value's node is in the order")
+        self.of[value.as_u32() as usize].expand().expect("the value's node is in the order")
     }
 
     /// What is known about the storage.
@@ -91,14 +94,17 @@ impl Storages {
         let slot = &mut self.of[value.as_u32() as usize];
         if slot.is_none() {
             let producer = graph.producer(value);
-            let constant = producer.is_some_and(|n| ops::effects(&graph.node(n).op).shape_only);
+            let constant = producer.is_some_and(|n| graph.node(n).op.effects().shape_only);
             let bytes = graph.value(value).ty.byte_size().filter(|_| !constant);
-            *slot = Some(self.storages.push(Storage {
-                root: value,
-                values: vec![value],
-                bytes: bytes.unwrap_or_default(),
-                on_host: graph.value(value).place.is_host(),
-            }));
+            *slot = self
+                .storages
+                .push(Storage {
+                    root: value,
+                    values: smallvec![value],
+                    bytes: bytes.unwrap_or_default(),
+                    on_host: graph.value(value).place.is_host(),
+                })
+                .into();
         }
     }
 }

@@ -158,7 +158,7 @@ impl Checker<'_> {
                 self.report(Invariant::I1, format!("two nodes are named `{name}`: {ops}"));
             }
         }
-        let defined = |id: &ValueId| match graph.value(*id).def {
+        let defined = |id: &ValueId| match graph.def(*id) {
             Def::Result(node, _) => alive(node),
             _ => true,
         };
@@ -169,9 +169,10 @@ impl Checker<'_> {
                 self.report(Invariant::I1, format!("`{name}` is defined twice: {definitions}"));
             }
         }
-        let mut undefined: BTreeMap<ValueId, String> = BTreeMap::new();
-        let mut check = |value: ValueId, user: String| {
-            let dangling = match graph.value(value).def {
+        // Who reads what nothing defines, first; the caller is no node.
+        let mut undefined: BTreeMap<ValueId, Option<NodeId>> = BTreeMap::new();
+        let mut check = |value: ValueId, user: Option<NodeId>| {
+            let dangling = match graph.def(value) {
                 Def::Nothing => true,
                 Def::Result(node, index) => {
                     !seen[node.as_u32() as usize] || graph.node(node).results.get(index) != Some(&Some(value))
@@ -184,22 +185,21 @@ impl Checker<'_> {
         };
         for &id in graph.order() {
             for value in graph.node(id).reads() {
-                check(value, self.node(id));
+                check(value, Some(id));
             }
         }
         for &value in &graph.outputs {
-            check(value, "the caller, as an output,".to_owned());
+            check(value, None);
         }
         for (value, user) in undefined {
-            self.report(
-                Invariant::I1,
-                format!("{user} reads `{}`, which nothing defines", self.value(value)),
-            );
+            let user = user.map_or_else(|| "the caller, as an output,".to_owned(), |id| self.node(id));
+            let message = format!("{user} reads `{}`, which nothing defines", self.value(value));
+            self.report(Invariant::I1, message);
         }
     }
 
     fn definition(&self, value: ValueId) -> String {
-        match self.graph.value(value).def {
+        match self.graph.def(value) {
             Def::Input => "as a graph input".to_owned(),
             Def::Initializer(_) => "as an initializer".to_owned(),
             Def::Result(node, _) => format!("by {}", self.node(node)),
@@ -274,12 +274,12 @@ impl Checker<'_> {
     fn sizes(&mut self) {
         let graph = self.graph;
         let mut total = 0u64;
-        for (_, value) in graph.values() {
+        for (id, value) in graph.values() {
             let Some(bytes) = value.ty.byte_size() else {
                 let message = format!("`{}` ({}) has 2^60 bytes or more", value.name, value.ty);
                 return self.report(Invariant::I5, message);
             };
-            let copy = matches!(value.def, Def::Result(node, _) if graph.node(node).op.is_swap());
+            let copy = graph.producer(id).is_some_and(|node| graph.node(node).op.is_swap());
             total = total.saturating_add(if copy { 0 } else { bytes.0 });
         }
         if total >= 1 << 60 {
@@ -295,7 +295,10 @@ impl Checker<'_> {
             let (reads_host, writes_host) = match (node.op.is_swap_out(), node.op.is_swap_in()) {
                 (true, _) => (false, true),
                 (_, true) => (true, false),
-                _ => (graph.runs_on_host(id), graph.runs_on_host(id)),
+                _ => {
+                    let on_host = graph.runs_on_host(id);
+                    (on_host, on_host)
+                }
             };
             let place = |host| if host { "host" } else { "device" };
             for value in node.reads().filter(|&v| graph.value(v).place.is_host() != reads_host) {
@@ -391,7 +394,7 @@ impl Checker<'_> {
                     origin.op
                 );
                 self.report(Invariant::I6, message);
-            } else if !ops::is_pure(node) && !ops::effects(&node.op).random {
+            } else if !ops::is_pure(node) && !node.op.effects().random {
                 self.report(
                     Invariant::I6,
                     format!("{} writes variables or holds subgraphs and cannot be recomputed", self.node(id)),
@@ -403,12 +406,13 @@ impl Checker<'_> {
     /// I4.
     fn signature(&mut self, storages: &Storages) {
         let graph = self.graph;
-        let mut writers: BTreeMap<crate::StorageId, Vec<(NodeId, Option<ValueId>)>> = BTreeMap::new();
+        let mut writers: BTreeMap<StorageId, Vec<(NodeId, Option<ValueId>)>> = BTreeMap::new();
+        let mut is_written = vec![false; storages.len()];
         for &id in graph.order() {
             let node = graph.node(id);
             for update in &node.updates {
                 let variable = graph.value(update.variable);
-                if !matches!(variable.def, Def::Input | Def::Initializer(_)) {
+                if !matches!(graph.def(update.variable), Def::Input | Def::Initializer(_)) {
                     let message = format!(
                         "{} updates `{}`, which is neither an input nor an initializer",
                         self.node(id),
@@ -429,12 +433,14 @@ impl Checker<'_> {
                     );
                     self.report(Invariant::I4, message);
                 }
-                writers.entry(storages.storage(update.variable)).or_default().push((id, result));
+                let storage = storages.storage(update.variable);
+                is_written[storage.as_u32() as usize] = true;
+                writers.entry(storage).or_default().push((id, result));
             }
         }
         // A version of a variable is what one update wrote; views belong to the version of their operand.
         let mut version: HashMap<ValueId, usize> = HashMap::new();
-        let mut last_version: HashMap<crate::StorageId, usize> = HashMap::new();
+        let mut last_version: HashMap<StorageId, usize> = HashMap::new();
         for (&storage, writers) in &writers {
             for (i, (_, result)) in writers.iter().enumerate() {
                 version.extend(result.map(|r| (r, i + 1)));
@@ -447,9 +453,13 @@ impl Checker<'_> {
             let node = graph.node(id);
             for value in node.reads() {
                 let storage = storages.storage(value);
-                let Some(of_storage) = writers.get(&storage) else { continue };
+                // Of most storages the first look tells.
+                if !is_written[storage.as_u32() as usize] {
+                    continue;
+                }
+                let of_storage = &writers[&storage];
                 let old = version.get(&value).copied().unwrap_or(0);
-                if ops::effects(&node.op).view
+                if node.op.effects().view
                     && let Some(view) = node.results.first().copied().flatten()
                     && storages.storage(view) == storage
                 {
@@ -495,18 +505,9 @@ impl Checker<'_> {
     /// I7, over the storages that have addresses.
     fn addresses(&mut self, storages: &Storages) {
         let graph = self.graph;
-        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
-        for &id in graph.order() {
-            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
-                let list = &mut uses[storages.storage(value).as_u32() as usize];
-                if list.last() != Some(&id) {
-                    list.push(id);
-                }
-            }
-        }
         // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
         // before it is, by induction, reached by those of every earlier one.
-        let mut owners: BTreeMap<u64, (u64, crate::StorageId)> = BTreeMap::new();
+        let mut owners: BTreeMap<u64, (u64, StorageId)> = BTreeMap::new();
         let mut heirs: BTreeMap<StorageId, Vec<(StorageId, NodeId)>> = BTreeMap::new();
         let mut kept = vec![false; storages.len()];
         for &output in &graph.outputs {
@@ -563,6 +564,18 @@ impl Checker<'_> {
                         );
                         self.report(Invariant::I7, message);
                     }
+                }
+            }
+        }
+        if heirs.is_empty() {
+            return;
+        }
+        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
+        for &id in graph.order() {
+            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
+                let list = &mut uses[storages.storage(value).as_u32() as usize];
+                if list.last() != Some(&id) {
+                    list.push(id);
                 }
             }
         }

@@ -4,8 +4,9 @@
 //! metadata and everything else, and only names of operands are exchanged. New are the swaps, in one of two
 //! [`Form`]s, updates of single variables, clones of views, and the metadata that says what ONNX has no words for.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Attr, Data, ElementType, Graph, NodeId, Place, TensorType, Type, ValueId};
 
 use crate::file::Model;
@@ -60,34 +61,45 @@ const CONTROL_OPERANDS: usize = 8;
 
 /// The model of the graph, its nodes in the graph's order.
 ///
-/// `model` is the file that the graph was imported from; without one, the graph came from text, and everything is
-/// written from what the graph knows.
+/// `model` is the file that the graph was imported from, and becomes the result; without one, the graph came from
+/// text, and everything is written from what the graph knows.
 ///
 /// # Errors
 /// [`ExportError`] where a graph from text lacks bytes.
 pub fn export(
-    model: Option<&Model>,
+    model: Option<Model>,
     graph: &Graph,
     form: Form,
     metadata: &BTreeMap<String, String>,
 ) -> Result<ModelProto, ExportError> {
     let mut proto = match model {
-        Some(model) => model.proto.clone(),
+        Some(model) => model.proto,
         None => from_text(graph)?,
     };
     let source = std::mem::take(&mut proto.graph.get_or_insert_default().node);
-    let mentioned = |&id: &NodeId| graph.node(id).after.iter().copied().chain(graph.node(id).recomputes);
-    let referenced = graph.order().iter().flat_map(mentioned).collect();
+    let mut referenced = vec![false; graph.node_capacity()];
+    let mut readers = vec![0; source.len()];
+    for &id in graph.order() {
+        let node = graph.node(id);
+        node.after.iter().chain(&node.recomputes).for_each(|n| referenced[n.as_u32() as usize] = true);
+        if let Some(count) = template(graph, id).and_then(|i| readers.get_mut(i)) {
+            *count += 1;
+        }
+    }
     let mut exporter = Exporter {
         graph,
         form,
         source,
+        readers,
         referenced,
         swap_ins: HashMap::new(),
         new_values: Vec::new(),
         has_node_metadata: false,
     };
-    let nodes = graph.order().iter().map(|&id| exporter.node(id)).collect::<Result<Vec<_>, _>>()?;
+    let mut nodes = Vec::with_capacity(graph.order().len());
+    for &id in graph.order() {
+        nodes.push(exporter.node(id)?);
+    }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
 
     let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));
@@ -114,9 +126,16 @@ pub fn export(
         set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
     }
     let body = proto.graph.get_or_insert_default();
-    body.node = update::spell_out(nodes, body);
+    body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
     declare(body, graph, &new_values);
     Ok(proto)
+}
+
+/// The position in the file of the node that this one, or the one that it computes again, was read from.
+fn template(graph: &Graph, id: NodeId) -> Option<usize> {
+    let node = graph.node(id);
+    let source = node.source.or_else(|| node.recomputes.and_then(|origin| graph.node(origin).source));
+    source.map(|i| i as usize)
 }
 
 struct Exporter<'a> {
@@ -124,8 +143,10 @@ struct Exporter<'a> {
     form: Form,
     /// Nodes as they stand in the file.
     source: Vec<NodeProto>,
-    /// Nodes that metadata names.
-    referenced: HashSet<NodeId>,
+    /// How many nodes are still to be made of each of them.
+    readers: Vec<u32>,
+    /// By node, whether metadata names it.
+    referenced: Vec<bool>,
     /// By host copy, how many of its swap-ins have been written.
     swap_ins: HashMap<ValueId, usize>,
     /// Values that the file does not have, with the value whose type they share.
@@ -137,7 +158,7 @@ impl Exporter<'_> {
     fn node(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
         let node = self.graph.node(id);
         let mut proto = if node.op.is_swap() { self.swap(id) } else { self.compute(id)? };
-        if self.referenced.contains(&id) && proto.name.as_deref() != Some(&*node.name) {
+        if self.referenced[id.as_u32() as usize] && proto.name.as_deref() != Some(&*node.name) {
             proto.name = Some(node.name.to_string());
         }
         let names = |nodes: &[NodeId]| -> Vec<String> {
@@ -151,16 +172,22 @@ impl Exporter<'_> {
         Ok(proto)
     }
 
+    /// The node at this position of the file: it is moved to where it is needed last.
+    fn of_file(&mut self, position: usize) -> Option<NodeProto> {
+        let source = self.source.get_mut(position)?;
+        let readers = &mut self.readers[position];
+        *readers -= 1;
+        Some(if *readers == 0 { std::mem::take(source) } else { source.clone() })
+    }
+
     /// A node of the file, or one made after a node of the file.
     fn compute(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
         let node = self.graph.node(id);
-        let template =
-            node.source.or_else(|| node.recomputes.and_then(|origin| self.graph.node(origin).source));
-        let mut proto = match template.and_then(|i| self.source.get(i as usize)) {
-            Some(source) => source.clone(),
+        let mut proto = match template(self.graph, id).and_then(|i| self.of_file(i)) {
+            Some(source) => source,
             None => NodeProto {
-                op_type: Some(node.op.name.to_string()),
-                domain: (!node.op.domain.is_empty()).then(|| node.op.domain.to_string()),
+                op_type: Some(node.op.name().to_string()),
+                domain: (!node.op.domain().is_empty()).then(|| node.op.domain().to_string()),
                 attribute: node.attributes.iter().map(|(n, a)| attribute(n, a)).collect::<Result<_, _>>()?,
                 ..NodeProto::default()
             },
@@ -168,8 +195,8 @@ impl Exporter<'_> {
         if node.source.is_none() {
             proto.name = Some(node.name.to_string());
         }
-        rename(&mut proto.input, node.operands.iter().map(|v| self.name(*v)));
-        rename(&mut proto.output, node.results.iter().map(|v| self.name(*v)));
+        rename(&mut proto.input, node.operands.iter().map(|v| name(self.graph, *v)));
+        rename(&mut proto.output, node.results.iter().map(|v| name(self.graph, *v)));
         if node.source.is_none() {
             let origin = node.recomputes.map(|origin| &self.graph.node(origin).results);
             for (index, result) in node.results.iter().enumerate() {
@@ -187,17 +214,19 @@ impl Exporter<'_> {
         self.new_values.push((result, self.origin(operand)));
         let mut proto = NodeProto {
             name: Some(node.name.to_string()),
-            input: vec![self.name(Some(operand))],
-            output: vec![self.name(Some(result))],
+            input: vec![name(self.graph, Some(operand)).to_owned()],
+            output: vec![name(self.graph, Some(result)).to_owned()],
             ..NodeProto::default()
         };
         match self.form {
             Form::Function => {
-                proto.op_type = Some(node.op.name.to_string());
+                proto.op_type = Some(node.op.name().to_string());
                 proto.domain = Some(LMSC_DOMAIN.to_owned());
                 if node.op.is_swap_in() {
                     let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
-                    proto.input.extend(controls.take(CONTROL_OPERANDS).map(|v| self.name(Some(v))));
+                    proto.input.extend(
+                        controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()),
+                    );
                     proto.input.resize(1 + CONTROL_OPERANDS, String::new());
                 }
             }
@@ -230,20 +259,20 @@ impl Exporter<'_> {
         }
         value
     }
+}
 
-    fn name(&self, value: Option<ValueId>) -> String {
-        value.map(|v| self.graph.value(v).name.to_string()).unwrap_or_default()
-    }
+fn name(graph: &Graph, value: Option<ValueId>) -> &str {
+    value.map_or("", |v| &graph.value(v).name)
 }
 
 /// Replaces names where they differ; positions beyond the list keep the file's empty ones.
-fn rename(names: &mut Vec<String>, new: impl ExactSizeIterator<Item = String>) {
+fn rename<'a>(names: &mut Vec<String>, new: impl ExactSizeIterator<Item = &'a str>) {
     if names.len() < new.len() {
         names.resize(new.len(), String::new());
     }
     for (slot, name) in names.iter_mut().zip(new) {
-        if *slot != name {
-            *slot = name;
+        if slot != name {
+            *slot = name.to_owned();
         }
     }
 }

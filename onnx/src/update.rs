@@ -5,7 +5,7 @@
 //! element around its optimizer. A model-local function could not say the same: ONNX Runtime's type inference, which
 //! is strict inside functions, takes the flag of `AdamWOptimizer` for int64 there and refuses the model.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::file::Model;
 use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto};
@@ -58,18 +58,17 @@ pub(crate) fn gets_metadata(node: &NodeProto) -> bool {
     Optimizer::on_one_variable(node).is_some()
 }
 
-/// The nodes with every update of one variable spelled out. `graph` holds the names that are taken besides theirs.
-pub(crate) fn spell_out(nodes: Vec<NodeProto>, graph: &GraphProto) -> Vec<NodeProto> {
+/// The nodes with every update of one variable spelled out. What it adds has names that are not taken.
+pub(crate) fn spell_out(nodes: Vec<NodeProto>, is_taken: &dyn Fn(&str) -> bool) -> Vec<NodeProto> {
     if !nodes.iter().any(|n| Optimizer::on_one_variable(n).is_some()) {
         return nodes;
     }
-    let given = graph.input.iter().map(|i| i.name()).chain(graph.initializer.iter().map(|i| i.name()));
-    let mut taken: HashSet<String> = given.map(str::to_owned).collect();
-    taken.extend(nodes.iter().flat_map(|n| n.output.iter().cloned()));
+    let mut claimed: HashSet<String> = HashSet::new();
     let mut claim = |base: String| {
-        let candidates = (1..).map(|i| if i == 1 { base.clone() } else { format!("{base}_{i}") });
-        let name = candidates.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end");
-        taken.insert(name.clone());
+        let mut candidates = (1..).map(|i| if i == 1 { base.clone() } else { format!("{base}_{i}") });
+        let free = |name: &String| !is_taken(name) && !claimed.contains(name);
+        let name = candidates.find(free).expect("numbers do not end");
+        claimed.insert(name.clone());
         name
     };
     let mut out = Vec::with_capacity(nodes.len());
@@ -286,7 +285,9 @@ mod tests {
     fn spelled(mut model: Model) -> Model {
         let graph = model.proto.graph.as_mut().unwrap();
         let nodes = std::mem::take(&mut graph.node);
-        graph.node = spell_out(nodes, graph);
+        let given: HashSet<String> = graph.input.iter().map(|i| i.name().to_owned()).collect();
+        let made: HashSet<String> = nodes.iter().flat_map(|n| n.output.iter().cloned()).collect();
+        graph.node = spell_out(nodes, &|name| given.contains(name) || made.contains(name));
         model
     }
 

@@ -1,9 +1,10 @@
 //! State of a step: which outputs are the next values of which inputs, and the order that in-place updates need.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::file::Model;
-use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, ops, reaches, words};
+use foldhash::{HashMap, HashMapExt, HashSet};
+use lmsc_ir::{Def, Graph, NodeId, StorageId, Storages, Update, ValueId, reaches, words};
 
 /// Suffixes by which exporters name the next value of an input.
 const NEXT: &[&str] = &["_new", "_next", "_updated", ".new", ".next", ".updated", "_out"];
@@ -63,7 +64,9 @@ pub fn state_pairs(model: &Model, stated: &[(String, String)]) -> Vec<(String, S
 pub fn settle(graph: &mut Graph, pairs: &[(String, String)]) -> Result<(), StateError> {
     let mut found = stated(graph, pairs)?;
     found.extend(by_name(graph, &found));
-    in_place(graph, &found);
+    if !found.is_empty() {
+        in_place(graph, &found);
+    }
     order(graph)
 }
 
@@ -104,7 +107,7 @@ fn by_name(graph: &Graph, known: &[(ValueId, ValueId)]) -> Vec<(ValueId, ValueId
     for &output in &graph.outputs {
         let name = &graph.value(output).name;
         let input = NEXT.iter().find_map(|suffix| graph.value_named(name.strip_suffix(suffix)?));
-        let Some(input) = input.filter(|&v| graph.value(v).def == Def::Input) else { continue };
+        let Some(input) = input.filter(|&v| graph.def(v) == Def::Input) else { continue };
         let same_type = graph.value(input).ty == graph.value(output).ty;
         if same_type && !inputs.contains(&input) && !outputs.contains(&output) {
             found.push((input, output));
@@ -123,12 +126,12 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
         graph.variables().into_iter().map(|variable| storages.storage(variable)).collect();
     let mut updates = Vec::new();
     for &(variable, next) in pairs {
-        let Def::Result(writer, index) = graph.value(next).def else { continue };
+        let Def::Result(writer, index) = graph.def(next) else { continue };
         let node = graph.node(writer);
         let storage = storages.storage(variable);
         let reads_old = node.reads().any(|v| storages.storage(v) == storage);
-        let elementwise = node.op.domain.is_empty() && ELEMENTWISE.contains(&&*node.op.name);
-        let own = !ops::effects(&node.op).view && storages.get(storages.storage(next)).root == next;
+        let elementwise = node.op.domain().is_empty() && ELEMENTWISE.contains(&node.op.name());
+        let own = !node.op.effects().view && storages.get(storages.storage(next)).root == next;
         let before = last_read[storage.as_u32() as usize] <= tick(writer);
         if own && before && (elementwise || !reads_old) && written.insert(storage) {
             updates.push((writer, Update { variable, result: Some(index) }));
@@ -157,10 +160,13 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
     let tick = |n: NodeId| ticks[n.as_u32() as usize];
     // By storage, its writers in order; a value's version is how many of them came before it.
     let mut writers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
+    let mut is_written = vec![false; storages.len()];
     let mut version: HashMap<ValueId, usize> = HashMap::new();
     for &id in graph.order() {
         for update in &graph.node(id).updates {
-            let of_storage = writers.entry(storages.storage(update.variable)).or_default();
+            let storage = storages.storage(update.variable);
+            is_written[storage.as_u32() as usize] = true;
+            let of_storage = writers.entry(storage).or_default();
             of_storage.push(id);
             if let Some(result) = update.result.and_then(|r| graph.node(id).results.get(r).copied().flatten())
             {
@@ -172,9 +178,14 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
     for &id in graph.order() {
         let node = graph.node(id);
         for value in node.reads() {
-            let Some(of_storage) = writers.get(&storages.storage(value)) else { continue };
+            let storage = storages.storage(value);
+            // Of most storages the first look tells.
+            if !is_written[storage.as_u32() as usize] {
+                continue;
+            }
+            let of_storage = &writers[&storage];
             let old = version.get(&value).copied().unwrap_or(0);
-            if ops::effects(&node.op).view {
+            if node.op.effects().view {
                 node.defines().for_each(|view| _ = version.entry(view).or_insert(old));
             }
             let Some(&writer) = of_storage.get(old).filter(|&&w| w != id) else { continue };

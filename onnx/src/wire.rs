@@ -458,6 +458,11 @@ fn key(bytes: &[u8], at: &mut usize, end: usize) -> Result<(u32, u8), Fatal> {
 
 fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, Fatal> {
     let start = *at;
+    // Most numbers are this short.
+    if let Some(&byte) = bytes[start..end].first().filter(|byte| **byte < 0x80) {
+        *at += 1;
+        return Ok(byte.into());
+    }
     let mut value = 0u64;
     for (i, &byte) in bytes[start..end].iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);

@@ -216,8 +216,8 @@ fn control_edges_and_origins_come_from_metadata() {
     let g = imported(proto.clone());
     assert_eq!(names(&g), ["b", "c", "a"]);
     let id = |name| g.node_named(name).unwrap();
-    assert_eq!(g.node(id("a")).after, [id("c")]);
-    assert_eq!(g.node(id("c")).after, [id("b")]);
+    assert_eq!(g.node(id("a")).after[..], [id("c")]);
+    assert_eq!(g.node(id("c")).after[..], [id("b")]);
     assert_eq!(g.node(id("c")).recomputes, Some(id("a")));
 
     proto.node[1] = with(proto.node[1].clone(), key::AFTER, r#"["c"]"#);
@@ -246,7 +246,7 @@ fn copies_are_copies_in_both_forms() {
     let g = imported(proto.clone());
     let (swap_in, b) = (g.node_named("in").unwrap(), g.node_named("b").unwrap());
     assert_eq!(g.node(swap_in).operands.len(), 1);
-    assert_eq!(g.node(swap_in).after, [b]);
+    assert_eq!(g.node(swap_in).after[..], [b]);
     assert_eq!(g.node(g.node_named("out2").unwrap()).op, Op::new("ai.lmsc", "SwapOut"));
     for (name, place) in
         [("h", Place::Host), ("p2", Place::Device), ("h2", Place::Host), ("p3", Place::Device)]

@@ -1,4 +1,4 @@
-use lmsc_ir::{Graph, NodeId, ops};
+use lmsc_ir::{Graph, NodeId};
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
@@ -20,7 +20,7 @@ impl Pass for HoistShapes {
     fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
         let ticks = graph.ticks();
         let tick = |id: NodeId| ticks[id.as_u32() as usize];
-        let looks = |id: NodeId| ops::effects(&graph.node(id).op).shape_only;
+        let looks = |id: NodeId| graph.node(id).op.effects().shape_only;
         // How many computations come before each tick: what only copies and other shape queries lie between
         // stands near enough.
         let computes = |&id: &NodeId| !looks(id) && !graph.node(id).op.is_swap();

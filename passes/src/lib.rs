@@ -10,6 +10,7 @@ mod reorder;
 mod rewrite;
 mod swap;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use lmsc_ir::{Bytes, Graph, Node, Phase};
@@ -123,7 +124,7 @@ pub struct KeptRecord {
     /// Its size.
     pub bytes: Bytes,
     /// Why.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// Why a pass could not do what was asked for.

@@ -106,8 +106,8 @@ fn told(
         match copies[index] {
             (0, 0) if root.is_some_and(|n| phases.phase(n) == Phase::Forward) && repeats[index] == 1 => {
                 let reason = match bridge.stays[tensor] {
-                    Some(stays) => stays.describe(graph),
-                    None => "the plan does without its leaving".to_owned(),
+                    Some(stays) => stays.describe(graph).into(),
+                    None => "the plan does without its leaving".into(),
                 };
                 outcome.kept.push(KeptRecord { value, bytes, reason });
             }

@@ -63,12 +63,12 @@ fn add_one(
 pub(crate) fn add_again(
     graph: &mut Graph,
     origin: NodeId,
-    operands: Vec<Option<ValueId>>,
+    operands: impl IntoIterator<Item = Option<ValueId>>,
     asked_for: impl Fn(ValueId) -> bool,
 ) -> NodeId {
     let mut node = graph.node(origin).clone();
     node.name = graph.fresh_node_name(&format!("{}_again", node.name));
-    node.operands = operands;
+    node.operands = operands.into_iter().collect();
     (node.recomputes, node.source) = (Some(origin), None);
     node.after.clear();
     let mut results: Vec<Option<(Name, Type, Place)>> = Vec::with_capacity(node.results.len());

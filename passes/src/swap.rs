@@ -1,6 +1,5 @@
-use std::collections::{HashMap, HashSet};
-
-use lmsc_ir::{Graph, NodeId, ValueId, ops};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use lmsc_ir::{Graph, NodeId, ValueId};
 use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
@@ -108,8 +107,8 @@ struct Rewriter<'a> {
     views: HashMap<NodeId, Vec<NodeId>>,
     /// How many nodes were put somewhere.
     placed: usize,
-    /// By value, the nodes and operand positions that read it.
-    reads: Vec<Vec<(NodeId, usize)>>,
+    /// By view, the nodes and operand positions that read it.
+    reads: HashMap<ValueId, Vec<(NodeId, usize)>>,
     /// Nodes that others wait for; they are not moved.
     awaited: HashSet<NodeId>,
     outputs: HashSet<ValueId>,
@@ -120,15 +119,21 @@ impl<'a> Rewriter<'a> {
         let ticks = graph.ticks();
         let keys = ticks.iter().map(|&tick| (tick, Slot::Node, 0)).collect();
         let nodes = graph.order().to_vec();
-        let mut reads: Vec<Vec<(NodeId, usize)>> = vec![Vec::new(); graph.value_capacity()];
+        let mut reads: HashMap<ValueId, Vec<(NodeId, usize)>> = HashMap::new();
         let mut awaited = HashSet::new();
         for &id in graph.order() {
             let node = graph.node(id);
+            // Nothing reads a view before it is made: it has its list by then.
+            let mut read =
+                |value: &ValueId, index| _ = reads.get_mut(value).map(|list| list.push((id, index)));
             for (index, operand) in node.operands.iter().enumerate() {
-                operand.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, index)));
+                operand.iter().for_each(|value| read(value, index));
             }
-            node.captures.iter().for_each(|&v| reads[v.as_u32() as usize].push((id, usize::MAX)));
+            node.captures.iter().for_each(|value| read(value, usize::MAX));
             awaited.extend(node.after.iter().copied());
+            if node.op.effects().view {
+                reads.extend(node.defines().map(|view| (view, Vec::new())));
+            }
         }
         let outputs = graph.outputs.iter().copied().collect();
         Rewriter { graph, ticks, keys, nodes, views: HashMap::new(), placed: 0, reads, awaited, outputs }
@@ -265,9 +270,9 @@ impl Views<'_, '_> {
             && !rewriter.outputs.contains(&value)
             && !rewriter.awaited.contains(&view)
             && rewriter.graph.node(view).results.iter().flatten().count() == 1
-            && rewriter.reads.get(value.as_u32() as usize).is_some_and(|reads| {
+            && rewriter.reads.get(&value).is_some_and(|reads| {
                 reads.iter().all(|&(node, index)| {
-                    let passes_on = index == 0 && ops::effects(&rewriter.graph.node(node).op).view;
+                    let passes_on = index == 0 && rewriter.graph.node(node).op.effects().view;
                     self.uses.contains(&(node, index))
                         || passes_on
                             && rewriter

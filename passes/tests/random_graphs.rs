@@ -34,7 +34,7 @@ fn params(rng: &mut Rng, graph: &Graph) -> Params {
     let node = graph.order()[below(graph.order().len() as u64) as usize];
     let node = graph.node(node);
     match below(6) {
-        0 => params.excl_types.push(node.op.name.to_string()),
+        0 => params.excl_types.push(node.op.name().to_string()),
         1 => params.incl_types.push(node.op.to_string()),
         2 => params.starting_op_names.push(node.name.to_string()),
         3 => params.excl_scopes.push(Scope::new(&format!("*{}*", &node.name[..1]))),

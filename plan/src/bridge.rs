@@ -184,7 +184,7 @@ impl Bridge {
         }
         for (id, storage) in self.table.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
             let index = id.as_u32() as usize;
-            let given = !matches!(graph.value(storage.root).def, Def::Result(..));
+            let given = !matches!(graph.def(storage.root), Def::Result(..));
             let stays = match () {
                 () if given => Some(Stays::Given),
                 () if output[index] => Some(Stays::Output),
@@ -215,7 +215,7 @@ impl Bridge {
             others.any(|&value| {
                 let id = self.table.storage(value);
                 let other = self.table.get(id);
-                let given = !matches!(graph.value(other.root).def, Def::Result(..));
+                let given = !matches!(graph.def(other.root), Def::Result(..));
                 let lasts = given && !written[id.as_u32() as usize];
                 !(lasts || other.bytes == Bytes::ZERO)
             })
@@ -260,14 +260,14 @@ impl Bridge {
 pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     let node = graph.node(node);
     let first = |values: &[Option<ValueId>]| values.first().copied().flatten().map(|v| table.storage(v));
-    ops::effects(&node.op).view
+    node.op.effects().view
         && node.updates.is_empty()
         && first(&node.results).is_some_and(|storage| first(&node.operands) == Some(storage))
 }
 
 /// Whether the node, run again on the same operands, gives the same results and changes nothing.
 fn may_repeat(node: &Node) -> bool {
-    let effects = ops::effects(&node.op);
+    let effects = node.op.effects();
     let pure = ops::is_pure(node) && effects.phase != Some(Phase::Update);
     let seeded = effects.random
         && node.attribute("seed").is_some()

@@ -89,7 +89,7 @@ fn peak(
         }
     }
     for (id, storage) in storages.iter().filter(|(_, storage)| !storage.on_host) {
-        match (graph.value(storage.root).def, spans[id.as_u32() as usize]) {
+        match (graph.def(storage.root), spans[id.as_u32() as usize]) {
             (Def::Result(..), Some((from, until))) => held.push((from, until, storage.bytes.0)),
             (Def::Result(..), None) => {}
             _ => resident = resident.saturating_add(storage.bytes.0),

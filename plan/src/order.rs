@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages, ops};
+use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
 
 /// The order with the lowest peak of a few: the graph's own; nodes that free more than they bring moved forward
 /// to where they can first run; nodes that bring more than they free moved back to where they are first needed;
@@ -143,7 +143,7 @@ impl<'a> Listing<'a> {
                 *sum += u64::from(node.as_u32());
             }
         }
-        let given = |storage: &lmsc_ir::Storage| !matches!(graph.value(storage.root).def, Def::Result(..));
+        let given = |storage: &lmsc_ir::Storage| !matches!(graph.def(storage.root), Def::Result(..));
         let mut there: Vec<bool> = storages.iter().map(|(_, storage)| given(storage)).collect();
         let mut stays = there.clone();
         // The caller's results are there when all is done: seen from the end, at once.
@@ -214,7 +214,7 @@ impl<'a> Listing<'a> {
 
     /// Puts the node where it is looked at before the next in the order, if it can run and is free to move.
     fn consider(&mut self, node: NodeId) {
-        let moves = self.moves && !ops::effects(&self.graph.node(node).op).random;
+        let moves = self.moves && !self.graph.node(node).op.effects().random;
         if moves && self.waits[number(node)] == 0 && !self.done[number(node)] {
             self.gains.push(Reverse((self.place[number(node)], node)));
         }

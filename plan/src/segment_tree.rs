@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Numbers indexed by tick, with addition to and maximum over a range in logarithmic time.
+/// Numbers indexed by tick, with addition to a range and its maximum in logarithmic time.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentTree {
     /// A power of two, at least the number of ticks.
@@ -37,6 +37,11 @@ impl SegmentTree {
     /// The largest number of the range; very small for an empty one.
     pub(crate) fn max(&self, range: Range<u32>) -> i64 {
         if range.is_empty() { i64::MIN / 2 } else { self.max_below(1, 0..self.width as u32, &range) }
+    }
+
+    /// Whether any number of the range is over the limit.
+    pub(crate) fn exceeds(&self, range: Range<u32>, limit: i64) -> bool {
+        !range.is_empty() && self.exceeds_below(1, 0..self.width as u32, &range, limit)
     }
 
     /// The largest number of all.
@@ -74,6 +79,17 @@ impl SegmentTree {
         }
         max + self.added[node]
     }
+
+    /// Looks only where something is over the limit: among ticks that are not, at none of them.
+    fn exceeds_below(&self, node: usize, covers: Range<u32>, range: &Range<u32>, limit: i64) -> bool {
+        if self.max[node] <= limit || (range.start <= covers.start && covers.end <= range.end) {
+            return self.max[node] > limit;
+        }
+        let middle = covers.start.midpoint(covers.end);
+        let limit = limit - self.added[node];
+        range.start < middle && self.exceeds_below(2 * node, covers.start..middle, range, limit)
+            || range.end > middle && self.exceeds_below(2 * node + 1, middle..covers.end, range, limit)
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +114,9 @@ mod tests {
             let start = random(37);
             let end = start + 1 + random(37 - start);
             assert_eq!(tree.max(start..end), *plain[start as usize..end as usize].iter().max().unwrap());
+            let limit = plain[random(37) as usize];
+            let exceeds = plain[start as usize..end as usize].iter().any(|&v| v > limit);
+            assert_eq!(tree.exceeds(start..end, limit), exceeds);
             assert_eq!(tree.max_of_all(), *plain.iter().max().unwrap());
         }
     }

@@ -14,7 +14,7 @@ fn swap_something(graph: &mut Graph, rng: &mut Rng) {
     let values: Vec<ValueId> = graph.values().map(|(id, _)| id).collect();
     let value = values[rng.below(values.len())];
     let storage = storages.get(storages.storage(value));
-    let Some(producer) = graph.producer(value).filter(|_| storage.values == [value]) else { return };
+    let Some(producer) = graph.producer(value).filter(|_| storage.values[..] == [value]) else { return };
     let readers: Vec<NodeId> = graph.order().to_vec();
     let readers: Vec<NodeId> =
         readers.into_iter().filter(|&n| graph.node(n).operands.contains(&Some(value))).collect();
@@ -83,7 +83,7 @@ fn most_bytes(graph: &Graph) -> u64 {
         std::array::from_fn(|l| graph.order().iter().copied().filter(|&n| line_of(n) == l).collect());
     let mut users: Vec<(StorageId, Vec<NodeId>)> = Vec::new();
     for (id, storage) in storages.iter() {
-        if !storage.on_host && matches!(graph.value(storage.root).def, Def::Result(..)) {
+        if !storage.on_host && matches!(graph.def(storage.root), Def::Result(..)) {
             let touches = |n: &NodeId| {
                 let node = graph.node(*n);
                 node.reads().chain(node.defines()).any(|v| storages.storage(v) == id)

@@ -151,7 +151,7 @@ fn equal(a: &Graph, b: &Graph, what: &dyn Fn() -> String) {
 /// Writes the graph in both forms and reads it again.
 fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &Dims) {
     for form in [Form::Function, Form::Ort] {
-        let proto = match lmsc_onnx::export(model, rewritten, form, &BTreeMap::new()) {
+        let proto = match lmsc_onnx::export(model.cloned(), rewritten, form, &BTreeMap::new()) {
             Ok(proto) => proto,
             // The text form holds no bytes, and sequences have no ONNX tensor type.
             Err(_) if model.is_none() => return,

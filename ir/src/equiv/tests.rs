@@ -40,7 +40,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
                     let id = g.add_node(node, [Some((name, ty, place))]);
                     (id, g.node(id).results[0].unwrap())
                 };
-                let index = ["MaxPool", "TopK"].contains(&&*original.node(producer).op.name)
+                let index = ["MaxPool", "TopK"].contains(&original.node(producer).op.name())
                     && is_index(original, value);
                 let encoded = index && u.chance(50);
                 let mut leaving = value;
@@ -60,7 +60,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
                     (decoding, back) = cast(&mut g, back, crate::ElementType::Int64, 7);
                     coming.push(decoding);
                 }
-                let effects = ops::effects(&g.node(late).op);
+                let effects = g.node(late).op.effects();
                 let reader_of_view = late_view_reader(&g, late, &readers).filter(|_| effects.view);
                 let (at, view) = match reader_of_view {
                     // Not the view is swapped but what it views; the late reader reads a view of the copy.
@@ -78,9 +78,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
                     None => rewire(&mut g, at, value, back),
                 }
             }
-            2 if repeat(g.node(producer), ops::effects(&g.node(producer).op)) != Repeat::Never
-                && !g.node(producer).op.is_swap() =>
-            {
+            2 if repeat(g.node(producer)) != Repeat::Never && !g.node(producer).op.is_swap() => {
                 let twin = clone(&mut g, producer, value, value, true);
                 let index = original.node(producer).results.iter().position(|r| *r == Some(value)).unwrap();
                 let again = g.node(twin).results[index].unwrap();
@@ -189,13 +187,13 @@ fn meaning(g: &Graph) -> String {
         };
         let mut attributes: Vec<String> = node.attributes.iter().map(|a| format!("{a:?}")).collect();
         attributes.sort();
-        let effects = ops::effects(&node.op);
+        let effects = node.op.effects();
         let mut updates: Vec<_> = node.updates.iter().map(|u| (of[&u.variable], u.result)).collect();
         updates.sort();
         let text = format!(
             "{} {:?} {attributes:?} {:?} {:?} {updates:?} {:?}",
             node.op,
-            g.opsets.get(&*node.op.domain),
+            g.opsets.get(node.op.domain()),
             node.operands.iter().map(|v| v.map(|v| of[&v])).collect::<Vec<_>>(),
             (0..node.results.len()).map(types).collect::<Vec<_>>(),
             effects.random.then_some(&g.node(origin).name),
@@ -218,7 +216,7 @@ fn meaning(g: &Graph) -> String {
         for (index, result) in node.results.iter().enumerate() {
             if let Some(value) = result {
                 of.insert(*value, xxh3_128(format!("{digest} {salt} {index}").as_bytes()));
-                if index == 1 && ["MaxPool", "TopK"].contains(&&*node.op.name) {
+                if index == 1 && ["MaxPool", "TopK"].contains(&node.op.name()) {
                     indices.insert(of[value]);
                 }
             }

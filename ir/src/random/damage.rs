@@ -3,7 +3,7 @@
 use super::Source;
 use crate::{
     Attr, Data, Def, ElementType, Float, Graph, Initializer, Name, Node, NodeId, Op, TensorType, Type,
-    Update, Value, ValueId, ops,
+    Update, Value, ValueId,
 };
 
 macro_rules! kinds {
@@ -220,18 +220,18 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
         Damage::ChangeOperator => {
             let id = node(g, u, |n| !n.op.is_swap())?;
             let op = &mut g.node_mut(id).op;
-            let name = match &*op.name {
+            let name = match op.name() {
                 "Relu" => "Tanh".to_owned(),
                 "Add" => "Sub".to_owned(),
                 "Squeeze" => "Unsqueeze".to_owned(),
                 name => format!("{name}2"),
             };
-            *op = Op::new(&op.domain, &name);
+            *op = Op::new(op.domain(), &name);
             Some(())
         }
         Damage::ChangeVersion => {
             let id = node(g, u, |n| !n.op.is_swap())?;
-            let domain = g.node(id).op.domain.clone();
+            let domain = g.node(id).op.domain().to_owned();
             *g.opsets.get_mut(&*domain)? += 1;
             Some(())
         }
@@ -259,7 +259,8 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
                 return None;
             }
             g.node_mut(id).results.swap(i, j);
-            (g.value_mut(a).def, g.value_mut(b).def) = (Def::Result(id, j), Def::Result(id, i));
+            g.set_def(a, Def::Result(id, j));
+            g.set_def(b, Def::Result(id, i));
             Some(())
         }
         Damage::OmitResult => {
@@ -285,7 +286,7 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
             let index = u.below(g.outputs.len());
             let old = *g.outputs.get(index)?;
             let new = another(g, u, old, None)?;
-            if !matches!(g.value(new).def, Def::Result(..)) || g.outputs.contains(&new) {
+            if !matches!(g.def(new), Def::Result(..)) || g.outputs.contains(&new) {
                 return None;
             }
             let (name, other) = (g.value(old).name.clone(), g.value(new).name.clone());
@@ -349,14 +350,14 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
             Some(())
         }
         Damage::Reseed => {
-            let random = |n: &Node| ops::effects(&n.op).random && n.recomputes.is_none();
+            let random = |n: &Node| n.op.effects().random && n.recomputes.is_none();
             let id = node(g, u, random)?;
             let name = g.fresh_node_name(&format!("{}_renamed", g.node(id).name));
             g.node_mut(id).name = name;
             Some(())
         }
         Damage::ForgetOrigin => {
-            let random = |n: &Node| ops::effects(&n.op).random && n.recomputes.is_some();
+            let random = |n: &Node| n.op.effects().random && n.recomputes.is_some();
             let id = node(g, u, random)?;
             g.node_mut(id).recomputes = None;
             Some(())
@@ -377,7 +378,7 @@ fn node(g: &Graph, u: &mut impl Source, fits: impl Fn(&Node) -> bool) -> Option<
 /// A random value of the type of `value` that is computed before `reader` and is no copy or view of `value`.
 fn another(g: &Graph, u: &mut impl Source, value: ValueId, reader: Option<NodeId>) -> Option<ValueId> {
     let ticks = g.ticks();
-    let before = |v: ValueId| match g.value(v).def {
+    let before = |v: ValueId| match g.def(v) {
         Def::Result(n, _) => {
             let limit = reader.map_or(u32::MAX, |r| ticks[r.as_u32() as usize]);
             ticks[n.as_u32() as usize] < limit
@@ -421,7 +422,7 @@ fn remove(g: &mut Graph, id: NodeId) {
     let order: Vec<NodeId> = g.order().iter().copied().filter(|&n| n != id).collect();
     for &n in &order {
         let node = g.node_mut(n);
-        node.after.retain(|&before| before != id);
+        node.after.retain(|before| *before != id);
         node.recomputes = node.recomputes.filter(|&origin| origin != id);
     }
     g.set_order(order);
@@ -477,10 +478,7 @@ fn reindexed(graph: &Graph) -> Graph {
     g.opsets = graph.opsets.clone();
     let mut values = vec![None; graph.value_capacity()];
     let mut copy = |g: &mut Graph, v: ValueId| {
-        *values[v.as_u32() as usize].get_or_insert_with(|| {
-            let value = Value { def: Def::Nothing, ..graph.value(v).clone() };
-            g.add_value(value)
-        })
+        *values[v.as_u32() as usize].get_or_insert_with(|| g.add_value(graph.value(v).clone(), Def::Nothing))
     };
     let mut nodes = vec![None; graph.node_capacity()];
     for &id in graph.order() {
@@ -491,12 +489,12 @@ fn reindexed(graph: &Graph) -> Graph {
     let node_of = |id: &NodeId| nodes[id.as_u32() as usize];
     for &input in &graph.inputs {
         let value = copy(&mut g, input);
-        g.value_mut(value).def = graph.value(input).def;
+        g.set_def(value, graph.def(input));
         g.inputs.push(value);
     }
     for Initializer { value, data } in &graph.initializers {
-        let (def, value) = (graph.value(*value).def, copy(&mut g, *value));
-        g.value_mut(value).def = def;
+        let (def, value) = (graph.def(*value), copy(&mut g, *value));
+        g.set_def(value, def);
         g.initializers.push(Initializer { value, data: data.clone() });
     }
     for id in graph.order() {
@@ -504,7 +502,7 @@ fn reindexed(graph: &Graph) -> Graph {
         for (index, result) in node.results.iter_mut().enumerate() {
             if let Some(value) = result {
                 *value = copy(&mut g, *value);
-                g.value_mut(*value).def = Def::Result(new, index);
+                g.set_def(*value, Def::Result(new, index));
             }
         }
         node.operands.iter_mut().flatten().for_each(|v| *v = copy(&mut g, *v));

@@ -38,7 +38,7 @@ fn every_value_is_computed_before_it_is_read_and_every_name_is_unique() {
             assert_eq!(graph.node_named(&graph.node(id).name), Some(id), "seed {seed}");
         }
         for (id, value) in graph.values() {
-            assert_ne!(value.def, Def::Nothing, "seed {seed}: {}", value.name);
+            assert_ne!(graph.def(id), Def::Nothing, "seed {seed}: {}", value.name);
             assert_eq!(graph.value_named(&value.name), Some(id), "seed {seed}: {}", value.name);
         }
     }
@@ -50,7 +50,7 @@ fn readers_of_an_old_value_come_before_its_writer() {
         let mut root: Vec<ValueId> = graph.values().map(|(v, _)| v).collect();
         for &id in graph.order() {
             let node = graph.node(id);
-            if ops::effects(&node.op).view {
+            if node.op.effects().view {
                 let from = node.operands[0].unwrap();
                 root[node.results[0].unwrap().as_u32() as usize] = root[from.as_u32() as usize];
             }
@@ -87,12 +87,12 @@ fn random_graphs_hold_what_real_ones_do() {
             if node.op.key() == (MS, "ConvGrad") && node.results[0].is_none() {
                 see("an omitted result");
             }
-            if ops::effects(&node.op).view {
+            if node.op.effects().view {
                 let from = node.operands[0].unwrap();
-                if graph.producer(from).is_some_and(|n| ops::effects(&graph.node(n).op).view) {
+                if graph.producer(from).is_some_and(|n| graph.node(n).op.effects().view) {
                     see("a view of a view");
                 }
-                if graph.value(from).def == Def::Input {
+                if graph.def(from) == Def::Input {
                     see("a view of a variable");
                 }
             }
@@ -100,7 +100,7 @@ fn random_graphs_hold_what_real_ones_do() {
                 if graph.outputs.contains(&read) {
                     see("an output that is used later");
                 }
-                if ops::effects(&node.op).view && graph.value(read).ty.byte_size().unwrap().0 >= 1 << 20 {
+                if node.op.effects().view && graph.value(read).ty.byte_size().unwrap().0 >= 1 << 20 {
                     see("a view of a MiB");
                 }
             }
@@ -114,7 +114,7 @@ fn random_graphs_hold_what_real_ones_do() {
             }
         }
         for variable in graph.variables() {
-            if matches!(graph.value(variable).def, Def::Initializer(_)) {
+            if matches!(graph.def(variable), Def::Initializer(_)) {
                 see("a variable of the file");
             }
         }

@@ -1,5 +1,7 @@
 use std::str::FromStr;
 
+use smallvec::SmallVec;
+
 use super::lex::{Lexer, Token};
 use crate::{
     Attr, Data, Def, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType, Type, Update,
@@ -124,7 +126,7 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         let id =
             self.graph.add_node(Node::new(name, Op::new("", "")), std::iter::empty::<Option<(Name, _, _)>>());
-        let mut results = Vec::new();
+        let mut results = SmallVec::new();
         while !self.peek("=") {
             results.push(if self.eat_bare("_")? {
                 None
@@ -148,7 +150,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             })?;
         }
-        let mut operands = Vec::new();
+        let mut operands = SmallVec::new();
         self.list("(", ")", |p| {
             operands.push(if p.eat_bare("_")? { None } else { Some(p.value()?) });
             Ok(())
@@ -161,7 +163,7 @@ impl<'a> Parser<'a> {
     fn edges(&mut self, id: NodeId) -> Parsed<()> {
         loop {
             if self.eat_bare("captures")? {
-                let mut captures = Vec::new();
+                let mut captures = SmallVec::new();
                 self.list("(", ")", |p| {
                     captures.push(p.value()?);
                     Ok(())
@@ -213,8 +215,9 @@ impl<'a> Parser<'a> {
             }
         }
         for (value, ty, place, at) in std::mem::take(&mut self.output_types) {
+            let def = self.graph.def(value);
             let value = self.graph.value_mut(value);
-            if value.def == Def::Nothing {
+            if def == Def::Nothing {
                 (value.ty, value.place) = (ty, place);
             } else if value.ty != ty || value.place != place {
                 let defined = format!("{}{}", value.ty, value.place);
@@ -464,18 +467,19 @@ impl<'a> Parser<'a> {
             return Ok(value);
         }
         let ty = Type::Tensor(TensorType::new(ElementType::Float, []));
-        Ok(self.graph.add_value(Value { name, ty, place: Place::Device, def: Def::Nothing }))
+        Ok(self.graph.add_value(Value { name, ty, place: Place::Device }, Def::Nothing))
     }
 
     /// Defines a value; a second definition becomes a second value of that name, which the verifier reports.
     fn define(&mut self, name: Name, ty: Type, place: Place, def: Def) -> Parsed<ValueId> {
-        let value = Value { name: name.clone(), ty, place, def };
+        let value = Value { name: name.clone(), ty, place };
         match self.graph.value_named(&name) {
-            Some(known) if self.graph.value(known).def == Def::Nothing => {
+            Some(known) if self.graph.def(known) == Def::Nothing => {
                 *self.graph.value_mut(known) = value;
+                self.graph.set_def(known, def);
                 Ok(known)
             }
-            _ => Ok(self.graph.add_value(value)),
+            _ => Ok(self.graph.add_value(value, def)),
         }
     }
 

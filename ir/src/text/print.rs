@@ -131,12 +131,13 @@ impl Printer<'_> {
 
     fn op(&mut self, op: &Op) {
         let plain = |s: &str| !s.is_empty() && s.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
-        let domain = op.domain.is_empty() || op.domain.split('.').all(plain);
-        if domain && plain(&op.name) && !op.name.as_bytes()[0].is_ascii_digit() && is_bare(&op.to_string()) {
+        let domain = op.domain().is_empty() || op.domain().split('.').all(plain);
+        if domain && plain(op.name()) && !op.name().as_bytes()[0].is_ascii_digit() && is_bare(&op.to_string())
+        {
             self.fmt(format_args!("{op}"));
         } else {
-            quoted(&mut self.out, op.domain.as_bytes());
-            quoted(&mut self.out, op.name.as_bytes());
+            quoted(&mut self.out, op.domain().as_bytes());
+            quoted(&mut self.out, op.name().as_bytes());
         }
     }
 

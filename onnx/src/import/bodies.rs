@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 

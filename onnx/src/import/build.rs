@@ -1,12 +1,13 @@
 //! The graph, built node by node in topological order.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
-use lmsc_ir::ops::{self, Effects};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{
     Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId, words,
 };
 use prost::Message;
+use smallvec::SmallVec;
 
 use super::error::Errors;
 use super::read::{
@@ -24,7 +25,6 @@ pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
 #[derive(Clone)]
 struct KnownOp<'m> {
     op: Op,
-    effects: Effects,
     version: i64,
     function: Option<&'m FunctionProto>,
 }
@@ -65,6 +65,7 @@ impl<'a, 'm> Build<'a, 'm> {
         if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
             build.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
         }
+        build.graph.reserve(order.len(), file.sources.len());
         build.add_inputs(errors);
         build.add_initializers(errors);
         for &i in &order {
@@ -92,7 +93,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
         match self.infer(i, &node, &known_op) {
-            Ok(facts) => self.define(i, node, facts, known_op.effects.writes, errors),
+            Ok(facts) => self.define(i, node, facts, known_op.op.effects().writes, errors),
             Err(error) => errors.push(error),
         }
     }
@@ -105,11 +106,10 @@ impl<'a, 'm> Build<'a, 'm> {
         };
         let known = self.ops.entry(key).or_insert_with(|| {
             let op = Op::new(key.0, key.1);
-            let effects = ops::effects(&op);
             let spelled = if key.0.is_empty() { "ai.onnx" } else { key.0 };
             let version = self.graph.opsets.get(key.0).or_else(|| self.graph.opsets.get(spelled)).copied();
             let function = self.file.bodies.function(key);
-            KnownOp { op, effects, version: version.unwrap_or(1), function }
+            KnownOp { op, version: version.unwrap_or(1), function }
         });
         known.clone()
     }
@@ -122,7 +122,9 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut lost = false;
         // The operator that stands for a copy is no part of the graph.
         let stands_for_copy = extra.swap.is_some() && domain(proto) != LMSC_DOMAIN;
-        for attribute in proto.attribute.iter().filter(|_| !stands_for_copy) {
+        let attributes = if stands_for_copy { &[][..] } else { &proto.attribute };
+        node.attributes.reserve_exact(attributes.len());
+        for attribute in attributes {
             match read_attribute(attribute) {
                 Ok(attr) => {
                     let name = attribute.name();
@@ -161,11 +163,11 @@ impl<'a, 'm> Build<'a, 'm> {
     fn infer(&self, i: usize, node: &Node, known_op: &KnownOp<'m>) -> Result<Vec<Option<Fact>>, ShapeError> {
         let (proto, file) = (&self.file.proto.node[i], self.file);
         let operands = operands(&self.graph, &self.known, &node.operands);
-        let wanted = |name: &'m String| {
-            let number = *file.numbers.get(&**name).filter(|_| !name.is_empty())?;
-            Some(Wanted { name, declared: file.declared[number as usize].as_ref() })
+        let wanted = |(name, &number): (&'m String, &u32)| {
+            (number != NONE).then(|| Wanted { name, declared: file.declared[number as usize].as_ref() })
         };
-        let results: Vec<Option<Wanted<'_>>> = proto.output.iter().map(wanted).collect();
+        let results: SmallVec<[Option<Wanted<'_>>; 4]> =
+            proto.output.iter().zip(file.results(i)).map(wanted).collect();
         let producer = |index| producer(&self.graph, &node.operands, index);
         let query = Query {
             node: &node.name,
@@ -204,23 +206,24 @@ impl<'a, 'm> Build<'a, 'm> {
             return;
         }
         let place = if node.op.is_swap_out() { Place::Host } else { Place::Device };
-        let (types, constants): (Vec<_>, Vec<_>) =
-            facts.into_iter().map(|f| f.map_or((None, None), |f| (Some(f.ty), f.value))).unzip();
-        let named = proto.output.iter().zip(types).map(|(name, ty)| Some((&**name, ty?, place)));
+        let mut constants: SmallVec<[Option<Const>; 2]> = SmallVec::new();
+        let named = proto.output.iter().zip(facts).map(|(name, fact)| {
+            let (ty, constant) = fact.map(|fact| (fact.ty, fact.value)).unzip();
+            constants.push(constant.flatten());
+            Some((&**name, ty?, place))
+        });
         let id = self.graph.add_node(node, named);
         self.nodes[i] = Some(id);
         for (index, constant) in constants.into_iter().enumerate() {
             let Some(value) = self.graph.node(id).results[index] else { continue };
-            if let Some(&number) = self.file.numbers.get(&*proto.output[index]) {
-                self.values[number as usize] = Some(value);
-            }
+            self.values[self.file.results(i)[index] as usize] = Some(value);
             self.known.keep(value, constant);
         }
         for &(operand, result) in writes {
             let node = self.graph.node(id);
             let Some(value) = node.operands.get(operand).copied().flatten() else { continue };
             let after = node.results.get(result).copied().flatten();
-            let variable = match self.graph.value(value).def {
+            let variable = match self.graph.def(value) {
                 Def::Input | Def::Initializer(_) => Some(value),
                 _ => self.variables.get(&value).copied(),
             };
@@ -326,7 +329,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut writes: HashMap<(&str, &str), &[(usize, usize)]> = HashMap::new();
         for (i, node) in self.file.proto.node.iter().enumerate() {
             let key = (domain(node), node.op_type());
-            let writes = writes.entry(key).or_insert_with(|| ops::effects(&Op::new(key.0, key.1)).writes);
+            let writes = writes.entry(key).or_insert_with(|| Op::new(key.0, key.1).effects().writes);
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
         for (i, tensor) in self.file.proto.initializer.iter().enumerate() {

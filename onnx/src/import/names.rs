@@ -1,7 +1,6 @@
 //! What names refer to: nodes, metadata and the outer values of subgraphs.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::Name;
 
 use super::bodies::MOST_DEPTH;

@@ -1,9 +1,10 @@
 //! What the names of the file refer to, and an order of its nodes.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
-use std::collections::{BinaryHeap, HashMap, HashSet};
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Name, words};
 
 use super::bodies::Bodies;
@@ -42,7 +43,8 @@ pub(super) struct Resolved<'m> {
     pub(super) model: &'m Model,
     pub(super) proto: &'m GraphProto,
     pub(super) dims: &'m Dims,
-    /// The number of every value name of the file.
+    /// The number of every value name of the file. The hasher's seed is another one in every process: no file can be
+    /// made whose names collide.
     pub(super) numbers: HashMap<&'m str, u32>,
     /// Where each comes from, by number.
     pub(super) sources: Vec<Source>,
@@ -52,6 +54,10 @@ pub(super) struct Resolved<'m> {
     reads: Vec<u32>,
     /// Where a node's operands begin in `reads`.
     begins: Vec<u32>,
+    /// For every node its results' numbers, one after another; `u32::MAX` where one is left out.
+    defines: Vec<u32>,
+    /// Where a node's results begin in `defines`.
+    define_begins: Vec<u32>,
     /// What few nodes have.
     pub(super) extras: HashMap<usize, Extra<'m>>,
     pub(super) names: Vec<Name>,
@@ -80,6 +86,8 @@ impl<'m> Resolved<'m> {
             declared: Vec::new(),
             reads: Vec::new(),
             begins: Vec::with_capacity(proto.node.len() + 1),
+            defines: Vec::with_capacity(proto.node.len() * 2),
+            define_begins: Vec::with_capacity(proto.node.len() + 1),
             extras: HashMap::new(),
             names: unique_names(&proto.node),
             bodies: Bodies::new(model),
@@ -98,16 +106,20 @@ impl<'m> Resolved<'m> {
         }
     }
 
-    fn define(&mut self, name: &'m str, source: Source, errors: &mut Errors) {
+    /// Numbers the name and returns its number.
+    fn define(&mut self, name: &'m str, source: Source, errors: &mut Errors) -> u32 {
         match self.numbers.entry(name) {
             Entry::Vacant(vacant) => {
-                vacant.insert(self.sources.len() as u32);
+                let number = self.sources.len() as u32;
                 self.sources.push(source);
+                *vacant.insert(number)
             }
             Entry::Occupied(taken) => {
-                let first = self.sources[*taken.get() as usize];
+                let number = *taken.get();
+                let first = self.sources[number as usize];
                 let (first, second) = (self.describe(first), self.describe(source));
                 errors.push(ImportError::DefinedTwice { value: name.to_owned(), first, second });
+                number
             }
         }
     }
@@ -128,10 +140,14 @@ impl<'m> Resolved<'m> {
             }
         }
         for (i, node) in proto.node.iter().enumerate() {
-            for result in node.output.iter().filter(|r| !r.is_empty()) {
-                self.define(result, Source::Node(i), errors);
+            self.define_begins.push(self.defines.len() as u32);
+            for result in &node.output {
+                let number =
+                    if result.is_empty() { NONE } else { self.define(result, Source::Node(i), errors) };
+                self.defines.push(number);
             }
         }
+        self.define_begins.push(self.defines.len() as u32);
     }
 
     fn declare_all(&mut self) {
@@ -241,6 +257,11 @@ impl<'m> Resolved<'m> {
     /// The numbers of the node's operands.
     pub(super) fn operands(&self, node: usize) -> &[u32] {
         &self.reads[self.begins[node] as usize..self.begins[node + 1] as usize]
+    }
+
+    /// The numbers of the node's results.
+    pub(super) fn results(&self, node: usize) -> &[u32] {
+        &self.defines[self.define_begins[node] as usize..self.define_begins[node + 1] as usize]
     }
 
     /// The nodes that must complete before this one starts.

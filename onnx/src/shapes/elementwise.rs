@@ -244,7 +244,7 @@ pub(super) fn gradient(cx: &Cx<'_>) -> Answer {
 pub(super) fn dropout(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     // Before version 10 the mask had the type of the data.
-    let in_onnx = cx.query.op.domain.is_empty();
+    let in_onnx = cx.query.op.domain().is_empty();
     let mask = if in_onnx && cx.version() < 10 { x.element } else { ElementType::Bool };
     Ok(vec![Some(x.clone().into()), Some(TensorType::new(mask, &*x.dims).into())])
 }

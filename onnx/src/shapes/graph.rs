@@ -29,7 +29,7 @@ pub fn constants(graph: &Graph) -> Vec<Option<Const>> {
         let query = Query {
             node: &node.name,
             op: &node.op,
-            version: graph.opsets.get(&*node.op.domain).copied().unwrap_or(1),
+            version: graph.opsets.get(node.op.domain()).copied().unwrap_or(1),
             operands: &operands,
             attributes: &node.attributes,
             results: &results,
@@ -99,7 +99,7 @@ pub(crate) fn producer<'a>(
 ) -> Option<Producer<'a>> {
     let mut value = operands.get(index).copied().flatten()?;
     for _ in 0..MOST_COPIES {
-        let Def::Result(node, result) = graph.value(value).def else { return None };
+        let Def::Result(node, result) = graph.def(value) else { return None };
         let node = graph.node(node);
         let first = node.operands.first().copied().flatten();
         if !node.op.is_swap() && node.op.key() != ("", "Identity") {

@@ -49,7 +49,9 @@ pub(super) fn batch_gradient(cx: &Cx<'_>) -> Answer {
 fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal> {
     let at = cx.axis(default, 0)?;
     let element = match cx.int_or("stash_type", 1)? {
-        code if code == 1 && x.element == ElementType::Double && !cx.query.op.domain.is_empty() => x.element,
+        code if code == 1 && x.element == ElementType::Double && !cx.query.op.domain().is_empty() => {
+            x.element
+        }
         code => match element_type(code) {
             Some(element) => element,
             None => {

@@ -1,8 +1,8 @@
 //! The table of rules: one row an operator, and the only place to add one.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::HashMap;
 use lmsc_ir::{ElementType, Op};
 
 use super::{

@@ -226,12 +226,12 @@ fn needs_no_device(graph: &Graph) -> Vec<bool> {
         let node = graph.node(id);
         let small = node.defines().all(|value| rules::elements(&graph.value(value).ty) <= SMALL);
         let from_known = node.reads().all(|value| known[value.as_u32() as usize]);
-        let follows = ops::effects(&node.op).shape_only || (from_known && ops::is_pure(node));
+        let follows = node.op.effects().shape_only || (from_known && ops::is_pure(node));
         if small && follows {
             node.defines().for_each(|value| known[value.as_u32() as usize] = true);
         }
         idle[id.as_u32() as usize] =
-            node.op.is_swap() || graph.runs_on_host(id) || (small && follows) || ops::effects(&node.op).view;
+            node.op.is_swap() || graph.runs_on_host(id) || (small && follows) || node.op.effects().view;
     }
     idle
 }

@@ -362,7 +362,7 @@ fn no_operands_make_a_rule_panic() {
         }
         node.attributes.push(("kernel_shape".into(), vec![i64::MIN, 3, i64::MAX].into()));
         node.attributes.push(("equation".into(), ["ij,jk->ik", "i,i->", "->", "é"][draw(4)].into()));
-        node.operands = operands[..draw(7)].to_vec();
+        node.operands = operands[..draw(7)].iter().copied().collect();
         let id = graph.add_node(node, results[..draw(4)].to_vec());
         let node = graph.node(id);
         let modelled = model(&graph, node);

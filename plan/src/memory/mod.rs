@@ -47,7 +47,7 @@ impl Memory {
         let workspace = |id| if is_view(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
         let lines = Lines::of(graph);
         let live = live_ranges(graph, &storages, &lines);
-        let given = |root: ValueId| !matches!(graph.value(root).def, Def::Result(..));
+        let given = |root: ValueId| !matches!(graph.def(root), Def::Result(..));
         let on_device = storages.iter().filter(|(_, storage)| !storage.on_host);
         let resident = on_device.filter(|(_, storage)| given(storage.root)).map(|(_, storage)| storage.bytes);
         let resident = resident.sum();
@@ -105,7 +105,7 @@ fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u
     let computing = &lines.nodes[COMPUTE];
     let end = graph.order().len() as u32;
     for (id, storage) in storages.iter() {
-        if !matches!(graph.value(storage.root).def, Def::Result(..)) {
+        if !matches!(graph.def(storage.root), Def::Result(..)) {
             extend(id, 0, end);
         }
     }

@@ -69,7 +69,7 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
         for value in node.defines().chain(node.reads()) {
             let index = storages.storage(value);
             let storage = storages.get(index);
-            if storage.on_host || !matches!(graph.value(storage.root).def, Def::Result(..)) {
+            if storage.on_host || !matches!(graph.def(storage.root), Def::Result(..)) {
                 continue;
             }
             let block = slots[index.as_u32() as usize].get_or_insert(Block {

@@ -94,7 +94,7 @@ fn completed(request: &Request, mut windows: Vec<Window>) -> Result<Vec<Window>,
     others.sort_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
     for window in others {
         let moments = window.moments(problem.ticks());
-        if moments.iter().any(|range| excess.max(range.clone()) > 0) {
+        if moments.iter().any(|range| excess.exceeds(range.clone(), 0)) {
             let bytes = problem.tensors[window.tensor].bytes as i64;
             moments.into_iter().for_each(|range| excess.add(range, -bytes));
             windows.push(window);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use lmsc_ir::{Adjacency, Bytes, Def, ElementType, Graph, NodeId, Phase, StorageId, Storages, Type};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, encode, trigger};
 
@@ -16,9 +17,9 @@ pub(super) struct Candidate {
     pub(super) half: Option<Bytes>,
     /// The last tick at which the original is used.
     pub(super) last_early: u32,
-    pub(super) ins: Vec<SwapIn>,
+    pub(super) ins: SmallVec<[SwapIn; 1]>,
     /// Ticks during which no copy is on the device, if the swap-out is released as early as possible.
-    pub(super) away: Vec<Range<u32>>,
+    pub(super) away: SmallVec<[Range<u32>; 2]>,
 }
 
 /// The storages that the parameters let go, in the order in which `n_tensors` counts them.
@@ -28,11 +29,16 @@ pub(super) struct Candidates {
     pub(super) kept: Vec<(StorageId, Kept)>,
 }
 
-pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates {
+pub(super) fn candidates(
+    analysis: &Analysis<'_>,
+    params: &Params,
+    search: &mut trigger::Search<'_, '_>,
+) -> Candidates {
+    search.set_params(params);
     let storages = &analysis.memory.storages;
     let mut produced: Vec<(u32, StorageId, NodeId)> = Vec::new();
     for (id, storage) in storages.iter() {
-        if let Def::Result(node, _) = analysis.graph.value(storage.root).def {
+        if let Def::Result(node, _) = analysis.graph.def(storage.root) {
             let forward = analysis.phases.phase(node) == Phase::Forward;
             if forward && !storage.on_host && !analysis.graph.node(node).op.is_swap() {
                 produced.push((analysis.rank[node.as_u32() as usize], id, node));
@@ -41,7 +47,6 @@ pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates
     }
     produced.sort_by_key(|&(rank, id, _)| (rank, id));
 
-    let mut search = trigger::Search::new(analysis, params);
     let mut result = Candidates::default();
     for (rank, id, producer) in produced {
         let verdict = if rank == u32::MAX {
@@ -51,7 +56,7 @@ pub(super) fn candidates(analysis: &Analysis<'_>, params: &Params) -> Candidates
         } else if let Some(node) = analysis.captured[id.as_u32() as usize] {
             Err(Kept::Captured(node))
         } else {
-            candidate(analysis, params, &mut search, id, producer)
+            candidate(analysis, params, search, id, producer)
         };
         match verdict {
             Ok(candidate) => result.found.push(candidate),
@@ -144,8 +149,8 @@ fn candidate(
     let early = reads.iter().filter(|(n, _)| !is_late(*n)).map(|(n, _)| analysis.tick(*n));
     let mut last_early = early.max().unwrap_or(0).max(analysis.tick(producer));
 
-    let mut ins: Vec<SwapIn> = Vec::new();
-    let mut away: Vec<Range<u32>> = Vec::new();
+    let mut ins: SmallVec<[SwapIn; 1]> = SmallVec::new();
+    let mut away: SmallVec<[Range<u32>; 2]> = SmallVec::new();
     let mut without_trigger = None;
     let late = reads.partition_point(|(n, _)| analysis.tick(*n) <= last_early);
     for &(node, operand) in &reads[late..] {
@@ -169,7 +174,7 @@ fn candidate(
             (Some(trigger), _) => {
                 away.push(present_until + 1..analysis.tick(trigger) + 1);
                 let (releases, decode_releases) = Default::default();
-                ins.push(SwapIn { trigger, uses: vec![(node, operand)], releases, decode_releases });
+                ins.push(SwapIn { trigger, uses: smallvec![(node, operand)], releases, decode_releases });
             }
             // The copy that is there stays.
             (None, Some(present)) => present.uses.push((node, operand)),
@@ -200,7 +205,7 @@ fn candidate(
 fn admitted(graph: &Graph, params: &Params, producer: NodeId) -> bool {
     let node = graph.node(producer);
     let in_scope = |scopes: &[super::Scope]| scopes.iter().any(|s| s.contains(&node.name));
-    let of_type = |types: &[String]| types.iter().any(|t| **t == *node.op.name || *t == node.op.to_string());
+    let of_type = |types: &[String]| types.iter().any(|t| *t == node.op.name() || *t == node.op.to_string());
     (params.incl_scopes.is_empty() || in_scope(&params.incl_scopes))
         && (params.incl_types.is_empty() || of_type(&params.incl_types))
         && !in_scope(&params.excl_scopes)

@@ -25,11 +25,11 @@ use super::{Analysis, release};
 /// tensor less than the number of its elements.
 pub(super) fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
     let ty = graph.value(value).ty.as_tensor().filter(|t| t.element == ElementType::Int64)?;
-    let Def::Result(node, index) = graph.value(value).def else { return None };
+    let Def::Result(node, index) = graph.def(value) else { return None };
     let node = graph.node(node);
     let of = graph.value(node.operands.first().copied().flatten()?).ty.as_tensor()?;
     let fits = |count: u64| count <= 1 << 31;
-    let bounded = match (&*node.op.domain, &*node.op.name, index) {
+    let bounded = match (node.op.domain(), node.op.name(), index) {
         ("", "MaxPool", 1) => of.element_count().is_some_and(fits),
         ("", "ArgMax" | "ArgMin" | "NonZero", 0) | ("", "TopK", 1) => of.dims.iter().copied().all(fits),
         _ => false,

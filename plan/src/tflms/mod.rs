@@ -26,10 +26,12 @@ mod tune;
 
 pub use tune::{Tuned, tune};
 
+use std::borrow::Cow;
 use std::fmt;
 
 use lmsc_ir::words::count;
 use lmsc_ir::{Adjacency, Bytes, Graph, Node, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use smallvec::SmallVec;
 use wildmatch::WildMatch;
 
 use crate::Memory;
@@ -176,7 +178,7 @@ pub struct Swap {
     /// How it is encoded around the transfer, if it is.
     pub encoding: Option<Encoding>,
     /// Its returns, in execution order.
-    pub ins: Vec<SwapIn>,
+    pub ins: SmallVec<[SwapIn; 1]>,
 }
 
 /// The `f` of a swap `f⁻¹ ∘ f` (TFLMS §4.2.1): a Cast from int64 to int32 before the swap-out, and one back after every
@@ -197,7 +199,7 @@ pub struct SwapIn {
     /// The copy starts after this node.
     pub trigger: NodeId,
     /// Which reads see the copy: nodes and operand positions, in execution order.
-    pub uses: Vec<(NodeId, usize)>,
+    pub uses: SmallVec<[(NodeId, usize); 1]>,
     /// Other swap-outs that the copy waits for, because it needs their memory. Sorted.
     pub releases: Vec<usize>,
     /// Other swap-outs that the decoding waits for, right before the first use. Sorted.
@@ -265,31 +267,30 @@ pub enum Kept {
 
 impl Kept {
     /// The reason, in words; names and numbers of the case stand at the end, in brackets.
-    pub fn describe(&self, graph: &Graph) -> String {
+    pub fn describe(&self, graph: &Graph) -> Cow<'static, str> {
         let name = |node: &NodeId| &graph.node(*node).name;
         match self {
-            Kept::Output => "it is an output of the graph".to_owned(),
-            Kept::Captured(node) => format!("a subgraph reads it (that of `{}`)", name(node)),
-            Kept::Sequence => "it is a sequence".to_owned(),
-            Kept::Strings => "its elements are strings".to_owned(),
-            Kept::OfView(node) => format!("a view needs it wherever it is made (`{}`)", name(node)),
-            Kept::Empty => "it has no bytes".to_owned(),
-            Kept::Variable(node) => format!("one of its views looks at a variable (`{}`)", name(node)),
-            Kept::Views(n) => format!("too many views would have to be repeated ({n})"),
-            Kept::NearUses { levels: 1, .. } => "used by the next operator".to_owned(),
+            Kept::Output => "it is an output of the graph".into(),
+            Kept::Captured(node) => format!("a subgraph reads it (that of `{}`)", name(node)).into(),
+            Kept::Sequence => "it is a sequence".into(),
+            Kept::Strings => "its elements are strings".into(),
+            Kept::OfView(node) => format!("a view needs it wherever it is made (`{}`)", name(node)).into(),
+            Kept::Empty => "it has no bytes".into(),
+            Kept::Variable(node) => format!("one of its views looks at a variable (`{}`)", name(node)).into(),
+            Kept::Views(n) => format!("too many views would have to be repeated ({n})").into(),
+            Kept::NearUses { levels: 1, .. } => "used by the next operator".into(),
             Kept::NearUses { levels, threshold } => {
-                format!("used again too soon ({levels} levels on; the threshold is {threshold})")
+                format!("used again too soon ({levels} levels on; the threshold is {threshold})").into()
             }
-            Kept::ForwardOnly => {
-                "only the forward phase uses it; --swap-branches swaps such as well".to_owned()
-            }
+            Kept::ForwardOnly => "only the forward phase uses it; --swap-branches swaps such as well".into(),
             Kept::NoTrigger(node) => {
                 format!("no node before its late use could start its return (`{}` uses it)", name(node))
+                    .into()
             }
-            Kept::Excluded => "excluded by scope or type".to_owned(),
-            Kept::NotReached => "not reached from the starting nodes".to_owned(),
-            Kept::Beyond(n) => format!("--n-tensors allows no more than {}", count(*n, "tensor")),
-            Kept::NotNeeded => "the budget holds without".to_owned(),
+            Kept::Excluded => "excluded by scope or type".into(),
+            Kept::NotReached => "not reached from the starting nodes".into(),
+            Kept::Beyond(n) => format!("--n-tensors allows no more than {}", count(*n, "tensor")).into(),
+            Kept::NotNeeded => "the budget holds without".into(),
         }
     }
 }
@@ -317,9 +318,7 @@ pub struct Analysis<'a> {
     pub predecessors: Adjacency,
     /// Its storages, their live ranges and the bytes at every tick.
     pub memory: Memory,
-    /// By storage, the nodes and operand positions that read its bytes, in execution order. A view operator reads
-    /// none, unless nothing reads the view.
-    reads: Vec<Vec<(NodeId, usize)>>,
+    reads: Reads,
     /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
     rank: Vec<u32>,
     /// By storage, the node whose subgraph reads it.
@@ -328,6 +327,8 @@ pub struct Analysis<'a> {
     is_output: Vec<bool>,
     /// By storage, whether the step writes it.
     is_variable: Vec<bool>,
+    /// By node, whether it is a view of what a forward node produced: it moves if all its readers read a copy.
+    may_move: Vec<bool>,
     /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
     /// such as its shape, waits for it.
     transient: Vec<i64>,
@@ -357,6 +358,7 @@ impl<'a> Analysis<'a> {
         }
         let mut analysis = Analysis {
             is_variable,
+            may_move: may_move(graph, &phases, &memory.storages),
             transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             between: Vec::new(),
             rank: absence::breadth_first(graph, &successors, params),
@@ -370,21 +372,15 @@ impl<'a> Analysis<'a> {
             ticks: graph.ticks(),
             successors,
             predecessors: graph.predecessor_lists(),
-            reads: reads(graph, &memory.storages),
+            reads: Reads::of(graph, &memory.storages),
             memory,
         };
         analysis.wait_for_views();
         analysis
     }
 
-    /// Whether the node is a view of what a forward node produced: it moves if all its readers read a copy.
     fn may_move(&self, node: NodeId) -> bool {
-        let storages = &self.memory.storages;
-        self.graph.node(node).defines().any(|value| {
-            let root = storages.get(storages.storage(value)).root;
-            let is_forward = |n: NodeId| self.phases.phase(n) == Phase::Forward;
-            root != value && self.graph.producer(root).is_some_and(is_forward)
-        })
+        self.may_move[node.as_u32() as usize]
     }
 
     /// Counts what views read besides their storage for as long as they may need it.
@@ -434,7 +430,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn reads(&self, storage: StorageId) -> &[(NodeId, usize)] {
-        &self.reads[storage.as_u32() as usize]
+        self.reads.storage(storage)
     }
 }
 
@@ -455,25 +451,66 @@ fn depths(graph: &Graph, levels: &[u32]) -> Vec<u32> {
     depths
 }
 
-fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
-    let mut read = vec![false; graph.value_capacity()];
+fn may_move(graph: &Graph, phases: &Phases, storages: &Storages) -> Vec<bool> {
+    let is_forward = |node: NodeId| phases.phase(node) == Phase::Forward;
+    let of_forward = |value: ValueId| {
+        let root = storages.get(storages.storage(value)).root;
+        root != value && graph.producer(root).is_some_and(is_forward)
+    };
+    let mut moves = vec![false; graph.node_capacity()];
     for &id in graph.order() {
-        graph.node(id).reads().for_each(|v| read[v.as_u32() as usize] = true);
+        moves[id.as_u32() as usize] = graph.node(id).defines().any(of_forward);
     }
-    let mut reads = vec![Vec::new(); storages.len()];
-    for &id in graph.order() {
-        let node = graph.node(id);
-        let view = node.results.first().copied().flatten().filter(|v| read[v.as_u32() as usize]);
-        for (index, operand) in node.operands.iter().enumerate() {
-            let Some(value) = *operand else { continue };
-            let storage = storages.storage(value);
-            let passes_on = index == 0 && view.is_some_and(|v| storages.storage(v) == storage);
-            if !passes_on || !node.updates.is_empty() {
-                reads[storage.as_u32() as usize].push((id, index));
+    moves
+}
+
+/// For every storage the nodes and operand positions that read its bytes, in execution order, all in one piece of
+/// memory. A view operator reads none, unless nothing reads the view.
+struct Reads {
+    /// By storage, where its list begins; it ends where the next one begins.
+    begins: Vec<u32>,
+    entries: Vec<(NodeId, usize)>,
+}
+
+impl Reads {
+    fn of(graph: &Graph, storages: &Storages) -> Reads {
+        let mut read = vec![false; graph.value_capacity()];
+        for &id in graph.order() {
+            graph.node(id).reads().for_each(|v| read[v.as_u32() as usize] = true);
+        }
+        let mut found: Vec<(StorageId, NodeId, usize)> = Vec::with_capacity(2 * graph.order().len());
+        let mut begins = vec![0u32; storages.len() + 1];
+        for &id in graph.order() {
+            let node = graph.node(id);
+            let view = node.results.first().copied().flatten().filter(|v| read[v.as_u32() as usize]);
+            let view = view.map(|v| storages.storage(v));
+            for (index, operand) in node.operands.iter().enumerate() {
+                let Some(value) = *operand else { continue };
+                let storage = storages.storage(value);
+                let passes_on = index == 0 && view == Some(storage);
+                if !passes_on || !node.updates.is_empty() {
+                    found.push((storage, id, index));
+                    begins[storage.as_u32() as usize + 1] += 1;
+                }
             }
         }
+        for i in 1..begins.len() {
+            begins[i] += begins[i - 1];
+        }
+        let mut ends = begins.clone();
+        let mut entries = vec![(NodeId::from_u32(0), 0); found.len()];
+        for (storage, node, index) in found {
+            let end = &mut ends[storage.as_u32() as usize];
+            entries[*end as usize] = (node, index);
+            *end += 1;
+        }
+        Reads { begins, entries }
     }
-    reads
+
+    fn storage(&self, storage: StorageId) -> &[(NodeId, usize)] {
+        let index = storage.as_u32() as usize;
+        &self.entries[self.begins[index] as usize..self.begins[index + 1] as usize]
+    }
 }
 
 /// The plan that the parameters ask for, with release edges that keep the peak as low as the swaps allow, or
@@ -482,7 +519,7 @@ fn reads(graph: &Graph, storages: &Storages) -> Vec<Vec<(NodeId, usize)>> {
 /// # Source
 /// TFLMS §4 and §5.1.
 pub fn plan(analysis: &Analysis<'_>, params: &Params, budget: Option<Bytes>) -> SwapPlan {
-    let candidates = absence::candidates(analysis, params);
+    let candidates = absence::candidates(analysis, params, &mut trigger::Search::new(analysis, params));
     let chosen = vec![true; candidates.found.len()];
     release::finish(analysis, &candidates, &chosen, params.encode, budget)
 }

@@ -1,5 +1,6 @@
 //! Control operations for swap-ins (TFLMS §4.3).
 
+use foldhash::{HashMap, HashMapExt};
 use lmsc_ir::{NodeId, Phase, StorageId, ValueId};
 
 use super::{Analysis, Params, Strategy};
@@ -8,8 +9,8 @@ use super::{Analysis, Params, Strategy};
 /// target's level keeps the graph acyclic.
 const MAX_SEARCHED: usize = 200;
 
-/// How many edges the searches of one set of parameters look at together: a bound on the time that a graph made for
-/// it can take, far above what graphs of networks need.
+/// How many edges the searches with one set of bounds look at together: a bound on the time that a graph made for it
+/// can take, far above what graphs of networks need.
 const MAX_EDGES: usize = 1 << 28;
 
 /// For what a trigger is wanted.
@@ -22,15 +23,35 @@ pub(super) struct Wanted {
     pub(super) target: NodeId,
 }
 
-/// Finds triggers; holds the marks of its walks from one to the next.
+/// Finds triggers; holds the marks of its walks from one to the next, and what it has found.
 pub(super) struct Search<'a, 'g> {
     analysis: &'a Analysis<'g>,
-    params: &'a Params,
+    bounds: Bounds,
+    /// By storage and target, what was found within the bounds. Parameters that differ in other things ask again.
+    found: HashMap<(StorageId, NodeId), Option<NodeId>>,
     /// Which walk came by a node last. Two walks go on at once: down from the source, and back from the target.
     down: Marks,
     back: Marks,
+    /// Nodes that the walk down has come to, level by level.
+    queue: Vec<NodeId>,
+    /// Nodes that the walk back has yet to look at.
+    stack: Vec<NodeId>,
     /// What is left of [`MAX_EDGES`].
     edges: usize,
+}
+
+/// The parameters that a search depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    strategy: Strategy,
+    lb: u32,
+    ub: u32,
+}
+
+impl Bounds {
+    fn of(params: &Params) -> Bounds {
+        Bounds { strategy: params.ctrld_strategy, lb: params.lb, ub: params.ub }
+    }
 }
 
 struct Marks {
@@ -58,9 +79,28 @@ impl Marks {
 }
 
 impl<'a, 'g> Search<'a, 'g> {
-    pub(super) fn new(analysis: &'a Analysis<'g>, params: &'a Params) -> Search<'a, 'g> {
+    pub(super) fn new(analysis: &'a Analysis<'g>, params: &Params) -> Search<'a, 'g> {
         let marks = || Marks::new(analysis.graph.node_capacity());
-        Search { analysis, params, down: marks(), back: marks(), edges: MAX_EDGES }
+        Search {
+            analysis,
+            bounds: Bounds::of(params),
+            found: HashMap::new(),
+            down: marks(),
+            back: marks(),
+            queue: Vec::new(),
+            stack: Vec::new(),
+            edges: MAX_EDGES,
+        }
+    }
+
+    /// Searches with these parameters from now on.
+    pub(super) fn set_params(&mut self, params: &Params) {
+        let bounds = Bounds::of(params);
+        if bounds != self.bounds {
+            self.bounds = bounds;
+            self.found.clear();
+            self.edges = MAX_EDGES;
+        }
     }
 
     /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
@@ -69,10 +109,16 @@ impl<'a, 'g> Search<'a, 'g> {
     /// A view of the storage is no candidate: it will read what comes back. Nor is a view of another storage that
     /// may be swapped: it may move behind a swap-in of that one, which in turn may wait for a view of this one.
     pub(super) fn find(&mut self, wanted: &Wanted) -> Option<NodeId> {
-        match self.params.ctrld_strategy {
+        let key = (wanted.storage, wanted.target);
+        if let Some(&found) = self.found.get(&key) {
+            return found;
+        }
+        let found = match self.bounds.strategy {
             Strategy::DirectOrder => self.direct_order(wanted),
             Strategy::ChainRule => self.chain_rule(wanted).or_else(|| self.direct_order(wanted)),
-        }
+        };
+        self.found.insert(key, found);
+        found
     }
 
     /// The list, if all of it may be looked at.
@@ -95,8 +141,8 @@ impl<'a, 'g> Search<'a, 'g> {
     /// The paper knows no order. Where neither of its strategies finds a node between the early uses and the
     /// target, as for a mask that the order computes late though it could be computed at once, the order has one.
     pub(super) fn in_order(&self, wanted: &Wanted, after: u32) -> Option<NodeId> {
-        let (analysis, lb) = (self.analysis, self.params.lb.max(1));
-        if lb > self.params.ub {
+        let (analysis, lb) = (self.analysis, self.bounds.lb.max(1));
+        if lb > self.bounds.ub {
             return None;
         }
         let latest = analysis.tick(wanted.target).checked_sub(lb)?;
@@ -118,7 +164,7 @@ impl<'a, 'g> Search<'a, 'g> {
     /// farther back.
     fn direct_order(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
-        let last = analysis.level(wanted.target).checked_sub(self.params.lb)?;
+        let last = analysis.level(wanted.target).checked_sub(self.bounds.lb)?;
         let mut node = wanted.target;
         while node == wanted.target || analysis.level(node) > last || analysis.may_move(node) {
             let before = self.spend(analysis.predecessors.of(node))?.iter().copied();
@@ -127,7 +173,7 @@ impl<'a, 'g> Search<'a, 'g> {
         }
         let distance = analysis.level(wanted.target) - analysis.level(node);
         let between = analysis.level(node) > analysis.level(wanted.source);
-        (between && distance <= self.params.ub).then_some(node)
+        (between && distance <= self.bounds.ub).then_some(node)
     }
 
     /// Algorithm 2: down the forward phase from the source, breadth first; from a node between `lb` and `ub`
@@ -142,13 +188,14 @@ impl<'a, 'g> Search<'a, 'g> {
         let phase = |f: NodeId| analysis.phases.phase(f);
         self.down.restart();
         self.down.mark(source);
-        let mut current = vec![source];
+        self.queue.clear();
+        self.queue.push(source);
+        let mut current = 0..1;
         let mut depth = 0;
-        while !current.is_empty() && depth <= self.params.ub && self.down.count < MAX_SEARCHED {
-            let mut next = Vec::new();
-            for &s in &current {
-                let outgoing = self.spend(analysis.successors.of(s))?;
-                if depth >= self.params.lb {
+        while !current.is_empty() && depth <= self.bounds.ub && self.down.count < MAX_SEARCHED {
+            for i in current.clone() {
+                let outgoing = self.spend(analysis.successors.of(self.queue[i]))?;
+                if depth >= self.bounds.lb {
                     let fits = |f: NodeId| {
                         let level = analysis.level(f);
                         phase(f) == Phase::Backward
@@ -164,9 +211,9 @@ impl<'a, 'g> Search<'a, 'g> {
                     }
                 }
                 let forward = outgoing.iter().copied().filter(|&f| phase(f) == Phase::Forward);
-                next.extend(forward.filter(|&f| self.down.mark(f)));
+                self.queue.extend(forward.filter(|&f| self.down.mark(f)));
             }
-            current = next;
+            current = current.end..self.queue.len();
             depth += 1;
         }
         None
@@ -177,15 +224,18 @@ impl<'a, 'g> Search<'a, 'g> {
         let analysis = self.analysis;
         let lowest = analysis.level(from);
         self.back.restart();
-        let mut stack = vec![to];
-        while let Some(node) = stack.pop() {
+        self.stack.clear();
+        self.stack.push(to);
+        while let Some(node) = self.stack.pop() {
             if node == from {
                 return true;
             }
             let Some(before) = self.spend(analysis.predecessors.of(node)) else { return false };
-            let before = before.iter().copied();
-            let above = before.filter(|&p| analysis.level(p) >= lowest);
-            stack.extend(above.filter(|&p| self.back.mark(p)));
+            for &p in before {
+                if analysis.level(p) >= lowest && self.back.mark(p) {
+                    self.stack.push(p);
+                }
+            }
             if self.back.count > MAX_SEARCHED {
                 return false;
             }

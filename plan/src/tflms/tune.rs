@@ -4,6 +4,7 @@ use lmsc_ir::{Bytes, NodeId};
 
 use super::absence::{Candidate, Candidates, candidates};
 use super::release::{finish, floor, ideal};
+use super::trigger::Search;
 use super::{Analysis, Params, Strategy, SwapPlan, encode};
 use crate::refusal::Refusal;
 use crate::segment_tree::SegmentTree;
@@ -32,18 +33,19 @@ pub struct Tuned {
 pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<Refusal>> {
     // No graph has as many bytes (I5), and half of the numbers are none here.
     let limit = budget.0.min(1 << 62) as i64 - analysis.memory.resident.0 as i64;
+    let triggers = &mut Search::new(analysis, base);
     if analysis.memory.transient_peak().0 as i64 <= limit {
-        let all = candidates(analysis, base);
+        let all = candidates(analysis, base, triggers);
         let nothing = vec![false; all.found.len()];
         let plan = finish(analysis, &all, &nothing, base.encode, Some(budget));
         return Ok(Tuned { plan, params: base.clone() });
     }
-    let plain = search(analysis, &Params { encode: false, ..base.clone() }, limit);
+    let plain = search(analysis, &Params { encode: false, ..base.clone() }, triggers, limit);
     let mut best = plain.map_err(|lowest| Box::new(refusal(analysis, budget, lowest)))?;
     if base.encode {
         best.params.encode = true;
         best.bytes = Some(link_bytes(analysis, &best.candidates, &best.chosen, true, limit));
-        best = match search(analysis, base, limit) {
+        best = match search(analysis, base, triggers, limit) {
             Ok(aware) => best.or(aware),
             Err(_) => best,
         };
@@ -54,7 +56,12 @@ pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tun
 }
 
 /// The best of the sets of parameters within the limit, or the node that sets the floor and the bytes there.
-fn search(analysis: &Analysis<'_>, base: &Params, limit: i64) -> Result<Attempt, Option<(i64, NodeId)>> {
+fn search(
+    analysis: &Analysis<'_>,
+    base: &Params,
+    triggers: &mut Search<'_, '_>,
+    limit: i64,
+) -> Result<Attempt, Option<(i64, NodeId)>> {
     let mut best: Option<Attempt> = None;
     let mut lowest: Option<(i64, NodeId)> = None;
     for (ctrld_strategy, swap_branches) in [
@@ -68,7 +75,7 @@ fn search(analysis: &Analysis<'_>, base: &Params, limit: i64) -> Result<Attempt,
         }
         let params =
             Params { ctrld_strategy, swap_branches: swap_branches || base.swap_branches, ..base.clone() };
-        let attempt = Attempt::new(analysis, params, limit);
+        let attempt = Attempt::new(analysis, params, triggers, limit);
         if let Some((node, bytes)) = floor(analysis, &attempt.candidates)
             && lowest.is_none_or(|(other, _)| bytes < other)
         {
@@ -83,11 +90,11 @@ fn search(analysis: &Analysis<'_>, base: &Params, limit: i64) -> Result<Attempt,
     if best.returns_twice() {
         for fuse_swapins in [4, 16, 64] {
             let params = Params { fuse_swapins, ..best.params.clone() };
-            best = best.or(Attempt::new(analysis, params, limit));
+            best = best.or(Attempt::new(analysis, params, triggers, limit));
         }
     }
     for lb in [4, 16].into_iter().filter(|&lb| lb > base.lb) {
-        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, limit);
+        let attempt = Attempt::new(analysis, Params { lb, ..best.params.clone() }, triggers, limit);
         if attempt.bytes.is_none_or(|bytes| Some(bytes) > best.bytes) {
             break;
         }
@@ -118,8 +125,8 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn new(analysis: &Analysis<'_>, params: Params, limit: i64) -> Attempt {
-        let candidates = candidates(analysis, &params);
+    fn new(analysis: &Analysis<'_>, params: Params, triggers: &mut Search<'_, '_>, limit: i64) -> Attempt {
+        let candidates = candidates(analysis, &params, triggers);
         let pruned = |mut selection: Selection| {
             selection.prune(&candidates, params.encode, limit);
             let fits = selection.transient.max_of_all().max(0) <= limit;
@@ -167,7 +174,7 @@ impl Selection {
         let mut selection =
             Selection { chosen: vec![false; candidates.found.len()], transient: SegmentTree::new(bytes) };
         for (index, candidate) in candidates.found.iter().enumerate() {
-            let helps = candidate.away.iter().any(|range| selection.transient.max(range.clone()) > limit);
+            let helps = candidate.away.iter().any(|range| selection.transient.exceeds(range.clone(), limit));
             if helps {
                 selection.set(candidates, index, true);
             }
@@ -189,8 +196,8 @@ impl Selection {
         by_cost.sort_by_key(|&i| std::cmp::Reverse((cost(&candidates.found[i], encode), i)));
         for index in by_cost {
             let candidate = &candidates.found[index];
-            let bytes = candidate.bytes.0 as i64;
-            if candidate.away.iter().all(|range| self.transient.max(range.clone()) + bytes <= limit) {
+            let room = limit - candidate.bytes.0 as i64;
+            if !candidate.away.iter().any(|range| self.transient.exceeds(range.clone(), room)) {
                 self.set(candidates, index, false);
             }
         }
