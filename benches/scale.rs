@@ -36,13 +36,14 @@ fn onnx(graph: &Graph) -> Bytes {
 
 /// A budget halfway between the smallest that can be reached and the peak.
 fn cx(graph: &Graph) -> PassCx {
-    let params = tflms::Params::default();
-    let smallest = match tflms::tune(&tflms::Analysis::new(graph, &params), &params, lmsc_ir::Bytes(0)) {
+    let cx = PassCx::default();
+    let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
+    let smallest = match tflms::tune(&analysis, &cx.tflms, lmsc_ir::Bytes(0)) {
         Ok(_) => lmsc_ir::Bytes(0),
         Err(no) => no.smallest,
     };
-    let budget = smallest.0.midpoint(Memory::of(graph).peak().0);
-    PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() }
+    let budget = smallest.0.midpoint(cx.memory(graph).peak().0);
+    PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..cx }
 }
 
 fn read(bytes: Bytes) -> Graph {

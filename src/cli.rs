@@ -108,8 +108,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
     pub planner: Option<String>,
-    /// The machine for which planners other than tflms plan: a name that `lmsc targets` lists, or a TOML file of
-    /// that form. [default: a100-pcie4]
+    /// The machine that runs the step, which decides how long operators take and how much memory they need besides
+    /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
     /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
@@ -336,6 +336,10 @@ pub struct InspectArgs {
     /// Nodes of these scopes are backward, whatever the graph says.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     pub optimizer_scopes: Vec<String>,
+    /// The machine that runs the step, which decides how much memory operators need besides their tensors.
+    /// [default: a100-pcie4]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
     /// How many of the largest storages to list.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     pub largest: usize,

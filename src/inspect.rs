@@ -3,12 +3,14 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
+use lmsc_passes::PassCx;
 use lmsc_plan::Memory;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
 
 use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
+use crate::targets::named_target;
 use crate::{Error, load};
 
 #[derive(Serialize)]
@@ -51,7 +53,8 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let memory = Memory::of(&graph);
+    let target = args.target.as_deref().map(named_target).transpose()?;
+    let memory = PassCx { target, ..PassCx::default() }.memory(&graph);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);
         let bytes = value.ty.byte_size().unwrap_or_default().0;

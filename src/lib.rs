@@ -20,7 +20,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
-use lmsc_plan::Memory;
 
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
@@ -83,7 +82,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let (proof, (after, emitted)) = side_by_side(
         || lmsc_ir::equiv::check(&original, &graph),
         || {
-            let after = Memory::of(&graph);
+            let after = cx.memory(&graph);
             let changed = edited || ran.iter().any(|r| r.outcome.changed);
             let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
             let emitted = args.output.as_deref().map(emit);
@@ -280,7 +279,7 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
 
 /// What there is to tell about the graph as it came.
 fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
-    let memory = Memory::of(original);
+    let memory = cx.memory(original);
     let phases = Phases::of(original, |node| cx.scope(node));
     (GraphFacts::of(original, &phases, &memory), MemoryFacts::of(original, &memory))
 }

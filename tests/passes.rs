@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use lmsc::cli::{BindingArgs, Cli, Command, OptArgs};
 use lmsc_ir::Graph;
-use lmsc_plan::Memory;
+use lmsc_passes::PassCx;
 use similar::{ChangeTag, TextDiff};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/passes");
@@ -62,7 +62,7 @@ fn outcome(case: &Path) -> String {
 }
 
 fn facts(graph: &Graph) -> String {
-    let memory = Memory::of(graph);
+    let memory = PassCx::default().memory(graph);
     let node = memory.peak_tick().map_or("-", |tick| &*graph.node(graph.order()[tick]).name);
     format!("resident {} + transient peak {} at [{node}]", memory.resident, memory.transient_peak())
 }

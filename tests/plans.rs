@@ -60,7 +60,8 @@ fn every_model_runs_as_planned() {
             let peak = schedule::check(&plan.problem, &plan.schedule, budget).unwrap();
             assert_eq!(execution.peak, peak, "{}", path.display());
             for form in [Form::Function, Form::Ort] {
-                let proto = lmsc_onnx::export(Some(model.clone()), &rewritten, form, &BTreeMap::new()).unwrap();
+                let proto =
+                    lmsc_onnx::export(Some(model.clone()), &rewritten, form, &BTreeMap::new()).unwrap();
                 let mut bytes = Vec::new();
                 encode_to(&proto, &mut bytes).unwrap();
                 let mut read = Model::from_bytes(bytes.into(), "what was written").unwrap();

@@ -13,10 +13,10 @@ mod swap;
 use std::borrow::Cow;
 use std::fmt;
 
-use lmsc_ir::{Bytes, Graph, Node, Phase};
-use lmsc_plan::Target;
+use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
+use lmsc_plan::cost::Costs;
 use lmsc_plan::planners::Planner;
-use lmsc_plan::tflms;
+use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
@@ -49,7 +49,7 @@ pub struct PassCx {
     pub budget: Option<Bytes>,
     /// Who decides in the pass `plan`.
     pub planner: Option<&'static Planner>,
-    /// The machine for which the pass `plan` plans; [`DEFAULT_TARGET`] where none is given.
+    /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
@@ -67,6 +67,17 @@ impl PassCx {
     pub fn target(&self) -> Target {
         let default = || Target::built_in(DEFAULT_TARGET).expect("the default target is built in").clone();
         self.target.clone().unwrap_or_else(default)
+    }
+
+    /// What each node of the graph needs on the target while it runs, besides its values.
+    pub fn workspace(&self, graph: &Graph) -> impl Fn(NodeId) -> Bytes + use<> {
+        let costs = Costs::of(graph, &self.target(), None);
+        move |node| costs.workspace(node)
+    }
+
+    /// The memory that the graph needs on the target, workspaces included.
+    pub fn memory(&self, graph: &Graph) -> Memory {
+        Memory::with_workspace(graph, self.workspace(graph))
     }
 
     /// The phase that the user says the node belongs to.

@@ -50,8 +50,7 @@ impl Pass for Plan {
             .map_err(|e| ours(e.to_string()))?;
         let mut outcome = told(graph, &bridge, planner, &plan, &phases);
         apply(graph, &bridge, &plan, &edges).map_err(|e| ours(e.to_string()))?;
-        let costs = Costs::of(graph, &target, None);
-        let peak = Memory::with_workspace(graph, |node| costs.workspace(node)).peak();
+        let peak = cx.memory(graph).peak();
         if peak > budget {
             return Err(ours(format!("the edges allow {peak}, above the budget of {budget}")));
         }

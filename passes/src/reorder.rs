@@ -19,7 +19,7 @@ impl Pass for Reorder {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let order = order::lower_peak(graph, cx.budget);
+        let order = order::lower_peak(graph, cx.budget, cx.workspace(graph));
         let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
         if moved == 0 {
             return Ok(Outcome::default());

@@ -18,7 +18,7 @@ impl Pass for Swap {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let analysis = tflms::Analysis::new(graph, &cx.tflms);
+        let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
         let (plan, params) = match cx.budget {
             Some(budget) if !cx.tflms_fixed => {
                 let tuned = tflms::tune(&analysis, &cx.tflms, budget);

@@ -4,7 +4,6 @@
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph, equiv};
 use lmsc_passes::{Pass, PassCx, PassError, pass_named, run_pipeline};
-use lmsc_plan::Memory;
 use lmsc_plan::tflms::{Analysis, Params, Scope, Strategy, tune};
 
 fn passes() -> [&'static dyn Pass; 2] {
@@ -50,7 +49,7 @@ fn check(seed: u64, graph: &Graph, rewritten: &Graph) {
     if let Err(difference) = equiv::check(graph, rewritten) {
         panic!("{difference}\n{}", explain());
     }
-    let (before, after) = (Memory::of(graph), Memory::of(rewritten));
+    let (before, after) = (PassCx::default().memory(graph), PassCx::default().memory(rewritten));
     assert!(after.peak() <= before.peak(), "{} > {}, {}", after.peak(), before.peak(), explain());
     assert_eq!(after.resident, before.resident, "{}", explain());
 }
@@ -85,7 +84,7 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
     for seed in 0..600 {
         let mut rng = Rng::new(seed ^ 0x5eed);
         let graph = training_graph(&mut rng, Size::nodes(10 + (seed % 90) as usize));
-        let memory = Memory::of(&graph);
+        let memory = PassCx::default().memory(&graph);
         let share = 40 + rng.word() % 61;
         let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
         let at = |budget| PassCx { budget: Some(budget), ..PassCx::default() };
@@ -93,7 +92,11 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
             Ok(rewritten) => {
                 held += 1;
                 check(seed, &graph, &rewritten);
-                assert!(Memory::of(&rewritten).peak() <= budget, "seed {seed}: {}", rewritten.to_text());
+                assert!(
+                    PassCx::default().memory(&rewritten).peak() <= budget,
+                    "seed {seed}: {}",
+                    rewritten.to_text()
+                );
                 let again = run(&rewritten, &at(budget)).expect("what fits needs nothing");
                 assert_eq!(again.to_text(), rewritten.to_text(), "seed {seed}: a second run changes nothing");
             }
@@ -102,10 +105,13 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
                 let mut hoisted = graph.clone();
                 run_pipeline(&mut hoisted, &passes()[..1], &at(budget), &mut |_, _, _| {}).unwrap();
                 let params = Params::default();
-                let smallest = tune(&Analysis::new(&hoisted, &params), &params, budget).unwrap_err().smallest;
+                let smallest =
+                    tune(&Analysis::new(&hoisted, &params, at(budget).workspace(&hoisted)), &params, budget)
+                        .unwrap_err()
+                        .smallest;
                 assert!(smallest > budget, "seed {seed}");
                 let fitting = run(&graph, &at(smallest)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-                assert!(Memory::of(&fitting).peak() <= smallest, "seed {seed}");
+                assert!(PassCx::default().memory(&fitting).peak() <= smallest, "seed {seed}");
             }
             Err(error) => panic!("seed {seed}: {error}\n{}", graph.to_text()),
         }
@@ -120,7 +126,7 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
     for seed in 0..1200 {
         let mut rng = Rng::new(seed ^ 0xe6c0de);
         let graph = training_graph(&mut rng, Size::nodes(20 + (seed % 120) as usize));
-        let memory = Memory::of(&graph);
+        let memory = PassCx::default().memory(&graph);
         let share = 60 + rng.word() % 41;
         let budget = Bytes(memory.resident.0 + memory.transient_peak().0 / 100 * share);
         let compile = |encode| {
@@ -136,7 +142,11 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
         let (Some((plain, plain_bytes)), Some((rewritten, bytes))) = (plain, encoding) else { continue };
         assert_eq!(encodings(&plain), 0, "seed {seed}");
         check(seed, &graph, &rewritten);
-        assert!(Memory::of(&rewritten).peak() <= budget, "seed {seed}: {}", rewritten.to_text());
+        assert!(
+            PassCx::default().memory(&rewritten).peak() <= budget,
+            "seed {seed}: {}",
+            rewritten.to_text()
+        );
         assert!(bytes <= plain_bytes, "seed {seed}: {bytes} > {plain_bytes}");
         fewer += usize::from(bytes < plain_bytes);
         encoded += encodings(&rewritten);

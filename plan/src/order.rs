@@ -14,8 +14,8 @@ use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
 /// and both. Of equal peaks, the one with fewer bytes live over all ticks, the graph's own first.
 ///
 /// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own, and
-/// so does one whose peak is not above `enough`.
-pub fn lower_peak(graph: &Graph, enough: Option<Bytes>) -> Vec<NodeId> {
+/// so does one whose peak is not above `enough`. `workspace` is what a node needs besides its values while it runs.
+pub fn lower_peak(graph: &Graph, enough: Option<Bytes>, workspace: impl Fn(NodeId) -> Bytes) -> Vec<NodeId> {
     let own = graph.order().to_vec();
     if own.iter().any(|&n| graph.node(n).op.is_swap()) {
         return own;
@@ -24,7 +24,7 @@ pub fn lower_peak(graph: &Graph, enough: Option<Bytes>) -> Vec<NodeId> {
     let touches = Touches::of(graph, &storages);
     let edges = Edges { before: graph.predecessor_lists(), after: graph.successor_lists() };
     let listing = |order: &[NodeId], way: Way, moves: bool| {
-        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run()
+        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run(&workspace)
     };
     let backward = |order: &Listed| {
         let reversed: Vec<NodeId> = order.nodes.iter().rev().copied().collect();
@@ -173,26 +173,26 @@ impl<'a> Listing<'a> {
         }
     }
 
-    fn run(mut self) -> Listed {
+    fn run(mut self, workspace: &dyn Fn(NodeId) -> Bytes) -> Listed {
         self.order.iter().for_each(|&node| self.consider(node));
         for &node in self.order {
             while let Some(Reverse((_, gaining))) = self.gains.pop() {
                 let (brought, freed) = self.change(gaining);
                 if !self.done[number(gaining)] && freed > brought {
-                    self.take(gaining);
+                    self.take(gaining, workspace(gaining));
                 }
             }
             if !self.done[number(node)] {
-                self.take(node);
+                self.take(node, workspace(node));
             }
         }
         self.listed
     }
 
-    fn take(&mut self, node: NodeId) {
+    fn take(&mut self, node: NodeId, workspace: Bytes) {
         let (brought, freed) = self.change(node);
         self.live += brought;
-        self.listed.peak = self.listed.peak.max(self.live);
+        self.listed.peak = self.listed.peak.max(self.live + workspace);
         self.listed.area += u128::from(self.live.0);
         self.live = self.live.saturating_sub(freed);
         self.listed.nodes.push(node);
@@ -248,7 +248,7 @@ mod tests {
     fn order(text: &str) -> Vec<String> {
         let graph = Graph::parse(text).unwrap();
         lmsc_ir::verify(&graph).unwrap();
-        let order = lower_peak(&graph, None);
+        let order = lower_peak(&graph, None, |_| Bytes::ZERO);
         let mut moved = graph.clone();
         moved.set_order(order.clone());
         lmsc_ir::verify(&moved).unwrap();

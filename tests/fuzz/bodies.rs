@@ -10,7 +10,7 @@ use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Form, Model};
 use lmsc_passes::{PassCx, PassError, TFLMS, pass_named, run_pipeline};
 use lmsc_plan::planners::PLANNERS;
-use lmsc_plan::{Memory, tflms};
+use lmsc_plan::tflms;
 
 use crate::arbitrary::{Result, Unstructured};
 
@@ -90,7 +90,7 @@ fn round_trip(graph: &Graph) {
 
 /// The graph after the passes, with parameters and a budget of `u`'s choice; `None` where it does not fit.
 fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
-    let before = Memory::of(graph);
+    let before = PassCx::default().memory(graph);
     let levels = [0, 1, 2, 3, 10, 1000, u32::MAX];
     let mut cx = PassCx { tflms_fixed: u.arbitrary()?, ..PassCx::default() };
     if u.ratio(3, 4)? {
@@ -129,7 +129,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
         Err(PassError::DoesNotFit(_) | PassError::Call(_)) => return Ok(None),
         Err(broke) => panic!("{broke}\nof\n{}with {cx:?}", graph.to_text()),
     }
-    let after = Memory::of(&rewritten);
+    let after = cx.memory(&rewritten);
     let what = || format!("{}became\n{}with {cx:?}", graph.to_text(), rewritten.to_text());
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());

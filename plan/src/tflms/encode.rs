@@ -139,7 +139,7 @@ mod tests {
         let graph = Graph::parse(&text).unwrap();
         lmsc_ir::verify(&graph).unwrap();
         let params = Params { encode: true, incl_types: vec!["MaxPool".to_owned()], ..Params::default() };
-        plan(&Analysis::new(&graph, &params), &params, None).bytes_out().0
+        plan(&Analysis::new(&graph, &params, |_| Bytes::ZERO), &params, None).bytes_out().0
     }
 
     #[test]

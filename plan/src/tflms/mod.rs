@@ -332,7 +332,9 @@ pub struct Analysis<'a> {
     /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
     /// such as its shape, waits for it.
     transient: Vec<i64>,
-    /// By tick, how many of those bytes are there still when the next node starts.
+    /// By tick, what the node needs besides its values: part of the transient bytes.
+    workspace: Vec<Bytes>,
+    /// By tick, how many of the transient bytes are there still when the next node starts.
     between: Vec<i64>,
 }
 
@@ -340,11 +342,11 @@ pub struct Analysis<'a> {
 pub const MAX_VIEWS: usize = 256;
 
 impl<'a> Analysis<'a> {
-    /// Looks at the graph.
-    pub fn new(graph: &'a Graph, params: &Params) -> Analysis<'a> {
+    /// Looks at the graph. `workspace` is what a node needs besides its values while it runs.
+    pub fn new(graph: &'a Graph, params: &Params, workspace: impl Fn(NodeId) -> Bytes) -> Analysis<'a> {
         let is_optimizer = |node: &Node| params.optimizer_scopes.iter().any(|s| s.contains(&node.name));
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
-        let memory = Memory::of(graph);
+        let memory = Memory::with_workspace(graph, &workspace);
         let successors = graph.successor_lists();
         let levels = lmsc_ir::levels(graph);
         let turn = turn(graph, &phases, &levels);
@@ -361,6 +363,7 @@ impl<'a> Analysis<'a> {
             may_move: may_move(graph, &phases, &memory.storages),
             transient: memory.transient.iter().map(|b| b.0 as i64).collect(),
             between: Vec::new(),
+            workspace: graph.order().iter().map(|&node| workspace(node)).collect(),
             rank: absence::breadth_first(graph, &successors, params),
             is_output,
             captured: absence::captures(graph, &memory.storages),
@@ -414,7 +417,9 @@ impl<'a> Analysis<'a> {
                 leaving[ends[index] as usize] += storage.bytes.0 as i64;
             }
         }
-        self.between = self.transient.iter().zip(&leaving[1..]).map(|(bytes, left)| bytes - left).collect();
+        let work = self.workspace.iter().map(|bytes| bytes.0 as i64);
+        let left = leaving[1..].iter().zip(work).map(|(left, work)| left + work);
+        self.between = self.transient.iter().zip(left).map(|(bytes, left)| bytes - left).collect();
     }
 
     fn level(&self, node: NodeId) -> u32 {

@@ -241,5 +241,6 @@ fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>)
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
     let memory = &analysis.memory;
     let by = "swapping whole tensors";
-    Refusal::new(by, analysis.graph, &memory.storages, memory.resident, Bytes::ZERO, (budget, smallest), node)
+    let workspace = node.map_or(Bytes::ZERO, |node| analysis.workspace[analysis.tick(node) as usize]);
+    Refusal::new(by, analysis.graph, &memory.storages, memory.resident, workspace, (budget, smallest), node)
 }
