@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
-use lmsc_plan::planners::{self, PLANNERS};
+use lmsc_plan::planners::{self, Options, PLANNERS};
 use lmsc_plan::tflms::{self, Scope};
 
 use crate::DEFAULT_PLANNER;
@@ -233,7 +233,7 @@ impl PlanArgs {
         let default = tflms::Params::default();
         PassCx {
             budget: self.budget,
-            planner: planners::planner(self.planner()),
+            planner: self.planner.as_deref().and_then(planners::planner),
             target: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
@@ -395,6 +395,9 @@ pub struct PlanCommandArgs {
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
+    /// Who orders the copies that planners of papers choose.
+    #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
+    pub scheduler: SchedulerArg,
     /// Write the plan's instructions with their times to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
@@ -407,6 +410,70 @@ pub struct PlanCommandArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub parameters: ParameterArgs,
+}
+
+/// Parameters of planners of `lmsc plan`.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Parameters of planners")]
+pub struct ParameterArgs {
+    /// window: the bytes of the uses that it looks ahead. [default: the best of several]
+    #[arg(long, value_name = "BYTES")]
+    pub window: Option<Bytes>,
+    /// tflms: swap at most this many tensors, those produced first. [default: all]
+    #[arg(long, value_name = "COUNT")]
+    pub n_tensors: Option<u32>,
+    /// tflms: tensors begin to come back this many operators before their use. [default: 1]
+    #[arg(long, value_name = "OPERATORS")]
+    pub ahead: Option<u32>,
+    /// tflms: swap between forward and backward uses at least this many operators apart. [default: 2]
+    #[arg(long, value_name = "OPERATORS")]
+    pub threshold: Option<u32>,
+    /// tflms: swap between forward uses at least this many operators apart. [default: none]
+    #[arg(long, value_name = "OPERATORS")]
+    pub branch_threshold: Option<u32>,
+    /// tflms: backward uses at most this many operators apart share a copy back. [default: none]
+    #[arg(long, value_name = "OPERATORS")]
+    pub fuse_swapins: Option<u32>,
+}
+
+impl ParameterArgs {
+    /// The same for planners.
+    pub fn options(&self) -> Options {
+        Options {
+            window: self.window.map(|bytes| bytes.0),
+            n_tensors: self.n_tensors,
+            ahead: self.ahead,
+            threshold: self.threshold,
+            branch_threshold: self.branch_threshold,
+            fuse_swapins: self.fuse_swapins,
+        }
+    }
+
+    /// The options given, each with the planners that have it.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let tflms: &[&str] = &["tflms", "tflms-best"];
+        let all: [(&str, &[&str], bool); 6] = [
+            ("--window", &["window"], self.window.is_some()),
+            ("--n-tensors", tflms, self.n_tensors.is_some()),
+            ("--ahead", tflms, self.ahead.is_some()),
+            ("--threshold", tflms, self.threshold.is_some()),
+            ("--branch-threshold", tflms, self.branch_threshold.is_some()),
+            ("--fuse-swapins", tflms, self.fuse_swapins.is_some()),
+        ];
+        all.into_iter().filter(|(.., given)| *given).map(|(name, planners, _)| (name, planners))
+    }
+}
+
+/// Who orders the copies of a choice.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SchedulerArg {
+    /// The rule of the planner's paper.
+    Paper,
+    /// As late as may be, then as early as may be, while that gains.
+    Justified,
 }
 
 /// Whether copies in the two directions overlap.
@@ -436,19 +503,15 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-/// The names and summaries of all planners.
-fn planner_table() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let tflms = (TFLMS, "swap-outs and swap-ins by levels, as TFLMS does, with the parameters below");
-    std::iter::once(tflms).chain(PLANNERS.iter().map(|planner| (planner.name, planner.summary)))
-}
-
 fn planners() -> PossibleValuesParser {
-    planner_table().map(|(name, _)| name).collect::<Vec<_>>().into()
+    PLANNERS.iter().map(|planner| planner.name).collect::<Vec<_>>().into()
 }
 
 fn planners_help() -> String {
-    let list: String = planner_table().map(|(name, summary)| format!("\n- {name}: {summary}")).collect();
-    format!("{}\n{list}", planner_help())
+    let list: String =
+        PLANNERS.iter().map(|planner| format!("\n- {}: {}", planner.name, planner.summary)).collect();
+    let levels = format!("{TFLMS} counts levels and bytes, not time, and has the parameters below.");
+    format!("{}\n\n{levels}\n{list}", planner_help())
 }
 
 fn planner_help() -> String {

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use lmsc_ir::{Bytes, words};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request};
+use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::schedule::{self, Instruction};
 use serde::Serialize;
 
 use crate::Error;
-use crate::cli::{DuplexArg, PlanCommandArgs};
+use crate::cli::{DuplexArg, PlanCommandArgs, SchedulerArg};
 use crate::emit::write_atomically;
 use crate::view::{self, Numbers};
 
@@ -67,6 +67,14 @@ struct Compared {
 /// # Errors
 /// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
+    let asked = |name: &str| args.planner == name || args.compare.iter().any(|c| c == name || c == "all");
+    if let Some((option, owners)) =
+        args.parameters.given().find(|(_, owners)| !owners.iter().any(|o| asked(o)))
+    {
+        let message =
+            format!("{option} belongs to --planner {}, not to {}", owners.join(" or "), args.planner);
+        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
+    }
     let path = &args.instance;
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
     let mut instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
@@ -80,6 +88,11 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         granularity: if args.whole { Granularity::Whole } else { Granularity::Ranges },
         recompute: args.recompute,
         effort: args.effort,
+        scheduler: match args.scheduler {
+            SchedulerArg::Paper => Scheduler::Paper,
+            SchedulerArg::Justified => Scheduler::Justified,
+        },
+        options: args.parameters.options(),
         ..Request::new(&instance.problem, args.memory.0)
     };
     let (found, plan) = find(named(&args.planner)?, &request)?

@@ -34,6 +34,17 @@ fn recomputation_is_only_used_where_allowed() {
 }
 
 #[test]
+fn parameters_and_the_scheduler_reach_the_planners() {
+    let makespan = |arguments: &str| {
+        answer(&format!("{RESNET} --memory 1.8GB {arguments}"))["makespan_ms"].as_f64().unwrap()
+    };
+    let papers = |arguments: &str| makespan(&format!("--scheduler paper --planner {arguments}"));
+    assert!(makespan("--planner window") < papers("window"));
+    assert!(papers("window") < papers("window --window 10MB"));
+    assert_ne!(papers("tflms --branch-threshold 3"), papers("tflms --branch-threshold 3 --ahead 9"));
+}
+
+#[test]
 fn the_schedule_names_operators_and_bytes_of_the_instance() {
     let bench = Bench::new();
     let outcome = bench.run(&format!("plan {RESNET} --memory 1.8GB --planner optimal --schedule @/s.json"));
@@ -62,5 +73,6 @@ fn what_is_wrong_is_named() {
     };
     show("plan-does-not-fit", &format!("plan {RESNET} --memory 100MiB"), 1);
     show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
+    show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
     show("plan-no-instance", "plan --instance @/no.json --memory 1GiB", 2);
 }

@@ -122,7 +122,8 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     }
 
     let mut rewritten = graph.clone();
-    let passes = lmsc_passes::pipeline(cx.planner.map_or(TFLMS, |planner| planner.name));
+    let planner = cx.planner.map_or(TFLMS, |planner| planner.name);
+    let passes = lmsc_passes::pipeline(planner);
     let passes: Vec<_> = passes.iter().filter_map(|name| pass_named(name)).collect();
     match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| ()) {
         Ok(_) => {}
@@ -133,7 +134,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let what = || format!("{}became\n{}with {cx:?}", graph.to_text(), rewritten.to_text());
     let (peak, limit) = (after.peak(), before.peak());
     assert!(peak <= limit, "the peak rose from {limit} to {peak}: {}", what());
-    let limited = cx.planner.is_none() && (cx.tflms_fixed || cx.swap_limit.is_some());
+    let limited = planner == TFLMS && (cx.tflms_fixed || cx.swap_limit.is_some());
     if let Some(budget) = cx.budget.filter(|_| !limited) {
         assert!(after.peak() <= budget, "{} is over the budget: {}", after.peak(), what());
     }

@@ -7,10 +7,16 @@ pub mod auto;
 pub mod autoswap;
 pub mod dynprog;
 pub mod greedy;
+pub mod lru;
 pub mod memonger;
 mod offload;
 pub mod optimal;
+mod policy;
+#[cfg(test)]
+mod testing;
+pub mod tflms;
 pub mod vdnn;
+pub mod window;
 
 use crate::problem::{Problem, TensorId};
 use crate::schedule::Schedule;
@@ -31,6 +37,25 @@ pub struct Request<'a> {
     pub effort: u32,
     /// Who orders the copies.
     pub scheduler: Scheduler,
+    /// Parameters of planners that have some.
+    pub options: Options,
+}
+
+/// Parameters of planners; those that are not given are searched for, or have the defaults of their paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `window`: the bytes of the uses that it looks ahead.
+    pub window: Option<u64>,
+    /// `tflms`: how many tensors are swapped at most, those produced first.
+    pub n_tensors: Option<u32>,
+    /// `tflms`: how many operators before its use a tensor begins to come back, at least 1.
+    pub ahead: Option<u32>,
+    /// `tflms`: a tensor is away between a forward and a later use that are at least so many operators apart (α).
+    pub threshold: Option<u32>,
+    /// `tflms`: a tensor is also away between forward uses that are at least so many operators apart.
+    pub branch_threshold: Option<u32>,
+    /// `tflms`: a tensor that came back stays for uses that are at most so many operators apart.
+    pub fuse_swapins: Option<u32>,
 }
 
 impl<'a> Request<'a> {
@@ -43,6 +68,7 @@ impl<'a> Request<'a> {
             recompute: false,
             effort: 100,
             scheduler: Scheduler::Justified,
+            options: Options::default(),
         }
     }
 }
@@ -147,6 +173,18 @@ pub static PLANNERS: &[Planner] = &[
         name: "memonger",
         summary: "recomputation between kept tensors (Memonger)",
         run: memonger::plan,
+    },
+    Planner { name: "window", summary: "an adaptive window over the next uses (OOC)", run: window::plan },
+    Planner { name: "lru", summary: "eviction of what was used longest ago (SuperNeurons)", run: lru::plan },
+    Planner {
+        name: "tflms",
+        summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
+        run: tflms::plan,
+    },
+    Planner {
+        name: "tflms-best",
+        summary: "the same, with the parameters that fit and take the least time",
+        run: tflms::plan_best,
     },
 ];
 

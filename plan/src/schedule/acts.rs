@@ -86,6 +86,16 @@ impl Acts {
         Builder::new(problem, absences).build()
     }
 
+    /// The same activities, of which some wait for more: pairs of what waits and what it waits for.
+    pub fn waiting(mut self, more: &[(ActId, ActId)]) -> Acts {
+        let known = self.what.keys().flat_map(|act| self.before.of(act).iter().map(move |&b| (act, b)));
+        let waits: Vec<_> = known.chain(more.iter().copied()).collect();
+        let reversed: Vec<_> = waits.iter().map(|&(act, before)| (before, act)).collect();
+        self.before = Lists::new(self.what.len(), &waits);
+        self.after = Lists::new(self.what.len(), &reversed);
+        self
+    }
+
     /// The number of activities.
     pub fn len(&self) -> usize {
         self.what.len()
