@@ -398,6 +398,12 @@ pub struct PlanCommandArgs {
     /// Who orders the copies that planners of papers choose.
     #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
     pub scheduler: SchedulerArg,
+    /// Replay the plan with operators that take up to so many percent more or less, and tell what that costs.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub noise: Option<u32>,
+    /// Replay it with copies that are so many percent slower while copies go in both directions.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
+    pub contention: Option<u32>,
     /// Write the plan's instructions with their times to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,

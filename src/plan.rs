@@ -8,7 +8,7 @@ use lmsc_ir::{Bytes, words};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
-use lmsc_plan::schedule::{self, Instruction};
+use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use serde::Serialize;
 
 use crate::Error;
@@ -47,10 +47,26 @@ struct Answer {
     compute_ms: f64,
     #[serde(flatten)]
     found: Found,
+    /// What noise costs, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replayed: Option<ReplayedFacts>,
     /// The other planners, where asked for; those that find no plan have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Compared>,
 }
+
+/// What the plan takes where times are not those that were planned: [`REPLAYS`] replays. Times are milliseconds.
+#[derive(Debug, Serialize)]
+struct ReplayedFacts {
+    noise_percent: u32,
+    contention_percent: u32,
+    mean_ms: f64,
+    most_ms: f64,
+    peak_bytes: u64,
+}
+
+/// How often a plan is replayed.
+const REPLAYS: u32 = 20;
 
 /// One planner among others.
 #[derive(Debug, Serialize)]
@@ -100,6 +116,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     if let Some(file) = &args.schedule {
         write_schedule(file, &plan)?;
     }
+    let replayed = replayed(args, &plan)?;
     let compared = compared(args, &request)?;
     let name = instance.name.clone();
     let answer = Answer {
@@ -108,6 +125,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         memory_bytes: args.memory.0,
         compute_ms: millis(instance.problem.compute_nanos()),
         found,
+        replayed,
         compared,
     };
     answer.write_views(args, &name, &instance.problem, &plan)?;
@@ -159,6 +177,30 @@ fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, P
         exposed_ms: millis(makespan - plan.problem.compute_nanos()),
     };
     Ok(Ok((found, plan)))
+}
+
+/// Replays the plan, where asked for.
+fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
+    if args.noise.is_none() && args.contention.is_none() {
+        return Ok(None);
+    }
+    let noise = Noise {
+        operators_percent: args.noise.unwrap_or(0),
+        contention_percent: args.contention.unwrap_or(0),
+    };
+    let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
+    let budget = args.memory.0;
+    let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget));
+    let edges = edges.map_err(|e| ours(e.to_string()))?;
+    let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
+    let replayed = replay.several(noise, REPLAYS, budget).map_err(|flaw| ours(flaw.to_string()))?;
+    Ok(Some(ReplayedFacts {
+        noise_percent: noise.operators_percent,
+        contention_percent: noise.contention_percent,
+        mean_ms: millis(replayed.mean),
+        most_ms: millis(replayed.most),
+        peak_bytes: replayed.peak,
+    }))
 }
 
 fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, Error> {
@@ -239,6 +281,16 @@ impl Answer {
         _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
+        if let Some(replayed) = &self.replayed {
+            let longer = |ms: f64| 100.0 * (ms / found.makespan_ms.max(f64::MIN_POSITIVE) - 1.0);
+            _ = writeln!(
+                text,
+                "noise     {:+.2} % of the makespan on average, {:+.2} % at most; peak {}",
+                longer(replayed.mean_ms),
+                longer(replayed.most_ms),
+                Bytes(replayed.peak_bytes)
+            );
+        }
         if !self.compared.is_empty() {
             _ = writeln!(
                 text,

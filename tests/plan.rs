@@ -45,6 +45,20 @@ fn parameters_and_the_scheduler_reach_the_planners() {
 }
 
 #[test]
+fn noise_is_replayed_within_the_budget() {
+    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal");
+    let without = answer(&arguments);
+    assert!(without["replayed"].is_null());
+    let with = answer(&format!("{arguments} --noise 10 --contention 20"));
+    let (planned, replayed) = (with["makespan_ms"].as_f64().unwrap(), &with["replayed"]);
+    let (mean, most) = (replayed["mean_ms"].as_f64().unwrap(), replayed["most_ms"].as_f64().unwrap());
+    assert!(mean <= most && (0.99..1.01).contains(&(mean / planned)), "{with}");
+    assert!(replayed["peak_bytes"].as_u64().unwrap() <= 1_800_000_000);
+    let text = Bench::new().run(&format!("plan {arguments} --noise 10"));
+    assert!(String::from_utf8(text.stdout).unwrap().contains("\nnoise     +0."));
+}
+
+#[test]
 fn the_schedule_names_operators_and_bytes_of_the_instance() {
     let bench = Bench::new();
     let outcome = bench.run(&format!("plan {RESNET} --memory 1.8GB --planner optimal --schedule @/s.json"));

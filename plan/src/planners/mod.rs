@@ -13,7 +13,7 @@ mod offload;
 pub mod optimal;
 mod policy;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod tflms;
 pub mod vdnn;
 pub mod window;

@@ -7,7 +7,7 @@ use crate::problem::{Op, Problem, Tensor, TensorId};
 use crate::schedule::{Instruction, Room, Schedule, check, edges};
 
 /// The schedule of the planner of this name, which has been checked, and the edges that it needs found.
-pub(super) fn run(name: &str, request: &Request) -> Result<Schedule, DoesNotFit> {
+pub(crate) fn run(name: &str, request: &Request) -> Result<Schedule, DoesNotFit> {
     let schedule = (planner(name).unwrap().run)(request)?.schedule;
     if let Err(flaw) = check(request.problem, &schedule, request.budget) {
         panic!("{name} {:?} {:?}: {flaw}\n{:#?}", request.scheduler, request.options, request.problem);
@@ -19,7 +19,7 @@ pub(super) fn run(name: &str, request: &Request) -> Result<Schedule, DoesNotFit>
 }
 
 /// The schedule's steps in the plan's order with the times at which they start: `op0@0 out0@5 …`, copies by tensor.
-pub(super) fn steps(schedule: &Schedule) -> String {
+pub(crate) fn steps(schedule: &Schedule) -> String {
     let number = |piece| schedule.pieces[piece].tensor.as_u32();
     let texts = schedule.steps.iter().map(|step| match step.instruction {
         Instruction::Op(tick) => format!("op{tick}@{}", step.start),
@@ -30,7 +30,7 @@ pub(super) fn steps(schedule: &Schedule) -> String {
 }
 
 /// A problem over a full-duplex link of one byte a nanosecond, whose tensors may all leave.
-pub(super) fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
+pub(crate) fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
     let mut problem = Problem { ops: ops.to_vec(), kinds: vec!["op".to_owned()], ..Problem::default() };
     tensors.iter().for_each(|&tensor| {
         problem.tensors.push(tensor);
@@ -40,17 +40,17 @@ pub(super) fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
 }
 
 /// A tensor that some operator produces.
-pub(super) fn produced(bytes: u64) -> Tensor {
+pub(crate) fn produced(bytes: u64) -> Tensor {
     Tensor { bytes, swappable: true, given: false, kept: false }
 }
 
 /// A variable.
-pub(super) fn variable(bytes: u64) -> Tensor {
+pub(crate) fn variable(bytes: u64) -> Tensor {
     Tensor { bytes, swappable: true, given: true, kept: true }
 }
 
 /// An operator that reads and produces tensors, by number.
-pub(super) fn op(phase: Phase, nanos: u64, reads: &[u32], produces: &[u32]) -> Op {
+pub(crate) fn op(phase: Phase, nanos: u64, reads: &[u32], produces: &[u32]) -> Op {
     let ids = |numbers: &[u32]| numbers.iter().map(|&n| TensorId::from_u32(n)).collect();
     Op {
         kind: 0,

@@ -250,6 +250,11 @@ struct Block {
     stays: bool,
 }
 
+/// By step, the steps whose data it takes, without operators before an operator.
+pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
+    Needs::of(problem, schedule).data
+}
+
 /// What the steps of a schedule need.
 struct Needs {
     /// By allocation.

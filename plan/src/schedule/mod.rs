@@ -11,6 +11,7 @@ mod check;
 mod edges;
 mod justify;
 mod no_wait;
+mod replay;
 mod simulate;
 #[cfg(test)]
 mod tests;
@@ -22,10 +23,11 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use crate::problem::{Problem, TensorId, Window};
 
 pub use acts::{Act, ActId, Acts};
-pub use check::{At, Flaw, Held, check, held};
+pub use check::{At, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justify};
 pub use no_wait::no_wait;
+pub use replay::{Noise, Replay, Replayed};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 
 /// A piece of a plan.
