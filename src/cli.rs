@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
@@ -40,12 +41,16 @@ pub struct Cli {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Tell what happens to one tensor within a budget, when, and why.
+    Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
     /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
     Opt(Box<OptArgs>),
     /// Plan an instance without a model: what a planner makes of it, beside others.
     Plan(PlanCommandArgs),
+    /// Show how the time of a step falls with memory, over sizes and budgets.
+    Sweep(Box<SweepArgs>),
     /// List the passes.
     Passes,
     /// List the targets that costs are known for, or print one as TOML, to copy and change.
@@ -327,6 +332,23 @@ pub enum Emit {
     Lms,
 }
 
+/// `lmsc explain`.
+#[derive(Debug, Args, Clone)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: ModelArgs,
+    /// The tensor's name.
+    #[arg(long, value_name = "NAME")]
+    pub tensor: String,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub plan: PlanArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `lmsc inspect`.
 #[derive(Debug, Args, Clone)]
 pub struct InspectArgs {
@@ -482,6 +504,45 @@ pub enum SchedulerArg {
     Justified,
 }
 
+/// `lmsc sweep`.
+#[derive(Debug, Args, Clone)]
+pub struct SweepArgs {
+    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    pub model: PathBuf,
+    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
+    #[arg(long, value_name = "FILE")]
+    pub optimizer: Option<PathBuf>,
+    /// The value of a symbolic dimension, such as `batch=32`, or a range, such as `batch=64..1024`, whose values are
+    /// tried from the first on, each twice the one before. Repeatable.
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
+    pub dims: Vec<(String, RangeInclusive<u64>)>,
+    /// An input and the output that is its next value. Repeatable.
+    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
+    pub state: Vec<(String, String)>,
+    /// Device bytes that the step may use, such as `2GiB..32GiB`, or one number.
+    #[arg(long, value_name = "BYTES", value_parser = byte_range)]
+    pub budget: RangeInclusive<u64>,
+    /// How many budgets to try, each the same factor above the one before.
+    #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub steps: u32,
+    /// Which planner; a wrong name lists them.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub planner: String,
+    /// The machine that runs the step: a name that `lmsc targets` lists, or a TOML file of that form.
+    /// [default: a100-pcie4]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// How much to search, in percent of the usual number of evaluations.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    pub effort: u32,
+    /// Write a page with the curves to this file, as HTML.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Whether copies in the two directions overlap.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum DuplexArg {
@@ -531,6 +592,30 @@ fn dim(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("`{value}` is not an extent; write a whole number, for example batch=32"))?;
     Ok((name, value))
+}
+
+/// `NAME=VALUE` or `NAME=FIRST..LAST`.
+fn dim_range(text: &str) -> Result<(String, RangeInclusive<u64>), String> {
+    let Some((first, last)) = text.split_once("..") else {
+        return dim(text).map(|(name, value)| (name, value..=value));
+    };
+    let (name, first) = dim(first)?;
+    let (_, last) = dim(&format!("{name}={last}"))?;
+    match first <= last && first > 0 {
+        true => Ok((name, first..=last)),
+        false => Err(format!("`{text}` is no range: the first value is above the last, or zero")),
+    }
+}
+
+/// One number of bytes, or two with `..` between them.
+fn byte_range(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let [first, last] = [first, last].map(str::parse::<Bytes>);
+    let (first, last) = (first.map_err(|e| e.to_string())?.0, last.map_err(|e| e.to_string())?.0);
+    match first <= last && first > 0 {
+        true => Ok(first..=last),
+        false => Err(format!("`{text}` is no range: the first budget is above the last, or zero")),
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -4,14 +4,17 @@ pub mod cli;
 mod emit;
 mod error;
 mod excerpt;
+mod explain;
 mod inspect;
 mod load;
 mod plan;
 mod report;
 mod survival;
+mod sweep;
 mod targets;
 mod view;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -25,11 +28,13 @@ use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use error::Error;
+pub use explain::explain;
 pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use plan::plan;
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
+pub use sweep::sweep;
 pub use targets::{list_targets, target};
 
 /// Who plans where the user does not say.
@@ -327,7 +332,7 @@ impl Stage {
         Stage(Some(bar))
     }
 
-    fn show(&self, what: &'static str) {
+    fn show(&self, what: impl Into<Cow<'static, str>>) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);
         }

@@ -55,6 +55,7 @@ fn exit_with(error: &clap::Error) -> ! {
 /// Does what the command line asks and returns what to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
+        Some(Command::Explain(args)) => lmsc::explain(args),
         Some(Command::Inspect(args)) => lmsc::inspect(args),
         Some(Command::Opt(args)) => {
             let text = lmsc::opt(args)?;
@@ -66,6 +67,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             }
         }
         Some(Command::Plan(args)) => lmsc::plan(args),
+        Some(Command::Sweep(args)) => lmsc::sweep(args),
         Some(Command::Passes) => Ok(lmsc::list_passes()),
         Some(Command::Targets { name: None }) => Ok(lmsc::list_targets()),
         Some(Command::Targets { name: Some(name) }) => lmsc::target(name).map(str::to_owned),

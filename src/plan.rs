@@ -135,7 +135,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
 }
 
-fn named(name: &str) -> Result<&'static Planner, Error> {
+pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     planners::planner(name).ok_or_else(|| {
         let instead = words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
         Error::Input(format!("there is no planner `{name}`; {instead}"))

@@ -30,7 +30,7 @@ fn check(name: &str, arguments: &str, code: i32) {
 fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
-    for command in ["inspect", "opt", "plan", "passes", "targets", "verify", "completions"] {
+    for command in ["explain", "inspect", "opt", "plan", "passes", "targets", "verify", "completions"] {
         check(&format!("help-{command}"), &format!("{command} --help"), 0);
     }
     let version = Bench::new().run("--version");
@@ -68,6 +68,19 @@ fn targets() {
     check("targets", "targets", 0);
     check("targets-one", "targets v100-pcie", 0);
     check("targets-unknown", "targets v101", 2);
+}
+
+#[test]
+fn explain() {
+    let within = format!("explain {FOUR_LAYERS} --budget 26MiB");
+    check("explain", &format!("{within} --tensor a1"), 0);
+    check("explain-json", &format!("{within} --tensor a1 --json"), 0);
+    check("explain-stays", &format!("{within} --tensor a4"), 0);
+    check("explain-given", &format!("{within} --tensor x"), 0);
+    check("explain-again", &format!("{within} --planner auto --tensor a3"), 0);
+    check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
+    check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
+    check("explain-does-not-fit", &format!("explain {FOUR_LAYERS} --budget 1MiB --tensor a1"), 1);
 }
 
 #[test]

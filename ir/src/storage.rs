@@ -18,7 +18,7 @@ pub struct Storage {
     pub root: ValueId,
     /// Every value that names it, the root first, in execution order.
     pub values: SmallVec<[ValueId; 4]>,
-    /// How many bytes. What only looks at a shape ([`ops::Effects::shape_only`]) has its result at compile time,
+    /// How many bytes. What only looks at a shape ([`crate::ops::Effects::shape_only`]) has its result at compile time,
     /// because every size is known (invariant I5): that result needs none.
     pub bytes: Bytes,
     /// Whether the bytes are in host memory.
@@ -35,7 +35,7 @@ pub struct Storages {
 impl Storages {
     /// The storages of the graph.
     ///
-    /// Result 0 of a view operator ([`ops::Effects::view`]) names its operand's storage; the result of an update
+    /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update
     /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
     pub fn of(graph: &Graph) -> Storages {
         let capacity = graph.value_capacity();

@@ -20,6 +20,7 @@ use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
+pub use plan::bridge;
 
 /// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
 pub trait Pass: Sync {

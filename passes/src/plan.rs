@@ -2,10 +2,23 @@ use lmsc_ir::{Bytes, Graph, Phase, Phases, words};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Costs, Memory, Refusal};
+use lmsc_plan::{Costs, Refusal};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+
+/// The graph as planners see it, with the costs of the target.
+///
+/// # Errors
+/// [`PassError::Call`], if the graph has swaps already, or sizes and times that together do not fit.
+pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
+    let target = cx.target();
+    let costs = Costs::of(graph, &target, None);
+    let phases = Phases::of(graph, |node| cx.scope(node));
+    let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+    Bridge::of(graph, &phases, &Terms::new(target.link.for_planning()), cost)
+        .map_err(|why| PassError::Call(why.to_string()))
+}
 
 /// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
 pub(crate) struct Plan;
@@ -27,16 +40,10 @@ impl Pass for Plan {
         let budget = cx
             .budget
             .ok_or_else(|| call("the pass `plan` needs a budget; give one, for example --budget 16GiB"))?;
-        let target = cx.target();
-        let costs = Costs::of(graph, &target, None);
-        if Memory::with_workspace(graph, |node| costs.workspace(node)).peak() <= budget {
+        if cx.memory(graph).peak() <= budget {
             return Ok(Outcome::default());
         }
-        let phases = Phases::of(graph, |node| cx.scope(node));
-        let terms = Terms::new(target.link.for_planning());
-        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
-        let bridge =
-            Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))?;
+        let bridge = bridge(graph, cx)?;
         let request = Request {
             granularity: Granularity::Whole,
             recompute: true,
@@ -48,7 +55,7 @@ impl Pass for Plan {
         let ours = |what: String| PassError::Ours { pass: self.name(), what };
         let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0))
             .map_err(|e| ours(e.to_string()))?;
-        let mut outcome = told(graph, &bridge, planner, &plan, &phases);
+        let mut outcome = told(graph, &bridge, planner, &plan, &Phases::of(graph, |node| cx.scope(node)));
         apply(graph, &bridge, &plan, &edges).map_err(|e| ours(e.to_string()))?;
         let peak = cx.memory(graph).peak();
         if peak > budget {

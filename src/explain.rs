@@ -1,0 +1,294 @@
+//! `lmsc explain`: what happens to one tensor, and why.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use lmsc_ir::words::{count, instead};
+use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use lmsc_passes::{Ran, pipeline};
+use lmsc_plan::bridge::Cost;
+use lmsc_plan::cost::Costs;
+use lmsc_plan::{Execution, Target};
+use serde::Serialize;
+
+use crate::cli::{ExplainArgs, LookArgs};
+use crate::{Error, load, pass_cx, passes, run, smaller};
+
+/// What happens to one tensor. Times are milliseconds from the start of the step.
+#[derive(Debug, Serialize)]
+struct Story {
+    /// Version of this format.
+    format: u32,
+    tensor: String,
+    r#type: String,
+    /// What shares its memory: views of it, or what it is a view of.
+    same_memory: Vec<String>,
+    bytes: u64,
+    planner: String,
+    target: String,
+    budget: u64,
+    /// `stays`, `swapped`, `computed again` or `swapped and computed again`.
+    decision: &'static str,
+    /// Why it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    events: Vec<Event>,
+}
+
+/// Something that happens to the tensor.
+#[derive(Debug, Serialize)]
+struct Event {
+    /// `computed`, `encoded`, `leaves`, `returns`, `computed again` or `read`.
+    what: &'static str,
+    /// The node that does it.
+    node: String,
+    op: String,
+    /// For what computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'static str>,
+    start_ms: f64,
+    end_ms: f64,
+    /// What a control edge has it wait for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+    /// For a copy: what waits for it, through its result or a control edge.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<String>,
+    /// For a copy: the time between its end and the first of those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slack_ms: Option<f64>,
+}
+
+/// What happens to the tensor that was asked for.
+///
+/// # Errors
+/// [`Error::No`] where the budget cannot be met; [`Error::Input`] for a name that the model does not have.
+pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
+    let original = load(args.input.path(), &args.input.binding)?.graph;
+    let Some(value) = original.value_named(&args.tensor) else {
+        let names = original.values().map(|(_, value)| &*value.name);
+        let instead = instead(&args.tensor, names, "tensors");
+        return Err(Error::Input(format!("the model has no tensor `{}`; {instead}", args.tensor)));
+    };
+    let Some(budget) = args.plan.budget else {
+        let message = "nothing says how much device memory the step may use".to_owned();
+        return Err(Error::Input(message).with_help("give --budget, for example --budget 16GiB"));
+    };
+    let cx = pass_cx(&args.plan)?;
+    let passes = passes(pipeline(args.plan.planner()), None)?;
+    let mut graph = original.clone();
+    let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
+    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
+
+    let storages = Storages::of(&original);
+    let storage = storages.get(storages.storage(value));
+    let target = cx.target();
+    let phases = Phases::of(&original, |node| cx.scope(node));
+    let rewritten = Rewritten::of(&original, &graph, &phases, &target);
+    let root = storage.root;
+    let (events, decision) = rewritten.events(original.producer(root), root);
+    let reason = (decision == "stays").then(|| reason(&original, root, &ran));
+    let others = storage.values.iter().filter(|&&other| other != value);
+    let story = Story {
+        format: 1,
+        tensor: args.tensor.clone(),
+        r#type: original.value(value).ty.to_string(),
+        same_memory: others.map(|&other| original.value(other).name.to_string()).collect(),
+        bytes: storage.bytes.0,
+        planner: args.plan.planner().to_owned(),
+        target: target.name.clone(),
+        budget: budget.0,
+        decision,
+        reason,
+        events,
+    };
+    Ok(match args.json {
+        true => serde_json::to_string_pretty(&story).expect("a story is JSON") + "\n",
+        false => story.to_text(),
+    })
+}
+
+/// Why the storage of this root stays.
+fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
+    let name = &*original.value(root).name;
+    let kept = ran.iter().flat_map(|r| &r.outcome.kept).find(|kept| kept.value == name);
+    match (kept, original.producer(root)) {
+        (Some(kept), _) => kept.reason.to_string(),
+        (None, None) => "the caller or the file provides it, and it is there throughout".to_owned(),
+        (None, Some(_)) if ran.iter().all(|r| r.outcome.swaps.is_empty()) => {
+            "the budget holds without".to_owned()
+        }
+        (None, Some(_)) => "the plan does without its leaving".to_owned(),
+    }
+}
+
+/// The rewritten graph and when its nodes run.
+struct Rewritten<'a> {
+    original: &'a Graph,
+    graph: &'a Graph,
+    storages: Storages,
+    /// Of the graph as it came.
+    phases: &'a Phases,
+    execution: Execution,
+}
+
+impl<'a> Rewritten<'a> {
+    fn of(original: &'a Graph, graph: &'a Graph, phases: &'a Phases, target: &Target) -> Rewritten<'a> {
+        let costs = Costs::of(graph, target, None);
+        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        Rewritten {
+            original,
+            graph,
+            storages: Storages::of(graph),
+            phases,
+            execution: Execution::of(graph, &target.link.for_planning(), cost),
+        }
+    }
+
+    /// What happens to the storage of `root`, in the order of its starts, and that in a word or two.
+    fn events(&self, producer: Option<NodeId>, root: ValueId) -> (Vec<Event>, &'static str) {
+        let storage = |value| self.storages.storage(value);
+        // Every storage that holds the tensor's content: the first, copies on the host and back, and those of
+        // nodes that compute it again.
+        let mut places = BTreeSet::from([storage(root)]);
+        let mut events = Vec::new();
+        let (mut swapped, mut again) = (false, false);
+        for &id in self.graph.order() {
+            let node = self.graph.node(id);
+            let repeats = node.recomputes.is_some() && node.recomputes == producer;
+            let result = producer
+                .map(|producer| self.graph.node(producer))
+                .and_then(|producer| producer.results.iter().position(|&result| result == Some(root)));
+            let repeated = result.and_then(|result| node.results.get(result).copied().flatten());
+            if Some(id) == producer {
+                events.push(self.event("computed", id));
+            } else if let Some(value) = repeated.filter(|_| repeats) {
+                again = true;
+                places.insert(storage(value));
+                events.push(self.event("computed again", id));
+            } else if node.reads().any(|value| places.contains(&storage(value))) {
+                let what = match (node.op.is_swap_out(), node.op.is_swap_in()) {
+                    (true, _) => "leaves",
+                    (_, true) => "returns",
+                    _ if self.is_view(id, &places) => continue,
+                    _ if self.is_encoding(id) => "encoded",
+                    _ => "read",
+                };
+                swapped |= what == "leaves";
+                if what == "encoded" || node.op.is_swap() {
+                    places.extend(node.defines().map(storage));
+                }
+                events.push(self.event(what, id));
+            }
+        }
+        events.sort_by(|a, b| a.start_ms.total_cmp(&b.start_ms));
+        let decision = match (swapped, again) {
+            (true, true) => "swapped and computed again",
+            (true, false) => "swapped",
+            (false, true) => "computed again",
+            (false, false) => "stays",
+        };
+        (events, decision)
+    }
+
+    fn is_view(&self, id: NodeId, places: &BTreeSet<StorageId>) -> bool {
+        self.graph.node(id).defines().all(|value| places.contains(&self.storages.storage(value)))
+    }
+
+    /// Whether the node was added to halve what crosses the link, or to undo that (TFLMS §4.2.1).
+    fn is_encoding(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        node.op.key() == ("", "Cast")
+            && self.original.node_named(&node.name).is_none()
+            && node.recomputes.is_none()
+    }
+
+    fn event(&self, what: &'static str, id: NodeId) -> Event {
+        let node = self.graph.node(id);
+        let name = |id: NodeId| self.graph.node(id).name.to_string();
+        let (start, end) = (self.start(id), ms(self.execution.end[id.as_u32() as usize]));
+        let mut waiting: Vec<NodeId> = match node.op.is_swap() {
+            true => self.graph.order().iter().copied().filter(|&other| self.waits(other, id)).collect(),
+            false => Vec::new(),
+        };
+        // Copies wait for one another to keep their order; what computes says more.
+        let computes = |id: &NodeId| !self.graph.node(*id).op.is_swap();
+        if waiting.iter().any(computes) {
+            waiting.retain(computes);
+        }
+        let first = waiting.iter().map(|&other| self.start(other)).min_by(f64::total_cmp);
+        Event {
+            what,
+            node: name(id),
+            op: node.op.to_string(),
+            phase: (!node.op.is_swap()).then(|| match self.phases.phase(node.recomputes.unwrap_or(id)) {
+                Phase::Forward => "forward",
+                Phase::Backward => "backward",
+                Phase::Update => "update",
+            }),
+            start_ms: start,
+            end_ms: end,
+            after: node.after.iter().map(|&before| name(before)).collect(),
+            waiting: waiting.iter().map(|&other| name(other)).collect(),
+            slack_ms: first.map(|first| ms((1e6 * (first - end).max(0.0)).round() as u64)),
+        }
+    }
+
+    fn waits(&self, other: NodeId, copy: NodeId) -> bool {
+        let node = self.graph.node(other);
+        node.after.contains(&copy)
+            || node.reads().any(|value| self.graph.producer(value) == Some(copy)) && !node.op.is_swap()
+    }
+
+    fn start(&self, id: NodeId) -> f64 {
+        ms(self.execution.start[id.as_u32() as usize])
+    }
+}
+
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+impl Story {
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |label: &str, what: String| _ = writeln!(text, "{label:<9} {what}");
+        line("tensor", format!("{}: {}, {}", self.tensor, self.r#type, Bytes(self.bytes)));
+        if !self.same_memory.is_empty() {
+            let shown =
+                self.same_memory.iter().take(4).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            let more = if self.same_memory.len() > 4 { ", …" } else { "" };
+            line("memory", format!("shared with {shown}{more}"));
+        }
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        line("decision", format!("{}{reason}", self.decision));
+        line("asked", format!("planner {}, {} on {}", self.planner, Bytes(self.budget), self.target));
+        text.push('\n');
+        for event in &self.events {
+            let when = format!("{:>10.3} ms  {:<14}", event.start_ms, event.what);
+            let who = match event.what {
+                "leaves" | "returns" => format!("until {:.3} ms, by `{}`", event.end_ms, event.node),
+                _ => format!("by `{}` ({}, {})", event.node, event.op, event.phase.unwrap_or("copy")),
+            };
+            _ = writeln!(text, "{when} {who}");
+            let names = |names: &[String]| match names {
+                [one] => format!("`{one}`"),
+                [first, rest @ ..] => format!("`{first}` and {}", count(rest.len(), "other node")),
+                [] => "nothing".to_owned(),
+            };
+            let slack = event.slack_ms.map(|ms| format!(", {ms:.3} ms later")).unwrap_or_default();
+            let indent = " ".repeat(31);
+            match event.what {
+                "leaves" => {
+                    _ = writeln!(text, "{indent}its memory is free for {}{slack}", names(&event.waiting))
+                }
+                "returns" => {
+                    _ = writeln!(text, "{indent}triggered by {}", names(&event.after));
+                    _ = writeln!(text, "{indent}needed by {}{slack}", names(&event.waiting));
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+}

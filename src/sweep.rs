@@ -1,0 +1,223 @@
+//! `lmsc sweep`: the time of a step over sizes and budgets.
+
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use lmsc_ir::Bytes;
+use lmsc_passes::{PassCx, bridge, pipeline};
+use lmsc_plan::planners::{Granularity, Request};
+use lmsc_plan::schedule;
+use serde::Serialize;
+
+use crate::cli::{BindingArgs, LookArgs, SweepArgs};
+use crate::emit::{check_target, write_atomically};
+use crate::plan::named;
+use crate::targets::named_target;
+use crate::{Error, Stage, load, passes, run, view};
+
+/// What was found. Times are milliseconds.
+#[derive(Debug, Serialize)]
+struct Sweep {
+    /// Version of this format.
+    format: u32,
+    model: String,
+    planner: &'static str,
+    target: String,
+    sizes: Vec<Size>,
+}
+
+/// The plans for one choice of sizes.
+#[derive(Debug, Serialize)]
+struct Size {
+    /// The symbolic dimensions' values.
+    dims: Vec<(String, u64)>,
+    /// What the step takes where memory is no limit.
+    compute_ms: f64,
+    points: Vec<Point>,
+}
+
+/// The plan for one budget, or none.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    budget_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Found>,
+    /// What a step needs that does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed_bytes: Option<u64>,
+}
+
+/// A plan that fits.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Found {
+    makespan_ms: f64,
+    peak_bytes: u64,
+    swapped_bytes: u64,
+    returned_bytes: u64,
+    recompute_ms: f64,
+}
+
+/// Plans the model for every size and budget and tells what each comes to.
+///
+/// A plan for less memory is one for more: where a larger budget has not led to a faster plan, the one of the smaller
+/// budget stands for it, so that time never rises with memory.
+///
+/// # Errors
+/// [`Error::Input`] for a file or a name that is wrong; [`Error::No`] where no size fits any budget.
+pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
+    args.report.iter().try_for_each(|file| check_target(file))?;
+    let planner = named(&args.planner)?;
+    let target = args.target.as_deref().map(named_target).transpose()?;
+    let cx = PassCx { target, ..PassCx::default() };
+    let budgets = between(&args.budget, args.steps);
+    let stage = Stage::new();
+    let mut sizes = Vec::new();
+    for dims in combinations(&args.dims) {
+        let binding =
+            BindingArgs { optimizer: args.optimizer.clone(), dims: dims.clone(), state: args.state.clone() };
+        let original = load(&args.model, &binding)?.graph;
+        let mut points: Vec<Point> = Vec::new();
+        let mut compute_ms = 0.0;
+        for &budget in &budgets {
+            stage.show(format!("{} {}", words(&dims), Bytes(budget)));
+            let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
+            let mut graph = original.clone();
+            // All but the pass that decides.
+            let passes = passes(pipeline(planner.name), Some(2))?;
+            run(&mut graph, &passes, &cx, &LookArgs::default())?;
+            let bridge = bridge(&graph, &cx)?;
+            compute_ms = millis(bridge.problem.compute_nanos());
+            let request = Request {
+                granularity: Granularity::Whole,
+                recompute: true,
+                effort: args.effort,
+                ..Request::new(&bridge.problem, budget)
+            };
+            let before = points.last().and_then(|point| point.plan);
+            let point = match (planner.run)(&request) {
+                Err(refused) => {
+                    Point { budget_bytes: budget, plan: before, needed_bytes: Some(refused.needed) }
+                }
+                Ok(plan) => {
+                    let peak_bytes = schedule::check(&plan.problem, &plan.schedule, budget)
+                        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
+                    let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
+                    let makespan_ms = millis(plan.schedule.makespan());
+                    let recompute_ms = millis(plan.recompute_nanos());
+                    let found =
+                        Found { makespan_ms, peak_bytes, swapped_bytes, returned_bytes, recompute_ms };
+                    let best = before.filter(|before| before.makespan_ms < makespan_ms).unwrap_or(found);
+                    Point { budget_bytes: budget, plan: Some(best), needed_bytes: None }
+                }
+            };
+            points.push(Point { needed_bytes: point.needed_bytes.filter(|_| point.plan.is_none()), ..point });
+        }
+        sizes.push(Size { dims, compute_ms, points });
+    }
+    stage.done();
+    let model = args.model.display().to_string();
+    let sweep = Sweep { format: 1, model, planner: planner.name, target: cx.target().name, sizes };
+    if let Some(file) = &args.report {
+        write_atomically(file, |w| w.write_all(sweep.page().as_bytes()))?;
+    }
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&sweep).expect("a sweep is JSON") + "\n",
+        false => sweep.to_text(),
+    };
+    match sweep.sizes.iter().flat_map(|size| &size.points).any(|point| point.plan.is_some()) {
+        true => Ok(text),
+        false if args.json => Err(Error::NoAsJson(text)),
+        false => Err(Error::No(format!("no size fits any of the budgets\n{}", text.trim_end()))),
+    }
+}
+
+/// Every choice of one value for each dimension.
+fn combinations(dims: &[(String, RangeInclusive<u64>)]) -> Vec<Vec<(String, u64)>> {
+    let mut all = vec![Vec::new()];
+    for (name, range) in dims {
+        let doubled = |value: &u64| value.checked_mul(2).filter(|next| next <= range.end());
+        let values: Vec<u64> = std::iter::successors(Some(*range.start()), doubled).collect();
+        let with = |before: &Vec<(String, u64)>, value: u64| {
+            before.iter().cloned().chain([(name.clone(), value)]).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(|before| values.iter().map(|&value| with(before, value))).collect();
+    }
+    all
+}
+
+/// So many budgets, each the same factor above the one before.
+fn between(range: &RangeInclusive<u64>, steps: u32) -> Vec<u64> {
+    let (first, last) = (*range.start(), *range.end());
+    if first == last || steps == 1 {
+        return vec![last];
+    }
+    let factor = last as f64 / first as f64;
+    let at = |step: u32| match step {
+        0 => first,
+        step if step + 1 == steps => last,
+        step => (first as f64 * factor.powf(f64::from(step) / f64::from(steps - 1))) as u64,
+    };
+    let mut budgets: Vec<u64> = (0..steps).map(at).collect();
+    budgets.dedup();
+    budgets
+}
+
+fn words(dims: &[(String, u64)]) -> String {
+    dims.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+impl Sweep {
+    fn to_text(&self) -> String {
+        let mut text = format!("model     {}\nplanner   {} for {}\n", self.model, self.planner, self.target);
+        for size in &self.sizes {
+            let dims = words(&size.dims);
+            let of = if dims.is_empty() { String::new() } else { format!("{dims}: ") };
+            _ = writeln!(text, "\n{of}{:.3} ms if memory were no limit", size.compute_ms);
+            _ = writeln!(
+                text,
+                "{:>12} {:>12} {:>9} {:>12} {:>12} {:>12} {:>14}",
+                "budget", "makespan ms", "× compute", "peak", "out", "in", "recomputed ms"
+            );
+            for point in &size.points {
+                let budget = Bytes(point.budget_bytes).to_string();
+                _ = match (&point.plan, point.needed_bytes) {
+                    (Some(plan), _) => writeln!(
+                        text,
+                        "{budget:>12} {:>12.3} {:>9.4} {:>12} {:>12} {:>12} {:>14.3}",
+                        plan.makespan_ms,
+                        plan.makespan_ms / size.compute_ms,
+                        Bytes(plan.peak_bytes).to_string(),
+                        Bytes(plan.swapped_bytes).to_string(),
+                        Bytes(plan.returned_bytes).to_string(),
+                        plan.recompute_ms,
+                    ),
+                    (None, needed) => {
+                        let needed = Bytes(needed.unwrap_or_default());
+                        writeln!(text, "{budget:>12} does not fit: the planner needs {needed} at once")
+                    }
+                };
+            }
+        }
+        text
+    }
+
+    fn page(&self) -> String {
+        let line = |size: &Size| {
+            let plans = size.points.iter().filter_map(|point| Some((point, point.plan.as_ref()?)));
+            let points: Vec<_> =
+                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, plan.makespan_ms])).collect();
+            let name = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
+            serde_json::json!({ "name": name, "points": points })
+        };
+        view::page(&serde_json::json!({
+            "title": format!("{}: time against memory", self.model),
+            "subtitle": format!("planner {}, target {}", self.planner, self.target),
+            "facts": [],
+            "sweep": self.sizes.iter().map(line).collect::<Vec<_>>(),
+        }))
+    }
+}
