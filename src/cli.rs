@@ -398,6 +398,9 @@ pub struct PlanCommandArgs {
     /// Write the plan's instructions with their times to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
+    /// Write the proof of the lower bound to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
     /// Write a page to look at the plan to this file, as HTML.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

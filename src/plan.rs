@@ -1,10 +1,12 @@
 //! `lmsc plan`: what planners make of a problem, beside one another.
 
+use std::cell::OnceCell;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::{Bytes, words};
+use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request};
 use lmsc_plan::problem::{Duplex, Problem};
@@ -22,6 +24,10 @@ struct Found {
     planner: &'static str,
     /// When everything is done.
     makespan_ms: f64,
+    /// No plan of this kind is done before: one that swaps, in pieces or whole, or that recomputes too.
+    lower_bound_ms: f64,
+    /// The makespan by the bound.
+    over_bound: f64,
     /// The most bytes allocated at once.
     peak_bytes: u64,
     /// How long the planner took.
@@ -82,12 +88,17 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         effort: args.effort,
         ..Request::new(&instance.problem, args.memory.0)
     };
-    let (found, plan) = find(named(&args.planner)?, &request)?
+    let bounds = Bounds::of(&request);
+    let (found, plan) = find(named(&args.planner)?, &bounds)?
         .map_err(|refused| Error::No(refusal(&instance.problem, &refused)))?;
     if let Some(file) = &args.schedule {
         write_schedule(file, &plan)?;
     }
-    let compared = compared(args, &request)?;
+    if let Some(file) = &args.certificate {
+        let json = serde_json::to_string_pretty(bounds.on(&plan)?).expect("a certificate is JSON") + "\n";
+        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
+    }
+    let compared = compared(args, &bounds)?;
     let name = instance.name.clone();
     let answer = Answer {
         format: 1,
@@ -123,8 +134,32 @@ fn refusal(problem: &Problem, refused: &DoesNotFit) -> String {
     )
 }
 
+/// Bounds on the plans that a request allows, each found when first asked for.
+struct Bounds<'a> {
+    request: Request<'a>,
+    allowed: OnceCell<Certificate>,
+    recomputing: OnceCell<Certificate>,
+}
+
+impl<'a> Bounds<'a> {
+    fn of(request: &Request<'a>) -> Bounds<'a> {
+        Bounds { request: *request, allowed: OnceCell::new(), recomputing: OnceCell::new() }
+    }
+
+    /// The bound for the plan, checked. Some planners recompute even if not asked to.
+    fn on(&self, plan: &Plan) -> Result<&Certificate, Error> {
+        let recompute = self.request.recompute || plan.recompute_nanos() > 0;
+        let cell = if recompute == self.request.recompute { &self.allowed } else { &self.recomputing };
+        let bound = cell.get_or_init(|| bound::best(&Request { recompute, ..self.request }));
+        bound::certify(self.request.problem, self.request.budget, bound)
+            .map_err(|flaw| Error::Ours(format!("bound: {flaw}")))?;
+        Ok(bound)
+    }
+}
+
 /// Runs the planner and checks what it found.
-fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
+fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
+    let request = &bounds.request;
     let began = Instant::now();
     let plan = match (planner.run)(request) {
         Ok(plan) => plan,
@@ -135,9 +170,15 @@ fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, P
         .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
     let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
     let makespan = plan.schedule.makespan();
+    let bound = bounds.on(&plan)?.nanos;
+    if bound > makespan {
+        return Err(Error::Ours(format!("planner {}: {makespan} ns, below the bound {bound}", planner.name)));
+    }
     let found = Found {
         planner: planner.name,
         makespan_ms: millis(makespan),
+        lower_bound_ms: millis(bound),
+        over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
         peak_bytes,
         planning_ms: (planning_ms * 1e3).round() / 1e3,
         swapped_bytes,
@@ -148,17 +189,17 @@ fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, P
     Ok(Ok((found, plan)))
 }
 
-fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, Error> {
+fn compared(args: &PlanCommandArgs, bounds: &Bounds) -> Result<Vec<Compared>, Error> {
     let names: Vec<&str> = match args.compare.as_slice() {
         [all] if all == "all" => PLANNERS.iter().map(|p| p.name).collect(),
         names => names.iter().map(String::as_str).collect(),
     };
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
-        Ok(match find(planner, request)? {
+        Ok(match find(planner, bounds)? {
             Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
             Err(refused) => {
-                let refused = Some(refusal(request.problem, &refused));
+                let refused = Some(refusal(bounds.request.problem, &refused));
                 Compared { planner: planner.name, found: None, refused }
             }
         })
@@ -188,6 +229,8 @@ impl Answer {
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
         let facts = [
             fact("makespan", format!("{:.2} ms", found.makespan_ms)),
+            fact("lower bound", format!("{:.2} ms", found.lower_bound_ms)),
+            fact("over the bound", percent(found.over_bound)),
             fact("operators alone", format!("{:.2} ms", self.compute_ms)),
             fact("computed again", format!("{:.2} ms", found.recompute_ms)),
             fact("exposed", format!("{:.2} ms", found.exposed_ms)),
@@ -223,23 +266,26 @@ impl Answer {
             "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",
             found.makespan_ms, found.recompute_ms, found.exposed_ms
         );
+        let (bound, over) = (found.lower_bound_ms, percent(found.over_bound));
+        _ = writeln!(text, "bound     {bound:.3} ms at the least; this plan takes {over} more");
         _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
         if !self.compared.is_empty() {
             _ = writeln!(
                 text,
-                "\n{:<12} {:>12} {:>8} {:>12} {:>12} {:>10}",
-                "planner", "makespan ms", "× ours", "recomputed", "out", "took ms"
+                "\n{:<12} {:>12} {:>8} {:>8} {:>12} {:>12} {:>10}",
+                "planner", "makespan ms", "× ours", "× bound", "recomputed", "out", "took ms"
             );
         }
         for Compared { planner, found, refused } in &self.compared {
             _ = match (found, refused) {
                 (Some(f), _) => writeln!(
                     text,
-                    "{planner:<12} {:>12.3} {:>8.4} {:>12.3} {:>12} {:>10.1}",
+                    "{planner:<12} {:>12.3} {:>8.4} {:>8.4} {:>12.3} {:>12} {:>10.1}",
                     f.makespan_ms,
                     f.makespan_ms / self.found.makespan_ms,
+                    f.over_bound,
                     f.recompute_ms,
                     Bytes(f.swapped_bytes).to_string(),
                     f.planning_ms
@@ -288,6 +334,11 @@ fn write_schedule(file: &Path, plan: &Plan) -> Result<(), Error> {
     let steps: Vec<StepFacts> = steps.collect();
     let json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps }).to_string() + "\n";
     write_atomically(file, |w| w.write_all(json.as_bytes()))
+}
+
+/// By how much a ratio is above 1.
+fn percent(ratio: f64) -> String {
+    format!("{:.2} %", (ratio - 1.0) * 100.0)
 }
 
 fn millis(nanos: u64) -> f64 {
