@@ -47,8 +47,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
     Opt(Box<OptArgs>),
-    /// Plan an instance without a model: what a planner makes of it, beside others.
-    Plan(PlanCommandArgs),
+    /// Show what a planner makes of a model, or of an instance without one, beside others.
+    Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
     /// List the passes.
@@ -392,26 +392,36 @@ pub struct OptArgs {
 
 /// `lmsc plan`.
 #[derive(Debug, Args, Clone)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
 pub struct PlanCommandArgs {
-    /// The instance: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1.
+    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    pub model: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub binding: BindingArgs,
+    /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1.
     #[arg(long, value_name = "FILE")]
-    pub instance: PathBuf,
+    pub instance: Option<PathBuf>,
     /// Device bytes that may be allocated at once.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, visible_alias = "budget", value_name = "BYTES")]
     pub memory: Bytes,
+    /// The machine that runs a model: a name that `lmsc targets` lists, or a TOML file of that form.
+    /// [default: a100-pcie4]
+    #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
+    pub target: Option<String>,
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,
     /// Other planners to show beside it, or `all`.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub compare: Vec<String>,
-    /// Whether copies in the two directions overlap, instead of what the instance says.
+    /// Whether copies in the two directions overlap, instead of what the instance or the target says.
     #[arg(long, value_enum)]
     pub duplex: Option<DuplexArg>,
-    /// Operators may run twice.
+    /// Operators may run twice, as those of a model always may.
     #[arg(long)]
     pub recompute: bool,
-    /// Tensors travel whole, not in ranges of bytes.
+    /// Tensors travel whole, as those of a model always do, not in ranges of bytes.
     #[arg(long)]
     pub whole: bool,
     /// How much to search, in percent of the usual number of evaluations.
@@ -429,6 +439,9 @@ pub struct PlanCommandArgs {
     /// Write the plan's instructions with their times to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
+    /// Write the proof of the lower bound to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
     /// Write a page to look at the plan to this file, as HTML.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

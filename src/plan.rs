@@ -1,20 +1,25 @@
 //! `lmsc plan`: what planners make of a problem, beside one another.
 
+use std::cell::OnceCell;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use lmsc_ir::{Bytes, words};
+use lmsc_ir::{Bytes, Graph, words};
+use lmsc_passes::{PassCx, bridge, pipeline};
+use lmsc_plan::Bridge;
+use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
-use lmsc_plan::problem::{Duplex, Problem};
+use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use serde::Serialize;
 
-use crate::Error;
-use crate::cli::{DuplexArg, PlanCommandArgs, SchedulerArg};
+use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg};
 use crate::emit::write_atomically;
-use crate::view::{self, Numbers};
+use crate::targets::named_target;
+use crate::view::{self, Numbers, OfModel};
+use crate::{Error, load, passes, run};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +27,10 @@ struct Found {
     planner: &'static str,
     /// When everything is done.
     makespan_ms: f64,
+    /// No plan of this kind is done before: one that swaps, in pieces or whole, or that recomputes too.
+    lower_bound_ms: f64,
+    /// The makespan by the bound.
+    over_bound: f64,
     /// The most bytes allocated at once.
     peak_bytes: u64,
     /// How long the planner took.
@@ -41,7 +50,10 @@ struct Found {
 struct Answer {
     /// Version of this format.
     format: u32,
-    instance: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     memory_bytes: u64,
     /// The time of all operators, once: what a step takes where memory is no limit.
     compute_ms: f64,
@@ -91,44 +103,49 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
             format!("{option} belongs to --planner {}, not to {}", owners.join(" or "), args.planner);
         return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
     }
-    let path = &args.instance;
-    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
-    let mut instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
+    let mut task = Task::of(args)?;
     if let Some(duplex) = args.duplex {
-        instance.problem.link.duplex = match duplex {
+        task.link().duplex = match duplex {
             DuplexArg::Half => Duplex::Half,
             DuplexArg::Full => Duplex::Full,
         };
     }
+    let problem = task.problem();
+    let is_model = args.model.is_some();
     let request = Request {
-        granularity: if args.whole { Granularity::Whole } else { Granularity::Ranges },
-        recompute: args.recompute,
+        granularity: if args.whole || is_model { Granularity::Whole } else { Granularity::Ranges },
+        recompute: args.recompute || is_model,
         effort: args.effort,
         scheduler: match args.scheduler {
             SchedulerArg::Paper => Scheduler::Paper,
             SchedulerArg::Justified => Scheduler::Justified,
         },
         options: args.parameters.options(),
-        ..Request::new(&instance.problem, args.memory.0)
+        ..Request::new(problem, args.memory.0)
     };
-    let (found, plan) = find(named(&args.planner)?, &request)?
-        .map_err(|refused| Error::No(refusal(&instance.problem, &refused)))?;
+    let bounds = Bounds::of(&request);
+    let (found, plan) =
+        find(named(&args.planner)?, &bounds)?.map_err(|refused| Error::No(refusal(&task, &refused)))?;
     if let Some(file) = &args.schedule {
         write_schedule(file, &plan)?;
     }
     let replayed = replayed(args, &plan)?;
-    let compared = compared(args, &request)?;
-    let name = instance.name.clone();
+    if let Some(file) = &args.certificate {
+        let json = serde_json::to_string_pretty(bounds.on(&plan)?).expect("a certificate is JSON") + "\n";
+        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
+    }
+    let compared = compared(args, &task, &bounds)?;
     let answer = Answer {
         format: 1,
-        instance: instance.name,
+        instance: (!is_model).then(|| task.name().to_owned()),
+        model: is_model.then(|| task.name().to_owned()),
         memory_bytes: args.memory.0,
-        compute_ms: millis(instance.problem.compute_nanos()),
+        compute_ms: millis(problem.compute_nanos()),
         found,
         replayed,
         compared,
     };
-    answer.write_views(args, &name, &instance.problem, &plan)?;
+    answer.write_views(args, &task, &plan)?;
     match args.json {
         true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
         false => Ok(answer.to_text()),
@@ -142,20 +159,107 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     })
 }
 
-fn refusal(problem: &Problem, refused: &DoesNotFit) -> String {
-    let op = &problem.ops[refused.tick as usize];
+/// What is planned.
+enum Task {
+    /// Without a model.
+    Instance(Instance),
+    /// A model of this name.
+    Model(String, Box<OfModel>),
+}
+
+impl Task {
+    fn of(args: &PlanCommandArgs) -> Result<Task, Error> {
+        if let Some(path) = &args.instance {
+            let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+            return Ok(Task::Instance(Instance::parse(&text).map_err(|e| Error::in_file(path, e))?));
+        }
+        let path = args.model.as_deref().expect("one of the two is required");
+        let target = args.target.as_deref().map(named_target).transpose()?;
+        let cx = PassCx { budget: Some(args.memory), target, ..PassCx::default() };
+        let mut graph = load(path, &args.binding)?.graph;
+        let bridge = before_planning(&mut graph, &cx)?;
+        Ok(Task::Model(path.display().to_string(), Box::new(OfModel { graph, bridge })))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Task::Instance(instance) => &instance.name,
+            Task::Model(name, _) => name,
+        }
+    }
+
+    fn problem(&self) -> &Problem {
+        match self {
+            Task::Instance(instance) => &instance.problem,
+            Task::Model(_, model) => &model.bridge.problem,
+        }
+    }
+
+    fn link(&mut self) -> &mut Link {
+        match self {
+            Task::Instance(instance) => &mut instance.problem.link,
+            Task::Model(_, model) => &mut model.bridge.problem.link,
+        }
+    }
+
+    fn op(&self, tick: u32) -> String {
+        match self {
+            Task::Instance(instance) => {
+                let op = &instance.problem.ops[tick as usize];
+                format!("operator {tick} ({})", instance.problem.kinds[op.kind as usize])
+            }
+            Task::Model(_, model) => {
+                let node = model.graph.node(model.bridge.nodes[tick as usize]);
+                format!("`{}` ({})", node.name, node.op)
+            }
+        }
+    }
+}
+
+/// Runs the passes that come before a planner, and returns what it sees then.
+pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
+    let all = pipeline("auto");
+    let passes = passes(&all[..all.len() - 1], None)?;
+    run(graph, &passes, cx, &LookArgs::default())?;
+    Ok(bridge(graph, cx)?)
+}
+
+fn refusal(task: &Task, refused: &DoesNotFit) -> String {
     format!(
-        "does not fit {}: operator {} ({}) needs {} at once ({} bytes)",
+        "does not fit {}: {} needs {} at once ({} bytes)",
         Bytes(refused.budget),
-        refused.tick,
-        problem.kinds[op.kind as usize],
+        task.op(refused.tick),
         Bytes(refused.needed),
         refused.needed
     )
 }
 
+/// Bounds on the plans that a request allows, each found when first asked for.
+struct Bounds<'a> {
+    request: Request<'a>,
+    allowed: OnceCell<Certificate>,
+    recomputing: OnceCell<Certificate>,
+}
+
+impl<'a> Bounds<'a> {
+    fn of(request: &Request<'a>) -> Bounds<'a> {
+        Bounds { request: *request, allowed: OnceCell::new(), recomputing: OnceCell::new() }
+    }
+
+    /// The bound for the plan, checked. Some planners recompute even if not asked to.
+    fn on(&self, plan: &Plan) -> Result<&Certificate, Error> {
+        let recompute = self.request.recompute || plan.recompute_nanos() > 0;
+        let cell = if recompute == self.request.recompute { &self.allowed } else { &self.recomputing };
+        let bound = cell.get_or_init(|| bound::best(&Request { recompute, ..self.request }));
+        bound::certify(self.request.problem, self.request.budget, bound)
+            .map_err(|flaw| Error::Ours(format!("bound: {flaw}")))?;
+        Ok(bound)
+    }
+}
+
 /// Runs the planner and checks what it found.
-fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
+fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
+    let request = &bounds.request;
     let began = Instant::now();
     let plan = match (planner.run)(request) {
         Ok(plan) => plan,
@@ -166,9 +270,15 @@ fn find(planner: &'static Planner, request: &Request) -> Result<Result<(Found, P
         .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
     let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
     let makespan = plan.schedule.makespan();
+    let bound = bounds.on(&plan)?.nanos;
+    if bound > makespan {
+        return Err(Error::Ours(format!("planner {}: {makespan} ns, below the bound {bound}", planner.name)));
+    }
     let found = Found {
         planner: planner.name,
         makespan_ms: millis(makespan),
+        lower_bound_ms: millis(bound),
+        over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
         peak_bytes,
         planning_ms: (planning_ms * 1e3).round() / 1e3,
         swapped_bytes,
@@ -203,17 +313,17 @@ fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>
     }))
 }
 
-fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, Error> {
+fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<Compared>, Error> {
     let names: Vec<&str> = match args.compare.as_slice() {
         [all] if all == "all" => PLANNERS.iter().map(|p| p.name).collect(),
         names => names.iter().map(String::as_str).collect(),
     };
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
-        Ok(match find(planner, request)? {
+        Ok(match find(planner, bounds)? {
             Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
             Err(refused) => {
-                let refused = Some(refusal(request.problem, &refused));
+                let refused = Some(refusal(task, &refused));
                 Compared { planner: planner.name, found: None, refused }
             }
         })
@@ -223,18 +333,17 @@ fn compared(args: &PlanCommandArgs, request: &Request) -> Result<Vec<Compared>, 
 
 impl Answer {
     /// Writes the page and the trace, where asked for.
-    fn write_views(
-        &self,
-        args: &PlanCommandArgs,
-        name: &str,
-        problem: &Problem,
-        plan: &Plan,
-    ) -> Result<(), Error> {
+    fn write_views(&self, args: &PlanCommandArgs, task: &Task, plan: &Plan) -> Result<(), Error> {
         if args.report.is_none() && args.trace.is_none() {
             return Ok(());
         }
         let ours = |flaw| Error::Ours(format!("planner {}: {flaw}", self.found.planner));
-        let mut data = view::plan_data(problem, plan, &Numbers(problem)).map_err(ours)?;
+        let problem = task.problem();
+        let data = match task {
+            Task::Instance(_) => view::plan_data(problem, plan, &Numbers(problem)),
+            Task::Model(_, model) => view::plan_data(problem, plan, &**model),
+        };
+        let mut data = data.map_err(ours)?;
         if let Some(file) = &args.trace {
             write_atomically(file, |w| w.write_all(view::trace(&data).as_bytes()))?;
         }
@@ -243,6 +352,8 @@ impl Answer {
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
         let facts = [
             fact("makespan", format!("{:.2} ms", found.makespan_ms)),
+            fact("lower bound", format!("{:.2} ms", found.lower_bound_ms)),
+            fact("over the bound", percent(found.over_bound)),
             fact("operators alone", format!("{:.2} ms", self.compute_ms)),
             fact("computed again", format!("{:.2} ms", found.recompute_ms)),
             fact("exposed", format!("{:.2} ms", found.exposed_ms)),
@@ -251,7 +362,7 @@ impl Answer {
             fact("out", Bytes(found.swapped_bytes).to_string()),
             fact("in", Bytes(found.returned_bytes).to_string()),
         ];
-        data["title"] = format!("{name} within {}", Bytes(self.memory_bytes)).into();
+        data["title"] = format!("{} within {}", task.name(), Bytes(self.memory_bytes)).into();
         data["subtitle"] = format!("planner {}, {} operators", found.planner, problem.ops.len()).into();
         data["facts"] = facts.to_vec().into();
         data["budget_bytes"] = self.memory_bytes.into();
@@ -269,7 +380,9 @@ impl Answer {
     fn to_text(&self) -> String {
         let mut text = String::new();
         let found = &self.found;
-        _ = writeln!(text, "instance  {}", self.instance);
+        for (label, name) in [("instance", &self.instance), ("model", &self.model)] {
+            _ = name.as_ref().map(|name| writeln!(text, "{label:<9} {name}"));
+        }
         _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
         _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
         _ = writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms);
@@ -278,6 +391,8 @@ impl Answer {
             "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",
             found.makespan_ms, found.recompute_ms, found.exposed_ms
         );
+        let (bound, over) = (found.lower_bound_ms, percent(found.over_bound));
+        _ = writeln!(text, "bound     {bound:.3} ms at the least; this plan takes {over} more");
         _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
@@ -294,17 +409,18 @@ impl Answer {
         if !self.compared.is_empty() {
             _ = writeln!(
                 text,
-                "\n{:<12} {:>12} {:>8} {:>12} {:>12} {:>10}",
-                "planner", "makespan ms", "× ours", "recomputed", "out", "took ms"
+                "\n{:<12} {:>12} {:>8} {:>8} {:>12} {:>12} {:>10}",
+                "planner", "makespan ms", "× ours", "× bound", "recomputed", "out", "took ms"
             );
         }
         for Compared { planner, found, refused } in &self.compared {
             _ = match (found, refused) {
                 (Some(f), _) => writeln!(
                     text,
-                    "{planner:<12} {:>12.3} {:>8.4} {:>12.3} {:>12} {:>10.1}",
+                    "{planner:<12} {:>12.3} {:>8.4} {:>8.4} {:>12.3} {:>12} {:>10.1}",
                     f.makespan_ms,
                     f.makespan_ms / self.found.makespan_ms,
+                    f.over_bound,
                     f.recompute_ms,
                     Bytes(f.swapped_bytes).to_string(),
                     f.planning_ms
@@ -353,6 +469,11 @@ fn write_schedule(file: &Path, plan: &Plan) -> Result<(), Error> {
     let steps: Vec<StepFacts> = steps.collect();
     let json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps }).to_string() + "\n";
     write_atomically(file, |w| w.write_all(json.as_bytes()))
+}
+
+/// By how much a ratio is above 1.
+fn percent(ratio: f64) -> String {
+    format!("{:.2} %", (ratio - 1.0) * 100.0)
 }
 
 fn millis(nanos: u64) -> f64 {

@@ -4,16 +4,16 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, bridge, pipeline};
+use lmsc_passes::PassCx;
 use lmsc_plan::planners::{Granularity, Request};
 use lmsc_plan::schedule;
 use serde::Serialize;
 
-use crate::cli::{BindingArgs, LookArgs, SweepArgs};
+use crate::cli::{BindingArgs, SweepArgs};
 use crate::emit::{check_target, write_atomically};
-use crate::plan::named;
+use crate::plan::{before_planning, named};
 use crate::targets::named_target;
-use crate::{Error, Stage, load, passes, run, view};
+use crate::{Error, Stage, load, view};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -82,10 +82,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             stage.show(format!("{} {}", words(&dims), Bytes(budget)));
             let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
             let mut graph = original.clone();
-            // All but the pass that decides.
-            let passes = passes(pipeline(planner.name), Some(2))?;
-            run(&mut graph, &passes, &cx, &LookArgs::default())?;
-            let bridge = bridge(&graph, &cx)?;
+            let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());
             let request = Request {
                 granularity: Granularity::Whole,

@@ -1,6 +1,7 @@
 //! A plan as one looks at it: a self-contained HTML page, or a trace for Perfetto.
 
-use lmsc_ir::Phase;
+use lmsc_ir::{Graph, Phase};
+use lmsc_plan::Bridge;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Flaw, Instruction};
@@ -12,6 +13,8 @@ pub(crate) trait Names {
     fn op(&self, tick: u32) -> String;
     /// The tensor.
     fn tensor(&self, tensor: TensorId) -> String;
+    /// Why the tensor may not leave, if it may not.
+    fn stays(&self, tensor: TensorId) -> Option<String>;
 }
 
 /// Names for a problem that knows none: kind and number.
@@ -25,6 +28,30 @@ impl Names for Numbers<'_> {
 
     fn tensor(&self, tensor: TensorId) -> String {
         tensor.to_string()
+    }
+
+    fn stays(&self, tensor: TensorId) -> Option<String> {
+        (!self.0.tensors[tensor].swappable).then(|| "may not leave".to_owned())
+    }
+}
+
+/// The names of a model's nodes and values.
+pub(crate) struct OfModel {
+    pub(crate) graph: Graph,
+    pub(crate) bridge: Bridge,
+}
+
+impl Names for OfModel {
+    fn op(&self, tick: u32) -> String {
+        self.graph.node(self.bridge.nodes[tick as usize]).name.to_string()
+    }
+
+    fn tensor(&self, tensor: TensorId) -> String {
+        self.graph.value(self.bridge.root(tensor)).name.to_string()
+    }
+
+    fn stays(&self, tensor: TensorId) -> Option<String> {
+        self.bridge.stays[tensor].map(|stays| stays.describe(&self.graph))
     }
 }
 
@@ -212,12 +239,11 @@ fn tensors(problem: &Problem, plan: &Plan, names: &dyn Names) -> Vec<Value> {
         problem.tensors.iter().zip(&rows).zip(&widest).map(|(((tensor, facts), row), windows)| {
             let (decision, reason) = match row {
                 Row { moved: 0, again: 0, times: 0, .. } => {
-                    let reason = match (facts.swappable, windows) {
-                        (false, _) => "may not leave",
-                        (true, 0) => "used by the next operator throughout",
-                        (true, _) => "the budget holds without",
-                    };
-                    ("kept".to_owned(), reason.to_owned())
+                    let reason = names.stays(tensor).unwrap_or_else(|| match windows {
+                        0 => "used by the next operator throughout".to_owned(),
+                        _ => "the budget holds without".to_owned(),
+                    });
+                    ("kept".to_owned(), reason)
                 }
                 Row { moved, again: 0, .. } if *moved >= facts.bytes => {
                     ("swapped".to_owned(), "the step does not fit without".to_owned())

@@ -2,6 +2,8 @@
 
 mod support;
 
+use lmsc_plan::bound::{Certificate, certify};
+use lmsc_plan::instance::Instance;
 use serde_json::Value;
 use support::{Bench, snapshot};
 
@@ -56,6 +58,51 @@ fn noise_is_replayed_within_the_budget() {
     assert!(replayed["peak_bytes"].as_u64().unwrap() <= 1_800_000_000);
     let text = Bench::new().run(&format!("plan {arguments} --noise 10"));
     assert!(String::from_utf8(text.stdout).unwrap().contains("\nnoise     +0."));
+}
+
+#[test]
+fn the_bound_is_of_the_plans_allowed_and_its_proof_stands_alone() {
+    let bench = Bench::new();
+    let text = std::fs::read_to_string("testdata/instances/dag_resnet50_224_b64.json").unwrap();
+    let problem = Instance::parse(&text).unwrap().problem;
+    let mut bounds = Vec::new();
+    for kind in ["", "--whole", "--recompute"] {
+        let arguments =
+            format!("plan {RESNET} --memory 1.8GB {kind} --effort 1 --certificate @/c.json --json");
+        let outcome = bench.run(&arguments);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let found: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        let proof: Certificate =
+            serde_json::from_slice(&std::fs::read(bench.path("c.json")).unwrap()).unwrap();
+        let nanos = certify(&problem, 1_800_000_000, &proof).unwrap();
+        let bound = found["lower_bound_ms"].as_f64().unwrap();
+        assert_eq!(nanos as f64 / 1e6, bound);
+        assert!(bound <= found["makespan_ms"].as_f64().unwrap() && found["over_bound"].as_f64() < Some(1.05));
+        let above = Certificate { nanos: nanos + nanos / 100, ..proof };
+        assert!(certify(&problem, 1_800_000_000, &above).is_err());
+        bounds.push(bound);
+    }
+    assert!(bounds[0] <= bounds[1] && bounds[2] < bounds[0], "{bounds:?}");
+}
+
+#[test]
+fn planners_are_shown_beside_one_another_and_the_bound() {
+    let bench = Bench::new();
+    let compare = format!("plan {RESNET} --memory 1.8GB --planner optimal --compare greedy,memonger,optimal");
+    let outcome = bench.run(&compare);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let text = String::from_utf8(outcome.stdout).unwrap();
+    let ratios = |name: &str| -> Vec<f64> {
+        let row = text.lines().find(|line| line.starts_with(name) && !line.starts_with("planner")).unwrap();
+        row.split_whitespace().skip(1).take(3).map(|number| number.parse().unwrap()).collect()
+    };
+    let bound: f64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("bound ")?.split_whitespace().next()?.parse().ok())
+        .unwrap();
+    let [optimal, greedy] = ["optimal", "greedy"].map(ratios);
+    assert!((optimal[0] / bound - optimal[2]).abs() < 1e-3 && optimal[2] < 1.01);
+    assert!(greedy[2] >= optimal[2] && (greedy[0] / bound - greedy[2]).abs() < 1e-3);
 }
 
 #[test]

@@ -179,6 +179,11 @@ impl Op {
     pub fn touches(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.reads.iter().chain(&self.produces).copied()
     }
+
+    /// What it reads if it runs again: not what it changes, on which its results do not depend.
+    pub fn reads_again(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.reads.iter().copied().filter(|tensor| !self.changes.contains(tensor))
+    }
 }
 
 impl Problem {
@@ -302,25 +307,30 @@ impl Problem {
     /// kept and not given (a result) after its last; a variable around the end of the step. What nothing uses stays
     /// where it is.
     pub fn windows(&self, uses: &Uses) -> Vec<Window> {
+        let swappable = self.tensors.iter().filter(|(_, facts)| facts.swappable);
+        swappable.flat_map(|(tensor, _)| self.windows_of(tensor, uses)).collect()
+    }
+
+    /// The windows that the tensor would have if it may leave, by tick.
+    pub(crate) fn windows_of(&self, tensor: TensorId, uses: &Uses) -> Vec<Window> {
+        let facts = &self.tensors[tensor];
         let ticks = self.ticks();
         let mut windows = Vec::new();
-        for (tensor, facts) in self.tensors.iter().filter(|(_, facts)| facts.swappable) {
-            let uses = uses.of(tensor);
-            let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { continue };
-            let mut add = |from: u32, until: u32| {
-                if from != until {
-                    windows.push(Window { tensor, from, until });
-                }
-            };
-            if facts.given && !facts.kept {
-                add(0, first);
+        let uses = uses.of(tensor);
+        let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { return windows };
+        let mut add = |from: u32, until: u32| {
+            if from != until {
+                windows.push(Window { tensor, from, until });
             }
-            uses.windows(2).for_each(|pair| add(pair[0] + 1, pair[1]));
-            match (facts.given, facts.kept) {
-                (true, true) if last + 1 < ticks || first > 0 => add(last + 1, first),
-                (false, true) => add(last + 1, ticks),
-                _ => {}
-            }
+        };
+        if facts.given && !facts.kept {
+            add(0, first);
+        }
+        uses.windows(2).for_each(|pair| add(pair[0] + 1, pair[1]));
+        match (facts.given, facts.kept) {
+            (true, true) if last + 1 < ticks || first > 0 => add(last + 1, first),
+            (false, true) => add(last + 1, ticks),
+            _ => {}
         }
         windows
     }

@@ -83,7 +83,7 @@ impl<'u, S: Source> Builder<'u, S> {
             phase: if backward { Phase::Backward } else { Phase::Forward },
             nanos: [0, 1, 10, 100, 1000][self.u.below(5)] * (1 + self.u.below(20) as u64) / 10,
             workspace: if self.u.chance(25) { self.u.below(4) as u64 * self.unit } else { 0 },
-            recomputable: changes.is_empty() && !self.u.chance(30),
+            recomputable: !self.u.chance(30),
             reads,
             produces,
             changes,

@@ -6,6 +6,8 @@
 pub mod auto;
 pub mod autoswap;
 pub mod dynprog;
+#[cfg(test)]
+pub(crate) mod exact;
 pub mod greedy;
 pub mod lru;
 pub mod memonger;

@@ -12,7 +12,7 @@ entity_impl!(ActId, "act");
 
 /// A run of bytes that is allocated when the first of its activities starts and freed when the last ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct BlockId(u32);
+pub(crate) struct BlockId(u32);
 entity_impl!(BlockId, "block");
 
 /// What an activity is.
@@ -34,19 +34,19 @@ pub struct Acts {
     /// An order that can be executed one after the other if the absences fit: copies out right after the last use
     /// before the absence, copies in right before the next use.
     pub order: Vec<ActId>,
-    pub(super) nanos: Vec<u64>,
-    pub(super) engine: Vec<u8>,
-    pub(super) before: Lists<ActId>,
-    pub(super) after: Lists<ActId>,
-    pub(super) blocks: Lists<BlockId>,
-    pub(super) block_bytes: PrimaryMap<BlockId, u64>,
+    pub(crate) nanos: Vec<u64>,
+    pub(crate) engine: Vec<u8>,
+    pub(crate) before: Lists<ActId>,
+    pub(crate) after: Lists<ActId>,
+    pub(crate) blocks: Lists<BlockId>,
+    pub(crate) block_bytes: PrimaryMap<BlockId, u64>,
     /// How many activities need the block.
-    pub(super) block_acts: SecondaryMap<BlockId, u32>,
+    pub(crate) block_acts: SecondaryMap<BlockId, u32>,
 }
 
 /// Lists of ids by act, one after the other in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Lists<T> {
+pub(crate) struct Lists<T> {
     starts: Vec<u32>,
     items: Vec<T>,
 }
@@ -71,7 +71,7 @@ impl<T: Copy> Lists<T> {
         Lists { starts, items }
     }
 
-    pub(super) fn of(&self, act: ActId) -> &[T] {
+    pub(crate) fn of(&self, act: ActId) -> &[T] {
         &self.items[self.starts[act.index()] as usize..self.starts[act.index() + 1] as usize]
     }
 }

@@ -22,6 +22,8 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::problem::{Problem, TensorId, Window};
 
+#[cfg(test)]
+pub(crate) use acts::BlockId;
 pub use acts::{Act, ActId, Acts};
 pub use check::{At, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};

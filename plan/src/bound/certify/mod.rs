@@ -1,0 +1,256 @@
+//! Whether a certificate proves what it says.
+//!
+//! Small and slow on purpose, and without a line of the searches: everything is read off the problem's operators.
+
+mod there;
+mod trade;
+
+use super::{Certificate, Fact, Link, Place, Proof, Way};
+use crate::problem::{Duplex, Problem};
+use there::There;
+use trade::Trade;
+
+/// Why a certificate proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum NotProven {
+    #[error("{0:?} is no place of the problem")]
+    Place(Place),
+    #[error("{0:?} says nothing about copies between these places")]
+    Link(Link),
+    #[error("{0:?} is out of order, or says nothing about this place or these plans")]
+    Fact(Fact),
+    #[error("the cases do not cover what can be computed again at operator {0}")]
+    Intervals(u32),
+    #[error("the certificate claims {claimed} ns and proves {proven} ns")]
+    Less { claimed: u64, proven: u64 },
+}
+
+/// The nanoseconds that the certificate claims, if it proves them for this problem and budget.
+///
+/// # Errors
+/// [`NotProven`] says what is wrong with it.
+pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Result<u64, NotProven> {
+    let proven = match &certificate.proof {
+        Proof::Paper { at } => paper(problem, budget, *at)?,
+        Proof::Swap { facts } => {
+            Reach::of(problem, budget, Plans::Swap, Way::Out, facts)?.until(Place::End)?
+        }
+        Proof::Whole { at, before, after } => {
+            let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, before)?;
+            let mut lasts = Reach::of(problem, budget, Plans::Whole, Way::In, after)?;
+            starts.until(*at)? + lasts.beyond(*at)?
+        }
+        Proof::Joint { at, before, after, intervals } => {
+            let mut starts = Reach::of(problem, budget, Plans::Joint, Way::Out, before)?;
+            let mut lasts = Reach::of(problem, budget, Plans::Joint, Way::In, after)?;
+            match *at {
+                Place::Op(tick) if !intervals.is_empty() => {
+                    from(problem, *at)?;
+                    Trade::of(problem, budget, tick, &mut starts, &mut lasts)?.least(intervals)?
+                }
+                _ => starts.until(*at)? + lasts.beyond(*at)?,
+            }
+        }
+    };
+    match certificate.nanos {
+        claimed if u128::from(claimed) <= proven => Ok(claimed),
+        claimed => Err(NotProven::Less { claimed, proven: proven.try_into().unwrap_or(u64::MAX) }),
+    }
+}
+
+fn paper(problem: &Problem, budget: u64, at: Option<Place>) -> Result<u128, NotProven> {
+    let Some(at) = at else { return Ok(problem.ops.iter().map(|op| u128::from(op.nanos)).sum()) };
+    let there = There::of(problem, budget, at, Plans::Swap)?;
+    let out = there.nanos(problem, Way::Out, |_| true);
+    let back = there.nanos(problem, Way::In, |_| true);
+    Ok(if problem.link.duplex == Duplex::Half { out + back } else { out.max(back) })
+}
+
+/// The number of operators that have run before the place.
+fn from(problem: &Problem, place: Place) -> Result<usize, NotProven> {
+    match place {
+        Place::Start => Ok(0),
+        Place::Op(tick) if (tick as usize) < problem.ops.len() => Ok(tick as usize),
+        Place::Op(_) => Err(NotProven::Place(place)),
+        Place::End => Ok(problem.ops.len()),
+    }
+}
+
+/// The number of operators that have run when the place is over.
+fn until(problem: &Problem, place: Place) -> Result<usize, NotProven> {
+    from(problem, place).map(|before| before + usize::from(matches!(place, Place::Op(_))))
+}
+
+/// The least time between the end of the link's one place and the start of its other.
+fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans) -> Result<u128, NotProven> {
+    let Link { way, at, after, before } = link;
+    let there = There::of(problem, budget, at, plans)?;
+    match way {
+        Way::Out if at == before || (at, before) == (Place::Start, Place::End) => {
+            Ok(there.nanos(problem, way, |release| release >= after))
+        }
+        Way::In if at == after || (at, after) == (Place::End, Place::Start) => {
+            Ok(there.nanos(problem, way, |due| due <= before))
+        }
+        _ => Err(NotProven::Link(link)),
+    }
+}
+
+/// A [`Fact::Whole`] that is looked at more finely than this would take too long to check.
+const MOST_STATES: u64 = 1 << 16;
+
+/// The plans that a certificate is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plans {
+    /// Those that only swap.
+    Swap,
+    /// Those that swap whole tensors only.
+    Whole,
+    /// Those that recompute too: what can be computed again may be away for nothing.
+    Joint,
+}
+
+/// How long a step takes at least from its start to the start of a place, or from a place's end to its own.
+struct Reach<'a> {
+    problem: &'a Problem,
+    budget: u64,
+    plans: Plans,
+    /// Of the two, the first for copies out, the second for copies in.
+    way: Way,
+    /// By place, counted in the direction: from the start, or from the end.
+    nanos: Vec<u128>,
+}
+
+impl Reach<'_> {
+    /// What the facts show, each about a place that is not before that of the last.
+    fn of<'a>(
+        problem: &'a Problem,
+        budget: u64,
+        plans: Plans,
+        way: Way,
+        facts: &[Fact],
+    ) -> Result<Reach<'a>, NotProven> {
+        let mut reach = Reach { problem, budget, plans, way, nanos: vec![0] };
+        for &fact in facts {
+            let about = reach.index(match (fact, way) {
+                (Fact::Link(link), Way::Out) => link.before,
+                (Fact::Link(link), Way::In) => link.after,
+                // What is away at the start leaves before the end, what is away at the end comes after the start.
+                (Fact::Whole { at: Place::Start, .. }, Way::Out) => Place::End,
+                (Fact::Whole { at: Place::End, .. }, Way::In) => Place::Start,
+                (Fact::Whole { at, .. }, _) => at,
+            })?;
+            if about + 1 < reach.nanos.len() {
+                return Err(NotProven::Fact(fact));
+            }
+            let shown = match fact {
+                Fact::Link(link) => {
+                    let from = reach.index(if way == Way::Out { link.after } else { link.before })?;
+                    if from >= about {
+                        return Err(NotProven::Fact(fact));
+                    }
+                    reach.at(from) + reach.runs(from) + link_nanos(problem, budget, link, plans)?
+                }
+                Fact::Whole { at, quantum } if plans == Plans::Whole => reach.whole(at, quantum)?,
+                Fact::Whole { .. } => return Err(NotProven::Fact(fact)),
+            };
+            reach.nanos[about] = reach.at(about).max(shown);
+        }
+        Ok(reach)
+    }
+
+    /// The number of places on this side of the place.
+    fn index(&self, place: Place) -> Result<usize, NotProven> {
+        let from_start = until(self.problem, place)? + usize::from(place == Place::End);
+        Ok(if self.way == Way::Out { from_start } else { self.problem.ops.len() + 1 - from_start })
+    }
+
+    /// How long the place of this index lasts.
+    fn runs(&self, index: usize) -> u128 {
+        let tick = if self.way == Way::Out {
+            index.checked_sub(1)
+        } else {
+            self.problem.ops.len().checked_sub(index)
+        };
+        tick.and_then(|tick| self.problem.ops.get(tick)).map_or(0, |op| u128::from(op.nanos))
+    }
+
+    /// What is known about the place of this index, from the facts so far and the operators.
+    fn at(&mut self, index: usize) -> u128 {
+        while self.nanos.len() <= index {
+            let last = self.nanos.len() - 1;
+            self.nanos.push(self.nanos[last] + self.runs(last));
+        }
+        self.nanos[index]
+    }
+
+    /// How long the step takes from its end on this side to the place's other end.
+    fn until(&mut self, place: Place) -> Result<u128, NotProven> {
+        let index = self.index(place)?;
+        Ok(self.at(index) + self.runs(index))
+    }
+
+    /// How long it takes up to the place.
+    fn beyond(&mut self, place: Place) -> Result<u128, NotProven> {
+        self.index(place).map(|index| self.at(index))
+    }
+
+    /// The least time in which all but what fits moves, whole tensors only, of the best choice of what moves.
+    fn whole(&mut self, at: Place, quantum: u64) -> Result<u128, NotProven> {
+        let there = There::of(self.problem, self.budget, at, self.plans)?;
+        let mut items = Vec::new();
+        for away in &there.away {
+            if let Some(limit) = if self.way == Way::Out { away.release } else { away.due } {
+                items.push((self.index(limit)?, away.bytes));
+            }
+        }
+        // The latest limit first.
+        items.sort_unstable_by_key(|&(index, bytes)| (std::cmp::Reverse(index), bytes));
+        let bytes: u64 = items.iter().map(|&(_, bytes)| bytes).sum();
+        let (stays, moves, quantum) = (there.fits, bytes.saturating_sub(there.fits), quantum.max(1));
+        // By quanta that stay or that move, whichever are fewer: when the copies so far are done, and their sum.
+        let counts_stays = stays < moves;
+        let states = if counts_stays { stays / quantum } else { moves.div_ceil(quantum) };
+        if states > MOST_STATES {
+            return Err(NotProven::Fact(Fact::Whole { at, quantum }));
+        }
+        let states = states as usize;
+        let mut best: Vec<Option<(u128, u128)>> = vec![None; states + 1];
+        best[0] = Some((0, 0));
+        for (index, bytes) in items {
+            let from = self.at(index) + self.runs(index);
+            let copy = copy_nanos(self.problem, self.way, bytes, 1);
+            let quanta = if counts_stays { bytes / quantum } else { bytes.div_ceil(quantum) };
+            let mut next: Vec<Option<(u128, u128)>> = vec![None; states + 1];
+            let mut reach = |state: usize, done: u128, sum: u128| {
+                let (best_done, best_sum) = next[state].unwrap_or((done, sum));
+                next[state] = Some((best_done.min(done), best_sum.min(sum)));
+            };
+            for (state, &before) in best.iter().enumerate() {
+                let Some((done, sum)) = before else { continue };
+                let counted = (state as u64).saturating_add(quanta);
+                let (to_move, to_stay) = match counts_stays {
+                    true => (Some(state), (counted <= states as u64).then_some(counted as usize)),
+                    false => (Some(counted.min(states as u64) as usize), Some(state)),
+                };
+                to_move.into_iter().for_each(|to| reach(to, done.max(from + sum + copy), sum + copy));
+                to_stay.into_iter().for_each(|to| reach(to, done, sum));
+            }
+            best = next;
+        }
+        let least = if counts_stays { best.into_iter().flatten().min() } else { best.pop().flatten() };
+        Ok(least.map_or(0, |(done, _)| done))
+    }
+}
+
+/// How long so many bytes take in so many copies.
+fn copy_nanos(problem: &Problem, way: Way, bytes: u64, copies: u64) -> u128 {
+    let link = problem.link;
+    let bytes_per_second = match way {
+        Way::Out => link.out_bytes_per_second,
+        Way::In => link.in_bytes_per_second,
+    };
+    u128::from(copies) * u128::from(link.latency_nanos)
+        + (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second.max(1)))
+}

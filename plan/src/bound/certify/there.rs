@@ -1,0 +1,113 @@
+//! What can be away at a place, read off the operators.
+
+use cranelift_entity::SecondaryMap;
+
+use super::{NotProven, Plans, copy_nanos, from};
+use crate::bound::{Place, Way};
+use crate::problem::{Problem, TensorId};
+
+/// A tensor that can be away at some place.
+pub(super) struct Away {
+    pub(super) tensor: TensorId,
+    pub(super) bytes: u64,
+    /// What a copy out follows, if there has to be one.
+    pub(super) release: Option<Place>,
+    /// What a copy in precedes, if there has to be one.
+    pub(super) due: Option<Place>,
+}
+
+/// What can be away at a place, and how many bytes of it fit nonetheless; see [`Link`](crate::bound::Link).
+pub(super) struct There {
+    pub(super) away: Vec<Away>,
+    pub(super) fits: u64,
+    /// All bytes that are live there, workspace included.
+    pub(super) live: u64,
+}
+
+/// What the operators do to a tensor, as seen from some place.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    first: Option<u32>,
+    last: Option<u32>,
+    next: Option<u32>,
+    changed: Option<u32>,
+    touched: bool,
+    /// Its producer, if that can run again.
+    again: Option<u32>,
+}
+
+impl There {
+    pub(super) fn of(problem: &Problem, budget: u64, at: Place, plans: Plans) -> Result<There, NotProven> {
+        let before = from(problem, at)?;
+        // What changes a variable after the start does so before it is copied out for the next step.
+        let changes_until = if at == Place::Start { problem.ops.len() } else { before };
+        let mut seen: SecondaryMap<TensorId, Seen> = SecondaryMap::with_capacity(problem.tensors.len());
+        for (tick, op) in problem.ops.iter().enumerate() {
+            let here = at == Place::Op(tick as u32);
+            for tensor in op.touches() {
+                let seen = &mut seen[tensor];
+                seen.touched |= here;
+                seen.first.get_or_insert(tick as u32);
+                seen.last = Some(tick as u32);
+                if tick >= before && !here {
+                    seen.next.get_or_insert(tick as u32);
+                }
+            }
+            if op.recomputable {
+                op.produces.iter().for_each(|&tensor| seen[tensor].again = Some(tick as u32));
+            }
+            for &tensor in op.produces.iter().chain(&op.changes).filter(|_| tick < changes_until) {
+                seen[tensor].changed = Some(tick as u32);
+            }
+        }
+        let mut fixed = if let Place::Op(tick) = at { problem.ops[tick as usize].workspace } else { 0 };
+        let mut away = Vec::new();
+        for (tensor, facts) in &problem.tensors {
+            let Seen { first, last, next, changed, touched, again } = seen[tensor];
+            // It is what its producer made.
+            let again = plans == Plans::Joint && again.is_some() && again == changed;
+            let variable = facts.given && facts.kept;
+            let (live, idle) = match at {
+                Place::Start => (facts.given, variable && (first > Some(0) || until_end(problem, last))),
+                Place::End => (facts.kept, variable && (first > Some(0) || until_end(problem, last))),
+                Place::Op(tick) => {
+                    let begun = if facts.given { first.is_some() || facts.kept } else { first <= Some(tick) };
+                    (touched || begun && (facts.kept || last > Some(tick)), !touched && first.is_some())
+                }
+            };
+            if live && idle && again {
+                away.push(Away { tensor, bytes: facts.bytes, release: None, due: None });
+            } else if live && idle && facts.swappable {
+                let release = changed.map(Place::Op).or((facts.given && !facts.kept).then_some(Place::Start));
+                let due = match at {
+                    Place::End => first,
+                    _ => next,
+                };
+                let due = due.map(Place::Op).or((facts.kept && !facts.given).then_some(Place::End));
+                away.push(Away { tensor, bytes: facts.bytes, release, due });
+            } else if live {
+                fixed += facts.bytes;
+            }
+        }
+        let live = fixed + away.iter().map(|away| away.bytes).sum::<u64>();
+        Ok(There { away, fits: budget.saturating_sub(fixed), live })
+    }
+
+    /// The least time of the copies in one direction that the place needs and that are bound by such places.
+    pub(super) fn nanos(&self, problem: &Problem, way: Way, bound: impl Fn(Place) -> bool) -> u128 {
+        let limit: fn(&Away) -> Option<Place> = match way {
+            Way::Out => |away| away.release,
+            Way::In => |away| away.due,
+        };
+        let moved = self.away.iter().filter(|away| limit(away).is_some_and(&bound));
+        let bytes = moved.clone().map(|away| away.bytes).sum::<u64>().saturating_sub(self.fits);
+        // Each copy is of one tensor.
+        let largest = moved.map(|away| away.bytes).max().unwrap_or(1);
+        copy_nanos(problem, way, bytes, bytes.div_ceil(largest))
+    }
+}
+
+/// Whether the last operator comes after this use.
+fn until_end(problem: &Problem, last: Option<u32>) -> bool {
+    last.is_some_and(|last| (last as usize) + 1 < problem.ops.len())
+}

@@ -1,0 +1,146 @@
+//! Times that no plan can beat, with certificates that prove them.
+//!
+//! Every bound keeps the order of the operators. It returns a [`Certificate`], which [`certify`] checks by itself:
+//! it knows what the certificate's words mean and nothing of how it was found. All numbers are integers, and
+//! rounding is always downwards.
+
+mod certify;
+mod joint;
+mod line;
+mod paper;
+mod swap;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use serde::{Deserialize, Serialize};
+
+use crate::planners::{Granularity, Request};
+
+pub use certify::{NotProven, certify};
+pub use joint::joint;
+pub use paper::paper;
+pub use swap::swap;
+pub use whole::whole;
+
+/// The best bound on all plans of the kind that the request asks for.
+pub fn best(request: &Request) -> Certificate {
+    let Request { problem, budget, .. } = *request;
+    match (request.recompute, request.granularity) {
+        (true, _) => joint(problem, budget),
+        (false, Granularity::Whole) => whole(problem, budget),
+        (false, Granularity::Ranges) => swap(problem, budget),
+    }
+}
+
+/// A proof that plans of some kind take at least so many nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// What is proven.
+    pub nanos: u64,
+    /// Why it is so.
+    pub proof: Proof,
+}
+
+/// Why no plan of some kind is faster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Proof {
+    /// For every plan that only swaps: what must be copied at a place, in both directions.
+    Paper {
+        /// The place; none where all operators together take longer.
+        at: Option<Place>,
+    },
+    /// For every plan that only swaps: what lies before the end.
+    Swap {
+        /// What shows when places start, in their order; links only.
+        facts: Vec<Fact>,
+    },
+    /// For every plan that swaps whole tensors only: what lies before a place ends, and what lies after.
+    Whole {
+        /// The place.
+        at: Place,
+        /// What shows when places start, in their order, up to this.
+        before: Vec<Fact>,
+        /// What shows how long the step lasts after places, from the last to this.
+        after: Vec<Fact>,
+    },
+    /// For every plan that swaps and recomputes: the same, and what can be traded at the place.
+    Joint {
+        /// The place: an operator, or one at which nothing is traded.
+        at: Place,
+        /// As in [`Proof::Whole`], links only, where what can be computed again is away for nothing.
+        before: Vec<Fact>,
+        /// As `before`, from the end.
+        after: Vec<Fact>,
+        /// How many of the bytes that do not fit are computed again: all cases. None where nothing is traded.
+        intervals: Vec<Interval>,
+    },
+}
+
+/// A case of [`Proof::Joint`]: so many bytes or more, up to the next interval, are computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// The least number of bytes of the case.
+    pub recomputed: u64,
+    /// The price of bytes that shows how long that takes, in nanoseconds for 2^32 of them.
+    pub price: u64,
+}
+
+/// Copies that take time before a place starts, or after it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fact {
+    /// Between two places.
+    Link(Link),
+    /// Of the best set of whole tensors that can move for what is away at the place.
+    Whole {
+        /// The place, as in [`Link::at`].
+        at: Place,
+        /// The bytes to multiples of which sizes are rounded.
+        quantum: u64,
+    },
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Before the first operator, with all that is given.
+    Start,
+    /// The operator of the tick.
+    Op(u32),
+    /// After the last operator, with all that is kept.
+    End,
+}
+
+/// The direction of copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// To the host.
+    Out,
+    /// To the device.
+    In,
+}
+
+/// Copies that lie between two places.
+///
+/// At the place `at`, only so many bytes fit besides what cannot be away. Of the tensors that can be away there and
+/// whose copies in this direction start no sooner than `after` ends and end no later than `before` starts, the rest
+/// is copied between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// In which direction.
+    pub way: Way,
+    /// Where the tensors are away: at `before` if they leave, at `after` if they come back; at the start for
+    /// variables that leave before the end, at the end for variables that come before their first use.
+    pub at: Place,
+    /// The copies start after it.
+    pub after: Place,
+    /// The copies end before it.
+    pub before: Place,
+}

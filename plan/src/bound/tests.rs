@@ -1,0 +1,220 @@
+use super::*;
+use crate::planners::{Granularity, Request, exact, optimal};
+use crate::problem::{Problem, TensorId};
+use crate::random::{self, Rng, Source};
+use crate::schedule::check;
+use cranelift_entity::SecondaryMap;
+
+/// Random problems with so many operators at most, and budgets from a part of the smallest for swapping to what
+/// makes it needless.
+fn small(count: u64, ops: usize) -> impl Iterator<Item = (u64, Problem, u64)> {
+    let problems = (0..count).map(move |seed| {
+        let mut u = Rng::new(seed);
+        let ops = 1 + u.below(ops);
+        let problem = random::problem(&mut u, ops);
+        let floor = problem.floor().1;
+        let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
+        let budget = match u.below(9) {
+            0 => floor - floor / 4,
+            step => floor + (peak - floor) * (step as u64 - 1) / 8,
+        };
+        (seed, problem, budget)
+    });
+    problems.filter(|(_, problem, _)| (1..=6).contains(&problem.windows(&problem.uses()).len()))
+}
+
+/// The least makespan that is found of plans that only swap: whole tensors, then ranges too.
+fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
+    let request = Request::new(problem, budget);
+    let whole = match problem.windows(&problem.uses()).len() {
+        ..=6 => exact::plan(&request).ok()?,
+        _ => optimal::plan(&Request { granularity: Granularity::Whole, ..request }).ok()?,
+    };
+    let ranges = optimal::plan(&request).ok()?;
+    for plan in [&whole, &ranges] {
+        check(&plan.problem, &plan.schedule, budget).unwrap();
+    }
+    let whole = whole.schedule.makespan();
+    Some((whole, whole.min(ranges.schedule.makespan())))
+}
+
+/// The problem with operators that run again, each (second) before an operator (first), in order.
+///
+/// What such an operator makes stands for its outputs from there on. None if something has changed what it reads.
+fn with_again(problem: &Problem, again: &[(usize, usize)]) -> Option<Problem> {
+    let mut result = Problem { ops: Vec::new(), kinds: problem.kinds.clone(), ..problem.clone() };
+    let mut now: SecondaryMap<TensorId, Option<TensorId>> = SecondaryMap::new();
+    let mut changed: SecondaryMap<TensorId, bool> = SecondaryMap::new();
+    for (tick, op) in problem.ops.iter().enumerate() {
+        let current = |now: &SecondaryMap<TensorId, Option<TensorId>>, t: TensorId| now[t].unwrap_or(t);
+        for &(_, repeated) in again.iter().filter(|(before, _)| *before == tick) {
+            let op = &problem.ops[repeated];
+            if op.reads_again().any(|t| changed[t]) {
+                return None;
+            }
+            let reads: Vec<TensorId> = op.reads_again().map(|t| current(&now, t)).collect();
+            let mut produces = Vec::new();
+            for &tensor in &op.produces {
+                let mut facts = problem.tensors[tensor];
+                facts.kept &= !changed[tensor];
+                if facts.kept {
+                    result.tensors[current(&now, tensor)].kept = false;
+                }
+                let new = result.tensors.push(facts);
+                produces.push(new);
+                if !changed[tensor] {
+                    now[tensor] = Some(new);
+                }
+            }
+            result.ops.push(crate::problem::Op { reads, produces, changes: Vec::new(), ..*op });
+        }
+        let rename = |tensors: &[TensorId]| tensors.iter().map(|&t| current(&now, t)).collect();
+        let (reads, changes) = (rename(&op.reads), rename(&op.changes));
+        op.changes.iter().for_each(|&t| changed[t] = true);
+        let produces = op.produces.clone();
+        result.ops.push(crate::problem::Op { reads, produces, changes, ..*op });
+    }
+    assert_eq!(result.check(), Ok(()));
+    Some(result)
+}
+
+/// Every choice of at most two operators that run again, the second after the first where both are at one place.
+fn choices(problem: &Problem) -> Vec<Vec<(usize, usize)>> {
+    let ops = problem.ops.len();
+    let one = (1..ops).flat_map(|before| (0..before).map(move |repeated| (before, repeated)));
+    let one: Vec<_> = one.filter(|&(_, repeated)| problem.ops[repeated].recomputable).collect();
+    let two = one.iter().flat_map(|&a| one.iter().filter(move |b| b.0 >= a.0).map(move |&b| vec![a, b]));
+    [vec![]].into_iter().chain(one.iter().map(|&a| vec![a])).chain(two).collect()
+}
+
+#[test]
+fn no_bound_on_swapping_exceeds_what_is_possible() {
+    let (mut tight, mut cases) = (0, 0);
+    for (seed, problem, budget) in small(6000, 8) {
+        let Some((best_whole, best)) = fastest(&problem, budget) else { continue };
+        let (paper, swap, whole) = (paper(&problem, budget), swap(&problem, budget), whole(&problem, budget));
+        assert!(paper.nanos <= swap.nanos && swap.nanos <= whole.nanos, "seed {seed}");
+        for (certificate, possible) in [(&paper, best), (&swap, best), (&whole, best_whole)] {
+            assert!(
+                certificate.nanos <= possible,
+                "seed {seed}: {certificate:?}, but {possible} is possible"
+            );
+            assert_eq!(certify(&problem, budget, certificate), Ok(certificate.nanos), "seed {seed}");
+        }
+        cases += 1;
+        tight += usize::from(whole.nanos == best_whole);
+    }
+    assert!(cases > 2000 && tight * 5 > cases * 3, "{tight} of {cases} tight");
+}
+
+#[test]
+fn no_bound_on_recomputation_exceeds_what_is_possible() {
+    let (mut tight, mut cases, mut helps) = (0, 0, 0);
+    for (seed, problem, budget) in small(2000, 6) {
+        let without = fastest(&problem, budget).map_or(u64::MAX, |(_, best)| best);
+        let rewritten = choices(&problem).into_iter().filter_map(|again| with_again(&problem, &again));
+        let best = rewritten.filter_map(|problem| Some(fastest(&problem, budget)?.1)).min();
+        let Some(best) = best else { continue };
+        let bound = joint(&problem, budget);
+        assert!(bound.nanos <= best, "seed {seed}: {bound:?}, but {best} is possible");
+        assert_eq!(certify(&problem, budget, &bound), Ok(bound.nanos), "seed {seed}");
+        cases += 1;
+        tight += usize::from(bound.nanos == best);
+        helps += usize::from(best < without);
+    }
+    assert!(cases > 800 && helps > 100 && tight * 5 > cases * 2, "{tight} of {cases} tight, {helps} helped");
+}
+
+/// Something in the certificate changed at random.
+fn damaged(certificate: &Certificate, u: &mut Rng, ops: usize) -> Certificate {
+    let mut damaged = certificate.clone();
+    damaged.nanos += damaged.nanos / [4, 20, 100, 1000][u.below(4)] + 1;
+    for _ in 0..1 + u.below(3) {
+        damage(&mut damaged.proof, u, ops);
+    }
+    damaged
+}
+
+fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
+    let another = match u.below(ops + 3) {
+        0 => Place::Start,
+        1 => Place::End,
+        tick => Place::Op(tick as u32 - 2),
+    };
+    let place = |place: &mut Place| *place = another;
+    let (facts, which) = match proof {
+        Proof::Paper { at } => return at.iter_mut().for_each(place),
+        Proof::Swap { facts } => (facts, 1 + u.below(4)),
+        Proof::Whole { at, before, after } => match u.below(3) {
+            0 => return place(at),
+            side => (if side == 1 { before } else { after }, 1 + u.below(4)),
+        },
+        Proof::Joint { at, before, after, intervals } => match u.below(5) {
+            0 => return place(at),
+            1 | 2 if !intervals.is_empty() => {
+                let index = u.below(intervals.len());
+                let interval = &mut intervals[index];
+                return match u.below(5) {
+                    0 => drop(intervals.remove(index)),
+                    1 => interval.recomputed += 1 + u.below(1000) as u64,
+                    2 => interval.recomputed = interval.recomputed.saturating_sub(1 + u.below(1000) as u64),
+                    3 => interval.price = interval.price.saturating_mul(2),
+                    _ => interval.price /= 2,
+                };
+            }
+            side => (if side % 2 == 1 { before } else { after }, 1 + u.below(4)),
+        },
+    };
+    if facts.is_empty() {
+        return;
+    }
+    let (index, other) = (u.below(facts.len()), u.below(facts.len()));
+    match which {
+        2 => facts.swap(index, other),
+        3 => drop(facts.remove(index)),
+        4 => facts[index] = Fact::Whole { at: another, quantum: 1 + u.below(100) as u64 },
+        _ => match &mut facts[index] {
+            Fact::Link(link) => match u.below(4) {
+                0 => link.way = if link.way == Way::Out { Way::In } else { Way::Out },
+                1 => place(&mut link.at),
+                2 => place(&mut link.after),
+                _ => place(&mut link.before),
+            },
+            Fact::Whole { at, quantum } => match u.below(3) {
+                0 => place(at),
+                1 => *quantum = quantum.saturating_mul(2),
+                _ => *quantum /= 2,
+            },
+        },
+    }
+}
+
+#[test]
+fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
+    let mut refused = [0; 2];
+    for (seed, problem, budget) in small(1500, 6) {
+        let mut u = Rng::new(seed);
+        let Some((best_whole, best)) = fastest(&problem, budget) else { continue };
+        let rewritten = choices(&problem).into_iter().filter_map(|again| with_again(&problem, &again));
+        let best_joint = rewritten.filter_map(|problem| Some(fastest(&problem, budget)?.1)).min().unwrap();
+        let certificates = [
+            (paper(&problem, budget), best),
+            (swap(&problem, budget), best),
+            (whole(&problem, budget), best_whole),
+            (joint(&problem, budget), best_joint),
+        ];
+        for (certificate, possible) in &certificates {
+            let above = Certificate { nanos: possible + 1, ..certificate.clone() };
+            assert!(certify(&problem, budget, &above).is_err(), "seed {seed}: {above:?}");
+            for _ in 0..20 {
+                let damaged = damaged(certificate, &mut u, problem.ops.len());
+                match certify(&problem, budget, &damaged) {
+                    Ok(nanos) => assert!(nanos <= *possible, "seed {seed}: {possible} beats {damaged:?}"),
+                    Err(NotProven::Less { .. }) => refused[0] += 1,
+                    Err(_) => refused[1] += 1,
+                }
+            }
+        }
+    }
+    assert!(refused[0] > 10_000 && refused[1] > 1000, "{refused:?}");
+}
