@@ -130,7 +130,7 @@ fn after(plan: &Plan, held: &[schedule::Held]) -> Vec<Value> {
             class[tensor.as_u32() as usize] = 0;
         }
     }
-    for op in problem.ops.iter().filter(|op| op.phase == Phase::Forward || op.recomputable) {
+    for op in problem.ops.iter().filter(|op| op.phase == Phase::Forward) {
         op.produces.iter().for_each(|t| class[t.as_u32() as usize] = 1);
     }
     let mut changes: Vec<(schedule::At, usize, i64)> = Vec::with_capacity(2 * held.len());

@@ -36,20 +36,20 @@ pub struct Rematerializer<'a> {
     uses: Uses,
     /// By tensor, the operator that brings it into being.
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the last tick at which anything changes it, the producer apart.
-    last_change: SecondaryMap<TensorId, Option<u32>>,
+    /// By tensor, the ticks at which anything changes it, in their order.
+    changes: SecondaryMap<TensorId, Vec<u32>>,
 }
 
 impl<'a> Rematerializer<'a> {
     /// The rematerializer of the problem.
     pub fn new(problem: &'a Problem) -> Rematerializer<'a> {
         let mut producer = SecondaryMap::with_capacity(problem.tensors.len());
-        let mut last_change = SecondaryMap::with_capacity(problem.tensors.len());
+        let mut changes: SecondaryMap<_, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
             op.produces.iter().for_each(|&t| producer[t] = Some(tick as u32));
-            op.changes.iter().for_each(|&t| last_change[t] = Some(tick as u32));
+            op.changes.iter().for_each(|&t| changes[t].push(tick as u32));
         }
-        Rematerializer { problem, uses: problem.uses(), producer, last_change }
+        Rematerializer { problem, uses: problem.uses(), producer, changes }
     }
 
     /// The windows after which the tensor could be made anew, by tensor, then by tick.
@@ -58,9 +58,10 @@ impl<'a> Rematerializer<'a> {
     /// since. What the producer itself changes in place it does not depend on ([`Op::recomputable`]).
     pub fn windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
-        for tensor in self.problem.tensors.keys().filter(|&t| self.can_repeat(t)) {
+        for tensor in self.problem.tensors.keys() {
             let uses = self.uses.of(tensor);
             let gaps = uses.windows(2).filter(|pair| pair[0] + 1 < pair[1]);
+            let gaps = gaps.filter(|pair| self.can_repeat(tensor, pair[1]));
             windows.extend(gaps.map(|pair| Window { tensor, from: pair[0] + 1, until: pair[1] }));
         }
         windows
@@ -76,14 +77,13 @@ impl<'a> Rematerializer<'a> {
         self.uses.of(tensor).last().copied().unwrap_or(0)
     }
 
-    /// Whether the operator that produced the tensor may run again, at any later tick.
-    pub fn can_repeat(&self, tensor: TensorId) -> bool {
-        self.last_change[tensor].is_none()
-            && self.producer[tensor].is_some_and(|tick| {
-                let op = &self.problem.ops[tick as usize];
-                op.recomputable
-                    && op.reads.iter().all(|&r| op.changes.contains(&r) || self.last_change[r].is_none())
-            })
+    /// Whether the operator that produced the tensor may run again right before the operator of the tick `now`.
+    pub fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
+        self.producer[tensor].is_some_and(|tick| {
+            let op = &self.problem.ops[tick as usize];
+            let same = |t: TensorId| !self.changes[t].iter().any(|change| (tick + 1..now).contains(change));
+            op.recomputable && same(tensor) && op.reads.iter().all(|&r| op.changes.contains(&r) || same(r))
+        })
     }
 
     /// The problem in which each of these tensors is dropped for its window and made anew before its end.
@@ -168,7 +168,7 @@ impl<'a> Rewriting<'a> {
 
     /// Whether the tensor has to be made anew before something at this tick reads it.
     fn is_missing(&self, tensor: TensorId, now: u32) -> bool {
-        if !self.source.can_repeat(tensor) {
+        if !self.source.can_repeat(tensor, now) {
             return false;
         }
         let recent = || self.made[tensor].is_some_and(|at| self.result.problem.ops.len() - at < STILL_THERE);
@@ -208,7 +208,8 @@ impl<'a> Rewriting<'a> {
             if dropped && !self.windows[tensor][0].again {
                 self.windows[tensor] = &self.windows[tensor][1..];
             }
-            if dropped || self.is_dead(tensor, now) {
+            // What has changed since is not made anew.
+            if (dropped || self.is_dead(tensor, now)) && self.source.can_repeat(tensor, now) {
                 self.version[tensor] = Some(new);
                 self.made[tensor] = Some(self.result.problem.ops.len());
             }

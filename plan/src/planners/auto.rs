@@ -379,7 +379,7 @@ fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick:
     let mut next = 0;
     while next < producers.len() && producers.len() < LOOK_BACK {
         let reads = &problem.ops[producers[next] as usize].reads;
-        let dead = reads.iter().filter(|&&r| remat.can_repeat(r) && remat.last_use(r) < tick);
+        let dead = reads.iter().filter(|&&r| remat.can_repeat(r, tick) && remat.last_use(r) < tick);
         for producer in dead.filter_map(|&r| remat.producer(r)) {
             if !producers.contains(&producer) {
                 producers.push(producer);
