@@ -106,8 +106,8 @@ class Source:
             raise RuntimeError(f"lmsc {' '.join(arguments)} exits with {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
-    def smallest_budget(self) -> int:
-        done = lmsc(self.path, *self.reading, "--budget", "1")
+    def smallest_budget(self, *arguments: str) -> int:
+        done = lmsc(self.path, *self.reading, "--budget", "1", *arguments)
         found = re.search(r"\((\d+) bytes\)", done.stderr)
         if done.returncode != 1 or not found:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
@@ -121,12 +121,16 @@ class Source:
             return
         yield "everything", EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
-            yield "encoded", ["--encode", *EVERYTHING]
+            # With room to spare: an encoding needs some.
+            yield "encoded", ["--encode", "--budget", "1TiB", *EVERYTHING]
             yield "encoded, smallest budget", ["--encode", "--budget", str(tight)]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
         yield "half the way", ["--budget", str((tight + peak) // 2)]
         yield "as much as the original needs", ["--budget", str(peak)]
+        for planner in ["auto", "memonger"]:
+            smallest = self.smallest_budget("--planner", planner)
+            yield planner, ["--planner", planner, "--budget", str((2 * smallest + peak) // 3)]
         yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
         yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
 

@@ -162,7 +162,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
 /// What is planned.
 enum Task {
     /// Without a model.
-    Instance(Instance),
+    Instance(Box<Instance>),
     /// A model of this name.
     Model(String, Box<OfModel>),
 }
@@ -171,7 +171,8 @@ impl Task {
     fn of(args: &PlanCommandArgs) -> Result<Task, Error> {
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
-            return Ok(Task::Instance(Instance::parse(&text).map_err(|e| Error::in_file(path, e))?));
+            let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
+            return Ok(Task::Instance(Box::new(instance)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
         let target = args.target.as_deref().map(named_target).transpose()?;

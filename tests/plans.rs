@@ -32,7 +32,7 @@ fn every_model_runs_as_planned() {
         run_pipeline(&mut graph, &[hoist], &PassCx::default(), &mut |_, _, _| {}).unwrap();
         let memory = Memory::of(&graph);
         // Graphs of these sizes are small: whatever has as many bytes as a page may leave.
-        let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default()) };
+        let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default(), Bytes::ZERO) };
         let phases = Phases::of(&graph, |_| None);
         let bridge = Bridge::of(&graph, &phases, &terms, |node| cost(&graph, node)).unwrap();
         let live = bridge.problem.live_bytes();

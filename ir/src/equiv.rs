@@ -34,6 +34,7 @@ use smallvec::SmallVec;
 use crate::words::count;
 use crate::{
     Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
+    ops,
 };
 
 /// What was compared, when the graphs compute the same.
@@ -559,6 +560,12 @@ fn push_u64(key: &mut Vec<u32>, value: u64) {
     key.extend([value as u32, (value >> 32) as u32]);
 }
 
+/// Whether the operand is one that the node only writes aside ([`ops::aside`]), and so for the result.
+fn is_aside(node: &Node) -> (impl Fn(usize) -> bool, impl Fn(usize) -> bool) {
+    let aside = ops::aside(node).unwrap_or_default();
+    (move |operand| aside.iter().any(|a| a.0 == operand), move |result| aside.iter().any(|a| a.1 == result))
+}
+
 /// How often nodes with equal keys compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
@@ -573,7 +580,7 @@ enum Repeat {
 fn repeat(node: &Node) -> Repeat {
     let effects = node.op.effects();
     // Optimizers over sequences update in place what no edge names.
-    let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty();
+    let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty() && !ops::is_pure(node);
     if updates || !node.updates.is_empty() || has_subgraph(node) {
         Repeat::Never
     } else if effects.random {
@@ -649,6 +656,15 @@ fn is_bounded(graph: &Graph, value: ValueId) -> bool {
     }
 }
 
+/// What a key is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All that the node does.
+    Whole,
+    /// What it computes besides what it writes aside.
+    Function,
+}
+
 /// Not yet numbered.
 const NONE: u32 = u32::MAX;
 
@@ -665,6 +681,8 @@ struct Walk<'g> {
     nodes: Vec<u32>,
     /// By node, the number of its key without the count of its repetitions.
     bases: Vec<u32>,
+    /// By node that writes something aside, the number of its key without that.
+    functions: Vec<u32>,
     /// By node, what it computes again; itself where it computes nothing again.
     origins: Vec<NodeId>,
     /// Every class of nodes that is there.
@@ -684,6 +702,7 @@ impl<'g> Walk<'g> {
             wholes: graph.values().map(|(value, _)| value).collect(),
             nodes: vec![NONE; graph.node_capacity()],
             bases: vec![NONE; graph.node_capacity()],
+            functions: vec![NONE; graph.node_capacity()],
             origins: origins(graph, side)?,
             classes: HashSet::new(),
             encodings: HashSet::new(),
@@ -714,8 +733,17 @@ impl<'g> Walk<'g> {
             if walk.bases[id.as_u32() as usize] != NONE {
                 return Err(malformed("it stands twice in the order".to_owned()));
             }
-            walk.key(table, &mut key, id).map_err(malformed)?;
+            walk.key(table, &mut key, id, Part::Whole).map_err(malformed)?;
             let base = table.number(&key, node.results.len());
+            // What a node with something written aside computes besides has numbers of its own: one that runs again
+            // does without the rest.
+            let function = match ops::aside(node) {
+                Some(_) => {
+                    walk.key(table, &mut key, id, Part::Function).map_err(malformed)?;
+                    Some(table.number(&key, node.results.len()))
+                }
+                None => None,
+            };
             let class = if repeat(node) == Repeat::Never {
                 if node.recomputes.is_some() {
                     return Err(malformed(
@@ -725,14 +753,21 @@ impl<'g> Walk<'g> {
                 let time = times.entry(base).and_modify(|t| *t += 1).or_insert(0u32);
                 table.number(&[TIME, base, *time], node.results.len())
             } else {
-                base
+                let origin = walk.origins[id.as_u32() as usize].as_u32() as usize;
+                match function.filter(|&function| walk.functions[origin] == function) {
+                    Some(_) => walk.nodes[origin],
+                    None => base,
+                }
             };
+            walk.functions[id.as_u32() as usize] = function.unwrap_or(NONE);
             walk.classes.insert(class);
             walk.bases[id.as_u32() as usize] = base;
             walk.nodes[id.as_u32() as usize] = class;
+            let (_, result_aside) = is_aside(node);
             for (index, result) in node.results.iter().enumerate() {
                 if let Some(value) = result {
-                    walk.define(*value, class + 1 + index as u32).map_err(malformed)?;
+                    let of = function.filter(|_| !result_aside(index)).unwrap_or(class);
+                    walk.define(*value, of + 1 + index as u32).map_err(malformed)?;
                 }
             }
         }
@@ -778,19 +813,35 @@ impl<'g> Walk<'g> {
         Ok(())
     }
 
-    /// Writes everything that the node's meaning depends on into `key`.
-    fn key(&mut self, table: &mut Table<'g>, key: &mut Vec<u32>, id: NodeId) -> Result<(), String> {
+    /// Writes everything that the meaning of this part of the node depends on into `key`.
+    fn key(
+        &mut self,
+        table: &mut Table<'g>,
+        key: &mut Vec<u32>,
+        id: NodeId,
+        part: Part,
+    ) -> Result<(), String> {
         let graph = self.graph;
         let node = graph.node(id);
+        let (operand_aside, result_aside) = is_aside(node);
+        let whole = part == Part::Whole;
         key.clear();
         let version = || graph.opsets.get(node.op.domain()).copied();
         let op = *self.ops.entry(&node.op).or_insert_with(|| table.op(&node.op, version()));
         key.extend([NODE, op]);
         table.attributes(key, &node.attributes);
-        key.push(node.operands.len() as u32);
-        for operand in &node.operands {
-            match operand {
-                Some(value) => key.extend([1, self.read(*value)?]),
+        // Trailing operands and results that are left out say nothing.
+        let count = |values: &[Option<ValueId>], aside: &dyn Fn(usize) -> bool| match part {
+            Part::Whole => values.len(),
+            Part::Function => {
+                (0..values.len()).rev().find(|&i| values[i].is_some() && !aside(i)).map_or(0, |i| i + 1)
+            }
+        };
+        let operands = count(&node.operands, &operand_aside);
+        key.push(operands as u32);
+        for (index, operand) in node.operands[..operands].iter().enumerate() {
+            match operand.filter(|_| whole || !operand_aside(index)) {
+                Some(value) => key.extend([1, self.read(value)?]),
                 None => key.push(0),
             }
         }
@@ -802,12 +853,12 @@ impl<'g> Walk<'g> {
         }
         key.push(node.results.len() as u32);
         for index in 0..node.results.len() {
-            match self.result_type(id, index) {
+            match self.result_type(id, index).filter(|_| whole || !result_aside(index)) {
                 Some(ty) => key.extend([1, table.ty(ty)]),
                 None => key.push(0),
             }
         }
-        let updates = self.updates(node)?;
+        let updates = if whole { self.updates(node)? } else { Vec::new() };
         key.push(updates.len() as u32);
         for (variable, result) in updates {
             key.push(variable);

@@ -1,7 +1,7 @@
 //! What the compiler must know about operators besides their shapes: which results are views, what is written
 //! in place, what is random, what only looks at a shape. One row an operator, in one table.
 
-use crate::{Node, Phase};
+use crate::{Attr, Node, Phase, ValueId};
 
 /// What an operator does to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Effects {
     pub random: bool,
     /// `(operand, result)`: the operand's storage is written; the result, if asked for, is its new value.
     pub writes: &'static [(usize, usize)],
+    /// In training mode, the other results do not depend on what is written: see [`aside`].
+    pub aside: bool,
     /// The operator occurs in this phase only.
     pub phase: Option<Phase>,
     /// The operator copies its operand over the link.
@@ -29,8 +31,15 @@ pub enum Copying {
     In,
 }
 
-const PLAIN: Effects =
-    Effects { view: false, shape_only: false, random: false, writes: &[], phase: None, copy: None };
+const PLAIN: Effects = Effects {
+    view: false,
+    shape_only: false,
+    random: false,
+    writes: &[],
+    aside: false,
+    phase: None,
+    copy: None,
+};
 const VIEW: Effects = Effects { view: true, ..PLAIN };
 const SHAPE_ONLY: Effects = Effects { shape_only: true, ..PLAIN };
 const RANDOM: Effects = Effects { random: true, ..PLAIN };
@@ -68,7 +77,7 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("", "AveragePoolGrad", GRADIENT),
     ("com.microsoft", "BitmaskDropout", RANDOM),
     ("com.microsoft", "BiasDropout", RANDOM),
-    ("com.microsoft", "BatchNormInternal", writing(&[(3, 1), (4, 2)])),
+    ("com.microsoft", "BatchNormInternal", Effects { aside: true, ..writing(&[(3, 1), (4, 2)]) }),
     // The flag of the accumulator is no value of its variable; the optional second result is.
     ("com.microsoft", "InPlaceAccumulatorV2", updating(&[(0, 1)])),
     ("com.microsoft", "InPlaceAccumulator", updating(&[(0, 0)])),
@@ -99,10 +108,25 @@ pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
     if gradient { GRADIENT } else { PLAIN }
 }
 
+/// What the node writes aside, as [`Effects::writes`]: nothing else that it computes depends on it. Without these
+/// operands and results the node is a function of the others.
+///
+/// Batch normalization is such: in training it normalizes by the statistics of the batch, and only keeps the running ones.
+pub fn aside(node: &Node) -> Option<&'static [(usize, usize)]> {
+    let effects = node.op.effects();
+    let training = node.attribute("training_mode") == Some(&Attr::Int(1));
+    (effects.aside && training).then_some(effects.writes)
+}
+
 /// Whether the node, run again on the same operands, gives the same results and changes nothing else.
 pub fn is_pure(node: &Node) -> bool {
     let effects = node.op.effects();
-    !effects.random && effects.writes.is_empty() && node.updates.is_empty() && node.captures.is_empty()
+    let is_there = |values: &[Option<ValueId>], index: usize| values.get(index).copied().flatten().is_some();
+    let left_out = |&(operand, result): &(usize, usize)| {
+        !is_there(&node.operands, operand) && !is_there(&node.results, result)
+    };
+    let writes = !effects.writes.is_empty() && !aside(node).is_some_and(|aside| aside.iter().all(left_out));
+    !effects.random && !writes && node.updates.is_empty() && node.captures.is_empty()
 }
 
 #[cfg(test)]
@@ -116,6 +140,23 @@ mod tests {
         }
         assert_eq!(effects_of("com.microsoft", "FusedMatMul").phase, None);
         assert_eq!(effects_of("", "Relu").phase, None);
+    }
+
+    #[test]
+    fn what_writes_aside_is_pure_without() {
+        let text = |mode: u8, operands: &str, results: &str| {
+            let g = format!(
+                "g (float[2,3] x, float[3] s, float[3] m) => (float[2,3] y) {{
+                    [n] float[2,3] y{results} =
+                        com.microsoft.BatchNormInternal<training_mode = {mode}>(x, s, s{operands})
+                }}"
+            );
+            let graph = crate::Graph::parse(&g).unwrap();
+            is_pure(graph.node(graph.order()[0]))
+        };
+        assert!(text(1, "", "") && text(1, ", _, _", ", _, _"));
+        assert!(!text(0, "", ""), "by the running statistics");
+        assert!(!text(1, ", m", "") && !text(1, "", ", float[3] n"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{Attr, Data, ElementType, Graph, NodeId, Place, TensorType, Type, ValueId};
 
+use crate::aside::Scratch;
 use crate::file::Model;
 use crate::proto::{
     AttributeProto, AttributeType, Dimension, FunctionProto, GraphProto, ModelProto, NodeProto,
@@ -95,12 +96,14 @@ pub fn export(
         swap_ins: HashMap::new(),
         new_values: Vec::new(),
         has_node_metadata: false,
+        scratch: Scratch::default(),
     };
     let mut nodes = Vec::with_capacity(graph.order().len());
     for &id in graph.order() {
         nodes.push(exporter.node(id)?);
     }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
+    let scratch = exporter.scratch;
 
     let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));
     if form == Form::Function {
@@ -128,6 +131,7 @@ pub fn export(
     let body = proto.graph.get_or_insert_default();
     body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
     declare(body, graph, &new_values);
+    body.initializer.extend(scratch.initializers());
     Ok(proto)
 }
 
@@ -152,6 +156,7 @@ struct Exporter<'a> {
     /// Values that the file does not have, with the value whose type they share.
     new_values: Vec<(ValueId, ValueId)>,
     has_node_metadata: bool,
+    scratch: Scratch,
 }
 
 impl Exporter<'_> {
@@ -197,6 +202,7 @@ impl Exporter<'_> {
         }
         rename(&mut proto.input, node.operands.iter().map(|v| name(self.graph, *v)));
         rename(&mut proto.output, node.results.iter().map(|v| name(self.graph, *v)));
+        self.scratch.spell_out(self.graph, id, &mut proto);
         if node.source.is_none() {
             let origin = node.recomputes.map(|origin| &self.graph.node(origin).results);
             for (index, result) in node.results.iter().enumerate() {
@@ -440,7 +446,7 @@ fn attribute(name: &str, attr: &Attr) -> Result<AttributeProto, ExportError> {
 }
 
 /// The code of ONNX's `DataType` for the element type.
-fn data_type(element: ElementType) -> i32 {
+pub(crate) fn data_type(element: ElementType) -> i32 {
     let code = (1..=64).find(|&code| crate::shapes::element_type(code) == Some(element));
     code.expect("every element type has a code") as i32
 }

@@ -1,5 +1,6 @@
 //! ONNX bytes to and from the graph of `lmsc`.
 
+mod aside;
 mod copy;
 mod export;
 pub mod file;
@@ -22,7 +23,6 @@ pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};
-pub use update::gather;
 pub use variables::{StateError, settle, state_pairs};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
@@ -37,10 +37,20 @@ pub mod key {
     pub const KIND: &str = "ai.lmsc.kind";
     /// On an optimizer's node: that it updates one variable, and by which operator of ours.
     pub const UPDATE: &str = "ai.lmsc.update";
+    /// On a node that computes another again: that what it writes aside is memory that nobody reads.
+    pub const ASIDE: &str = "ai.lmsc.aside";
     /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
+}
+
+/// Undoes what a file spells out for other runtimes: updates of single variables, and what nodes that run again write
+/// aside. Whether there was any.
+pub fn gather(model: &mut Model) -> bool {
+    let updates = update::gather(model);
+    let aside = model.proto.graph.as_mut().is_some_and(aside::gather);
+    updates || aside
 }
 
 /// The first IR version with model-local functions.

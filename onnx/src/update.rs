@@ -134,7 +134,7 @@ fn spell_out_one(
 ///
 /// The metadata of the optimizer's node says where to look, and the operators around it must bear it out: what else
 /// stands there is left as it is, to be read as what it says.
-pub fn gather(model: &mut Model) -> bool {
+pub(crate) fn gather(model: &mut Model) -> bool {
     let Some(graph) = &mut model.proto.graph else { return false };
     let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::UPDATE);
     let nodes = &graph.node;

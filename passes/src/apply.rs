@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cranelift_entity::SecondaryMap;
-use lmsc_ir::{Graph, NodeId, ValueId, reaches};
+use lmsc_ir::{Graph, NodeId, ValueId, ops, reaches};
 use lmsc_plan::Bridge;
 use lmsc_plan::bridge::is_view;
 use lmsc_plan::planners::Plan;
@@ -149,7 +149,11 @@ impl<'a> Writer<'a> {
             self.stands_for[plan.tensor_origin[tensor]] = Some((self.step, tensor));
         }
         let mut operands = Vec::with_capacity(self.source.node(source).operands.len());
-        for &operand in &self.source.node(source).operands {
+        // Run again, a node does without what it writes aside.
+        let again = self.ran[origin].is_some();
+        let aside = ops::aside(self.source.node(source)).filter(|_| again).unwrap_or_default();
+        for (index, &operand) in self.source.node(source).operands.iter().enumerate() {
+            let operand = operand.filter(|_| aside.iter().all(|&(written, _)| written != index));
             operands.push(operand.map(|value| self.read(value)).transpose()?);
         }
         for &value in &self.source.node(source).captures {
@@ -176,9 +180,20 @@ impl<'a> Writer<'a> {
                 if !op.changes.is_empty() || op.reads.iter().any(stale) {
                     return self.mismatch("repeats an operator after what it reads was changed");
                 }
-                let produced = |value: ValueId| match self.bridge.tensor(value) {
-                    Some(tensor) => self.stands_for[tensor].is_some_and(|(step, _)| step == self.step),
-                    None => true,
+                let kept: Vec<ValueId> = aside
+                    .iter()
+                    .filter_map(|&(_, result)| {
+                        self.source.node(source).results.get(result).copied().flatten()
+                    })
+                    .collect();
+                let produced = |value: ValueId| {
+                    !kept.contains(&value)
+                        && match self.bridge.tensor(value) {
+                            Some(tensor) => {
+                                self.stands_for[tensor].is_some_and(|(step, _)| step == self.step)
+                            }
+                            None => true,
+                        }
                 };
                 add_again(self.graph, source, operands, produced)
             }

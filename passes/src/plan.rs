@@ -2,7 +2,7 @@ use lmsc_ir::{Bytes, Graph, Phase, Phases, words};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Costs, Refusal};
+use lmsc_plan::{Costs, Memory, Refusal};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -16,8 +16,8 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let costs = Costs::of(graph, &target, None);
     let phases = Phases::of(graph, |node| cx.scope(node));
     let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
-    Bridge::of(graph, &phases, &Terms::new(target.link.for_planning()), cost)
-        .map_err(|why| PassError::Call(why.to_string()))
+    let terms = Terms::new(target.link.for_planning(), Memory::of(graph).peak());
+    Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }
 
 /// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.

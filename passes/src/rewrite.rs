@@ -71,6 +71,7 @@ pub(crate) fn add_again(
     node.operands = operands.into_iter().collect();
     (node.recomputes, node.source) = (Some(origin), None);
     node.after.clear();
+    node.updates.clear();
     let mut results: Vec<Option<(Name, Type, Place)>> = Vec::with_capacity(node.results.len());
     for result in &node.results {
         let result = result.filter(|&value| asked_for(value)).map(|value| graph.value(value));

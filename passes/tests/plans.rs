@@ -99,6 +99,9 @@ fn with_repetitions(problem: &Problem, rng: &mut Rng) -> Plan {
         for &tensor in &op.reads {
             let Some(origin) = producer[tensor].filter(|&p| p + 1 < tick && rng.chance(20)) else { continue };
             let mut again = problem.ops[origin as usize].clone();
+            // What it writes aside it does without.
+            let aside = std::mem::take(&mut again.changes);
+            again.reads.retain(|tensor| !aside.contains(tensor));
             if !again.recomputable || again.reads.iter().any(|&t| changed[t] > origin) {
                 continue;
             }

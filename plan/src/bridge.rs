@@ -39,9 +39,10 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of a link, with the size from which tensors may leave: 1 MiB.
-    pub fn new(link: Link) -> Terms {
-        Terms { link, smallest: Bytes(1 << 20) }
+    /// The terms of a link for a graph that needs so many bytes, with the size from which tensors may leave: 1 MiB, or
+    /// a thousandth of these bytes.
+    pub fn new(link: Link, peak: Bytes) -> Terms {
+        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)) }
     }
 }
 
@@ -265,10 +266,19 @@ pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
         && first(&node.results).is_some_and(|storage| first(&node.operands) == Some(storage))
 }
 
-/// Whether the node, run again on the same operands, gives the same results and changes nothing.
+/// Whether the node, run again on the same operands, gives the same results and changes nothing; or would without
+/// what it writes aside.
 fn may_repeat(node: &Node) -> bool {
     let effects = node.op.effects();
-    let pure = ops::is_pure(node) && effects.phase != Some(Phase::Update);
+    let written = |variable| {
+        let aside = ops::aside(node).unwrap_or_default();
+        aside.iter().any(|&(operand, _)| node.operands.get(operand) == Some(&Some(variable)))
+    };
+    let aside = ops::aside(node).is_some()
+        && !effects.random
+        && node.captures.is_empty()
+        && node.updates.iter().all(|update| written(update.variable));
+    let pure = (ops::is_pure(node) || aside) && effects.phase != Some(Phase::Update);
     let seeded = effects.random
         && node.attribute("seed").is_some()
         && effects.writes.is_empty()
