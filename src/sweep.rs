@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use lmsc_ir::Bytes;
 use lmsc_passes::PassCx;
-use lmsc_plan::planners::{Granularity, Request};
+use lmsc_plan::bound;
+use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::schedule;
 use serde::Serialize;
 
@@ -51,6 +52,8 @@ struct Point {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Found {
     makespan_ms: f64,
+    /// No plan within the budget is faster.
+    lower_bound_ms: f64,
     peak_bytes: u64,
     swapped_bytes: u64,
     returned_bytes: u64,
@@ -93,21 +96,18 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             let before = points.last().and_then(|point| point.plan);
             let point = match (planner.run)(&request) {
                 Err(refused) => {
-                    Point { budget_bytes: budget, plan: before, needed_bytes: Some(refused.needed) }
+                    let needed_bytes = before.is_none().then_some(refused.needed);
+                    Point { budget_bytes: budget, plan: before, needed_bytes }
                 }
                 Ok(plan) => {
-                    let peak_bytes = schedule::check(&plan.problem, &plan.schedule, budget)
+                    let found = Found::of(&request, &plan)
                         .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
-                    let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
-                    let makespan_ms = millis(plan.schedule.makespan());
-                    let recompute_ms = millis(plan.recompute_nanos());
-                    let found =
-                        Found { makespan_ms, peak_bytes, swapped_bytes, returned_bytes, recompute_ms };
-                    let best = before.filter(|before| before.makespan_ms < makespan_ms).unwrap_or(found);
-                    Point { budget_bytes: budget, plan: Some(best), needed_bytes: None }
+                    let best = before.filter(|before| before.makespan_ms < found.makespan_ms);
+                    let best = best.map(|best| Found { lower_bound_ms: found.lower_bound_ms, ..best });
+                    Point { budget_bytes: budget, plan: Some(best.unwrap_or(found)), needed_bytes: None }
                 }
             };
-            points.push(Point { needed_bytes: point.needed_bytes.filter(|_| point.plan.is_none()), ..point });
+            points.push(point);
         }
         sizes.push(Size { dims, compute_ms, points });
     }
@@ -125,6 +125,24 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         true => Ok(text),
         false if args.json => Err(Error::NoAsJson(text)),
         false => Err(Error::No(format!("no size fits any of the budgets\n{}", text.trim_end()))),
+    }
+}
+
+impl Found {
+    /// What the plan comes to, checked, with its bound; or what is wrong.
+    fn of(request: &Request, plan: &Plan) -> Result<Found, String> {
+        let peak_bytes = schedule::check(&plan.problem, &plan.schedule, request.budget);
+        let bound = bound::best(request);
+        bound::certify(request.problem, request.budget, &bound).map_err(|flaw| flaw.to_string())?;
+        let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
+        Ok(Found {
+            makespan_ms: millis(plan.schedule.makespan()),
+            lower_bound_ms: millis(bound.nanos),
+            peak_bytes: peak_bytes.map_err(|flaw| flaw.to_string())?,
+            swapped_bytes,
+            returned_bytes,
+            recompute_ms: millis(plan.recompute_nanos()),
+        })
     }
 }
 
@@ -176,16 +194,17 @@ impl Sweep {
             _ = writeln!(text, "\n{of}{:.3} ms if memory were no limit", size.compute_ms);
             _ = writeln!(
                 text,
-                "{:>12} {:>12} {:>9} {:>12} {:>12} {:>12} {:>14}",
-                "budget", "makespan ms", "× compute", "peak", "out", "in", "recomputed ms"
+                "{:>12} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12} {:>14}",
+                "budget", "makespan ms", "bound ms", "× compute", "peak", "out", "in", "recomputed ms"
             );
             for point in &size.points {
                 let budget = Bytes(point.budget_bytes).to_string();
                 _ = match (&point.plan, point.needed_bytes) {
                     (Some(plan), _) => writeln!(
                         text,
-                        "{budget:>12} {:>12.3} {:>9.4} {:>12} {:>12} {:>12} {:>14.3}",
+                        "{budget:>12} {:>12.3} {:>12.3} {:>9.4} {:>12} {:>12} {:>12} {:>14.3}",
                         plan.makespan_ms,
+                        plan.lower_bound_ms,
                         plan.makespan_ms / size.compute_ms,
                         Bytes(plan.peak_bytes).to_string(),
                         Bytes(plan.swapped_bytes).to_string(),
@@ -203,18 +222,21 @@ impl Sweep {
     }
 
     fn page(&self) -> String {
-        let line = |size: &Size| {
+        let curve = |size: &Size, bound: bool| {
             let plans = size.points.iter().filter_map(|point| Some((point, point.plan.as_ref()?)));
+            let time = |plan: &Found| if bound { plan.lower_bound_ms } else { plan.makespan_ms };
             let points: Vec<_> =
-                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, plan.makespan_ms])).collect();
-            let name = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
-            serde_json::json!({ "name": name, "points": points })
+                plans.map(|(p, plan)| serde_json::json!([p.budget_bytes, time(plan)])).collect();
+            let of = if size.dims.is_empty() { self.planner.to_owned() } else { words(&size.dims) };
+            let name = if bound { format!("{of}: no plan is faster") } else { of };
+            serde_json::json!({ "name": name, "bound": bound, "points": points })
         };
+        let curves = |size| [curve(size, false), curve(size, true)];
         view::page(&serde_json::json!({
             "title": format!("{}: time against memory", self.model),
             "subtitle": format!("planner {}, target {}", self.planner, self.target),
             "facts": [],
-            "sweep": self.sizes.iter().map(line).collect::<Vec<_>>(),
+            "sweep": self.sizes.iter().flat_map(curves).collect::<Vec<_>>(),
         }))
     }
 }

@@ -30,7 +30,9 @@ fn check(name: &str, arguments: &str, code: i32) {
 fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
-    for command in ["explain", "inspect", "opt", "plan", "passes", "targets", "verify", "completions"] {
+    for command in
+        ["explain", "inspect", "opt", "plan", "sweep", "passes", "targets", "verify", "completions"]
+    {
         check(&format!("help-{command}"), &format!("{command} --help"), 0);
     }
     let version = Bench::new().run("--version");

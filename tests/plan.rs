@@ -137,3 +137,37 @@ fn what_is_wrong_is_named() {
     show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
     show("plan-no-instance", "plan --instance @/no.json --memory 1GiB", 2);
 }
+
+#[test]
+fn time_never_rises_with_memory() {
+    let bench = Bench::new();
+    let model = "testdata/models/resnet50/training_model.onnx";
+    for planner in ["auto", "optimal"] {
+        let arguments = format!(
+            "sweep {model} --dim batch=16..32 --budget 400MiB..3GiB --steps 50 --effort 1 --planner {planner} --json"
+        );
+        let outcome = bench.run(&arguments);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let found: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        let sizes = found["sizes"].as_array().unwrap();
+        assert_eq!(sizes.len(), 2);
+        for size in sizes {
+            let (mut last, mut fitting) = (f64::MAX, 0);
+            for point in size["points"].as_array().unwrap() {
+                if let Some(makespan) = point["plan"]["makespan_ms"].as_f64() {
+                    let bound = point["plan"]["lower_bound_ms"].as_f64().unwrap();
+                    assert!(bound <= makespan && makespan <= last, "{planner}: {point}");
+                    assert!(point["plan"]["peak_bytes"].as_u64() <= point["budget_bytes"].as_u64());
+                    (last, fitting) = (makespan, fitting + 1);
+                }
+            }
+            assert!(fitting >= 25 && last == size["compute_ms"].as_f64().unwrap(), "{planner}: {size}");
+        }
+    }
+    let page =
+        bench.run(&format!("sweep {model} --dim batch=2 --budget 1GiB..2GiB --steps 3 --report @/p.html"));
+    assert_eq!(page.code, 0);
+    assert!(std::fs::read_to_string(bench.path("p.html")).unwrap().contains("no plan is faster"));
+    let none = bench.run(&format!("sweep {model} --dim batch=2 --budget 1KiB..2KiB --steps 2"));
+    assert_eq!(none.code, 1);
+}
