@@ -26,7 +26,7 @@ impl Emitted {
         model: Option<Model>,
         graph: &Graph,
         changed: bool,
-        peak: Bytes,
+        (peak, hash): (Bytes, &str),
         output: &Path,
     ) -> Result<Emitted, Error> {
         let is_text = output.extension().is_some_and(|e| e == "lms");
@@ -42,7 +42,7 @@ impl Emitted {
         let proto = match model {
             // What no pass has touched is written as it was read.
             Some(model) if !changed => model.proto,
-            model => lmsc_onnx::export(model, graph, form, &metadata(args, peak))
+            model => lmsc_onnx::export(model, graph, form, &metadata(args, peak, hash))
                 .map_err(|e| Error::in_file(args.input.path(), e))?,
         };
         check_references(folder.as_deref(), &proto, output)?;
@@ -63,11 +63,12 @@ impl Emitted {
 }
 
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, peak: Bytes) -> BTreeMap<String, String> {
+fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::new();
     let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
     say("version", env!("CARGO_PKG_VERSION").to_owned());
     say("peak", peak.0.to_string());
+    say("hash", hash.to_owned());
     if let Some(budget) = args.plan.budget {
         say("budget", budget.0.to_string());
     }

@@ -23,6 +23,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
+use xxhash_rust::xxh3::xxh3_64;
 
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
@@ -84,14 +85,15 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
 
     stage.show("proving");
     // What is to be written is made ready meanwhile, and not written before the proof is there.
-    let (proof, (after, emitted)) = side_by_side(
+    let (proof, (after, hash, emitted)) = side_by_side(
         || lmsc_ir::equiv::check(&original, &graph),
         || {
             let after = cx.memory(&graph);
+            let hash = hash(&graph);
             let changed = edited || ran.iter().any(|r| r.outcome.changed);
-            let emit = |output| Emitted::new(args, model, &graph, changed, after.peak(), output);
+            let emit = |output| Emitted::new(args, model, &graph, changed, (after.peak(), &hash), output);
             let emitted = args.output.as_deref().map(emit);
-            (MemoryFacts::of(&graph, &after), emitted)
+            (MemoryFacts::of(&graph, &after), hash, emitted)
         },
     );
     let proof =
@@ -105,7 +107,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         emitted.write(output, out)?;
     }
     stage.done();
-    let report = report(path.display().to_string(), came, before, after, &cx, ran, &proof);
+    let report = report(path.display().to_string(), came, (before, after), &cx, ran, &proof, hash);
     if let Some(file) = &args.report {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -282,6 +284,22 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     Ok(())
 }
 
+/// A hash of what the plan is: the nodes in their order, what they read and define, and what they wait for.
+fn hash(graph: &Graph) -> String {
+    let mut names = Vec::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        let values = node.operands.iter().chain(&node.results).flatten();
+        let after = node.after.iter().map(|&before| &graph.node(before).name);
+        for name in [&node.name].into_iter().chain(values.map(|&v| &graph.value(v).name)).chain(after) {
+            names.extend_from_slice(name.as_bytes());
+            names.push(0);
+        }
+        names.push(1);
+    }
+    format!("{:016x}", xxh3_64(&names))
+}
+
 /// What there is to tell about the graph as it came.
 fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
     let memory = cx.memory(original);
@@ -293,11 +311,11 @@ fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
 fn report(
     model: String,
     graph: GraphFacts,
-    before: MemoryFacts,
-    after: MemoryFacts,
+    (before, after): (MemoryFacts, MemoryFacts),
     cx: &PassCx,
     ran: Vec<Ran>,
     proof: &Equivalence,
+    hash: String,
 ) -> Report {
     let swaps = || ran.iter().flat_map(|r| &r.outcome.swaps);
     Report {
@@ -313,6 +331,7 @@ fn report(
         passes: ran.iter().map(PassFacts::from).collect(),
         kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),
         proof: ProofFacts::from(proof),
+        hash,
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Report {
     pub passes: Vec<PassFacts>,
     /// What the equivalence check compared.
     pub proof: ProofFacts,
+    /// Of the plan, which is the same wherever the input and the call are.
+    pub hash: String,
 }
 
 /// What came in.
@@ -253,6 +255,7 @@ impl Report {
             }
         }
         line("proof", self.proof.to_text());
+        line("hash", self.hash.clone());
         out
     }
 

@@ -114,8 +114,8 @@ pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
 /// Batch normalization is such: in training it normalizes by the statistics of the batch, and only keeps the running ones.
 pub fn aside(node: &Node) -> Option<&'static [(usize, usize)]> {
     let effects = node.op.effects();
-    let training = node.attribute("training_mode") == Some(&Attr::Int(1));
-    (effects.aside && training).then_some(effects.writes)
+    let training = || node.attribute("training_mode") == Some(&Attr::Int(1));
+    (effects.aside && training()).then_some(effects.writes)
 }
 
 /// Whether the node, run again on the same operands, gives the same results and changes nothing else.
@@ -125,8 +125,11 @@ pub fn is_pure(node: &Node) -> bool {
     let left_out = |&(operand, result): &(usize, usize)| {
         !is_there(&node.operands, operand) && !is_there(&node.results, result)
     };
-    let writes = !effects.writes.is_empty() && !aside(node).is_some_and(|aside| aside.iter().all(left_out));
-    !effects.random && !writes && node.updates.is_empty() && node.captures.is_empty()
+    let writes = || !aside(node).is_some_and(|aside| aside.iter().all(left_out));
+    !effects.random
+        && (effects.writes.is_empty() || !writes())
+        && node.updates.is_empty()
+        && node.captures.is_empty()
 }
 
 #[cfg(test)]
