@@ -436,7 +436,10 @@ pub struct PlanCommandArgs {
     /// Replay it with copies that are so many percent slower while copies go in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// Write the plan's instructions with their times to this file, as JSON.
+    /// Find addresses for the plan of an instance in an arena of all of the memory: `on` or `off`.
+    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
+    pub addresses: Switch,
+    /// Write the plan's instructions with their times and addresses to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
     /// Write the proof of the lower bound to this file, as JSON.
@@ -454,6 +457,15 @@ pub struct PlanCommandArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub parameters: ParameterArgs,
+}
+
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// Parameters of planners of `lmsc plan`.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_passes::{PassCx, bridge, pipeline};
 use lmsc_plan::Bridge;
+use lmsc_plan::address::{self, Arena, Placed, Run};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
@@ -15,7 +16,7 @@ use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use serde::Serialize;
 
-use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg};
+use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
 use crate::emit::write_atomically;
 use crate::targets::named_target;
 use crate::view::{self, Numbers, OfModel};
@@ -59,12 +60,23 @@ struct Answer {
     compute_ms: f64,
     #[serde(flatten)]
     found: Found,
+    /// The plan in an arena, unless it is not asked for.
+    #[serde(flatten)]
+    addressed: Option<Addressed>,
     /// What noise costs, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
     /// The other planners, where asked for; those that find no plan have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Compared>,
+}
+
+/// What the plan takes where it also waits for addresses to become free. Times are milliseconds.
+#[derive(Debug, Serialize)]
+struct Addressed {
+    addressed_makespan_ms: f64,
+    /// Bytes of the arena, all of the memory.
+    arena_bytes: u64,
 }
 
 /// What the plan takes where times are not those that were planned: [`REPLAYS`] replays. Times are milliseconds.
@@ -126,8 +138,9 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let bounds = Bounds::of(&request);
     let (found, plan) =
         find(named(&args.planner)?, &bounds)?.map_err(|refused| Error::No(refusal(&task, &refused)))?;
+    let placed = placed(args, &request, &plan)?;
     if let Some(file) = &args.schedule {
-        write_schedule(file, &plan)?;
+        write_schedule(file, &plan, placed.as_ref())?;
     }
     let replayed = replayed(args, &plan)?;
     if let Some(file) = &args.certificate {
@@ -142,6 +155,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         memory_bytes: args.memory.0,
         compute_ms: millis(problem.compute_nanos()),
         found,
+        addressed: placed.map(|placed| Addressed {
+            addressed_makespan_ms: millis(placed.plan.schedule.makespan()),
+            arena_bytes: args.memory.0,
+        }),
         replayed,
         compared,
     };
@@ -290,6 +307,34 @@ fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Pla
     Ok(Ok((found, plan)))
 }
 
+/// Finds addresses for the plan of an instance, unless they are not asked for, and checks them.
+///
+/// Our planners choose swaps anew for what has no place; those of papers plan again for less memory.
+fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<Placed>, Error> {
+    if args.addresses == Switch::Off || args.instance.is_none() {
+        return Ok(None);
+    }
+    let arena = Arena::new(request.budget);
+    let placed = match args.planner.as_str() {
+        "auto" | "optimal" => address::place(arena, args.effort, address::covers(plan, request.granularity)),
+        name => {
+            let planner = named(name)?;
+            let again = |budget| (planner.run)(&Request { budget, ..*request }).into_iter().collect();
+            address::place(arena, args.effort, again)
+        }
+    };
+    let Some(placed) = placed else {
+        let arena = Bytes(arena.bytes);
+        return Err(Error::No(format!(
+            "the plan fits {arena} by its bytes, but no addresses were found in it"
+        ))
+        .with_help("give it more memory, or plan with --addresses off"));
+    };
+    address::check(&placed, arena)
+        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", args.planner)))?;
+    Ok(Some(placed))
+}
+
 /// Replays the plan, where asked for.
 fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
     if args.noise.is_none() && args.contention.is_none() {
@@ -395,6 +440,14 @@ impl Answer {
         let (bound, over) = (found.lower_bound_ms, percent(found.over_bound));
         _ = writeln!(text, "bound     {bound:.3} ms at the least; this plan takes {over} more");
         _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
+        if let Some(addressed) = &self.addressed {
+            _ = writeln!(
+                text,
+                "addressed {:.3} ms in an arena of {}",
+                addressed.addressed_makespan_ms,
+                Bytes(addressed.arena_bytes)
+            );
+        }
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
         if let Some(replayed) = &self.replayed {
@@ -435,8 +488,22 @@ impl Answer {
     }
 }
 
-/// The plan's instructions in its order with their times, as JSON.
-fn write_schedule(file: &Path, plan: &Plan) -> Result<(), Error> {
+/// The plan's instructions in its order with their times, as JSON; where it has been placed, as it has been placed,
+/// with the address of everything from the step on that brings it, and the steps that steps wait for.
+fn write_schedule(file: &Path, plan: &Plan, placed: Option<&Placed>) -> Result<(), Error> {
+    let plan = placed.map_or(plan, |placed| &placed.plan);
+    #[derive(Serialize)]
+    struct SpotFacts {
+        /// The index of the step; none for what is there at the start.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from_step: Option<usize>,
+        /// The step's workspace has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tensor: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<[u64; 2]>,
+        address: u64,
+    }
     #[derive(Serialize)]
     struct StepFacts {
         #[serde(rename = "do")]
@@ -468,8 +535,21 @@ fn write_schedule(file: &Path, plan: &Plan) -> Result<(), Error> {
         }
     });
     let steps: Vec<StepFacts> = steps.collect();
-    let json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps }).to_string() + "\n";
-    write_atomically(file, |w| w.write_all(json.as_bytes()))
+    let mut json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps });
+    if let Some(placed) = placed {
+        let spots = placed.spots.iter().map(|spot| {
+            let (tensor, bytes) = match spot.run {
+                Run::Workspace(_) => (None, None),
+                Run::Bytes { tensor, begin, end } => {
+                    (Some(plan.tensor_origin[tensor].as_u32()), Some([begin, end]))
+                }
+            };
+            SpotFacts { from_step: spot.from, tensor, bytes, address: spot.address }
+        });
+        json["spots"] = serde_json::to_value(spots.collect::<Vec<_>>()).expect("spots are JSON");
+        json["edges"] = placed.edges.iter().map(|edge| vec![edge.step, edge.before]).collect();
+    }
+    write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))
 }
 
 /// By how much a ratio is above 1.

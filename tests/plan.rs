@@ -28,7 +28,7 @@ fn the_answer_is_the_same_on_every_run() {
 
 #[test]
 fn recomputation_is_only_used_where_allowed() {
-    let arguments = format!("{RESNET} --memory 1.8GB --effort 1");
+    let arguments = format!("{RESNET} --memory 1.8GB --effort 1 --addresses off");
     let (without, with) = (answer(&arguments), answer(&format!("{arguments} --recompute")));
     assert_eq!(without["recompute_ms"], 0.0);
     assert!(with["recompute_ms"].as_f64().unwrap() > 0.0);
@@ -38,7 +38,9 @@ fn recomputation_is_only_used_where_allowed() {
 #[test]
 fn parameters_and_the_scheduler_reach_the_planners() {
     let makespan = |arguments: &str| {
-        answer(&format!("{RESNET} --memory 1.8GB {arguments}"))["makespan_ms"].as_f64().unwrap()
+        answer(&format!("{RESNET} --memory 1.8GB --addresses off {arguments}"))["makespan_ms"]
+            .as_f64()
+            .unwrap()
     };
     let papers = |arguments: &str| makespan(&format!("--scheduler paper --planner {arguments}"));
     assert!(makespan("--planner window") < papers("window"));
@@ -48,7 +50,7 @@ fn parameters_and_the_scheduler_reach_the_planners() {
 
 #[test]
 fn noise_is_replayed_within_the_budget() {
-    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal");
+    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal --addresses off");
     let without = answer(&arguments);
     assert!(without["replayed"].is_null());
     let with = answer(&format!("{arguments} --noise 10 --contention 20"));
@@ -108,7 +110,8 @@ fn planners_are_shown_beside_one_another_and_the_bound() {
 #[test]
 fn the_schedule_names_operators_and_bytes_of_the_instance() {
     let bench = Bench::new();
-    let outcome = bench.run(&format!("plan {RESNET} --memory 1.8GB --planner optimal --schedule @/s.json"));
+    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal --addresses off --schedule @/s.json");
+    let outcome = bench.run(&format!("plan {arguments}"));
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let text = std::fs::read_to_string(bench.path("s.json")).unwrap();
     let schedule: Value = serde_json::from_str(&text).unwrap();
@@ -121,6 +124,34 @@ fn the_schedule_names_operators_and_bytes_of_the_instance() {
     };
     assert_eq!(moved("out"), moved("in"));
     assert!(moved("out") > 3_000_000_000);
+}
+
+#[test]
+fn a_placed_schedule_carries_addresses_inside_the_arena() {
+    const VGG: &str = "--instance testdata/instances/dag_vgg16_224_b64.json --memory 3GB";
+    let bench = Bench::new();
+    let outcome = bench.run(&format!("plan {VGG} --planner optimal --effort 1 --schedule @/s.json --json"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert_eq!(answer["arena_bytes"], 3_000_000_000u64);
+    let text = std::fs::read_to_string(bench.path("s.json")).unwrap();
+    let schedule: Value = serde_json::from_str(&text).unwrap();
+    let steps = schedule["steps"].as_array().unwrap();
+    let last = steps.iter().filter_map(|s| s["end_ns"].as_u64()).max().unwrap();
+    assert_eq!(answer["addressed_makespan_ms"].as_f64().unwrap(), last as f64 / 1e6);
+    let comes = |step: usize| steps[step]["do"] != "out";
+    let spots = schedule["spots"].as_array().unwrap();
+    for spot in spots {
+        let address = spot["address"].as_u64().unwrap();
+        let bytes = spot["bytes"].as_array().map_or(0, |b| b[1].as_u64().unwrap() - b[0].as_u64().unwrap());
+        assert!(address + bytes <= 3_000_000_000, "{spot}");
+        assert!(spot["from_step"].as_u64().is_none_or(|step| comes(step as usize)), "{spot}");
+    }
+    for step in (0..steps.len()).filter(|&step| steps[step]["do"] == "in") {
+        assert!(spots.iter().any(|spot| spot["from_step"] == step), "{step}");
+    }
+    let without = bench.run(&format!("plan {VGG} --planner optimal --addresses off"));
+    assert!(!String::from_utf8(without.stdout).unwrap().contains("addressed"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
 //! plan, a value that `lmsc-passes` applies.
 
+pub mod address;
 pub mod bound;
 pub mod bridge;
 pub mod chain;

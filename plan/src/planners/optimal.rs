@@ -4,7 +4,9 @@ use cranelift_entity::SecondaryMap;
 
 use super::{DoesNotFit, Granularity, Plan, Request};
 use crate::problem::{Problem, Window};
-use crate::schedule::{Absences, ActId, Acts, Piece, PieceId, ROUNDS, Simulator, Stuck, Times, justify};
+use crate::schedule::{
+    Absences, ActId, Acts, Piece, PieceId, ROUNDS, Schedule, Simulator, Stuck, Times, justify,
+};
 use crate::segment_tree::SegmentTree;
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
@@ -18,15 +20,23 @@ pub const PIECES: u64 = 1500;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    let problem = request.problem;
     let piece = match request.granularity {
         Granularity::Whole => u64::MAX,
-        Granularity::Ranges => piece_bytes(problem, PIECES),
+        Granularity::Ranges => piece_bytes(request.problem, PIECES),
     };
-    let absences = cover(problem, request.budget, piece)?;
+    let schedule = swaps(request.problem, request.budget, piece)?;
+    Ok(Plan::without_recomputation(request.problem, schedule))
+}
+
+/// The justified schedule of the [`cover`].
+///
+/// # Errors
+/// [`DoesNotFit`] as of the cover.
+pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
+    let absences = cover(problem, budget, piece)?;
     let acts = Acts::of(problem, &absences);
-    let (order, times) = schedule(problem, &acts, request.budget)?;
-    Ok(Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times)))
+    let (order, times) = schedule(problem, &acts, budget)?;
+    Ok(acts.schedule(&absences, &order, &times))
 }
 
 /// The size of pieces of which so many make the peak.

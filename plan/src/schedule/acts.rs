@@ -15,6 +15,17 @@ entity_impl!(ActId, "act");
 pub(crate) struct BlockId(u32);
 entity_impl!(BlockId, "block");
 
+/// Whose bytes a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// The workspace of the operator of the tick.
+    Workspace(u32),
+    /// A piece that travels.
+    Piece(PieceId),
+    /// What does not travel of a tensor.
+    Rest(TensorId),
+}
+
 /// What an activity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -40,6 +51,7 @@ pub struct Acts {
     pub(crate) after: Lists<ActId>,
     pub(crate) blocks: Lists<BlockId>,
     pub(crate) block_bytes: PrimaryMap<BlockId, u64>,
+    pub(crate) block_contents: PrimaryMap<BlockId, Contents>,
     /// How many activities need the block.
     pub(crate) block_acts: SecondaryMap<BlockId, u32>,
 }
@@ -58,7 +70,7 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
-    fn new(count: usize, pairs: &[(ActId, T)]) -> Lists<T> {
+    pub(crate) fn new(count: usize, pairs: &[(ActId, T)]) -> Lists<T> {
         let mut starts = vec![0u32; count + 1];
         pairs.iter().for_each(|(act, _)| starts[act.index() + 1] += 1);
         (0..count).for_each(|i| starts[i + 1] += starts[i]);
@@ -153,7 +165,7 @@ impl<'a> Builder<'a> {
             let changed = op.produces.iter().chain(&op.changes).filter(|&&t| !pieces[t].is_empty());
             changed.for_each(|&t| changes[t].push(tick as u32));
             if op.workspace > 0 {
-                let block = self.acts.block_bytes.push(op.workspace);
+                let block = self.block(Contents::Workspace(tick as u32), op.workspace);
                 self.holds.push((self.ops[tick], block));
             }
         }
@@ -166,7 +178,7 @@ impl<'a> Builder<'a> {
                 self.piece(piece, uses.of(tensor), &changes[tensor], &mut held_at_end);
             }
             if stays > 0 {
-                let block = self.acts.block_bytes.push(stays);
+                let block = self.block(Contents::Rest(tensor), stays);
                 self.holds.extend(facts.given.then_some((self.start, block)));
                 self.holds.extend(uses.of(tensor).iter().map(|&t| (self.ops[t as usize], block)));
                 held_at_end.extend(facts.kept.then_some(block));
@@ -196,7 +208,7 @@ impl<'a> Builder<'a> {
         let inner = windows.iter().filter(|w| !w.wraps());
         let ends = inner.map(|w| (w.from, Some(w))).chain([(ticks, None)]);
         for (until, window) in ends {
-            let block = self.acts.block_bytes.push(bytes);
+            let block = self.block(Contents::Piece(id), bytes);
             let used = within(uses, from, until);
             if let Some(copy) = came {
                 self.holds.push((copy, block));
@@ -226,6 +238,11 @@ impl<'a> Builder<'a> {
             came = Some(copy);
             from = window.until;
         }
+    }
+
+    fn block(&mut self, contents: Contents, bytes: u64) -> BlockId {
+        self.acts.block_contents.push(contents);
+        self.acts.block_bytes.push(bytes)
     }
 
     fn add(&mut self, copy: Instruction) -> ActId {

@@ -11,6 +11,7 @@ mod check;
 mod edges;
 mod justify;
 mod no_wait;
+mod recover;
 mod replay;
 mod simulate;
 #[cfg(test)]
@@ -22,9 +23,8 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::problem::{Problem, TensorId, Window};
 
-#[cfg(test)]
-pub(crate) use acts::BlockId;
 pub use acts::{Act, ActId, Acts};
+pub(crate) use acts::{BlockId, Contents, Lists};
 pub use check::{At, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justify};

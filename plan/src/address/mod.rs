@@ -1,0 +1,83 @@
+//! Where every byte of a plan lies, in one arena of a fixed size.
+//!
+//! Placing a finished plan does not work: the arena would have to be a tenth larger than the bytes that are live at
+//! once. So several plans of about the same makespan are tried, whole and in pieces of several sizes, some for a
+//! little less than the arena; addresses are promised in a serial order of each plan in which everything is
+//! allocated for as short as it can be; and where bytes change hands, the next owner waits for the last user of the
+//! one before it. These *address edges* cost time, so what is searched for is the placement with the least makespan.
+//! They make any execution safe, however long anything takes: nobody has to count bytes.
+
+mod check;
+mod construct;
+mod frame;
+mod improve;
+mod objects;
+mod repair;
+mod search;
+mod seek;
+mod serial;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use crate::planners::Plan;
+use crate::problem::TensorId;
+use crate::schedule::Edge;
+
+pub use check::{Misplaced, check};
+pub use search::{covers, place};
+
+/// Bytes with addresses from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arena {
+    /// How many.
+    pub bytes: u64,
+    /// What the address of every tensor's first byte is a multiple of, at least 1.
+    pub alignment: u64,
+}
+
+impl Arena {
+    /// An arena of so many bytes with the alignment of CUDA's allocator.
+    pub fn new(bytes: u64) -> Arena {
+        Arena { bytes, alignment: 256 }
+    }
+}
+
+/// A plan that lies in an arena.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The plan, its steps in an order and at times that the edges allow.
+    pub plan: Plan,
+    /// Where everything is whenever it is on the device.
+    pub spots: Vec<Spot>,
+    /// What steps wait for besides data and the steps before them on their engine. With these edges no timing brings
+    /// two things to one address at once. Sorted by the step that waits.
+    pub edges: Vec<Edge>,
+}
+
+/// The place of a run of bytes, from when it comes to the device until it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The bytes.
+    pub run: Run,
+    /// The step that allocates them, by its index; none for what is there at the start.
+    pub from: Option<usize>,
+    /// The address of the first.
+    pub address: u64,
+}
+
+/// Bytes that come to the device together and leave together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Run {
+    /// What the operator of the tick needs besides its tensors.
+    Workspace(u32),
+    /// A range of a tensor's bytes.
+    Bytes {
+        /// Whose bytes.
+        tensor: TensorId,
+        /// The first, counted from the tensor's first.
+        begin: u64,
+        /// The one after the last.
+        end: u64,
+    },
+}

@@ -1,0 +1,226 @@
+//! The search for a placement: many plans, each placed in several ways, the best of them improved.
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+use super::construct::{RULES, construct};
+use super::frame::Frame;
+use super::improve::{Placement, improve};
+use super::objects::Owner;
+use super::repair::repair;
+use super::seek::Seeker;
+use super::timing::Timing;
+use super::{Arena, Placed, Run, Spot};
+use crate::planners::{Granularity, Plan, optimal};
+use crate::problem::TensorId;
+use crate::schedule::{self, Act, ActId, Edge, Room, Schedule, Step};
+
+/// So many plans are tried, for as many thousandths less of the arena one after the other.
+const SHARES: u64 = 30;
+const SHARE: u64 = 5;
+
+/// If none of those has a place, by so many thousandths, however long the plans take.
+const LARGE_SHARE: u64 = 50;
+
+/// A plan is not tried if it takes more than so many percent longer than the best for the whole arena.
+const MOST_LOSS: u64 = 5;
+
+/// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond.
+const CONSTRUCTED: u64 = 4_000_000_000;
+
+/// So many placements are improved at first, half as many each twice as long after that.
+const IMPROVED: usize = 16;
+
+/// How many placements of one plan are improved.
+const OF_ONE_PLAN: usize = 2;
+
+/// How often objects are moved to make room for those without a place.
+const ATTEMPTS: u32 = 200;
+
+/// How much the improvement of one placement may cost at first, in steps of about a nanosecond, at effort 100.
+const WORK: u64 = 12_000_000;
+
+/// Plans are made of whole tensors, and of pieces of which so many make the peak.
+const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
+
+/// The plan with the least makespan found that lies in the arena; none if none is found.
+///
+/// `plans` makes plans that fit so many bytes by their sum.
+pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+    let mut search = Search::default();
+    search.construct(arena, plans);
+    search.improve(u64::from(effort) * WORK / 100);
+    let (case, placement) = search.best?;
+    let (plan, frame) = search.cases.swap_remove(case);
+    emit(plan, &frame, &placement)
+}
+
+#[derive(Default)]
+struct Search {
+    seeker: Seeker,
+    cases: Vec<(Plan, Frame)>,
+    /// Placements to improve, each with the index of its case.
+    tries: Vec<(usize, Placement)>,
+    /// The best that leaves nothing out.
+    best: Option<(usize, Placement)>,
+}
+
+impl Search {
+    /// The makespan that a placement has to undercut.
+    fn limit(&self) -> u64 {
+        self.best.as_ref().map_or(u64::MAX, |(_, placement)| placement.makespan)
+    }
+
+    fn note(&mut self, case: usize, placement: &Placement) {
+        if placement.left.is_empty() && placement.makespan < self.limit() {
+            self.best = Some((case, placement.clone()));
+        }
+    }
+
+    /// Makes plans and places each by every rule.
+    fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>) {
+        let mut longest = None;
+        let near = (0..SHARES).map(|less| (1000 - less * SHARE, true));
+        let far = (0..1000 / LARGE_SHARE).map(|less| (1000 - less * LARGE_SHARE, false));
+        for (share, near) in near.chain(far) {
+            if self.best.is_some() && (!near || self.seeker.work > CONSTRUCTED) {
+                return;
+            }
+            let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
+            let plans = plans(budget);
+            let shortest = plans.iter().map(|plan| plan.schedule.makespan()).min().unwrap_or(0);
+            let longest = *longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS);
+            if self.limit() <= shortest {
+                return;
+            }
+            for plan in plans {
+                let makespan = plan.schedule.makespan();
+                let known = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
+                if makespan >= self.limit() || (near && makespan > longest) || self.cases.iter().any(known) {
+                    continue;
+                }
+                if let Some(frame) = Frame::new(&plan, budget, arena) {
+                    self.construct_one(&frame);
+                    self.cases.push((plan, frame));
+                }
+            }
+        }
+    }
+
+    /// The placements of one plan by every rule.
+    fn construct_one(&mut self, frame: &Frame) {
+        let guess = Timing::nominal(frame);
+        let mut timing = guess.clone();
+        let by_rule = RULES.iter().map(|&rule| {
+            let places = construct(frame, &guess, &mut self.seeker, rule);
+            Placement::of(frame, &mut timing, places)
+        });
+        let mut found: Vec<Placement> = by_rule.collect();
+        found.sort_by_key(Placement::rank);
+        let case = self.cases.len();
+        found.iter().for_each(|placement| self.note(case, placement));
+        self.tries.extend(found.into_iter().take(OF_ONE_PLAN).map(|placement| (case, placement)));
+    }
+
+    /// Improves the best placements with little work, the better half of them with twice as much, and so on.
+    fn improve(&mut self, mut work: u64) {
+        let (mut count, mut seed) = (IMPROVED, 0);
+        while count > 0 {
+            let mut tries = std::mem::take(&mut self.tries);
+            tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
+            tries.sort_by_key(|(_, placement)| placement.rank());
+            tries.truncate(count);
+            for (case, placement) in &mut tries {
+                if self.cases[*case].1.nominal() < self.limit() {
+                    seed += 1;
+                    self.improve_one(*case, placement, (work, seed));
+                    self.note(*case, placement);
+                }
+            }
+            self.tries = tries;
+            count /= 2;
+            work *= 2;
+        }
+    }
+
+    fn improve_one(&mut self, case: usize, placement: &mut Placement, (work, seed): (u64, u64)) {
+        let frame = &self.cases[case].1;
+        let mut timing = Timing::nominal(frame);
+        if !placement.left.is_empty() {
+            let limit = frame.nominal() + frame.nominal() / 100;
+            timing.run(frame, &placement.places);
+            repair(frame, &timing, &mut self.seeker, &mut placement.places, (limit, ATTEMPTS, seed));
+            *placement = Placement::of(frame, &mut timing, placement.places.clone());
+        }
+        improve(frame, &mut timing, &mut self.seeker, placement, (work, seed));
+    }
+}
+
+/// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with swaps
+/// chosen anew, of whole tensors and, unless tensors travel whole, of ranges.
+pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
+    let mut own = Some(plan.clone());
+    let ranges = PIECES.into_iter().map(|pieces| optimal::piece_bytes(&plan.problem, pieces));
+    let mut sizes = vec![u64::MAX];
+    sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
+    move |budget| {
+        let schedules = sizes.iter().filter_map(|&piece| optimal::swaps(&plan.problem, budget, piece).ok());
+        let anew = schedules.map(|schedule| Plan { schedule, ..plan.clone() });
+        anew.chain(own.take()).collect()
+    }
+}
+
+/// The placement as a plan with times, addresses and edges.
+fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
+    let mut timing = Timing::nominal(frame);
+    timing.run(frame, &placement.places);
+    let mirrored = mirrored(frame, placement);
+    let mut pieces = frame.absences.pieces.clone();
+    for piece in pieces.values_mut().filter(|piece| mirrored[piece.tensor]) {
+        let bytes = plan.problem.tensors[piece.tensor].bytes;
+        piece.bytes = bytes - piece.bytes.end..bytes - piece.bytes.start;
+    }
+    let mut index: SecondaryMap<ActId, Option<usize>> = SecondaryMap::new();
+    let mut steps: Vec<Step> = Vec::with_capacity(frame.order.len());
+    let mut given = Vec::new();
+    for (&act, &(begin, end)) in frame.order.iter().zip(&timing.owner_ranges) {
+        let Act::Do(instruction) = frame.acts.what[act] else { continue };
+        index[act] = Some(steps.len());
+        let owners = &timing.owners[begin as usize..end as usize];
+        let before = owners.iter().flat_map(|&owner| frame.objects.spans[owner].last);
+        given.extend(before.filter_map(|before| Some(Edge { step: steps.len(), before: index[before]? })));
+        let ends = timing.end[act];
+        steps.push(Step { instruction, start: ends - frame.acts.nanos[act.index()], end: ends });
+    }
+    let schedule = Schedule { pieces, steps };
+    given.sort_unstable();
+    given.dedup();
+    let edges = schedule::edges(&plan.problem, &schedule, Room::Given(&given)).ok()?;
+    let mut spots = Vec::new();
+    for (block, span) in &frame.objects.spans {
+        let place = placement.places[span.object]?;
+        let object = &frame.objects.all[span.object];
+        for &range in frame.objects.ranges(block) {
+            let (address, end) = frame.lies(span.object, place, range);
+            let run = match object.owner {
+                Owner::Workspace(tick) => Run::Workspace(tick),
+                Owner::Tensor(tensor) => {
+                    Run::Bytes { tensor, begin: address - place.base, end: end - place.base }
+                }
+            };
+            spots.push(Spot { run, from: index[span.first], address });
+        }
+    }
+    spots.sort_unstable_by(|a, b| (a.from, &a.run).cmp(&(b.from, &b.run)));
+    Some(Placed { plan: Plan { schedule, ..plan }, spots, edges })
+}
+
+/// By tensor, whether its bytes count from the other end.
+fn mirrored(frame: &Frame, placement: &Placement) -> SecondaryMap<TensorId, bool> {
+    let mut mirrored: SecondaryMap<TensorId, bool> = SecondaryMap::new();
+    for (object, facts) in &frame.objects.all {
+        if let (Some(tensor), Some(place)) = (facts.tensor(), placement.places[object]) {
+            mirrored[tensor] |= place.mirrored;
+        }
+    }
+    mirrored
+}

@@ -1,0 +1,218 @@
+use cranelift_entity::EntityRef;
+
+use super::*;
+use crate::planners::optimal;
+use crate::problem::Problem;
+use crate::random::{self, Rng, Source};
+use crate::schedule::{Absences, Act, Acts, Instruction, Noise, Replay, Schedule, Step};
+
+/// A random problem, and an arena from the smallest that its operators need to one where nothing has to leave.
+fn case(seed: u64) -> (Problem, Arena) {
+    let mut u = Rng::new(seed);
+    let ops = 1 + u.below(if seed.is_multiple_of(10) { 60 } else { 12 });
+    let problem = random::problem(&mut u, ops);
+    let floor = problem.floor().1;
+    let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
+    let bytes = floor + (peak - floor) * u.below(5) as u64 / 4;
+    // Where tensors have a byte, no more than some of them fit beside each other with 256.
+    let alignment = if bytes < 1 << 20 || u.chance(50) { 1 } else { 256 };
+    (problem, Arena { bytes, alignment })
+}
+
+fn placed(problem: &Problem, arena: Arena) -> Option<Placed> {
+    place(arena, 1, |budget| {
+        let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
+        let schedules = [u64::MAX, peak / 20 + 1].map(|piece| optimal::swaps(problem, budget, piece));
+        let plan = |schedule| Plan::without_recomputation(problem, schedule);
+        schedules.into_iter().filter_map(|schedule| Some(plan(schedule.ok()?))).collect()
+    })
+}
+
+/// Placements that swap.
+fn swapping() -> impl Iterator<Item = (u64, Placed, Arena)> {
+    (0..200u64).filter_map(|seed| {
+        let (problem, arena) = case(seed);
+        let placed = placed(&problem, arena)?;
+        (!placed.plan.schedule.pieces.is_empty()).then_some((seed, placed, arena))
+    })
+}
+
+#[test]
+fn random_plans_lie_in_their_arenas() {
+    // By alignment: how many lie in theirs, and of how many.
+    let mut found = std::collections::BTreeMap::from([(1, (0, 0)), (256, (0, 0))]);
+    for seed in 0..400 {
+        let (problem, arena) = case(seed);
+        let (found, all) = found.get_mut(&arena.alignment).unwrap();
+        *all += 1;
+        let Some(placed) = placed(&problem, arena) else { continue };
+        *found += 1;
+        let top = check(&placed, arena).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        assert!(top <= arena.bytes, "seed {seed}");
+        assert_eq!(check(&placed, Arena { bytes: top, ..arena }), Ok(top), "seed {seed}");
+        let Some(smaller) = top.checked_sub(1) else { continue };
+        let smaller = check(&placed, Arena { bytes: smaller, ..arena });
+        assert!(matches!(smaller, Err(Misplaced::Outside { .. } | Misplaced::Schedule(_))), "seed {seed}");
+    }
+    // Of the others some have no placement: what cannot leave lies in the way, and the smallest arenas have no bytes to
+    // spare for alignment.
+    let enough = |percent: u32| move |&(found, all): &(u32, u32)| found * 100 >= all * percent;
+    assert!(found.get(&1).is_some_and(enough(97)) && found.get(&256).is_some_and(enough(55)), "{found:?}");
+}
+
+#[test]
+fn the_same_plan_lies_at_the_same_addresses_every_time() {
+    for seed in 0..60 {
+        let (problem, arena) = case(seed);
+        let (one, other) = (placed(&problem, arena), placed(&problem, arena));
+        assert_eq!(one.is_some(), other.is_some(), "seed {seed}");
+        let (Some(one), Some(other)) = (one, other) else { continue };
+        assert_eq!(one.spots, other.spots, "seed {seed}");
+        assert_eq!(one.edges, other.edges, "seed {seed}");
+        assert_eq!(one.plan.schedule.steps, other.plan.schedule.steps, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_waits_for_edges_alone_takes_as_long_as_said() {
+    for (seed, placed, _) in swapping() {
+        let Placed { plan, edges, .. } = &placed;
+        let replayed = Replay::new(&plan.problem, &plan.schedule, edges).run(Noise::default(), 0);
+        assert_eq!(replayed.steps, plan.schedule.steps, "seed {seed}");
+    }
+}
+
+/// When a spot is somebody's, from the times of the steps alone.
+fn times(problem: &Problem, schedule: &Schedule, spots: &[Spot], spot: &Spot) -> (u64, u64) {
+    let from = spot.from.map_or(0, |step| schedule.steps[step].start);
+    let (tensor, begin) = match spot.run {
+        Run::Workspace(_) => return (from, schedule.steps[spot.from.unwrap()].end),
+        Run::Bytes { tensor, begin, .. } => (tensor, begin),
+    };
+    let later = spots.iter().filter(|other| other.run == spot.run && other.from > spot.from);
+    let next = later.filter_map(|other| other.from).min();
+    let touches = |step: &Step| match step.instruction {
+        Instruction::Op(tick) => problem.ops[tick as usize].touches().any(|t| t == tensor),
+        Instruction::In(piece) | Instruction::Out(piece) => {
+            let piece = &schedule.pieces[piece];
+            piece.tensor == tensor && piece.bytes.start == begin
+        }
+    };
+    let range = spot.from.unwrap_or(0)..next.unwrap_or(schedule.steps.len());
+    let ends = schedule.steps[range].iter().filter(|step| touches(step)).map(|step| step.end);
+    (from, ends.max().unwrap_or(from))
+}
+
+/// Whether two spots share an address at one time.
+fn collides(placed: &Placed, schedule: &Schedule) -> bool {
+    let problem = &placed.plan.problem;
+    let bytes = |spot: &Spot| match spot.run {
+        Run::Workspace(tick) => problem.ops[tick as usize].workspace,
+        Run::Bytes { begin, end, .. } => end - begin,
+    };
+    let spots = placed
+        .spots
+        .iter()
+        .map(|s| (s.address, s.address + bytes(s), times(problem, schedule, &placed.spots, s)));
+    let spots: Vec<_> = spots.collect();
+    spots.iter().enumerate().any(|(index, one)| {
+        spots[index + 1..].iter().any(|other| {
+            let (x, y) = (one.2, other.2);
+            one.0 < other.1 && other.0 < one.1 && x.0 < y.1 && y.0 < x.1
+        })
+    })
+}
+
+#[test]
+fn nothing_collides_however_long_operators_take_and_an_edge_less_is_found() {
+    let noise = Noise { operators_percent: 90, contention_percent: 50 };
+    let (mut needed, mut collided) = (0, 0);
+    for (seed, mut placed, arena) in swapping() {
+        for index in 0..=placed.edges.len() {
+            let all = placed.edges.clone();
+            if index < all.len() {
+                placed.edges.remove(index);
+            }
+            let accepted = check(&placed, arena).is_ok();
+            assert!(accepted || index < all.len(), "seed {seed}");
+            needed += usize::from(!accepted);
+            let runs = if index < all.len() { 2 } else { 10 };
+            for run in 0..runs {
+                let Placed { plan, edges, .. } = &placed;
+                let replayed = Replay::new(&plan.problem, &plan.schedule, edges).run(noise, run);
+                let collides = collides(&placed, &replayed);
+                assert!(!(accepted && collides), "seed {seed}, without {:?}", all.get(index));
+                collided += usize::from(collides);
+            }
+            placed.edges = all;
+        }
+    }
+    assert!(needed > 100 && collided > 10, "{needed} edges needed, {collided} collisions without them");
+}
+
+#[test]
+fn what_lies_elsewhere_is_refused() {
+    for (seed, placed, arena) in swapping().take(60) {
+        for index in 0..placed.spots.len() {
+            let changed = |change: &dyn Fn(&mut Vec<Spot>)| {
+                let mut placed = placed.clone();
+                change(&mut placed.spots);
+                check(&placed, arena).err()
+            };
+            let spot = &placed.spots[index];
+            let lost = changed(&|spots| _ = spots.remove(index));
+            let nowhere = Some(Misplaced::Nowhere { run: spot.run.clone(), from: spot.from });
+            assert_eq!(lost, nowhere, "seed {seed}");
+            assert!(changed(&|spots| spots.push(spots[index].clone())).is_some(), "seed {seed}");
+            let outside = changed(&|spots| spots[index].address = arena.bytes);
+            assert!(
+                matches!(
+                    outside,
+                    Some(Misplaced::Outside { .. } | Misplaced::Torn { .. } | Misplaced::Moved(_))
+                ),
+                "seed {seed}: {outside:?}"
+            );
+            if let Run::Bytes { begin, end, tensor } = spot.run {
+                let shorter = Run::Bytes { tensor, begin, end: end - 1 };
+                assert_eq!(changed(&|spots| spots[index].run = shorter.clone()), nowhere, "seed {seed}");
+            }
+            // On what is there at the same moment.
+            let schedule = &placed.plan.schedule;
+            let now = |s: &Spot| times(&placed.plan.problem, schedule, &placed.spots, s);
+            let together = placed.spots.iter().find(|other| {
+                let (x, y) = (now(spot), now(other));
+                other.run != spot.run && x.0.max(y.0) < x.1.min(y.1)
+            });
+            if let Some(other) = together {
+                let there = changed(&|spots| spots[index].address = other.address);
+                assert!(there.is_some(), "seed {seed}: {:?} on {:?}", spot.run, other.run);
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_that_do_not_wait_for_their_edges_are_refused() {
+    for (seed, placed, arena) in swapping().take(60) {
+        for (index, edge) in placed.edges.iter().enumerate() {
+            let mut changed = placed.clone();
+            changed.edges[index] = Edge { step: edge.before, before: edge.step };
+            changed.edges.sort_unstable();
+            assert!(matches!(check(&changed, arena), Err(Misplaced::Edge(_))), "seed {seed}: {edge:?}");
+        }
+    }
+}
+
+#[test]
+fn a_placement_has_just_the_copies_of_its_plan() {
+    for (seed, placed, _) in swapping().take(60) {
+        let plan = &placed.plan;
+        let absences = Absences::of(&plan.problem, &plan.schedule);
+        let acts = Acts::of(&plan.problem, &absences);
+        let order = acts.order_of(&plan.schedule).unwrap_or_else(|| panic!("seed {seed}"));
+        let instructions: Vec<_> = order[1..order.len() - 1].iter().map(|&act| acts.what[act]).collect();
+        let steps: Vec<_> = plan.schedule.steps.iter().map(|step| Act::Do(step.instruction)).collect();
+        assert_eq!(instructions, steps, "seed {seed}");
+        assert_eq!(order.last().map(|act| act.index()), Some(acts.len() - 1), "seed {seed}");
+    }
+}
