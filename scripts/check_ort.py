@@ -9,6 +9,7 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - the step linked from training and optimizer graph computes what the two compute one after the other, twice in a row;
 - a swapped tensor of every element type, scalars too, runs in both forms;
 - swaps in the `ort` form survive ONNX Runtime's optimizer, those in the `function` form do not;
+- tensors that travel in ranges of their elements are joined to what they were;
 - indices that are encoded to cross the link come back as they were;
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
@@ -117,6 +118,8 @@ class Source:
         """Named plans, from the one that swaps everything to the one that swaps least."""
         tight = self.smallest_budget()
         yield "smallest budget", ["--budget", str(tight)]
+        ranges = ["--planner", "optimal", "--ranges"]
+        yield "ranges", [*ranges, "--budget", str(self.smallest_budget(*ranges))]
         if byte_count(self) > LARGE:
             return
         yield "everything", EVERYTHING
@@ -268,7 +271,7 @@ def check_model(path: Path, report: Report) -> None:
 
         plans = 0
         for plan, arguments in model.plans():
-            for form in FORMS if not large else FORMS[1:]:
+            for form in FORMS if not large or plan == "ranges" else FORMS[1:]:
                 output = scratch / f"{plan}.{form}.onnx".replace(" ", "-")
                 what = f"{plan}, {form}"
                 told = model.compile(output, "--form", form, *arguments)
@@ -279,7 +282,7 @@ def check_model(path: Path, report: Report) -> None:
                 if plan == "encoded":
                     encoded = [swap for swap in told["swapped"] if 2 * swap["link_bytes"] == swap["bytes"]]
                     report.expect(bool(encoded), f"{what}: nothing is encoded")
-                if plan in ("everything", "encoded") and told["swapped"]:
+                if plan in ("everything", "encoded", "ranges") and told["swapped"]:
                     check_survival(what, output, form, scratch, report)
                     check_damage(what, model, output, scratch, report)
                     check_onnx(what, model, output, fed, report)
@@ -331,9 +334,9 @@ def check_damage(what: str, model: Source, output: Path, scratch: Path, report: 
         if damage(proto):
             onnx.save(proto, damaged)
             verified = lmsc("verify", model.path, damaged, *model.reading)
-            # A view that says that it repeats another one, and a copy that is none, are refused before anything is
-            # compared.
-            claims = (" recomputes ", "computes more than a copy")
+            # A view that says that it repeats another one, a copy that is none and a range that is not where it belongs
+            # are refused before anything is compared.
+            claims = (" recomputes ", "computes more than a copy", "does not compute what", " I8: ")
             false_claim = verified.returncode == 2 and any(claim in verified.stderr for claim in claims)
             refused = verified.returncode == 1 or false_claim
             report.expect(refused, f"{what}: verify exits with {verified.returncode} after {damage.__name__}")
@@ -384,6 +387,19 @@ def wrong_copy(model: onnx.ModelProto) -> bool:
     return False
 
 
+def exchanged_ranges(model: onnx.ModelProto) -> bool:
+    """Lets two ranges of a tensor come back in each other's place."""
+    types = {value.name: value.type.SerializeToString() for value in model.graph.value_info}
+    for node in model.graph.node:
+        if node.domain == "ai.lmsc" and node.op_type.startswith("Join") and len(node.input) > 2:
+            first, second = node.input[-3:-1]
+            if types[first] == types[second]:
+                names = {first: second, second: first}
+                node.input[:] = [names.get(name, name) for name in node.input]
+                return True
+    return False
+
+
 def is_swap(node: onnx.NodeProto) -> str:
     return next((entry.value for entry in node.metadata_props if entry.key == "ai.lmsc.kind"), "")
 
@@ -402,6 +418,7 @@ DAMAGES: list[Callable[[onnx.ModelProto], bool]] = [
     other_operator,
     other_constant,
     wrong_copy,
+    exchanged_ranges,
     no_copy,
 ]
 

@@ -113,6 +113,10 @@ pub struct PlanArgs {
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
     pub planner: Option<String>,
+    /// Let ranges of a tensor leave and return each by itself. For few and huge tensors; planners that decide by whole
+    /// tensors refuse it.
+    #[arg(long)]
+    pub ranges: bool,
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides
     /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
@@ -239,6 +243,7 @@ impl PlanArgs {
         PassCx {
             budget: self.budget,
             planner: self.planner.as_deref().and_then(planners::planner),
+            ranges: self.ranges,
             target: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),

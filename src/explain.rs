@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use lmsc_ir::words::{count, instead};
-use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId};
+use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId, copied_elements};
 use lmsc_passes::{Ran, pipeline};
 use lmsc_plan::bridge::Cost;
 use lmsc_plan::cost::Costs;
@@ -38,8 +38,11 @@ struct Story {
 /// Something that happens to the tensor.
 #[derive(Debug, Serialize)]
 struct Event {
-    /// `computed`, `encoded`, `leaves`, `returns`, `computed again` or `read`.
+    /// `computed`, `encoded`, `leaves`, `returns`, `joined`, `computed again` or `read`.
     what: &'static str,
+    /// For the copy of a range: its elements, from the first to the one after the last, counted in row-major order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elements: Option<[u64; 2]>,
     /// The node that does it.
     node: String,
     op: String,
@@ -170,12 +173,13 @@ impl<'a> Rewritten<'a> {
                 let what = match (node.op.is_swap_out(), node.op.is_swap_in()) {
                     (true, _) => "leaves",
                     (_, true) => "returns",
+                    _ if node.op.is_join() => "joined",
                     _ if self.is_view(id, &places) => continue,
                     _ if self.is_encoding(id) => "encoded",
                     _ => "read",
                 };
                 swapped |= what == "leaves";
-                if what == "encoded" || node.op.is_swap() {
+                if what == "encoded" || self.copies(id) {
                     places.extend(node.defines().map(storage));
                 }
                 events.push(self.event(what, id));
@@ -189,6 +193,20 @@ impl<'a> Rewritten<'a> {
             (false, false) => "stays",
         };
         (events, decision)
+    }
+
+    /// Whether the node copies, or names whole what was copied in ranges.
+    fn copies(&self, id: NodeId) -> bool {
+        let op = &self.graph.node(id).op;
+        op.is_swap() || op.is_join()
+    }
+
+    /// The elements that the copy copies, if not all: those that its swap-out took.
+    fn elements(&self, id: NodeId) -> Option<[u64; 2]> {
+        let node = self.graph.node(id);
+        let from = node.operands.first().copied().flatten().filter(|_| node.op.is_swap_in());
+        let out = from.and_then(|host| self.graph.producer(host)).unwrap_or(id);
+        copied_elements(self.graph.node(out)).map(|elements| [elements.start, elements.end])
     }
 
     fn is_view(&self, id: NodeId, places: &BTreeSet<StorageId>) -> bool {
@@ -212,16 +230,17 @@ impl<'a> Rewritten<'a> {
             false => Vec::new(),
         };
         // Copies wait for one another to keep their order; what computes says more.
-        let computes = |id: &NodeId| !self.graph.node(*id).op.is_swap();
+        let computes = |id: &NodeId| !self.copies(*id);
         if waiting.iter().any(computes) {
             waiting.retain(computes);
         }
         let first = waiting.iter().map(|&other| self.start(other)).min_by(f64::total_cmp);
         Event {
             what,
+            elements: self.elements(id),
             node: name(id),
             op: node.op.to_string(),
-            phase: (!node.op.is_swap()).then(|| match self.phases.phase(node.recomputes.unwrap_or(id)) {
+            phase: (!self.copies(id)).then(|| match self.phases.phase(node.recomputes.unwrap_or(id)) {
                 Phase::Forward => "forward",
                 Phase::Backward => "backward",
                 Phase::Update => "update",
@@ -237,7 +256,14 @@ impl<'a> Rewritten<'a> {
     fn waits(&self, other: NodeId, copy: NodeId) -> bool {
         let node = self.graph.node(other);
         node.after.contains(&copy)
-            || node.reads().any(|value| self.graph.producer(value) == Some(copy)) && !node.op.is_swap()
+            || node.reads().any(|value| self.brings(copy, value)) && !self.copies(other)
+    }
+
+    /// Whether the value is what the copy brings, or is joined of that.
+    fn brings(&self, copy: NodeId, value: ValueId) -> bool {
+        let Some(producer) = self.graph.producer(value) else { return false };
+        let node = self.graph.node(producer);
+        producer == copy || node.op.is_join() && node.reads().any(|part| self.brings(copy, part))
     }
 
     fn start(&self, id: NodeId) -> f64 {
@@ -267,7 +293,11 @@ impl Story {
         for event in &self.events {
             let when = format!("{:>10.3} ms  {:<14}", event.start_ms, event.what);
             let who = match event.what {
-                "leaves" | "returns" => format!("until {:.3} ms, by `{}`", event.end_ms, event.node),
+                "leaves" | "returns" => {
+                    let range = event.elements.map(|[begin, end]| format!("elements {begin}..{end}, "));
+                    format!("{}until {:.3} ms, by `{}`", range.unwrap_or_default(), event.end_ms, event.node)
+                }
+                "joined" => format!("by `{}`, without a copy", event.node),
                 _ => format!("by `{}` ({}, {})", event.node, event.op, event.phase.unwrap_or("copy")),
             };
             _ = writeln!(text, "{when} {who}");

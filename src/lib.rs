@@ -221,6 +221,12 @@ pub fn list_passes() -> String {
 
 /// What the passes are told, the target read.
 fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
+    let planner = args.planner();
+    if args.ranges && !lmsc_plan::planners::planner(planner).is_some_and(|p| p.has_ranges()) {
+        let message = format!("--ranges: the planner {planner} copies whole tensors");
+        let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
+        return Err(Error::Input(message).with_help(help));
+    }
     let target = args.target.as_deref().map(targets::named_target).transpose()?;
     Ok(PassCx { target, ..args.pass_cx() })
 }
@@ -325,8 +331,8 @@ fn report(
         budget: cx.budget.map(|b| b.0),
         before,
         after,
-        bytes_out: swaps().map(|s| s.bytes_out()).sum::<Bytes>().0,
-        bytes_in: swaps().map(|s| s.bytes_in()).sum::<Bytes>().0,
+        bytes_out: swaps().map(|s| s.bytes_out).sum::<Bytes>().0,
+        bytes_in: swaps().map(|s| s.bytes_in).sum::<Bytes>().0,
         swapped: swaps().map(SwappedFacts::from).collect(),
         passes: ran.iter().map(PassFacts::from).collect(),
         kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 use std::string::FromUtf8Error;
 
-use lmsc_ir::{Graph, Invariant, Violation, Violations};
+use lmsc_ir::equiv::Difference;
+use lmsc_ir::{Graph, Invariant, Node, Violation, Violations};
 use lmsc_onnx::file::FileError;
 use lmsc_onnx::{Dims, Foreign, Model};
 
@@ -52,12 +53,20 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
 /// What must hold of a graph from outside: the invariants, and that recomputed nodes compute what they say.
 ///
 /// # Errors
-/// The violations; the first recomputed node that differs from its origin is one of I6.
+/// The violations; the first recomputed node that differs from its origin is one of I6, the first Join of what is not one
+/// tensor one of I8.
 pub fn check(graph: &Graph) -> Result<(), Violations> {
     lmsc_ir::verify(graph)?;
-    if graph.order().iter().any(|&n| graph.node(n).recomputes.is_some()) {
-        let violation = |message: String| Violations(vec![Violation { invariant: Invariant::I6, message }]);
-        lmsc_ir::equiv::check(graph, graph).map_err(|difference| violation(difference.to_string()))?;
+    let claims = |node: &Node| node.recomputes.is_some() || node.op.is_join();
+    if graph.order().iter().any(|&id| claims(graph.node(id))) {
+        let violation = |difference: Difference| match difference {
+            // Of what could not be numbered, only joins are still unchecked.
+            Difference::Malformed { place, why, .. } => {
+                Violation { invariant: Invariant::I8, message: format!("{place}: {why}") }
+            }
+            other => Violation { invariant: Invariant::I6, message: other.to_string() },
+        };
+        lmsc_ir::equiv::check(graph, graph).map_err(|difference| Violations(vec![violation(difference)]))?;
     }
     Ok(())
 }

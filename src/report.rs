@@ -82,9 +82,13 @@ pub struct SwappedFacts {
     pub value: String,
     /// Its size.
     pub bytes: u64,
-    /// Bytes of one copy over the link: half of them if it is encoded.
+    /// Its size where it crosses the link: half of it if it is encoded.
     pub link_bytes: u64,
-    /// How often it comes back.
+    /// Bytes from the device to the host.
+    pub bytes_out: u64,
+    /// Bytes from the host to the device.
+    pub bytes_in: u64,
+    /// How often it comes back, whole or a range of it.
     pub swap_ins: usize,
 }
 
@@ -161,6 +165,8 @@ impl From<&SwapRecord> for SwappedFacts {
             value: record.value.clone(),
             bytes: record.bytes.0,
             link_bytes: record.link_bytes.0,
+            bytes_out: record.bytes_out.0,
+            bytes_in: record.bytes_in.0,
             swap_ins: record.swap_ins,
         }
     }

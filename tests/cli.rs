@@ -47,6 +47,7 @@ fn calls_that_are_wrong() {
     check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
     check("no-such-planner", &format!("{CNN} --budget 1MiB --planner best"), 2);
     check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner optimal --lb 3"), 2);
+    check("ranges-of-another-planner", &format!("{CNN} --budget 1MiB --ranges"), 2);
     check("no-such-command", "inspct model.onnx", 2);
     check("two-models", &format!("{CNN} other.onnx --budget 1GiB"), 2);
     check("no-such-operator", &format!("{FOUR_LAYERS} --n-tensors 1 --incl-types Rela"), 2);
@@ -80,6 +81,7 @@ fn explain() {
     check("explain-stays", &format!("{within} --tensor a4"), 0);
     check("explain-given", &format!("{within} --tensor x"), 0);
     check("explain-again", &format!("{within} --planner auto --tensor a3"), 0);
+    check("explain-ranges", &format!("{within} --planner optimal --ranges --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
     check("explain-does-not-fit", &format!("explain {FOUR_LAYERS} --budget 1MiB --tensor a1"), 1);

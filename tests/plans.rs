@@ -9,9 +9,9 @@ use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
 use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
-use lmsc_plan::planners::{self, Granularity, Request};
+use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Link;
-use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::schedule::{self, Acts, ROUNDS, Room, Simulator, justify};
 use lmsc_plan::{Execution, Memory};
 use support::models::{import, models, open};
 
@@ -24,7 +24,7 @@ fn cost(graph: &Graph, node: NodeId) -> Cost {
 
 #[test]
 fn every_model_runs_as_planned() {
-    let mut copies = 0;
+    let (mut copies, mut joins) = (0, 0);
     for path in models() {
         let (model, dims) = open(&path);
         let mut graph = import(&model, &dims);
@@ -41,17 +41,28 @@ fn every_model_runs_as_planned() {
 
         let floor = bridge.problem.needed_bytes().into_iter().max().unwrap();
         let half = floor.midpoint(memory.peak().0);
+        let in_pieces = |budget| {
+            let piece = (memory.peak().0 / 200).max(1 << 12);
+            let absences = optimal::cover(&bridge.problem, budget, piece).unwrap();
+            let acts = Acts::of(&bridge.problem, &absences);
+            let (order, times) =
+                justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS).unwrap();
+            Plan::without_recomputation(&bridge.problem, acts.schedule(&absences, &order, &times))
+        };
+        let mut plans = vec![(floor, in_pieces(floor)), (half, in_pieces(half))];
         for (planner, budget) in
             [("optimal", floor), ("optimal", half), ("window", floor), ("lru", half), ("tflms-best", half)]
         {
             let request =
                 Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
-            let plan = match (planners::planner(planner).unwrap().run)(&request) {
-                Ok(plan) => plan,
+            match (planners::planner(planner).unwrap().run)(&request) {
+                Ok(plan) => plans.push((budget, plan)),
                 // TFLMS lets only what the forward phase produces leave, which is not always enough.
-                Err(_) if planner == "tflms-best" => continue,
+                Err(_) if planner == "tflms-best" => {}
                 Err(refusal) => panic!("{}, {planner}: {refusal}", path.display()),
-            };
+            }
+        }
+        for (budget, plan) in plans {
             let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
             let mut rewritten = graph.clone();
             let nodes = apply(&mut rewritten, &bridge, &plan, &edges).unwrap();
@@ -78,8 +89,9 @@ fn every_model_runs_as_planned() {
                 equiv::check(&graph, &read).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
                 assert!(Memory::of(&read).peak().0 <= budget, "{}, written as {form:?}", path.display());
             }
+            joins += rewritten.order().iter().filter(|&&n| rewritten.node(n).op.is_join()).count();
             copies += plan.schedule.steps.len() - plan.problem.ops.len();
         }
     }
-    assert!(copies > 1000, "only {copies} copies");
+    assert!(copies > 1000 && joins > 100, "only {copies} copies and {joins} joins");
 }

@@ -16,6 +16,9 @@
 //! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of
 //!   a key is the k-th of that key in the other graph. It may not be repeated.
 //!
+//! - A **range** of a tensor that is copied is that tensor and the elements. A Join is the tensor of which all its pieces
+//!   are ranges, each at its place, and is erased with the copies.
+//!
 //! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
 //! and which result is its new value. What is free: names of nodes that draw nothing, names of values within the
 //! graph, the order, control edges, places.
@@ -26,11 +29,13 @@
 
 use std::fmt;
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::words::count;
 use crate::{
     Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
@@ -46,7 +51,7 @@ pub struct Equivalence {
     pub nodes: usize,
     /// Nodes of the rewritten graph that compute again what another one computes.
     pub twins: usize,
-    /// Copies between device and host in the rewritten graph.
+    /// Copies between device and host in the rewritten graph, and joins of what was copied in ranges.
     pub swaps: usize,
     /// Casts in the rewritten graph that encode a value, or decode it.
     pub casts: usize,
@@ -401,6 +406,7 @@ const CONSTANT: u32 = 1;
 const VARIABLE: u32 = 2;
 const NODE: u32 = 3;
 const TIME: u32 = 4;
+const RANGE: u32 = 5;
 
 /// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
 /// number.
@@ -420,6 +426,8 @@ struct Table<'g> {
     /// The keys, one after another.
     words: Vec<u32>,
     hasher: foldhash::fast::RandomState,
+    /// By number of a range of a tensor, the number of the tensor, its type, and the elements.
+    ranges: HashMap<u32, (u32, &'g Type, Range<u64>)>,
     /// The next value number.
     next: u32,
     /// Initializers that either graph updates. Two of them are two variables even where their bytes are equal.
@@ -447,6 +455,7 @@ impl<'g> Table<'g> {
             keys: HashTable::with_capacity(graphs[0].value_capacity()),
             words: Vec::new(),
             hasher: foldhash::fast::RandomState::default(),
+            ranges: HashMap::new(),
             next: 0,
             variables,
         }
@@ -675,9 +684,9 @@ struct Walk<'g> {
     ops: HashMap<&'g Op, u32>,
     /// By value.
     numbers: Vec<u32>,
-    /// By value, what it is a copy of; itself if it is none.
+    /// By value, what it is a copy of; itself if it is none, or a range, or joined.
     wholes: Vec<ValueId>,
-    /// By node; `NONE` for swaps and decodings.
+    /// By node; `NONE` for swaps, joins and decodings.
     nodes: Vec<u32>,
     /// By node, the number of its key without the count of its repetitions.
     bases: Vec<u32>,
@@ -715,11 +724,17 @@ impl<'g> Walk<'g> {
         for &id in graph.order() {
             let node = graph.node(id);
             let malformed = |why| Difference::Malformed { side, place: place(node), why };
-            if node.op.is_swap() {
-                let number = walk.copy(node).map_err(malformed)?;
-                let (from, copy) = node.operands[0].zip(node.results[0]).expect("a copy has both");
+            if node.op.is_swap() || node.op.is_join() {
+                let number = match node.op.is_join() {
+                    true => walk.join(table, node),
+                    false => walk.copy(table, node),
+                };
+                let number = number.map_err(malformed)?;
+                let copy = node.results[0].expect("a copy has a result");
                 walk.define(copy, number).map_err(malformed)?;
-                walk.wholes[copy.as_u32() as usize] = walk.wholes[from.as_u32() as usize];
+                if let (&[Some(from)], []) = (&node.operands[..], &node.attributes[..]) {
+                    walk.wholes[copy.as_u32() as usize] = walk.wholes[from.as_u32() as usize];
+                }
                 walk.swaps += 1;
                 continue;
             }
@@ -900,26 +915,78 @@ impl<'g> Walk<'g> {
     }
 
     /// The number of what a swap copies.
-    fn copy(&self, node: &Node) -> Result<u32, String> {
+    fn copy(&self, table: &mut Table<'g>, node: &Node) -> Result<u32, String> {
         let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else {
             return Err("a swap has one operand and one result".to_owned());
         };
-        if let Some((name, _)) = node.attributes.first() {
-            return Err(format!("attribute `{name}` of a swap is not understood"));
-        }
         if !node.captures.is_empty() || !node.updates.is_empty() {
             return Err("a swap only copies".to_owned());
         }
         let number = self.read(from)?;
         let (source, target) = (self.graph.value(from), self.graph.value(to));
-        if source.ty != target.ty {
-            return Err(format!("the copy of `{}` is {}, but that is {}", source.name, target.ty, source.ty));
-        }
         let swapped_out = self.graph.producer(from).is_some_and(|n| self.graph.node(n).op.is_swap_out());
         if node.op.is_swap_in() && !swapped_out && !source.place.is_host() {
             return Err(format!("`{}` was never swapped out", source.name));
         }
+        let (number, ty) = match copied_elements(node).filter(|_| node.attributes.len() == 2) {
+            Some(elements) => {
+                let ty = source.ty.as_tensor().and_then(|whole| range_type(whole, &elements));
+                let ty = ty.ok_or_else(|| format!("{elements:?} is no range of `{}`", source.name))?;
+                let mut key = vec![RANGE, number, table.ty(&source.ty)];
+                push_u64(&mut key, elements.start);
+                push_u64(&mut key, elements.end);
+                let range = table.number(&key, 0);
+                table.ranges.insert(range, (number, &source.ty, elements));
+                (range, ty)
+            }
+            None => match node.attributes.first() {
+                Some((name, _)) => return Err(format!("attribute `{name}` of a swap is not understood")),
+                None => (number, source.ty.clone()),
+            },
+        };
+        if ty != target.ty {
+            return Err(format!("the copy of `{}` is {}, but that is {ty}", source.name, target.ty));
+        }
         Ok(number)
+    }
+
+    /// The number of what a Join names: the tensor of which all its pieces are ranges, each at its place.
+    fn join(&self, table: &Table<'g>, node: &Node) -> Result<u32, String> {
+        let (Some((&base, pieces)), &[Some(result)]) = (node.operands.split_first(), &node.results[..])
+        else {
+            return Err("a join has what stayed, pieces, and one result".to_owned());
+        };
+        let joined = joined_elements(self.graph, node);
+        if joined.len() != pieces.len() || !node.captures.is_empty() || !node.updates.is_empty() {
+            return Err("a join only names".to_owned());
+        }
+        let ty = &self.graph.value(result).ty;
+        let mut whole = match base {
+            Some(base) if self.graph.value(base).ty == *ty => Some(self.read(base)?),
+            Some(base) => return Err(format!("it turns `{}` into {ty}", self.graph.value(base).name)),
+            None => None,
+        };
+        let mut at = 0;
+        for (piece, elements) in joined {
+            let name = &self.graph.value(piece).name;
+            let range = table.ranges.get(&self.read(piece)?);
+            let (of, of_type, found) = range.ok_or_else(|| format!("`{name}` is no range of a tensor"))?;
+            if *whole.get_or_insert(*of) != *of || *of_type != ty {
+                return Err(format!("`{name}` is a range of another tensor"));
+            }
+            if *found != elements {
+                return Err(format!("`{name}` is elements {found:?}, and stands at {elements:?}"));
+            }
+            if elements.start < at || base.is_none() && elements.start > at {
+                return Err(format!("`{name}` is not where the piece before it ends"));
+            }
+            at = elements.end;
+        }
+        let count = ty.as_tensor().and_then(|whole| whole.element_count());
+        match whole {
+            Some(whole) if base.is_some() || Some(at) == count => Ok(whole),
+            _ => Err("it leaves elements out".to_owned()),
+        }
     }
 
     /// The node that encoded what this node decodes, and what that was: the value whose number is this node's result,
@@ -1146,11 +1213,12 @@ fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, Val
     })
 }
 
-/// What was copied, through any number of swaps.
+/// What was copied, through any number of swaps and joins.
 fn uncopied(graph: &Graph, mut value: ValueId) -> ValueId {
     for _ in graph.order() {
-        let swap = graph.producer(value).map(|n| graph.node(n)).filter(|n| n.op.is_swap());
-        match swap.and_then(|n| n.operands.first().copied().flatten()) {
+        let copies = |n: &&Node| n.op.is_swap() || n.op.is_join();
+        let copy = graph.producer(value).map(|n| graph.node(n)).filter(copies);
+        match copy.and_then(|n| n.operands.iter().copied().flatten().next()) {
             Some(from) => value = from,
             None => break,
         }

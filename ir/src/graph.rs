@@ -25,7 +25,7 @@ entity_impl!(NodeId, "n");
 pub struct ValueId(u32);
 entity_impl!(ValueId, "v");
 
-/// The domain of the operators that are lmsc's own: `SwapOut`, `SwapIn` and the per-parameter optimizers.
+/// The domain of the operators that are lmsc's own: `SwapOut`, `SwapIn`, `Join` and the per-parameter optimizers.
 pub const LMSC_DOMAIN: &str = "ai.lmsc";
 
 /// A cheaply cloned name.
@@ -79,6 +79,11 @@ impl Op {
     /// Whether this is `ai.lmsc.SwapIn`.
     pub fn is_swap_in(&self) -> bool {
         self.0.effects.copy == Some(Copying::In)
+    }
+
+    /// Whether this is `ai.lmsc.Join`.
+    pub fn is_join(&self) -> bool {
+        self.key() == (LMSC_DOMAIN, "Join")
     }
 
     /// Whether this is a copy over the link, in either direction.

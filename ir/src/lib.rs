@@ -10,6 +10,7 @@ pub mod ops;
 mod phase;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+mod ranges;
 mod reach;
 pub mod rng;
 mod storage;
@@ -25,6 +26,7 @@ pub use graph::{
 };
 pub use level::levels;
 pub use phase::{Phase, Phases};
+pub use ranges::{Run, RunId, copied_elements, joined_elements};
 pub use reach::reaches;
 pub use storage::{Storage, StorageId, Storages};
 pub use text::ParseError;

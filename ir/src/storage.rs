@@ -4,7 +4,8 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::{SmallVec, smallvec};
 
-use crate::{Bytes, Graph, ValueId};
+use crate::ranges::{self, Run, RunId, Runs};
+use crate::{Bytes, Graph, NodeId, ValueId};
 
 /// A storage of a [`Storages`] table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +31,7 @@ pub struct Storage {
 pub struct Storages {
     of: Vec<PackedOption<StorageId>>,
     storages: PrimaryMap<StorageId, Storage>,
+    pub(crate) runs: Runs,
 }
 
 impl Storages {
@@ -37,10 +39,15 @@ impl Storages {
     ///
     /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update
     /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
+    ///
+    /// What a Join names has a storage of its own, too, but its bytes are runs of other storages.
     pub fn of(graph: &Graph) -> Storages {
         let capacity = graph.value_capacity();
-        let mut table =
-            Storages { of: vec![None.into(); capacity], storages: PrimaryMap::with_capacity(capacity) };
+        let mut table = Storages {
+            of: vec![None.into(); capacity],
+            storages: PrimaryMap::with_capacity(capacity),
+            runs: Runs::default(),
+        };
         let given = graph.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
         given.for_each(|value| table.add(graph, value));
         for &id in graph.order() {
@@ -59,7 +66,34 @@ impl Storages {
                 }
             }
         }
+        table.runs = Runs::of(graph, &table);
         table
+    }
+
+    /// Every run: bytes that come and go together. A storage is one, unless ranges of it are copied.
+    pub fn runs(&self) -> impl Iterator<Item = (RunId, &Run)> {
+        self.runs.all.iter()
+    }
+
+    /// What is known about the run.
+    pub fn run(&self, run: RunId) -> &Run {
+        &self.runs.all[run]
+    }
+
+    /// Whether ranges are so many that joins were taken for copies.
+    pub(crate) fn has_too_many_runs(&self) -> bool {
+        self.runs.too_many
+    }
+
+    /// The runs of the storage, with where they begin in it, in that order.
+    pub fn runs_of(&self, storage: StorageId) -> &[(u64, RunId)] {
+        self.runs.list(storage)
+    }
+
+    /// The runs that the node reads or defines; some may come twice. A SwapOut of a range touches that range, and a
+    /// Join what it names.
+    pub fn touched<'a>(&'a self, graph: &'a Graph, node: NodeId) -> impl Iterator<Item = RunId> + 'a {
+        ranges::touched(graph, self, node)
     }
 
     /// The storage that the value names.

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
+use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::reach::{Group, unreached};
-use crate::{Def, Graph, Name, NodeId, Place, StorageId, Storages, ValueId, ops, reaches, words};
+use crate::{
+    Attr, Def, Graph, Name, Node, NodeId, Place, RunId, StorageId, Storages, ValueId, ops, reaches, words,
+};
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +27,7 @@ pub enum Invariant {
     I6,
     /// Where two storages overlap in space, every use of one reaches the definition of the other.
     I7,
-    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged.
+    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged; a Join names whole what came back in ranges.
     I8,
 }
 
@@ -52,8 +55,8 @@ impl Invariant {
                  definition of the later one"
             }
             Invariant::I8 => {
-                "a copy has one operand and one result, of one type, and a SwapIn reads what a SwapOut or a host node \
-                 wrote"
+                "a copy has one operand and one result, of one type unless a SwapOut copies a range; a SwapIn reads what \
+                 a SwapOut or a host node wrote, and a Join names whole what SwapIns brought back"
             }
         }
     }
@@ -270,7 +273,8 @@ impl Checker<'_> {
         None
     }
 
-    /// I5. Copies over the link do not count: however often a pass brings a value back, its graph stays valid.
+    /// I5. Copies over the link, what they are joined to and what is computed again do not count: however often a pass
+    /// brings a value back, its graph stays valid.
     fn sizes(&mut self) {
         let graph = self.graph;
         let mut total = 0u64;
@@ -279,7 +283,8 @@ impl Checker<'_> {
                 let message = format!("`{}` ({}) has 2^60 bytes or more", value.name, value.ty);
                 return self.report(Invariant::I5, message);
             };
-            let copy = graph.producer(id).is_some_and(|node| graph.node(node).op.is_swap());
+            let again = |node: &Node| node.op.is_swap() || node.op.is_join() || node.recomputes.is_some();
+            let copy = graph.producer(id).is_some_and(|node| again(graph.node(node)));
             total = total.saturating_add(if copy { 0 } else { bytes.0 });
         }
         if total >= 1 << 60 {
@@ -328,6 +333,12 @@ impl Checker<'_> {
         let graph = self.graph;
         for &id in graph.order() {
             let node = graph.node(id);
+            if node.op.is_join() {
+                if let Some(what) = self.join(node) {
+                    self.report(Invariant::I8, format!("{} {what}", self.node(id)));
+                }
+                continue;
+            }
             if !node.op.is_swap() {
                 continue;
             }
@@ -335,8 +346,20 @@ impl Checker<'_> {
                 self.report(Invariant::I8, format!("{} has one operand and one result", self.node(id)));
                 continue;
             };
-            if graph.value(*operand).ty != graph.value(*result).ty {
-                let (from, to) = (&graph.value(*operand).ty, &graph.value(*result).ty);
+            let (from, to) = (&graph.value(*operand).ty, &graph.value(*result).ty);
+            if !node.attributes.is_empty() {
+                let copied =
+                    copied_elements(node).zip(from.as_tensor()).filter(|_| node.attributes.len() == 2);
+                let ty = copied.and_then(|(range, whole)| range_type(whole, &range));
+                if ty.is_none() {
+                    let message = format!("{} copies no range of elements of {from}", self.node(id));
+                    self.report(Invariant::I8, message);
+                } else if ty.as_ref() != Some(to) {
+                    let ty = ty.map_or_else(String::new, |ty| ty.to_string());
+                    let message = format!("{} defines {to}, but what it copies is {ty}", self.node(id));
+                    self.report(Invariant::I8, message);
+                }
+            } else if from != to {
                 self.report(
                     Invariant::I8,
                     format!("{} turns {from} into {to}; a copy keeps the type", self.node(id)),
@@ -353,6 +376,46 @@ impl Checker<'_> {
                 );
                 self.report(Invariant::I8, message);
             }
+        }
+    }
+
+    /// What is wrong with a Join, if anything is.
+    fn join(&self, join: &Node) -> Option<String> {
+        let graph = self.graph;
+        let (Some((base, pieces)), [Some(result)]) = (join.operands.split_first(), &join.results[..]) else {
+            return Some("has what stayed, pieces, and one result".to_owned());
+        };
+        let ty = &graph.value(*result).ty;
+        let Some(whole) = ty.as_tensor() else { return Some(format!("joins {ty}, which is no tensor")) };
+        let joined = joined_elements(graph, join);
+        if joined.len() != pieces.len() || pieces.is_empty() {
+            return Some(format!("says of {} of its {} pieces where they begin", joined.len(), pieces.len()));
+        }
+        let mut at = 0;
+        let mut gaps = false;
+        for (piece, range) in &joined {
+            let name = self.value(*piece);
+            if range_type(whole, range).as_ref() != Some(&graph.value(*piece).ty) || range.start < at {
+                return Some(format!("has `{name}` at {}..{}, where none can be", range.start, range.end));
+            }
+            let came = graph.producer(*piece).is_some_and(|n| graph.node(n).op.is_swap_in());
+            if !came {
+                return Some(format!("joins `{name}`, which no SwapIn brought back"));
+            }
+            gaps |= at < range.start;
+            at = range.end;
+        }
+        gaps |= Some(at) != whole.element_count();
+        let dims: Vec<i64> = whole.dims.iter().map(|&dim| dim as i64).collect();
+        match base {
+            Some(base) if graph.value(*base).ty != *ty => {
+                Some(format!("turns `{}` ({}) into {ty}", self.value(*base), graph.value(*base).ty))
+            }
+            None if gaps => Some("leaves elements out".to_owned()),
+            None if join.attribute("dims") != Some(&Attr::Ints(dims)) => {
+                Some(format!("does not say that it joins to {ty}"))
+            }
+            _ => None,
         }
     }
 
@@ -502,23 +565,30 @@ impl Checker<'_> {
         }
     }
 
-    /// I7, over the storages that have addresses.
+    /// I7, over the runs of storages that have addresses.
     fn addresses(&mut self, storages: &Storages) {
         let graph = self.graph;
+        self.adjacency(storages);
         // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
         // before it is, by induction, reached by those of every earlier one.
-        let mut owners: BTreeMap<u64, (u64, StorageId)> = BTreeMap::new();
-        let mut heirs: BTreeMap<StorageId, Vec<(StorageId, NodeId)>> = BTreeMap::new();
-        let mut kept = vec![false; storages.len()];
+        let mut owners: BTreeMap<u64, (u64, RunId)> = BTreeMap::new();
+        let mut heirs: BTreeMap<RunId, Vec<(RunId, NodeId)>> = BTreeMap::new();
+        let count = storages.runs().count();
+        let mut kept = vec![false; count];
         for &output in &graph.outputs {
-            kept[storages.storage(output).as_u32() as usize] = true;
+            for &(_, run) in storages.runs_of(storages.storage(output)) {
+                kept[run.as_u32() as usize] = true;
+            }
         }
-        for (id, storage) in storages.iter() {
-            let Place::DeviceAt(start) = graph.value(storage.root).place else { continue };
-            let Some(end) = start.checked_add(storage.bytes.0) else {
+        let root = |run: RunId| storages.get(storages.run(run).storage).root;
+        for (id, run) in storages.runs() {
+            let Place::DeviceAt(storage_start) = graph.value(root(id)).place else { continue };
+            let bounds = storage_start.checked_add(run.begin);
+            let bounds = bounds.and_then(|start| Some((start, start.checked_add(run.bytes.0)?)));
+            let Some((start, end)) = bounds else {
                 self.report(
                     Invariant::I7,
-                    format!("`{}` ends beyond the last address", self.value(storage.root)),
+                    format!("`{}` ends beyond the last address", self.value(root(id))),
                 );
                 continue;
             };
@@ -540,18 +610,17 @@ impl Checker<'_> {
             }
             owners.insert(start, (end, id));
             for owner in previous {
-                match graph.producer(storage.root) {
+                match graph.producer(root(id)) {
                     Some(definer) => {
                         heirs.entry(owner).or_default().push((id, definer));
                         // What the caller gives or gets is used before the first node and after the last.
-                        let root = storages.get(owner).root;
-                        if graph.producer(root).is_none() || kept[owner.as_u32() as usize] {
+                        if graph.producer(root(owner)).is_none() || kept[owner.as_u32() as usize] {
                             self.report(
                                 Invariant::I7,
                                 format!(
                                     "`{}` overwrites `{}`, which the caller keeps",
-                                    self.value(storage.root),
-                                    self.value(root)
+                                    self.value(root(id)),
+                                    self.value(root(owner))
                                 ),
                             );
                         }
@@ -559,8 +628,8 @@ impl Checker<'_> {
                     None => {
                         let message = format!(
                             "`{}` and `{}` overlap and both exist from the start",
-                            self.value(storages.get(owner).root),
-                            self.value(storage.root)
+                            self.value(root(owner)),
+                            self.value(root(id))
                         );
                         self.report(Invariant::I7, message);
                     }
@@ -570,16 +639,16 @@ impl Checker<'_> {
         if heirs.is_empty() {
             return;
         }
-        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.len()];
+        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); count];
         for &id in graph.order() {
-            for value in graph.node(id).reads().chain(graph.node(id).defines()) {
-                let list = &mut uses[storages.storage(value).as_u32() as usize];
+            for run in storages.touched(graph, id) {
+                let list = &mut uses[run.as_u32() as usize];
                 if list.last() != Some(&id) {
                     list.push(id);
                 }
             }
         }
-        let group = |(owner, heirs): (&StorageId, &Vec<(StorageId, NodeId)>)| Group {
+        let group = |(owner, heirs): (&RunId, &Vec<(RunId, NodeId)>)| Group {
             sources: std::mem::take(&mut uses[owner.as_u32() as usize]),
             targets: heirs.iter().map(|&(_, definer)| definer).collect(),
         };
@@ -593,12 +662,39 @@ impl Checker<'_> {
         for ((heir, definer), owner, user) in found {
             let message = format!(
                 "`{}` and `{}` overlap, but no edge orders {} before {}",
-                self.value(storages.get(owner).root),
-                self.value(storages.get(heir).root),
+                self.value(root(owner)),
+                self.value(root(heir)),
                 self.node(user),
                 self.node(definer)
             );
             self.report(Invariant::I7, message);
+        }
+    }
+
+    /// I7: what a Join names has an address if its runs have one, and lies where they lie.
+    fn adjacency(&mut self, storages: &Storages) {
+        let graph = self.graph;
+        for (id, storage) in storages.iter() {
+            let joined = graph.producer(storage.root).is_some_and(|n| graph.node(n).op.is_join());
+            let address = |value: ValueId, offset: u64| match graph.value(value).place {
+                Place::DeviceAt(start) => Some(start.saturating_add(offset)),
+                _ => None,
+            };
+            for &(begin, run) in storages.runs_of(id).iter().filter(|_| joined) {
+                let run = storages.run(run);
+                let part = storages.get(run.storage).root;
+                if address(storage.root, begin) != address(part, run.begin) {
+                    let message = format!(
+                        "`{}` joins `{}`, which does not lie where it belongs",
+                        self.value(storage.root),
+                        self.value(part)
+                    );
+                    self.report(Invariant::I7, message);
+                }
+            }
+        }
+        if storages.has_too_many_runs() {
+            self.report(Invariant::I8, "ranges of tensors are copied in too many pieces".to_owned());
         }
     }
 }
@@ -780,6 +876,76 @@ mod tests {
             violations(text),
             "I8: `in` (ai.lmsc.SwapIn) reads `p`, which no SwapOut or host node wrote\n\
              I8: `out` (ai.lmsc.SwapOut) turns float[4] into float[2]; a copy keeps the type"
+        );
+    }
+
+    #[test]
+    fn i8_ranges_are_of_whole_elements_and_join_to_the_whole() {
+        let text = |range: &str, join: &str| {
+            format!(
+                "g (float[2,3] x) => (float[2,3] y) {{
+                [a] float[2,3] h = Relu(x)
+                [o1] float[4]@host h1 = ai.lmsc.SwapOut<{range}>(h)
+                [o2] float[2]@host h2 = ai.lmsc.SwapOut<begin = 4, end = 6>(h)
+                [i1] float[4] k1 = ai.lmsc.SwapIn(h1)
+                [i2] float[2] k2 = ai.lmsc.SwapIn(h2)
+                [join] float[2,3] w = ai.lmsc.Join<{join}
+                [b] float[2,3] y = Relu(w)
+            }}"
+            )
+        };
+        let (range, join) = ("begin = 0, end = 4", "begins = [0, 4], dims = [2, 3]>(_, k1, k2)");
+        assert_eq!(violations(&text(range, join)), "none");
+        assert_eq!(violations(&text(range, "begins = [4]>(h, k2)")), "none");
+        assert_eq!(
+            violations(&text("begin = 2, end = 7", join)),
+            "I8: `o1` (ai.lmsc.SwapOut) copies no range of elements of float[2,3]"
+        );
+        assert_eq!(
+            violations(&text("begin = 0, end = 3", join)),
+            "I8: `o1` (ai.lmsc.SwapOut) defines float[4], but what it copies is float[3]"
+        );
+        let wrong = |join: &str| violations(&text(range, join)).replace("I8: `join` (ai.lmsc.Join) ", "");
+        assert_eq!(wrong("begins = [4]>(_, k2)"), "leaves elements out");
+        assert_eq!(wrong("begins = [0, 4]>(_, k1, k2)"), "does not say that it joins to float[2,3]");
+        assert_eq!(wrong("begins = [0, 2]>(h, k1, k2)"), "has `k2` at 2..4, where none can be");
+        assert_eq!(wrong("begins = [0]>(h, k1, k2)"), "says of 1 of its 2 pieces where they begin");
+        assert_eq!(wrong("begins = [4]>(k1, k2)"), "turns `k1` (float[4]) into float[2,3]");
+        let computed = text(range, "begins = [0]>(h, z)").replace("[join]", "[z] float[4] z = F(k1) [join]");
+        assert_eq!(
+            violations(&computed),
+            "I8: `join` (ai.lmsc.Join) joins `z`, which no SwapIn brought back"
+        );
+    }
+
+    #[test]
+    fn i7_pieces_lie_where_they_belong_and_wait_for_what_was_there() {
+        let text = |k1: u64, w: &str, edge: &str| {
+            format!(
+                "g (float[4]@device:64 x) => (float[4]@device:128 z) {{
+                [a] float[4]@device:0 h = Relu(x)
+                [o1] float[2]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 2>(h)
+                [b] float[2]@device:0 u = F(x) {edge}
+                [c] float[2]@device:200 v = F(u)
+                [i1] float[2]@device:{k1} k1 = ai.lmsc.SwapIn(h1) after [c]
+                [join] float[4]{w} w = ai.lmsc.Join<begins = [0]>(h, k1)
+                [d] float[4]@device:128 z = F(w, v)
+            }}"
+            )
+        };
+        assert_eq!(violations(&text(0, "@device:0", "after [o1]")), "none");
+        assert_eq!(
+            violations(&text(0, "@device:0", "")),
+            "I7: `h` and `u` overlap, but no edge orders `a` (Relu) before `b` (F)"
+        );
+        assert_eq!(
+            violations(&text(16, "@device:0", "after [o1]")),
+            "I7: `w` joins `k1`, which does not lie where it belongs"
+        );
+        assert_eq!(
+            violations(&text(0, "", "after [o1]")),
+            "I7: `w` joins `k1`, which does not lie where it belongs\n\
+             I7: `w` joins `h`, which does not lie where it belongs"
         );
     }
 }

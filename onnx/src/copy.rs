@@ -2,7 +2,6 @@
 
 use lmsc_ir::{ElementType, Type};
 
-use crate::LMSC_DOMAIN;
 use crate::proto::{AttributeProto, AttributeType, NodeProto};
 
 /// Makes the node, which has its operand, one of the operators that copy it and that ONNX Runtime's optimizer leaves
@@ -61,11 +60,6 @@ fn is_concatenated(element: ElementType) -> bool {
 
 fn reads_twice(op: &str) -> bool {
     matches!(op, "Or" | "And")
-}
-
-/// Whether the node is of one of our own operators.
-pub(crate) fn is_swap(proto: &NodeProto) -> bool {
-    proto.domain() == LMSC_DOMAIN && ["SwapOut", "SwapIn"].contains(&proto.op_type())
 }
 
 /// Whether the node, of one of ONNX's operators, computes its first operand, whatever that is.

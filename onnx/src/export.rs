@@ -4,21 +4,21 @@
 //! metadata and everything else, and only names of operands are exchanged. New are the swaps, in one of two
 //! [`Form`]s, updates of single variables, clones of views, and the metadata that says what ONNX has no words for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet};
-use lmsc_ir::{Attr, Data, ElementType, Graph, NodeId, Place, TensorType, Type, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId};
 
 use crate::aside::Scratch;
 use crate::file::Model;
+use crate::functions::{CONTROL_OPERANDS, Ours};
 use crate::proto::{
-    AttributeProto, AttributeType, Dimension, FunctionProto, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto,
-    TypeProto, ValueInfoProto,
+    AttributeProto, AttributeType, Dimension, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto, TypeProto,
+    ValueInfoProto,
 };
 use crate::{
-    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, copy, functions, import_opset, key, set_metadata,
-    update,
+    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, copy, import_opset, key, set_metadata, update,
 };
 
 /// How swaps are written.
@@ -57,8 +57,8 @@ pub enum ExportError {
     },
 }
 
-/// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
-const CONTROL_OPERANDS: usize = 8;
+/// The layer of ONNX Runtime that copies to the host are assigned to.
+pub(crate) const HOST_LAYER: &str = "lms_host";
 
 /// The model of the graph, its nodes in the graph's order.
 ///
@@ -96,6 +96,7 @@ pub fn export(
         swap_ins: HashMap::new(),
         new_values: Vec::new(),
         has_node_metadata: false,
+        called: BTreeSet::new(),
         scratch: Scratch::default(),
     };
     let mut nodes = Vec::with_capacity(graph.order().len());
@@ -103,20 +104,21 @@ pub fn export(
         nodes.push(exporter.node(id)?);
     }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
+    let called = exporter.called;
     let scratch = exporter.scratch;
 
-    let uses = |op: &str| graph.order().iter().any(|&n| graph.node(n).op.key() == (LMSC_DOMAIN, op));
-    if form == Form::Function {
-        for (op, controls) in [("SwapOut", 0), ("SwapIn", CONTROL_OPERANDS)] {
-            let defined = proto.functions.iter().any(|f| functions::is_swap_function(f) && f.name() == op);
-            if uses(op) && !defined {
-                let function = swap_function(op, controls, &proto);
-                proto.functions.push(function);
-                import_opset(&mut proto, LMSC_DOMAIN, 1);
-            }
+    proto
+        .functions
+        .retain(|f| Ours::of_function(f).is_none_or(|ours| form == Form::Function || called.contains(&ours)));
+    for ours in called {
+        let function = ours.function(form, &proto);
+        match proto.functions.iter_mut().find(|f| Ours::of_function(f) == Some(ours)) {
+            // The two forms of this one differ.
+            Some(there) if ours == Ours::SwapOutRange => *there = function,
+            Some(_) => {}
+            None => proto.functions.push(function),
         }
-    } else {
-        proto.functions.retain(|f| !functions::is_swap_function(f));
+        import_opset(&mut proto, LMSC_DOMAIN, 1);
     }
     let has_node_metadata = has_node_metadata || nodes.iter().any(update::gets_metadata);
     let needed = match (has_node_metadata, proto.functions.is_empty()) {
@@ -156,13 +158,18 @@ struct Exporter<'a> {
     /// Values that the file does not have, with the value whose type they share.
     new_values: Vec<(ValueId, ValueId)>,
     has_node_metadata: bool,
+    called: BTreeSet<Ours>,
     scratch: Scratch,
 }
 
 impl Exporter<'_> {
     fn node(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
         let node = self.graph.node(id);
-        let mut proto = if node.op.is_swap() { self.swap(id) } else { self.compute(id)? };
+        let mut proto = match () {
+            () if node.op.is_swap() => self.swap(id)?,
+            () if node.op.is_join() => self.join(id)?,
+            () => self.compute(id)?,
+        };
         if self.referenced[id.as_u32() as usize] && proto.name.as_deref() != Some(&*node.name) {
             proto.name = Some(node.name.to_string());
         }
@@ -213,29 +220,30 @@ impl Exporter<'_> {
         Ok(proto)
     }
 
-    fn swap(&mut self, id: NodeId) -> NodeProto {
+    fn swap(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
         let node = self.graph.node(id);
         let operand = node.operands[0].expect("a swap has an operand");
         let result = node.results[0].expect("a swap has a result");
-        self.new_values.push((result, self.origin(operand)));
+        self.declare_like_origin(result, operand);
         let mut proto = NodeProto {
             name: Some(node.name.to_string()),
             input: vec![name(self.graph, Some(operand)).to_owned()],
             output: vec![name(self.graph, Some(result)).to_owned()],
             ..NodeProto::default()
         };
+        let is_range = !node.attributes.is_empty();
         match self.form {
-            Form::Function => {
-                proto.op_type = Some(node.op.name().to_string());
-                proto.domain = Some(LMSC_DOMAIN.to_owned());
-                if node.op.is_swap_in() {
-                    let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
-                    proto.input.extend(
-                        controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()),
-                    );
-                    proto.input.resize(1 + CONTROL_OPERANDS, String::new());
-                }
+            // Of the operators that copy, none copies a part.
+            _ if is_range => self.call(&mut proto, Ours::SwapOutRange, node)?,
+            Form::Function if node.op.is_swap_in() => {
+                self.call(&mut proto, Ours::SwapIn, node)?;
+                let controls = node.after.iter().filter_map(|&n| self.graph.node(n).defines().next());
+                proto
+                    .input
+                    .extend(controls.take(CONTROL_OPERANDS).map(|v| name(self.graph, Some(v)).to_owned()));
+                proto.input.resize(1 + CONTROL_OPERANDS, String::new());
             }
+            Form::Function => self.call(&mut proto, Ours::SwapOut, node)?,
             Form::Ort => {
                 let sibling = match node.op.is_swap_in() {
                     true => {
@@ -250,16 +258,50 @@ impl Exporter<'_> {
         let kind = if node.op.is_swap_out() { "swap_out" } else { "swap_in" };
         set_metadata(&mut proto.metadata_props, key::KIND, Some(kind.to_owned()));
         if node.op.is_swap_out() {
-            set_metadata(&mut proto.metadata_props, key::LAYER, Some("lms_host".to_owned()));
+            set_metadata(&mut proto.metadata_props, key::LAYER, Some(HOST_LAYER.to_owned()));
         }
-        proto
+        Ok(proto)
     }
 
-    /// The value that a copy began with.
+    fn join(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
+        let node = self.graph.node(id);
+        let result = node.results[0].expect("a join has a result");
+        let stayed = node.operands[0].is_some();
+        let operands: Vec<ValueId> = node.operands.iter().copied().flatten().collect();
+        self.declare_like_origin(result, operands[0]);
+        let mut proto = NodeProto {
+            name: Some(node.name.to_string()),
+            input: operands.iter().map(|&value| name(self.graph, Some(value)).to_owned()).collect(),
+            output: vec![name(self.graph, Some(result)).to_owned()],
+            ..NodeProto::default()
+        };
+        let pieces = node.operands.len() - 1;
+        self.call(&mut proto, Ours::Join { pieces, stayed }, node)?;
+        Ok(proto)
+    }
+
+    /// Makes the node call a function of ours with the attributes of the graph's node.
+    fn call(&mut self, proto: &mut NodeProto, call: Ours, node: &Node) -> Result<(), ExportError> {
+        proto.op_type = Some(call.name());
+        proto.domain = Some(LMSC_DOMAIN.to_owned());
+        proto.attribute = node.attributes.iter().map(|(n, a)| attribute(n, a)).collect::<Result<_, _>>()?;
+        self.called.insert(call);
+        Ok(())
+    }
+
+    /// Declares what was copied or joined as what the copies began with is declared, if it is of that type.
+    fn declare_like_origin(&mut self, result: ValueId, operand: ValueId) {
+        let origin = self.origin(operand);
+        let alike = self.graph.value(origin).ty == self.graph.value(result).ty;
+        self.new_values.push((result, if alike { origin } else { result }));
+    }
+
+    /// The value that copies and joins began with.
     fn origin(&self, mut value: ValueId) -> ValueId {
-        while let Some(producer) = self.graph.producer(value).filter(|&n| self.graph.node(n).op.is_swap()) {
-            match self.graph.node(producer).operands.first().copied().flatten() {
-                Some(operand) => value = operand,
+        let names = |&n: &NodeId| self.graph.node(n).op.is_swap() || self.graph.node(n).op.is_join();
+        while let Some(producer) = self.graph.producer(value).filter(names) {
+            match self.graph.node(producer).operands.iter().flatten().next() {
+                Some(&operand) => value = operand,
                 None => break,
             }
         }
@@ -319,24 +361,6 @@ fn type_proto(ty: &Type) -> Option<TypeProto> {
         }),
         ..TypeProto::default()
     })
-}
-
-fn swap_function(op: &str, controls: usize, model: &ModelProto) -> FunctionProto {
-    let version = |o: &&OperatorSetIdProto| o.domain.as_deref().unwrap_or_default().is_empty();
-    FunctionProto {
-        name: Some(op.to_owned()),
-        domain: Some(LMSC_DOMAIN.to_owned()),
-        input: std::iter::once("x".to_owned()).chain((0..controls).map(|i| format!("c{i}"))).collect(),
-        output: vec!["y".to_owned()],
-        node: vec![NodeProto {
-            op_type: Some("Identity".to_owned()),
-            input: vec!["x".to_owned()],
-            output: vec!["y".to_owned()],
-            ..NodeProto::default()
-        }],
-        opset_import: model.opset_import.iter().filter(version).cloned().collect(),
-        ..FunctionProto::default()
-    }
 }
 
 fn json(names: &[String]) -> String {

@@ -1,20 +1,133 @@
-//! Functions of the model itself.
+//! Functions of the model itself: those of our own operators, and others.
 
 use std::collections::BTreeMap;
 
-use crate::proto::{FunctionProto, ModelProto};
-use crate::{LMSC_DOMAIN, copy};
+use crate::proto::{
+    AttributeProto, AttributeType, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto,
+    StringStringEntryProto,
+};
+use crate::{Form, LMSC_DOMAIN, copy, key};
 
-/// Whether the function is the body of one of our own operators.
-pub(crate) fn is_swap_function(function: &FunctionProto) -> bool {
-    function.domain() == LMSC_DOMAIN && ["SwapOut", "SwapIn"].contains(&function.name())
+/// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
+pub(crate) const CONTROL_OPERANDS: usize = 8;
+
+/// The operator that copies in [`swap_out_range`], in the form for ONNX Runtime.
+pub(crate) const COPY: &str = "Concat";
+
+/// An operator of our own: a model-local function, which says what a runtime without the operator computes instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ours {
+    SwapOut,
+    SwapIn,
+    /// The copy of a range of elements to the host.
+    SwapOutRange,
+    /// What names the whole of so many pieces and, if something stayed, that.
+    Join {
+        pieces: usize,
+        stayed: bool,
+    },
+}
+
+impl Ours {
+    /// The operator of this name.
+    pub(crate) fn of_name(name: &str) -> Option<Ours> {
+        let ours = match name {
+            "SwapOut" => Ours::SwapOut,
+            "SwapIn" => Ours::SwapIn,
+            "SwapOutRange" => Ours::SwapOutRange,
+            _ => {
+                let rest = name.strip_prefix("Join")?;
+                let (stayed, pieces) =
+                    rest.strip_prefix("All").map_or((true, rest), |pieces| (false, pieces));
+                Ours::Join { pieces: pieces.parse().ok().filter(|&pieces| pieces > 0)?, stayed }
+            }
+        };
+        (ours.name() == name).then_some(ours)
+    }
+
+    /// The operator that the node is of.
+    pub(crate) fn of_node(node: &NodeProto) -> Option<Ours> {
+        Ours::of_name(node.op_type()).filter(|_| node.domain() == LMSC_DOMAIN)
+    }
+
+    /// The operator that the function is the body of.
+    pub(crate) fn of_function(function: &FunctionProto) -> Option<Ours> {
+        Ours::of_name(function.name()).filter(|_| function.domain() == LMSC_DOMAIN)
+    }
+
+    pub(crate) fn name(self) -> String {
+        match self {
+            Ours::SwapOut => "SwapOut".to_owned(),
+            Ours::SwapIn => "SwapIn".to_owned(),
+            Ours::SwapOutRange => "SwapOutRange".to_owned(),
+            Ours::Join { pieces, stayed: true } => format!("Join{pieces}"),
+            Ours::Join { pieces, stayed: false } => format!("JoinAll{pieces}"),
+        }
+    }
+
+    /// The operator's name in the graph, where ranges are told by attributes.
+    pub(crate) fn in_graph(self) -> &'static str {
+        match self {
+            Ours::SwapOut | Ours::SwapOutRange => "SwapOut",
+            Ours::SwapIn => "SwapIn",
+            Ours::Join { .. } => "Join",
+        }
+    }
+
+    pub(crate) fn attributes(self) -> &'static [&'static str] {
+        match self {
+            Ours::SwapOut | Ours::SwapIn => &[],
+            Ours::SwapOutRange => &["begin", "end"],
+            Ours::Join { stayed: true, .. } => &["begins"],
+            Ours::Join { stayed: false, .. } => &["begins", "dims"],
+        }
+    }
+
+    /// How many operands it has at least and at most.
+    pub(crate) fn operands(self) -> (usize, usize) {
+        match self {
+            Ours::SwapOut | Ours::SwapOutRange => (1, 1),
+            Ours::SwapIn => (1, 1 + CONTROL_OPERANDS),
+            Ours::Join { pieces, stayed } => {
+                let all = pieces.saturating_add(usize::from(stayed));
+                (all, all)
+            }
+        }
+    }
+
+    /// The function as it is written.
+    pub(crate) fn function(self, form: Form, model: &ModelProto) -> FunctionProto {
+        match self {
+            Ours::SwapOut => identity(self, 0, model),
+            Ours::SwapIn => identity(self, CONTROL_OPERANDS, model),
+            Ours::SwapOutRange => swap_out_range(form, model),
+            Ours::Join { pieces, stayed } => join(pieces, stayed, model),
+        }
+    }
+
+    /// Whether the function, which has the name of this operator, computes what the operator stands for.
+    pub(crate) fn is_computed_by(self, function: &FunctionProto) -> bool {
+        if matches!(self, Ours::SwapOut | Ours::SwapIn) {
+            return is_identity(function);
+        }
+        // What takes its name at its word must not be of any size.
+        self.operands().1 == function.input.len()
+            && [Form::Function, Form::Ort].into_iter().any(|form| {
+                let written = self.function(form, &ModelProto::default());
+                written.input == function.input
+                    && written.output == function.output
+                    && written.attribute == function.attribute
+                    && written.attribute_proto == function.attribute_proto
+                    && written.node == function.node
+            })
+    }
 }
 
 /// A function that the two models do not have alike, by its domain and name: what calls it is one operator in a graph,
 /// whatever the function computes. Those of our own operators are left out: they are known to copy.
 pub fn other_function(a: &ModelProto, b: &ModelProto) -> Option<String> {
     let table = |model: &'_ ModelProto| -> BTreeMap<_, _> {
-        let functions = model.functions.iter().filter(|f| !is_swap_function(f)).cloned();
+        let functions = model.functions.iter().filter(|f| Ours::of_function(f).is_none()).cloned();
         functions
             .map(|f| ((f.domain().to_owned(), f.name().to_owned(), f.overload().to_owned()), f))
             .collect()
@@ -25,13 +138,153 @@ pub fn other_function(a: &ModelProto, b: &ModelProto) -> Option<String> {
 }
 
 /// Whether the function computes its first operand, whatever that is.
-pub(crate) fn is_identity(function: &FunctionProto) -> bool {
+fn is_identity(function: &FunctionProto) -> bool {
     let [node] = &function.node[..] else { return false };
     let same = |names: &[String], of: &[String]| names.len() == 1 && names.first() == of.first();
     function.output.len() == 1
         && copy::is_copy(node)
         && same(&node.input, &function.input)
         && same(&node.output, &function.output)
+}
+
+/// The function that is the identity, with operands that only order.
+fn identity(ours: Ours, controls: usize, model: &ModelProto) -> FunctionProto {
+    let mut body = Body::default();
+    body.node("Identity", &["x"], "y");
+    let inputs = std::iter::once("x".to_owned()).chain((0..controls).map(|i| format!("c{i}")));
+    body.function(ours, inputs, model)
+}
+
+/// The copy of a range, `begin` and `end`, of the elements of `x`.
+///
+/// In the form for ONNX Runtime the last node is one that copies and that its optimizer leaves alone.
+fn swap_out_range(form: Form, model: &ModelProto) -> FunctionProto {
+    let mut body = Body::default();
+    body.ints("all", &[-1]);
+    body.node("Reshape", &["x", "all"], "flat");
+    for bound in ["begin", "end"] {
+        body.attribute(&format!("{bound}_scalar"), "value_int", bound, AttributeType::Int);
+        body.node("Reshape", &[&format!("{bound}_scalar"), "all"], bound);
+    }
+    match form {
+        Form::Function => body.node("Slice", &["flat", "begin", "end"], "y"),
+        Form::Ort => {
+            body.node("Slice", &["flat", "begin", "end"], "range");
+            body.concat(&["range".to_owned()], "y");
+            let copy = body.nodes.last_mut().expect("it was just added");
+            copy.metadata_props.push(StringStringEntryProto {
+                key: Some(key::LAYER.to_owned()),
+                value: Some(crate::export::HOST_LAYER.to_owned()),
+            });
+        }
+    }
+    body.function(Ours::SwapOutRange, ["x".to_owned()], model)
+}
+
+/// The whole of which the pieces begin at the elements `begins`, the rest as it is in `base`; without one, the whole
+/// of extents `dims`.
+fn join(pieces: usize, stayed: bool, model: &ModelProto) -> FunctionProto {
+    let mut body = Body::default();
+    let mut parts = Vec::with_capacity(2 * pieces + 1);
+    if stayed {
+        body.ints("all", &[-1]);
+        body.ints("at_0", &[0]);
+        body.ints("last", &[i64::MAX]);
+        body.attribute("begins", "value_ints", "begins", AttributeType::Ints);
+        body.node("Shape", &["base"], "shape");
+        body.node("Reshape", &["base", "all"], "flat");
+    } else {
+        body.attribute("shape", "value_ints", "dims", AttributeType::Ints);
+    }
+    for i in 0..pieces {
+        let named = |name: &str| format!("{name}_{i}");
+        if stayed {
+            body.ints(&named("index"), &[i as i64]);
+            body.ints(&named("next"), &[i as i64 + 1]);
+            body.node("Slice", &["begins", &named("index"), &named("next")], &named("begin"));
+            body.node("Slice", &["flat", &named("at"), &named("begin")], &named("stayed"));
+            body.node("Shape", &[&named("p")], &named("count"));
+            body.node("Add", &[&named("begin"), &named("count")], &format!("at_{}", i + 1));
+            parts.push(named("stayed"));
+        }
+        parts.push(named("p"));
+    }
+    if stayed {
+        body.node("Slice", &["flat", &format!("at_{pieces}"), "last"], "rest");
+        parts.push("rest".to_owned());
+    }
+    body.concat(&parts, "elements");
+    body.node("Reshape", &["elements", "shape"], "y");
+    let base = stayed.then(|| "base".to_owned());
+    let inputs = base.into_iter().chain((0..pieces).map(|i| format!("p_{i}")));
+    body.function(Ours::Join { pieces, stayed }, inputs, model)
+}
+
+/// Nodes of a function, of ONNX's own operators.
+#[derive(Default)]
+struct Body {
+    nodes: Vec<NodeProto>,
+}
+
+impl Body {
+    fn node(&mut self, op: &str, inputs: &[&str], output: &str) {
+        self.nodes.push(NodeProto {
+            op_type: Some(op.to_owned()),
+            input: inputs.iter().map(|&name| name.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            ..NodeProto::default()
+        });
+    }
+
+    /// Puts tensors of one dimension one after the other.
+    fn concat(&mut self, inputs: &[String], output: &str) {
+        let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
+        self.node(COPY, &inputs, output);
+        let axis = AttributeProto { i: Some(0), ..named("axis", AttributeType::Int) };
+        self.nodes.last_mut().expect("it was just added").attribute.push(axis);
+    }
+
+    fn ints(&mut self, output: &str, values: &[i64]) {
+        self.node("Constant", &[], output);
+        let value = AttributeProto { ints: values.to_vec(), ..named("value_ints", AttributeType::Ints) };
+        self.nodes.last_mut().expect("it was just added").attribute.push(value);
+    }
+
+    /// A constant that an attribute of the call holds.
+    fn attribute(&mut self, output: &str, value: &str, attribute: &str, kind: AttributeType) {
+        self.node("Constant", &[], output);
+        let value = AttributeProto { ref_attr_name: Some(attribute.to_owned()), ..named(value, kind) };
+        self.nodes.last_mut().expect("it was just added").attribute.push(value);
+    }
+
+    fn function(
+        self,
+        ours: Ours,
+        inputs: impl IntoIterator<Item = String>,
+        model: &ModelProto,
+    ) -> FunctionProto {
+        // Slice takes its bounds as operands since version 10, Constant its integers since 12.
+        const LEAST: i64 = 13;
+        let version = model.opset_import.iter().find(|o| o.domain().is_empty()).map(|o| o.version());
+        let needed = if self.nodes.len() > 1 { LEAST } else { 1 };
+        FunctionProto {
+            name: Some(ours.name()),
+            domain: Some(LMSC_DOMAIN.to_owned()),
+            input: inputs.into_iter().collect(),
+            output: vec!["y".to_owned()],
+            attribute: ours.attributes().iter().map(|&name| name.to_owned()).collect(),
+            node: self.nodes,
+            opset_import: vec![OperatorSetIdProto {
+                domain: Some(String::new()),
+                version: Some(version.unwrap_or(LEAST).max(needed)),
+            }],
+            ..FunctionProto::default()
+        }
+    }
+}
+
+fn named(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto { name: Some(name.to_owned()), r#type: Some(kind as i32), ..AttributeProto::default() }
 }
 
 #[cfg(test)]

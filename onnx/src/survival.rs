@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::functions::{COPY, Ours};
 use crate::proto::{ModelProto, NodeProto};
 use crate::{LMSC_DOMAIN, key};
 
@@ -31,7 +32,8 @@ impl Survival {
 ///
 /// A swap is left if the value that it defines is still defined by a node that computes the same operator, and
 /// what it reads is still the value that it read: an optimizer that removes a swap either drops the value or
-/// reads past it. Operators are compared without their domain, since the optimizer may have inlined functions.
+/// reads past it. Operators are compared without their domain, since the optimizer may have inlined functions: a
+/// function whose last node copies is left if such a node defines the value.
 pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let empty = Vec::new();
     let nodes = optimized.graph.as_ref().map_or(&empty, |g| &g.node);
@@ -40,10 +42,15 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let mut result = Survival::default();
     for node in original.graph.iter().flat_map(|g| &g.node) {
         let Some(is_out) = swap_kind(node) else { continue };
-        let left =
-            node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
-                now.op_type() == node.op_type() && now.input.first() == node.input.first()
-            });
+        let inlined = original.functions.iter().any(|function| {
+            let last = function.node.last().map(|n| n.op_type());
+            let ours = Ours::of_function(function);
+            ours.is_some() && ours == Ours::of_node(node) && last == Some(COPY)
+        });
+        let left = node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
+            now.op_type() == node.op_type() && now.input.first() == node.input.first()
+                || inlined && now.op_type() == COPY
+        });
         let (all, some) = match is_out {
             true => (&mut result.swap_outs, &mut result.swap_outs_left),
             false => (&mut result.swap_ins, &mut result.swap_ins_left),
@@ -61,7 +68,7 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
 fn swap_kind(node: &NodeProto) -> Option<bool> {
     let stated = node.metadata_props.iter().find(|p| p.key() == key::KIND).map(|p| p.value());
     match (stated, node.domain() == LMSC_DOMAIN, node.op_type()) {
-        (Some("swap_out"), ..) | (_, true, "SwapOut") => Some(true),
+        (Some("swap_out"), ..) | (_, true, "SwapOut" | "SwapOutRange") => Some(true),
         (Some("swap_in"), ..) | (_, true, "SwapIn") => Some(false),
         _ => None,
     }

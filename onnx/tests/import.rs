@@ -312,7 +312,7 @@ fn functions_of_ours_are_what_they_say() {
         [body("n: Relu(x) -> y", "x"), body("n: Identity(c) -> y", "x"), body("n: Identity(x) -> z", "x")]
     {
         let errors = with_function(other).unwrap_err().to_string();
-        assert!(errors.contains("`ai.lmsc::SwapIn` computes more than a copy"), "{errors}");
+        assert!(errors.contains("`ai.lmsc::SwapIn` does not compute what lmsc means"), "{errors}");
     }
 }
 

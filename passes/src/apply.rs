@@ -1,6 +1,7 @@
 //! A plan becomes a graph: copies, clones of what runs again, and the edges that keep it within its memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::{Graph, NodeId, ValueId, ops, reaches};
@@ -10,7 +11,7 @@ use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{Edge, Instruction, PieceId};
 
-use crate::rewrite::{Way, add_again, add_copy};
+use crate::rewrite::{Way, add_again, add_copy, add_join};
 
 /// A plan that is not one of the graph that it is applied to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,12 +74,14 @@ pub fn apply(
 /// The bytes of a tensor as they are on the device now.
 #[derive(Clone, Default)]
 struct Presence {
-    /// The value that defined them: a node's result, or a copy that came back.
+    /// The value that first had them: a node's result, or what the caller gives.
+    first: Option<ValueId>,
+    /// The value that named all of them last: that one, a copy that came back, or what was joined.
     root: Option<ValueId>,
-    /// By value of the source, its name for these bytes.
+    /// By value of the source, its name for what `root` names.
     names: HashMap<ValueId, ValueId>,
-    /// The copy on the host.
-    host: Option<ValueId>,
+    /// Pieces that came back since, by the byte at which they begin, with that at which they end.
+    came: BTreeMap<u64, (u64, ValueId)>,
 }
 
 struct Writer<'a> {
@@ -92,6 +95,8 @@ struct Writer<'a> {
     order: Vec<NodeId>,
     /// By tensor of the plan.
     presences: SecondaryMap<TensorId, Presence>,
+    /// By piece, its copy on the host.
+    hosts: SecondaryMap<PieceId, Option<ValueId>>,
     /// By tensor of the source, the step at which a tensor of the plan stood for it, and that tensor.
     stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,
     /// By tick of the source, the step of the first run.
@@ -109,7 +114,8 @@ impl<'a> Writer<'a> {
     fn new(source: &'a Graph, graph: &'a mut Graph, bridge: &'a Bridge, plan: &'a Plan) -> Writer<'a> {
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
-            presences[tensor].root = Some(bridge.root(plan.tensor_origin[tensor]));
+            let root = Some(bridge.root(plan.tensor_origin[tensor]));
+            (presences[tensor].first, presences[tensor].root) = (root, root);
         }
         let mut is_variable = SecondaryMap::new();
         for &tensor in bridge.problem.ops.iter().flat_map(|op| &op.changes) {
@@ -124,6 +130,7 @@ impl<'a> Writer<'a> {
             steps: Vec::with_capacity(plan.schedule.steps.len()),
             order: Vec::with_capacity(plan.schedule.steps.len()),
             presences,
+            hosts: SecondaryMap::new(),
             stands_for: SecondaryMap::new(),
             ran: vec![None; bridge.nodes.len()],
             is_variable,
@@ -219,7 +226,7 @@ impl<'a> Writer<'a> {
             let presence = &mut self.presences[tensor];
             presence.names.insert(value, new);
             if self.bridge.root(origin) == value {
-                presence.root = Some(new);
+                (presence.first, presence.root) = (Some(new), Some(new));
             }
         }
         Ok(())
@@ -248,6 +255,7 @@ impl<'a> Writer<'a> {
     /// The value of the source, of the bytes that are there now; a view of them is made if there is none.
     fn name(&mut self, tensor: TensorId, value: ValueId) -> Result<ValueId, Mismatch> {
         let root = self.bridge.root(self.plan.tensor_origin[tensor]);
+        self.join(tensor, root);
         // From the value down to one that has a name.
         let mut views: Vec<(NodeId, ValueId)> = Vec::new();
         let mut at = value;
@@ -275,35 +283,82 @@ impl<'a> Writer<'a> {
         Ok(name)
     }
 
-    /// The tensor that travels, and the value that is its root in the source.
-    fn whole(&self, piece: PieceId) -> Result<(TensorId, ValueId), Mismatch> {
+    /// Names the whole of a tensor of which pieces came back.
+    fn join(&mut self, tensor: TensorId, root: ValueId) {
+        let presence = &mut self.presences[tensor];
+        let came = std::mem::take(&mut presence.came);
+        if came.is_empty() {
+            return;
+        }
+        let (mut at, mut all) = (0, true);
+        for (&begin, &(end, _)) in &came {
+            all &= begin == at;
+            at = end;
+        }
+        all &= at == self.plan.problem.tensors[tensor].bytes;
+        let pieces: Vec<(u64, ValueId)> =
+            came.iter().map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece)).collect();
+        let stayed = presence.root.filter(|_| !all);
+        let (node, whole) = add_join(self.graph, root, stayed, &pieces);
+        presence.root = Some(whole);
+        presence.names.clear();
+        self.order.push(node);
+    }
+
+    /// The tensor that travels, its value in the source, and the bytes if they are not all.
+    fn traveller(&self, piece: PieceId) -> Result<(TensorId, ValueId, Option<Range<u64>>), Mismatch> {
         let piece = &self.plan.schedule.pieces[piece];
         let facts = &self.plan.problem.tensors[piece.tensor];
-        if piece.bytes != (0..facts.bytes) || facts.given || facts.kept {
-            return self.mismatch("copies what cannot leave as a whole");
+        let root = self.bridge.root(self.plan.tensor_origin[piece.tensor]);
+        let whole = piece.bytes == (0..facts.bytes);
+        let aligned = [piece.bytes.start, piece.bytes.end].into_iter().all(|place| {
+            let elements = elements(self.source, root, place);
+            place == facts.bytes || byte(self.source, root, elements) == Some(place)
+        });
+        if facts.given || facts.kept || !whole && !aligned {
+            return self.mismatch("copies what cannot leave, or not whole elements of it");
         }
-        Ok((piece.tensor, self.bridge.root(self.plan.tensor_origin[piece.tensor])))
+        Ok((piece.tensor, root, (!whole).then(|| piece.bytes.clone())))
     }
 
     fn copy_out(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
-        let (tensor, root) = self.whole(piece)?;
-        let Some(there) = self.presences[tensor].root else {
+        let (tensor, root, bytes) = self.traveller(piece)?;
+        let Some(first) = self.presences[tensor].first else {
             return self.mismatch("copies what is not there");
         };
-        let (node, host) = add_copy(self.graph, Way::Out, there, root);
-        self.presences[tensor].host = Some(host);
+        let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
+        let (node, host) = add_copy(self.graph, Way::Out, first, root, range);
+        self.hosts[piece] = Some(host);
         Ok(node)
     }
 
     fn copy_in(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
-        let (tensor, root) = self.whole(piece)?;
-        let Some(host) = self.presences[tensor].host else {
+        let (tensor, root, bytes) = self.traveller(piece)?;
+        let Some(host) = self.hosts[piece] else {
             return self.mismatch("brings back what has not left");
         };
-        let (node, copy) = add_copy(self.graph, Way::In, host, root);
+        let (node, copy) = add_copy(self.graph, Way::In, host, root, None);
         let presence = &mut self.presences[tensor];
-        presence.root = Some(copy);
-        presence.names.clear();
+        match bytes {
+            Some(bytes) => _ = presence.came.insert(bytes.start, (bytes.end, copy)),
+            None => {
+                presence.root = Some(copy);
+                presence.names.clear();
+            }
+        }
         Ok(node)
     }
+}
+
+/// How many elements of the value come before a byte of it; all for the byte after the last.
+fn elements(graph: &Graph, value: ValueId, byte: u64) -> u64 {
+    let Some(tensor) = graph.value(value).ty.as_tensor() else { return 0 };
+    let elements = (u128::from(byte) * 8 / u128::from(tensor.element.bits())) as u64;
+    elements.min(tensor.element_count().unwrap_or(0))
+}
+
+/// The byte at which an element of the value begins, if one does.
+fn byte(graph: &Graph, value: ValueId, element: u64) -> Option<u64> {
+    let bits = u128::from(element) * u128::from(graph.value(value).ty.as_tensor()?.element.bits());
+    (bits % 8 == 0).then_some((bits / 8) as u64)
 }

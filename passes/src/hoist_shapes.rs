@@ -23,7 +23,8 @@ impl Pass for HoistShapes {
         let looks = |id: NodeId| graph.node(id).op.effects().shape_only;
         // How many computations come before each tick: what only copies and other shape queries lie between
         // stands near enough.
-        let computes = |&id: &NodeId| !looks(id) && !graph.node(id).op.is_swap();
+        let copies = |id: NodeId| graph.node(id).op.is_swap() || graph.node(id).op.is_join();
+        let computes = |&id: &NodeId| !looks(id) && !copies(id);
         let mut before = Vec::with_capacity(graph.order().len());
         for id in graph.order() {
             let so_far = before.last().copied().unwrap_or(0);

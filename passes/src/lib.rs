@@ -50,6 +50,8 @@ pub struct PassCx {
     pub budget: Option<Bytes>,
     /// Who decides in the pass `plan`.
     pub planner: Option<&'static Planner>,
+    /// Whether that pass lets ranges of a tensor travel each by itself.
+    pub ranges: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
     /// Parameters of TFLMS.
@@ -108,24 +110,14 @@ pub struct SwapRecord {
     pub value: String,
     /// Its size.
     pub bytes: Bytes,
-    /// How often it leaves.
-    pub swap_outs: usize,
-    /// Bytes of one copy over the link: fewer if it is encoded.
+    /// Its size where it crosses the link: smaller if it is encoded.
     pub link_bytes: Bytes,
-    /// How often it comes back.
-    pub swap_ins: usize,
-}
-
-impl SwapRecord {
     /// Bytes from the device to the host.
-    pub fn bytes_out(&self) -> Bytes {
-        Bytes(self.link_bytes.0.saturating_mul(self.swap_outs as u64))
-    }
-
+    pub bytes_out: Bytes,
     /// Bytes from the host to the device.
-    pub fn bytes_in(&self) -> Bytes {
-        Bytes(self.link_bytes.0.saturating_mul(self.swap_ins as u64))
-    }
+    pub bytes_in: Bytes,
+    /// How often it comes back, whole or a range of it.
+    pub swap_ins: usize,
 }
 
 /// A storage that stays.

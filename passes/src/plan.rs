@@ -45,7 +45,7 @@ impl Pass for Plan {
         }
         let bridge = bridge(graph, cx)?;
         let request = Request {
-            granularity: Granularity::Whole,
+            granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
             recompute: true,
             ..Request::new(&bridge.problem, budget.0)
         };
@@ -93,13 +93,16 @@ fn told(
     plan: &planners::Plan,
     phases: &Phases,
 ) -> Outcome {
-    let mut copies = vec![(0usize, 0usize); bridge.problem.tensors.len()];
+    let mut copied = vec![(Bytes::ZERO, Bytes::ZERO, 0usize); bridge.problem.tensors.len()];
     for step in &plan.schedule.steps {
-        if let Instruction::Out(piece) | Instruction::In(piece) = step.instruction {
-            let origin = plan.tensor_origin[plan.schedule.pieces[piece].tensor];
-            let (outs, ins) = &mut copies[origin.as_u32() as usize];
-            let count = if matches!(step.instruction, Instruction::Out(_)) { outs } else { ins };
-            *count += 1;
+        let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
+        let piece = &plan.schedule.pieces[piece];
+        let (out, back, swap_ins) = &mut copied[plan.tensor_origin[piece.tensor].as_u32() as usize];
+        if matches!(step.instruction, Instruction::Out(_)) {
+            *out += Bytes(piece.len());
+        } else {
+            *back += Bytes(piece.len());
+            *swap_ins += 1;
         }
     }
     let mut repeats = vec![0usize; bridge.problem.tensors.len()];
@@ -109,18 +112,16 @@ fn told(
         let value = graph.value(bridge.root(tensor)).name.to_string();
         let bytes = Bytes(facts.bytes);
         let (index, root) = (tensor.as_u32() as usize, graph.producer(bridge.root(tensor)));
-        match copies[index] {
-            (0, 0) if root.is_some_and(|n| phases.phase(n) == Phase::Forward) && repeats[index] == 1 => {
-                let reason = match bridge.stays[tensor] {
-                    Some(stays) => stays.describe(graph).into(),
-                    None => "the plan does without its leaving".into(),
-                };
-                outcome.kept.push(KeptRecord { value, bytes, reason });
-            }
-            (0, 0) => {}
-            (swap_outs, swap_ins) => {
-                outcome.swaps.push(SwapRecord { value, bytes, link_bytes: bytes, swap_outs, swap_ins })
-            }
+        let (bytes_out, bytes_in, swap_ins) = copied[index];
+        if bytes_out + bytes_in > Bytes::ZERO {
+            let link_bytes = bytes;
+            outcome.swaps.push(SwapRecord { value, bytes, link_bytes, bytes_out, bytes_in, swap_ins });
+        } else if repeats[index] == 1 && root.is_some_and(|n| phases.phase(n) == Phase::Forward) {
+            let reason = match bridge.stays[tensor] {
+                Some(stays) => stays.describe(graph).into(),
+                None => "the plan does without its leaving".into(),
+            };
+            outcome.kept.push(KeptRecord { value, bytes, reason });
         }
     }
     let millis = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);

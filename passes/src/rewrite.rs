@@ -1,5 +1,7 @@
 //! Nodes that rewriting adds: copies over the link, encodings of what crosses it, and nodes that run again.
 
+use std::ops::Range;
+
 use lmsc_ir::{
     Attr, ElementType, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, ValueId,
 };
@@ -11,14 +13,27 @@ pub(crate) enum Way {
     In,
 }
 
-/// Adds a copy of `operand` over the link, named after `root`. What comes back is the node and its result.
-pub(crate) fn add_copy(graph: &mut Graph, way: Way, operand: ValueId, root: ValueId) -> (NodeId, ValueId) {
+/// Adds a copy of `operand` over the link, named after `root`; of some of its elements, if not of all. What comes back
+/// is the node and its result.
+pub(crate) fn add_copy(
+    graph: &mut Graph,
+    way: Way,
+    operand: ValueId,
+    root: ValueId,
+    elements: Option<Range<u64>>,
+) -> (NodeId, ValueId) {
     let (op, prefix, suffix, place) = match way {
         Way::Out => ("SwapOut", "out", "_host", Place::Host),
         Way::In => ("SwapIn", "in", "_in", Place::Device),
     };
-    let ty = graph.value(operand).ty.clone();
-    add_one(graph, Node::new("", Op::new(LMSC_DOMAIN, op)), operand, (ty, place), (prefix, suffix, root))
+    let mut ty = graph.value(operand).ty.clone();
+    let mut node = Node::new("", Op::new(LMSC_DOMAIN, op));
+    if let (Some(range), Type::Tensor(whole)) = (elements, &ty) {
+        node.attributes.push(("begin".into(), (range.start as i64).into()));
+        node.attributes.push(("end".into(), (range.end as i64).into()));
+        ty = TensorType::new(whole.element, [range.end - range.start]).into();
+    }
+    add_one(graph, node, operand, (ty, place), (prefix, suffix, root))
 }
 
 /// Which way an encoding goes (TFLMS §4.2.1).
@@ -56,6 +71,29 @@ fn add_one(
     node.operands.push(Some(operand));
     let result = graph.fresh_value_name(&format!("{name}{suffix}"));
     let id = graph.add_node(node, [Some((result, ty, place))]);
+    (id, graph.node(id).results[0].expect("it was just given"))
+}
+
+/// Adds a Join of pieces, each with the element at which it begins, and what stayed, if anything did. It is named after
+/// `root` and has its type.
+pub(crate) fn add_join(
+    graph: &mut Graph,
+    root: ValueId,
+    stayed: Option<ValueId>,
+    pieces: &[(u64, ValueId)],
+) -> (NodeId, ValueId) {
+    let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
+    let mut node = Node::new(graph.fresh_node_name(&format!("join_{name}")), Op::new(LMSC_DOMAIN, "Join"));
+    node.operands.push(stayed);
+    node.operands.extend(pieces.iter().map(|&(_, piece)| Some(piece)));
+    let begins: Vec<i64> = pieces.iter().map(|&(begin, _)| begin as i64).collect();
+    node.attributes.push(("begins".into(), begins.into()));
+    if let (None, Type::Tensor(whole)) = (stayed, &ty) {
+        let dims: Vec<i64> = whole.dims.iter().map(|&dim| dim as i64).collect();
+        node.attributes.push(("dims".into(), dims.into()));
+    }
+    let result = graph.fresh_value_name(&format!("{name}_whole"));
+    let id = graph.add_node(node, [Some((result, ty, Place::Device))]);
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 

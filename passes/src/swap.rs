@@ -1,5 +1,5 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use lmsc_ir::{Graph, NodeId, ValueId};
+use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
 use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
@@ -39,8 +39,9 @@ impl Pass for Swap {
         outcome.swaps.extend(plan.swaps.iter().map(|swap| SwapRecord {
             value: graph.value(swap.root).name.to_string(),
             bytes: swap.bytes,
-            swap_outs: 1,
             link_bytes: swap.link_bytes(),
+            bytes_out: swap.link_bytes(),
+            bytes_in: Bytes(swap.link_bytes().0.saturating_mul(swap.ins.len() as u64)),
             swap_ins: swap.ins.len(),
         }));
         if outcome.changed {
@@ -154,7 +155,7 @@ impl<'a> Rewriter<'a> {
                 self.place(node, place);
                 encodings.push((node, &encoding.releases));
             }
-            let (out, host) = add_copy(self.graph, Way::Out, leaving, swap.root);
+            let (out, host) = add_copy(self.graph, Way::Out, leaving, swap.root, None);
             self.place(out, place);
             outs.push(out);
             hosts.push(host);
@@ -162,7 +163,7 @@ impl<'a> Rewriter<'a> {
         for (swap, &host) in plan.swaps.iter().zip(&hosts) {
             let mut uses = HashSet::new();
             for swap_in in &swap.ins {
-                let (node, mut copy) = add_copy(self.graph, Way::In, host, swap.root);
+                let (node, mut copy) = add_copy(self.graph, Way::In, host, swap.root, None);
                 self.place(node, (swap_in.trigger, Slot::In));
                 self.graph.add_after(node, swap_in.trigger);
                 swap_in.releases.iter().for_each(|&out| self.graph.add_after(node, outs[out]));

@@ -8,7 +8,7 @@ use lmsc_passes::apply;
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
-use lmsc_plan::schedule::{self, Room};
+use lmsc_plan::schedule::{self, Acts, Piece, ROUNDS, Room, Simulator, justify};
 use lmsc_plan::{Execution, Memory};
 
 /// A random graph, and what it takes to run it.
@@ -49,6 +49,13 @@ impl Case {
     fn bridge(&self) -> Bridge {
         let phases = Phases::of(&self.graph, |_| None);
         Bridge::of(&self.graph, &phases, &self.terms, |n| self.cost(&self.graph, n)).unwrap()
+    }
+
+    /// How many joins the plan makes.
+    fn joins(&self, bridge: &Bridge, plan: &Plan) -> usize {
+        let mut graph = self.graph.clone();
+        apply(&mut graph, bridge, plan, &[]).unwrap();
+        graph.order().iter().filter(|&&n| graph.node(n).op.is_join()).count()
     }
 
     /// Applies the plan and checks all that must hold; whether the plan's times are those of the edges.
@@ -155,6 +162,129 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
         }
     }
     assert!(swaps > 5000, "only {swaps} copies in {plans} plans");
+}
+
+/// The plan of `optimal` with pieces of at most so many bytes.
+fn in_pieces(problem: &Problem, budget: u64, bytes: u64) -> Plan {
+    let absences = optimal::cover(problem, budget, bytes).unwrap();
+    let acts = Acts::of(problem, &absences);
+    let (order, times) = justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS).unwrap();
+    Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times))
+}
+
+#[test]
+fn ranges_of_tensors_leave_and_are_joined() {
+    let (mut joins, mut ranges) = (0, 0);
+    for seed in 0..400 {
+        let (case, mut rng) = Case::new(seed);
+        let bridge = case.bridge();
+        let plan = with_repetitions(&bridge.problem, &mut rng);
+        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
+        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
+        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let pieces = in_pieces(&plan.problem, budget, (peak / 100).max(1 << (8 + rng.below(6))));
+        let plan = Plan { schedule: pieces.schedule, ..plan };
+        assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
+        let whole = |piece: &Piece| piece.len() == plan.problem.tensors[piece.tensor].bytes;
+        ranges += plan.schedule.pieces.values().filter(|piece| !whole(piece)).count();
+        joins += case.joins(&bridge, &plan);
+    }
+    assert!(joins > 500 && ranges > 2500, "only {joins} joins of {ranges} ranges");
+}
+
+/// A Join in a line of a text.
+struct Join<'a> {
+    /// What stands before its operator, between its list of begins and its operands, and after those.
+    around: [&'a str; 3],
+    begins: Vec<u64>,
+    operands: Vec<&'a str>,
+}
+
+impl<'a> Join<'a> {
+    fn of(line: &'a str) -> Option<Join<'a>> {
+        let (before, rest) = line.split_once("ai.lmsc.Join<begins = [")?;
+        let (begins, rest) = rest.split_once(']')?;
+        let (between, rest) = rest.split_once(">(")?;
+        let (operands, after) = rest.split_once(')')?;
+        let begins = begins.split(", ").map(|begin| begin.parse().unwrap()).collect();
+        Some(Join { around: [before, between, after], begins, operands: operands.split(", ").collect() })
+    }
+
+    fn line(&self) -> String {
+        let [before, between, after] = self.around;
+        let (begins, operands) = (&self.begins, self.operands.join(", "));
+        format!("{before}ai.lmsc.Join<begins = {begins:?}{between}>({operands}){after}")
+    }
+}
+
+/// The line with its SwapOut copying other elements.
+fn other_elements(line: &str, other: impl Fn(u64, u64) -> (u64, u64)) -> Option<String> {
+    let (head, rest) = line.split_once("ai.lmsc.SwapOut<begin = ")?;
+    let (begin, rest) = rest.split_once(", end = ")?;
+    let (end, rest) = rest.split_once('>')?;
+    let (begin, end) = other(begin.parse().unwrap(), end.parse().unwrap());
+    Some(format!("{head}ai.lmsc.SwapOut<begin = {begin}, end = {end}>{rest}"))
+}
+
+/// The line of a text with ranges made wrong in one way; `another` is another line of it.
+fn made_wrong(way: usize, line: &str, another: &str) -> Option<String> {
+    match way {
+        0 => return other_elements(line, |begin, end| (begin + 1, end + 1)),
+        1 => return other_elements(line, |begin, end| (begin, end - 1)),
+        _ => {}
+    }
+    let mut join = Join::of(line)?;
+    match way {
+        2 => *join.begins.last_mut()? += 1,
+        3 if join.begins.len() > 1 => join.operands.swap(1, 2),
+        // Of what something stayed, the rest may stay as well.
+        4 if join.begins.len() > 1 && join.operands[0] == "_" => {
+            join.begins.pop();
+            join.operands.pop();
+        }
+        5 => {
+            let other = Join::of(another)?.operands[1];
+            let of = |piece: &str| piece.split("_in").next().unwrap().to_owned();
+            let last = join.operands.last_mut().filter(|last| of(last) != of(other))?;
+            *last = other;
+        }
+        _ => return None,
+    }
+    Some(join.line())
+}
+
+#[test]
+fn ranges_that_are_wrong_are_refused() {
+    let mut refused = [0; 6];
+    for seed in 0..150 {
+        let (case, mut rng) = Case::new(seed);
+        let bridge = case.bridge();
+        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
+        let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
+        let plan = in_pieces(&bridge.problem, floor, (peak / 100).max(1 << 8));
+        let mut graph = case.graph.clone();
+        apply(&mut graph, &bridge, &plan, &[]).unwrap();
+        let text = graph.to_text();
+        equiv::check(&case.graph, &Graph::parse(&text).unwrap()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let joins: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].contains("ai.lmsc.Join<")).collect();
+        let outs: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].contains("SwapOut<begin")).collect();
+        for (way, refused) in refused.iter_mut().enumerate() {
+            let places = if way < 2 { &outs } else { &joins };
+            if places.is_empty() {
+                continue;
+            }
+            let place = places[rng.below(places.len())];
+            let Some(wrong) = made_wrong(way, lines[place], lines[places[0]]) else { continue };
+            let mut lines = lines.clone();
+            lines[place] = &wrong;
+            let wrong = Graph::parse(&lines.join("\n")).unwrap_or_else(|e| panic!("seed {seed}, {way}: {e}"));
+            let noticed = lmsc_ir::verify(&wrong).is_err() || equiv::check(&case.graph, &wrong).is_err();
+            assert!(noticed, "seed {seed}, {way}: {}\n{text}", lines[place]);
+            *refused += 1;
+        }
+    }
+    assert!(refused.iter().all(|&times| times >= 20), "{refused:?} times");
 }
 
 #[test]

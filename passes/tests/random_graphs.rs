@@ -135,7 +135,7 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
             let cx = PassCx { budget: Some(budget), tflms, ..PassCx::default() };
             let ran = run_pipeline(&mut rewritten, &passes(), &cx, &mut |_, _, _| {}).ok()?;
             let swaps = ran.iter().flat_map(|r| &r.outcome.swaps);
-            Some((rewritten, swaps.map(|s| s.bytes_out() + s.bytes_in()).sum::<Bytes>()))
+            Some((rewritten, swaps.map(|s| s.bytes_out + s.bytes_in).sum::<Bytes>()))
         };
         let (plain, encoding) = (compile(false), compile(true));
         assert_eq!(plain.is_some(), encoding.is_some(), "seed {seed}: the same budgets can be met");

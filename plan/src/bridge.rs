@@ -128,7 +128,9 @@ impl Bridge {
         terms: &Terms,
         cost: impl Fn(NodeId) -> Cost,
     ) -> Result<Bridge, BridgeError> {
-        if let Some(&swap) = graph.order().iter().find(|&&n| graph.node(n).op.is_swap()) {
+        if let Some(&swap) =
+            graph.order().iter().find(|&&n| graph.node(n).op.is_swap() || graph.node(n).op.is_join())
+        {
             return Err(BridgeError::Swaps(graph.node(swap).name.to_string()));
         }
         let table = Storages::of(graph);
@@ -233,7 +235,7 @@ impl Bridge {
     ) -> Op {
         let node = graph.node(id);
         let produced = |&tensor: &TensorId| graph.producer(self.root(tensor)) == Some(id);
-        let cost = if is_view(graph, &self.table, id) { Cost::default() } else { cost };
+        let cost = if only_names(graph, &self.table, id) { Cost::default() } else { cost };
         let mut produces: Vec<TensorId> = node.defines().filter_map(|v| self.tensor(v)).collect();
         produces.retain(produced);
         let changed = node.updates.iter().map(|update| update.variable);
@@ -264,6 +266,11 @@ pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     node.op.effects().view
         && node.updates.is_empty()
         && first(&node.results).is_some_and(|storage| first(&node.operands) == Some(storage))
+}
+
+/// Whether the node takes nothing, because all that it does is to name what is there: a view, or a Join.
+pub fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
+    graph.node(node).op.is_join() || is_view(graph, table, node)
 }
 
 /// Whether the node, run again on the same operands, gives the same results and changes nothing; or would without

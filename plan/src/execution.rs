@@ -7,7 +7,7 @@
 
 use lmsc_ir::{Def, Graph, NodeId, Storages};
 
-use crate::bridge::{Cost, is_view};
+use crate::bridge::{Cost, only_names};
 use crate::problem::{Duplex, Link};
 
 /// When the nodes of a graph run.
@@ -26,14 +26,14 @@ pub struct Execution {
 
 impl Execution {
     /// The execution of the graph, whose order must follow its edges, with what it takes to run each node that
-    /// computes. Views take nothing.
+    /// computes. What only names takes nothing.
     pub fn of(graph: &Graph, link: &Link, cost: impl Fn(NodeId) -> Cost) -> Execution {
         let storages = Storages::of(graph);
         let bytes = |node: NodeId| {
             let copied = graph.node(node).defines().next();
             copied.and_then(|value| graph.value(value).ty.byte_size()).unwrap_or_default().0
         };
-        let cost = |id| if is_view(graph, &storages, id) { Cost::default() } else { cost(id) };
+        let cost = |id| if only_names(graph, &storages, id) { Cost::default() } else { cost(id) };
         let mut start = vec![0; graph.node_capacity()];
         let mut end = vec![0u64; graph.node_capacity()];
         let mut engines = [0u64; 3];
@@ -67,32 +67,33 @@ fn peak(
     makespan: u64,
     cost: impl Fn(NodeId) -> Cost,
 ) -> u64 {
-    let mut resident = 0u64;
     // A moment is a time and, for what takes none, the place in the order.
-    let mut spans: Vec<Option<(Moment, Moment)>> = vec![None; storages.len()];
+    let mut spans: Vec<Option<(Moment, Moment)>> = vec![None; storages.runs().count()];
     let mut held: Vec<(Moment, Moment, u64)> = Vec::new();
     for (tick, &id) in graph.order().iter().enumerate() {
-        let node = graph.node(id);
         let (starts, ends) = ((start[id.as_u32() as usize], tick), (end[id.as_u32() as usize], tick));
-        for value in node.reads().chain(node.defines()) {
-            let span = &mut spans[storages.storage(value).as_u32() as usize];
+        for run in storages.touched(graph, id) {
+            let span = &mut spans[run.as_u32() as usize];
             let (from, until) = span.unwrap_or((starts, ends));
             *span = Some((from.min(starts), until.max(ends)));
         }
-        if !node.op.is_swap() {
+        if !graph.node(id).op.is_swap() {
             held.push((starts, ends, cost(id).workspace));
         }
     }
     for &output in &graph.outputs {
-        if let Some(span) = &mut spans[storages.storage(output).as_u32() as usize] {
-            span.1 = (makespan, usize::MAX);
+        for &(_, run) in storages.runs_of(storages.storage(output)) {
+            if let Some(span) = &mut spans[run.as_u32() as usize] {
+                span.1 = (makespan, usize::MAX);
+            }
         }
     }
-    for (id, storage) in storages.iter().filter(|(_, storage)| !storage.on_host) {
-        match (graph.def(storage.root), spans[id.as_u32() as usize]) {
-            (Def::Result(..), Some((from, until))) => held.push((from, until, storage.bytes.0)),
+    let mut resident = 0u64;
+    for (id, run) in storages.runs().filter(|(_, run)| !storages.get(run.storage).on_host) {
+        match (graph.def(storages.get(run.storage).root), spans[id.as_u32() as usize]) {
+            (Def::Result(..), Some((from, until))) => held.push((from, until, run.bytes.0)),
             (Def::Result(..), None) => {}
-            _ => resident = resident.saturating_add(storage.bytes.0),
+            _ => resident = resident.saturating_add(run.bytes.0),
         }
     }
     let mut events: Vec<(Moment, bool, u64)> = Vec::with_capacity(2 * held.len());

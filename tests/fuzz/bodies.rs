@@ -118,7 +118,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     cx.tflms.encode = u.arbitrary()?;
     cx.swap_limit = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
     if u.ratio(1, 3)? {
-        cx.planner = Some(u.choose(PLANNERS)?);
+        (cx.planner, cx.ranges) = (Some(u.choose(PLANNERS)?), u.arbitrary()?);
     }
 
     let mut rewritten = graph.clone();

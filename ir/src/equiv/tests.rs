@@ -750,6 +750,69 @@ fn an_encoding_is_of_the_very_value_and_does_nothing_else() {
     }
 }
 
+#[test]
+fn ranges_join_to_what_they_are_ranges_of() {
+    let original = Graph::parse(
+        "g (float[2,3] x) => (float[2,3] y) {
+            [a] float[2,3] h = Relu(x)
+            [b] float[2,3] k = Exp(x)
+            [c] float[2,3] y = Add(h, k)
+        }",
+    )
+    .unwrap();
+    let rewritten = |replacements: &[(&str, &str)]| {
+        let mut text = "g (float[2,3] x) => (float[2,3] y) {
+            [a] float[2,3] h = Relu(x)
+            [b] float[2,3] k = Exp(x)
+            [o1] float[2]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 2>(h)
+            [o2] float[2]@host h2 = ai.lmsc.SwapOut<begin = 4, end = 6>(h)
+            [i1] float[2] k1 = ai.lmsc.SwapIn(h1)
+            [i2] float[2] k2 = ai.lmsc.SwapIn(h2)
+            [join] float[2,3] w = ai.lmsc.Join<begins = [0, 4]>(h, k1, k2)
+            [c] float[2,3] y = Add(w, k)
+        }"
+        .to_owned();
+        for (from, to) in replacements {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        check(&original, &Graph::parse(&text).unwrap()).map_err(|difference| difference.to_string())
+    };
+    let wrong = |replacements: &[(&str, &str)]| {
+        let message = rewritten(replacements).unwrap_err();
+        message.strip_prefix("rewritten graph: node `join` (ai.lmsc.Join): ").unwrap_or(&message).to_owned()
+    };
+    assert_eq!(rewritten(&[]), Ok(Equivalence { nodes: 3, twins: 0, swaps: 5, casts: 0 }));
+    let all = ("begins = [0, 4]>(h, k1, k2)", "begins = [0, 2], dims = [2, 3]>(_, k1, k2)");
+    let ends =
+        ("float[2]@host h2 = ai.lmsc.SwapOut<begin = 4,", "float[4]@host h2 = ai.lmsc.SwapOut<begin = 2,");
+    assert_eq!(
+        rewritten(&[all, ends, ("float[2] k2", "float[4] k2")]),
+        Ok(Equivalence { nodes: 3, twins: 0, swaps: 5, casts: 0 })
+    );
+    assert_eq!(wrong(&[("(h, k1, k2)", "(_, k1, k2)")]), "`k2` is not where the piece before it ends");
+    assert_eq!(wrong(&[("(h, k1, k2)", "(h, k2, k1)")]), "`k2` is elements 4..6, and stands at 0..2");
+    assert_eq!(
+        wrong(&[("SwapOut<begin = 4, end = 6>(h)", "SwapOut<begin = 4, end = 6>(k)")]),
+        "`k2` is a range of another tensor"
+    );
+    assert_eq!(wrong(&[("(h, k1, k2)", "(k, k1, k2)")]), "`k1` is a range of another tensor");
+    assert_eq!(
+        wrong(&[("begin = 0, end = 2", "begin = 1, end = 3")]),
+        "`k1` is elements 1..3, and stands at 0..2"
+    );
+    assert_eq!(wrong(&[("(h, k1, k2)", "(h, k1, x)")]), "`x` is no range of a tensor");
+    assert_eq!(
+        wrong(&[("begin = 0, end = 2>(h)", "begin = 5, end = 7>(h)")]),
+        "rewritten graph: node `o1` (ai.lmsc.SwapOut): 5..7 is no range of `h`"
+    );
+    // What stands for a range elsewhere is not the tensor.
+    assert_eq!(
+        wrong(&[("[c] float[2,3] y = Add(w, k)", "[c] float[2,3] y = Add(h, k) [d] float[2] z = Relu(k1)")]),
+        "node `d` (Relu) is not in the original graph"
+    );
+}
+
 /// A batch normalization whose running statistics `m` and `v` are updated, and what follows.
 fn normalized(more: &str, reads: &str) -> Graph {
     Graph::parse(&format!(

@@ -100,9 +100,10 @@ impl<'a, 'm> Build<'a, 'm> {
 
     fn known_op(&mut self, i: usize, extra: &Extra<'m>) -> KnownOp<'m> {
         let proto = &self.file.proto.node[i];
-        let key = match extra.swap {
-            Some(swap) => (LMSC_DOMAIN, swap, ""),
-            None => (domain(proto), proto.op_type(), proto.overload()),
+        let key = match (extra.swap, extra.join) {
+            (Some(swap), _) => (LMSC_DOMAIN, swap, ""),
+            (_, Some(_)) => (LMSC_DOMAIN, "Join", ""),
+            _ => (domain(proto), proto.op_type(), proto.overload()),
         };
         let known = self.ops.entry(key).or_insert_with(|| {
             let op = Op::new(key.0, key.1);
@@ -147,7 +148,9 @@ impl<'a, 'm> Build<'a, 'm> {
             lost |= number != NONE && value.is_none();
             value
         };
-        node.operands = data.iter().map(&mut resolve).collect();
+        // The function for what came back as a whole has no operand for what stayed.
+        let nothing_stayed = (extra.join == Some(false)).then_some(None);
+        node.operands = nothing_stayed.into_iter().chain(data.iter().map(&mut resolve)).collect();
         node.captures = extra.captures.iter().filter_map(&mut resolve).collect();
         let control = if stands_for_copy { &[] } else { control };
         let producers = control.iter().filter_map(|&number| match self.file.sources.get(number as usize) {

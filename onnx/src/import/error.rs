@@ -122,10 +122,22 @@ pub enum ImportError {
         reason: String,
     },
     /// A function of ours is not as we write it.
-    #[error("function `ai.lmsc::{function}` computes more than a copy of its operand")]
+    #[error("function `ai.lmsc::{function}` does not compute what lmsc means by this name")]
     NoCopy {
         /// The function.
         function: String,
+    },
+    /// A function of ours is not called as it is written.
+    #[error("node `{node}` ({op}): {}", call(*operands, attributes))]
+    Call {
+        /// The node.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// How many operands the operator takes at most.
+        operands: usize,
+        /// Its attributes.
+        attributes: &'static [&'static str],
     },
     /// Subgraphs stand in subgraphs too deeply.
     #[error("node `{node}` ({op}): its subgraphs stand more than {} deep in one another", MOST_DEPTH)]
@@ -228,7 +240,7 @@ impl ImportErrors {
                                           `ai.lmsc.after` closes the cycle, let lmsc write the file again"
                 .into(),
             ImportError::Metadata { .. } => "let lmsc write the file again, or remove the entry".into(),
-            ImportError::NoCopy { .. } => "let lmsc write the file again".into(),
+            ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
             ImportError::Shape(Invalid { .. } | TooLarge { .. }) => match self.bindings() {
@@ -277,6 +289,13 @@ impl ImportErrors {
         let dims: Vec<String> = self.dims.iter().map(|(n, v)| format!("--dim {}={v}", quoted(n))).collect();
         (!dims.is_empty()).then(|| dims.join(" "))
     }
+}
+
+/// How a function of ours is called.
+fn call(operands: usize, attributes: &[&str]) -> String {
+    let attributes = attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+    let attributes = if attributes.is_empty() { "no attributes".to_owned() } else { attributes };
+    format!("the operator takes {} and {attributes}", lmsc_ir::words::count(operands, "operand"))
 }
 
 /// The name as a shell takes it.

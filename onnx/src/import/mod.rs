@@ -19,7 +19,7 @@ mod resolve;
 use lmsc_ir::Graph;
 
 use crate::file::Model;
-use crate::functions;
+use crate::functions::Ours;
 use crate::proto::NodeProto;
 
 use build::Build;
@@ -35,8 +35,8 @@ use resolve::Resolved;
 /// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
 pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
     let mut errors = Errors::default();
-    for function in model.proto.functions.iter().filter(|f| functions::is_swap_function(f)) {
-        if !functions::is_identity(function) {
+    for function in &model.proto.functions {
+        if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
             errors.push(ImportError::NoCopy { function: function.name().to_owned() });
         }
     }

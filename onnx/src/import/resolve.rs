@@ -13,6 +13,7 @@ use super::names::{free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
 use super::{Dims, ImportError, op_name};
 use crate::file::Model;
+use crate::functions::Ours;
 use crate::proto::GraphProto;
 use crate::shapes::Declared;
 use crate::{copy, key};
@@ -36,6 +37,8 @@ pub(super) struct Extra<'m> {
     pub(super) captures: Vec<u32>,
     /// `SwapOut` or `SwapIn`, whatever the operator's name.
     pub(super) swap: Option<&'m str>,
+    /// That it joins pieces, and whether with something that stayed.
+    pub(super) join: Option<bool>,
 }
 
 /// The file's graph with its names resolved.
@@ -185,9 +188,14 @@ impl<'m> Resolved<'m> {
                 special = true;
                 self.capture(i, &mut extra, errors);
             }
-            if copy::is_swap(node) {
-                extra.swap = Some(node.op_type());
+            let ours = Ours::of_node(node);
+            if let Some(ours) = ours {
                 special = true;
+                self.called_as_it_is_written(i, ours, errors);
+                match ours {
+                    Ours::Join { stayed, .. } => extra.join = Some(stayed),
+                    _ => extra.swap = Some(ours.in_graph()),
+                }
             }
             for entry in node.metadata_props.iter().filter(|e| e.key().starts_with("ai.lmsc.")) {
                 special = true;
@@ -204,7 +212,7 @@ impl<'m> Resolved<'m> {
                 }
             }
             let own = self.bodies.function(("", node.op_type(), node.overload())).is_some();
-            let copies = copy::is_swap(node) || copy::is_copy(node) && !own;
+            let copies = extra.join.is_none() && (ours.is_some() || copy::is_copy(node) && !own);
             if extra.swap.is_some() && !copies {
                 let (node, op) = (self.names[i].to_string(), op_name(node));
                 let reason = "the operator computes more than a copy of its operand".to_owned();
@@ -220,6 +228,20 @@ impl<'m> Resolved<'m> {
                 let (value, reader) = (output.name().to_owned(), "the graph's list of outputs".to_owned());
                 errors.push(ImportError::Undefined { value, reader });
             }
+        }
+    }
+
+    fn called_as_it_is_written(&self, node: usize, ours: Ours, errors: &mut Errors) {
+        let proto = &self.proto.node[node];
+        let (least, most) = ours.operands();
+        let attributes = ours.attributes();
+        let has = |name: &&str| proto.attribute.iter().any(|attribute| attribute.name() == *name);
+        let as_written = (least..=most).contains(&proto.input.len())
+            && proto.attribute.len() == attributes.len()
+            && attributes.iter().all(has);
+        if !as_written {
+            let (node, op) = (self.names[node].to_string(), op_name(proto));
+            errors.push(ImportError::Call { node, op, operands: most, attributes });
         }
     }
 

@@ -91,7 +91,7 @@ pub(crate) fn operands<'a>(
 /// Through how many copies the producer of an operand is looked for.
 const MOST_COPIES: usize = 64;
 
-/// The node that computes the operand, seen through copies and `Identity`.
+/// The node that computes the operand, seen through copies, joins and `Identity`.
 pub(crate) fn producer<'a>(
     graph: &'a Graph,
     operands: &[Option<ValueId>],
@@ -102,6 +102,10 @@ pub(crate) fn producer<'a>(
         let Def::Result(node, result) = graph.def(value) else { return None };
         let node = graph.node(node);
         let first = node.operands.first().copied().flatten();
+        if node.op.is_join() {
+            value = node.operands.iter().flatten().copied().next()?;
+            continue;
+        }
         if !node.op.is_swap() && node.op.key() != ("", "Identity") {
             return Some(Producer { op: &node.op, result, operand: first.map(|v| &graph.value(v).ty) });
         }

@@ -39,6 +39,34 @@ pub(super) fn identity(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(Fact { ty: operand.ty.clone(), value: operand.value.cloned() })])
 }
 
+/// `ai.lmsc.SwapOut`: operand 0, or a range of its elements.
+pub(super) fn copy_out(cx: &Cx<'_>) -> Answer {
+    match (cx.int("begin")?, cx.int("end")?) {
+        (None, None) => identity(cx),
+        (Some(begin), Some(end)) => {
+            let count = product(cx.dims(0)?)?;
+            match (u64::try_from(begin), u64::try_from(end)) {
+                (Ok(begin), Ok(end)) if begin < end && end <= count => {
+                    one(cx.tensor(0)?.element, [end - begin])
+                }
+                _ => wrong(format!(
+                    "attributes `begin` and `end` hold {begin}..{end}, no range of {count} elements"
+                )),
+            }
+        }
+        _ => wrong("attributes `begin` and `end` go together"),
+    }
+}
+
+/// `ai.lmsc.Join`: what stayed, or what `dims` says of the elements of the pieces.
+pub(super) fn join(cx: &Cx<'_>) -> Answer {
+    if let Some(stayed) = cx.operand(0) {
+        return Ok(vec![Some(stayed.ty.clone().into())]);
+    }
+    let Some(dims) = cx.int_list("dims")? else { return wrong("attribute `dims` is missing") };
+    one(cx.tensor(1)?.element, super::say::extents(dims, || "attribute `dims`".to_owned())?)
+}
+
 /// `Reshape`.
 pub(super) fn reshape(cx: &Cx<'_>) -> Answer {
     let from = cx.dims(0)?;

@@ -146,8 +146,9 @@ static RULES: &[(&str, &str, Rule)] = &[
     (ONNX, "Unsqueeze", shape::unsqueeze),
     (MS, "BroadcastGradientArgs", shape::broadcast_gradient_args),
     (MS, "ExpandDims", movement::expand_dims),
+    (LMSC, "Join", shape::join),
     (LMSC, "SwapIn", shape::identity),
-    (LMSC, "SwapOut", shape::identity),
+    (LMSC, "SwapOut", shape::copy_out),
 
     // Movement.
     (ONNX, "AffineGrid", movement::affine_grid),

@@ -230,8 +230,11 @@ fn needs_no_device(graph: &Graph) -> Vec<bool> {
         if small && follows {
             node.defines().for_each(|value| known[value.as_u32() as usize] = true);
         }
-        idle[id.as_u32() as usize] =
-            node.op.is_swap() || graph.runs_on_host(id) || (small && follows) || node.op.effects().view;
+        idle[id.as_u32() as usize] = node.op.is_swap()
+            || node.op.is_join()
+            || graph.runs_on_host(id)
+            || (small && follows)
+            || node.op.effects().view;
     }
     idle
 }

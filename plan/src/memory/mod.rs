@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use lmsc_ir::{Bytes, Def, Graph, NodeId, StorageId, Storages, ValueId};
 
-use crate::bridge::is_view;
+use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
 
 /// When every storage of a graph is live, and how many bytes that makes at every tick.
@@ -41,10 +41,10 @@ impl Memory {
     }
 
     /// The memory of the graph, run in its order, with the bytes that each computing node needs besides its values
-    /// while it runs. Views need none.
+    /// while it runs. What only names needs none.
     pub fn with_workspace(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Memory {
         let storages = Storages::of(graph);
-        let workspace = |id| if is_view(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
+        let workspace = |id| if only_names(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
         let lines = Lines::of(graph);
         let live = live_ranges(graph, &storages, &lines);
         let given = |root: ValueId| !matches!(graph.def(root), Def::Result(..));

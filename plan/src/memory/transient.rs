@@ -59,21 +59,20 @@ pub(super) const MOST: u64 = 1 << 61;
 /// The blocks, their bytes counted in units of which each is so many times a doubled byte. The unit is one byte
 /// unless copies of absurd sizes would not fit 64 bits together; then sizes are rounded up.
 fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32) {
-    let total: u128 = storages.iter().map(|(_, storage)| u128::from(storage.bytes.0)).sum();
-    let unit =
-        (0..64).find(|shift| (total >> shift) + storages.len() as u128 <= u128::from(MOST)).unwrap_or(64);
-    let mut slots: Vec<Option<Block>> = vec![None; storages.len()];
+    let total: u128 = storages.runs().map(|(_, run)| u128::from(run.bytes.0)).sum();
+    let count = storages.runs().count();
+    let unit = (0..64).find(|shift| (total >> shift) + count as u128 <= u128::from(MOST)).unwrap_or(64);
+    let mut slots: Vec<Option<Block>> = vec![None; count];
     for &id in graph.order() {
         let (line, position) = (lines.line(id), lines.position(id));
-        let node = graph.node(id);
-        for value in node.defines().chain(node.reads()) {
-            let index = storages.storage(value);
-            let storage = storages.get(index);
+        for index in storages.touched(graph, id) {
+            let run = storages.run(index);
+            let storage = storages.get(run.storage);
             if storage.on_host || !matches!(graph.def(storage.root), Def::Result(..)) {
                 continue;
             }
             let block = slots[index.as_u32() as usize].get_or_insert(Block {
-                bytes: (storage.bytes.0 >> unit) as i64 + i64::from(storage.bytes.0 & ((1 << unit) - 1) != 0),
+                bytes: (run.bytes.0 >> unit) as i64 + i64::from(run.bytes.0 & ((1 << unit) - 1) != 0),
                 born: (line, position),
                 free: Some((0, 0)),
             });
@@ -87,8 +86,10 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
         }
     }
     for &output in &graph.outputs {
-        if let Some(block) = &mut slots[storages.storage(output).as_u32() as usize] {
-            block.free = None;
+        for &(_, run) in storages.runs_of(storages.storage(output)) {
+            if let Some(block) = &mut slots[run.as_u32() as usize] {
+                block.free = None;
+            }
         }
     }
     let mut blocks: Vec<Block> = slots.into_iter().flatten().collect();

@@ -151,6 +151,13 @@ pub struct Planner {
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
 
+impl Planner {
+    /// Whether ranges of a tensor can travel each by itself in its plans; otherwise it copies whole tensors, if any.
+    pub fn has_ranges(&self) -> bool {
+        matches!(self.name, "auto" | "optimal" | "greedy" | "dynprog" | "vdnn" | "autoswap")
+    }
+}
+
 /// Every planner. The only registration point.
 pub static PLANNERS: &[Planner] = &[
     Planner { name: "auto", summary: "swapping and recomputation together (ours)", run: auto::plan },

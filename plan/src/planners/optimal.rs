@@ -115,10 +115,13 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
     Ok(absences(problem, piece, &mut kept))
 }
 
+/// Pieces begin at multiples of this many bytes, and so at an element.
+const ALIGNMENT: u64 = 256;
+
 /// Into how many pieces so many bytes fall, and the size of all but the last.
 fn pieces_of(bytes: u64, piece: u64) -> (u32, u64) {
-    let count = bytes.div_ceil(piece);
-    (count as u32, bytes.div_ceil(count))
+    let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);
+    (bytes.div_ceil(size) as u32, size)
 }
 
 /// The absences of chosen windows, each of one piece of its tensor.

@@ -118,6 +118,9 @@ fn candidate(
     if storage.bytes == Bytes::ZERO {
         return Err(Kept::Empty);
     }
+    if graph.node(producer).op.is_join() || analysis.memory.storages.runs_of(id).len() > 1 {
+        return Err(Kept::Ranges);
+    }
     let of_view = |&&(node, operand): &&(NodeId, usize)| operand > 0 && analysis.may_move(node);
     if let Some(&(view, _)) = analysis.reads(id).iter().find(of_view) {
         return Err(Kept::OfView(view));

@@ -238,6 +238,8 @@ pub enum Kept {
     Strings,
     /// It has no bytes.
     Empty,
+    /// Ranges of it leave already.
+    Ranges,
     /// This view of it looks at a variable besides, which may be another one when the storage is back.
     Variable(NodeId),
     /// It has this many names; each return would have to repeat the views.
@@ -276,6 +278,7 @@ impl Kept {
             Kept::Strings => "its elements are strings".into(),
             Kept::OfView(node) => format!("a view needs it wherever it is made (`{}`)", name(node)).into(),
             Kept::Empty => "it has no bytes".into(),
+            Kept::Ranges => "it leaves in ranges already".into(),
             Kept::Variable(node) => format!("one of its views looks at a variable (`{}`)", name(node)).into(),
             Kept::Views(n) => format!("too many views would have to be repeated ({n})").into(),
             Kept::NearUses { levels: 1, .. } => "used by the next operator".into(),
