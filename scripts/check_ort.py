@@ -536,7 +536,8 @@ def check_type(element: str, extents: list[int], report: Report) -> None:
     make = onnx.helper.make_node
     nodes = [make("Cast", ["x"], ["narrow"], to=code), make("Relu", ["x"], ["r0"])]
     for k in range(12):
-        nodes.append(make("Tanh" if k % 2 else "Sigmoid", [f"r{k}"], [f"r{k + 1}"]))
+        # What follows reads y5, so that its node stays where it is.
+        nodes.append(make("Tanh" if k % 2 else "Sigmoid", ["y5" if k == 6 else f"r{k}"], [f"r{k + 1}"]))
         if k in (5, 11):
             nodes.append(make("CastLike", ["narrow", f"r{k + 1}"], [f"wide{k}"]))
             nodes.append(make("Add", [f"r{k + 1}", f"wide{k}"], [f"y{k}"]))

@@ -1,6 +1,6 @@
 //! Which swaps are left after another program has optimized a model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::functions::{COPY, Ours};
 use crate::proto::{ModelProto, NodeProto};
@@ -32,13 +32,16 @@ impl Survival {
 ///
 /// A swap is left if the value that it defines is still defined by a node that computes the same operator, and
 /// what it reads is still the value that it read: an optimizer that removes a swap either drops the value or
-/// reads past it. Operators are compared without their domain, since the optimizer may have inlined functions: a
+/// reads past it. A swap-out may read another value where nothing computes its own any more: the optimizer has found one
+/// that is equal, such as the operand of two transpositions. Operators are compared without their domain, since the optimizer may have inlined functions: a
 /// function whose last node copies is left if such a node defines the value.
 pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let empty = Vec::new();
     let nodes = optimized.graph.as_ref().map_or(&empty, |g| &g.node);
     let defined: HashMap<&str, &NodeProto> =
         nodes.iter().flat_map(|n| n.output.iter().map(move |o| (o.as_str(), n))).collect();
+    let computed: HashSet<&str> =
+        original.graph.iter().flat_map(|g| &g.node).flat_map(|n| &n.output).map(String::as_str).collect();
     let mut result = Survival::default();
     for node in original.graph.iter().flat_map(|g| &g.node) {
         let Some(is_out) = swap_kind(node) else { continue };
@@ -48,7 +51,9 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
             ours.is_some() && ours == Ours::of_node(node) && last == Some(COPY)
         });
         let left = node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
-            now.op_type() == node.op_type() && now.input.first() == node.input.first()
+            let read = node.input.first().map_or("", String::as_str);
+            let replaced = is_out && computed.contains(read) && !defined.contains_key(read);
+            now.op_type() == node.op_type() && (now.input.first() == node.input.first() || replaced)
                 || inlined && now.op_type() == COPY
         });
         let (all, some) = match is_out {
@@ -71,5 +76,47 @@ fn swap_kind(node: &NodeProto) -> Option<bool> {
         (Some("swap_out"), ..) | (_, true, "SwapOut" | "SwapOutRange") => Some(true),
         (Some("swap_in"), ..) | (_, true, "SwapIn") => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{GraphProto, StringStringEntryProto};
+
+    /// Nodes as `name: Op(operand) -> result`; `out` and `in` are swaps.
+    fn model(nodes: &[&str]) -> ModelProto {
+        let node = |text: &&str| {
+            let (name, call) = text.split_once(": ").unwrap();
+            let (call, result) = call.split_once(" -> ").unwrap();
+            let (op, operand) = call.trim_end_matches(')').split_once('(').unwrap();
+            let kind = ["out", "in"].contains(&name).then(|| format!("swap_{name}"));
+            let entry = |kind| StringStringEntryProto { key: Some(key::KIND.to_owned()), value: Some(kind) };
+            NodeProto {
+                name: Some(name.to_owned()),
+                op_type: Some(op.to_owned()),
+                input: vec![operand.to_owned()],
+                output: vec![result.to_owned()],
+                metadata_props: kind.map(entry).into_iter().collect(),
+                ..NodeProto::default()
+            }
+        };
+        let graph = GraphProto { node: nodes.iter().map(node).collect(), ..GraphProto::default() };
+        ModelProto { graph: Some(graph), ..ModelProto::default() }
+    }
+
+    #[test]
+    fn a_swap_out_may_read_an_equal_value_if_its_own_is_gone() {
+        let (t1, t2) = ("t1: Transpose(a) -> b", "t2: Transpose(b) -> c");
+        let rest = ["in: Max(h) -> d", "use: Relu(d) -> y"];
+        let with = |nodes: &[&str]| model(&[nodes, &rest].concat());
+        let original = with(&[t1, t2, "out: Max(c) -> h"]);
+        let gone = |nodes: &[&str]| survival(&original, &with(nodes)).gone;
+        assert!(gone(&[t1, t2, "out: Max(c) -> h"]).is_empty());
+        assert!(gone(&["out: Max(a) -> h"]).is_empty());
+        assert_eq!(gone(&[t1, t2, "out: Max(a) -> h"]), ["out"], "it reads past what is there");
+        assert_eq!(gone(&["out: Relu(a) -> h"]), ["out"], "it is no copy");
+        let past = model(&["out: Max(a) -> h", "in: Max(a) -> d", "use: Relu(d) -> y"]);
+        assert_eq!(survival(&original, &past).gone, ["in"], "what comes back has left");
     }
 }
