@@ -534,9 +534,10 @@ def check_type(element: str, extents: list[int], report: Report) -> None:
     code = onnx.TensorProto.DataType.Value(element)
     what = f"{element.lower()}{extents}"
     make = onnx.helper.make_node
-    nodes = [make("Cast", ["x"], ["narrow"], to=code), make("Relu", ["x"], ["r0"])]
+    # All that follows depends on the value, and then on y5: so their nodes stay where they are.
+    nodes = [make("Cast", ["x"], ["narrow"], to=code)]
+    nodes += [make("CastLike", ["narrow", "x"], ["wide"]), make("Relu", ["wide"], ["r0"])]
     for k in range(12):
-        # What follows reads y5, so that its node stays where it is.
         nodes.append(make("Tanh" if k % 2 else "Sigmoid", ["y5" if k == 6 else f"r{k}"], [f"r{k + 1}"]))
         if k in (5, 11):
             nodes.append(make("CastLike", ["narrow", f"r{k + 1}"], [f"wide{k}"]))
