@@ -74,8 +74,8 @@ pub struct ModelArgs {
     // Optional for the derived parser only: a command takes the place of the main job's model.
     #[arg(required = true)]
     model: Option<PathBuf>,
+    /// How the file becomes a step with known sizes.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub binding: BindingArgs,
 }
 
@@ -290,8 +290,8 @@ pub struct LookArgs {
 /// The main job.
 #[derive(Debug, Args, Clone)]
 pub struct CompileArgs {
+    /// Which graph.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub input: ModelArgs,
     /// Where to write: `.onnx`, `.lms` (text), or `-` for standard output. Without it nothing is written.
     #[arg(short, long, value_name = "FILE")]
@@ -311,11 +311,11 @@ pub struct CompileArgs {
     /// Print a reason for every tensor that stays.
     #[arg(short, long)]
     pub verbose: bool,
+    /// What the passes are told.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub plan: PlanArgs,
+    /// What to show between passes.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub look: LookArgs,
 }
 
@@ -340,14 +340,14 @@ pub enum Emit {
 /// `lmsc explain`.
 #[derive(Debug, Args, Clone)]
 pub struct ExplainArgs {
+    /// Which graph.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub input: ModelArgs,
     /// The tensor's name.
     #[arg(long, value_name = "NAME")]
     pub tensor: String,
+    /// What the passes are told.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub plan: PlanArgs,
     /// Print JSON.
     #[arg(long)]
@@ -357,8 +357,8 @@ pub struct ExplainArgs {
 /// `lmsc inspect`.
 #[derive(Debug, Args, Clone)]
 pub struct InspectArgs {
+    /// Which graph.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub input: ModelArgs,
     /// Nodes of these scopes are backward, whatever the graph says.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
@@ -378,8 +378,8 @@ pub struct InspectArgs {
 /// `lmsc opt`.
 #[derive(Debug, Args, Clone)]
 pub struct OptArgs {
+    /// Which graph.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub input: ModelArgs,
     /// The passes, in order; none to only read, check and print.
     #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
@@ -387,11 +387,11 @@ pub struct OptArgs {
     /// Where to write the text instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What the passes are told.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub plan: PlanArgs,
+    /// What to show between passes.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub look: LookArgs,
 }
 
@@ -401,8 +401,8 @@ pub struct OptArgs {
 pub struct PlanCommandArgs {
     /// The model: `.onnx`, `.lms`, or `-` for standard input.
     pub model: Option<PathBuf>,
+    /// How the file becomes a step with known sizes.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub binding: BindingArgs,
     /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1.
     #[arg(long, value_name = "FILE")]
@@ -459,8 +459,8 @@ pub struct PlanCommandArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Parameters of planners.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub parameters: ParameterArgs,
 }
 
@@ -592,8 +592,8 @@ pub struct VerifyArgs {
     /// Count instead which swaps of ORIGINAL a consumer's optimizer has left in REWRITTEN.
     #[arg(long)]
     pub survives: bool,
+    /// How the file becomes a step with known sizes.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub binding: BindingArgs,
     /// Print JSON.
     #[arg(long)]

@@ -10,26 +10,66 @@ use crate::schedule::{self, Edge, Flaw, Instruction};
 
 /// What is wrong with a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Misplaced {
+    /// The plan itself is not valid.
     #[error("{0}")]
     Schedule(Flaw),
+    /// An edge points backwards.
     #[error("step {} waits for step {}, which ends later or comes after it", .0.step, .0.before)]
     Edge(Edge),
+    /// What comes to the device has no address.
     #[error("{run:?}, on the device from step {from:?} on, has no address")]
-    Nowhere { run: Run, from: Option<usize> },
+    Nowhere {
+        /// The bytes.
+        run: Run,
+        /// The step that brings them; none for what is given.
+        from: Option<usize>,
+    },
+    /// What does not come to the device has an address.
     #[error("{run:?} has an address from step {from:?} on, but does not come to the device then")]
-    Unknown { run: Run, from: Option<usize> },
+    Unknown {
+        /// The bytes.
+        run: Run,
+        /// The step that is said to bring them; none for what is given.
+        from: Option<usize>,
+    },
+    /// Bytes lie beyond the arena.
     #[error("{run:?} at address {address} is not inside the arena")]
-    Outside { run: Run, address: u64 },
+    Outside {
+        /// The bytes.
+        run: Run,
+        /// Of the first of them.
+        address: u64,
+    },
+    /// An address is no multiple of the alignment.
     #[error("{run:?} at address {address} is not aligned")]
-    Unaligned { run: Run, address: u64 },
+    Unaligned {
+        /// The bytes.
+        run: Run,
+        /// Of the first of them.
+        address: u64,
+    },
+    /// The runs of a tensor do not make the whole where it is used.
     #[error("operator {tick} uses {tensor}, whose bytes do not lie one after the other")]
-    Torn { tick: u32, tensor: TensorId },
+    Torn {
+        /// The operator.
+        tick: u32,
+        /// The tensor.
+        tensor: TensorId,
+    },
+    /// A variable ends the step elsewhere than it began.
     #[error("{0} is not where the next step looks for it")]
     Moved(TensorId),
+    /// Two runs may be on the device at once at one address.
     #[error("{one:?} and {other:?} share address {address}, and no edge says which is first")]
-    Overlap { one: Run, other: Run, address: u64 },
+    Overlap {
+        /// The one.
+        one: Run,
+        /// The other.
+        other: Run,
+        /// The first that they share.
+        address: u64,
+    },
 }
 
 /// The bytes of the arena up to the last that anything uses, if the placement is safe however long anything takes.

@@ -12,18 +12,27 @@ use trade::Trade;
 
 /// Why a certificate proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum NotProven {
+    /// The problem has no such place.
     #[error("{0:?} is no place of the problem")]
     Place(Place),
+    /// The places of the link are not in order.
     #[error("{0:?} says nothing about copies between these places")]
     Link(Link),
+    /// The fact does not stand where it says something.
     #[error("{0:?} is out of order, or says nothing about this place or these plans")]
     Fact(Fact),
+    /// The intervals leave out cases of the operator.
     #[error("the cases do not cover what can be computed again at operator {0}")]
     Intervals(u32),
+    /// What is proven is less than what is claimed.
     #[error("the certificate claims {claimed} ns and proves {proven} ns")]
-    Less { claimed: u64, proven: u64 },
+    Less {
+        /// Nanoseconds.
+        claimed: u64,
+        /// Nanoseconds.
+        proven: u64,
+    },
 }
 
 /// The nanoseconds that the certificate claims, if it proves them for this problem and budget.
