@@ -222,7 +222,7 @@ pub fn list_passes() -> String {
 /// What the passes are told, the target read.
 fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
     let planner = args.planner();
-    if args.ranges && !lmsc_plan::planners::planner(planner).is_some_and(|p| p.has_ranges()) {
+    if args.ranges && !lmsc_plan::planners::planner(planner).is_some_and(|p| p.ranges) {
         let message = format!("--ranges: the planner {planner} copies whole tensors");
         let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
         return Err(Error::Input(message).with_help(help));

@@ -116,3 +116,19 @@ fn tflms_fits_where_it_did_before_and_takes_no_longer_but_for_three_rows() {
     }
     assert!(longer <= 3, "{longer}");
 }
+
+#[test]
+fn the_planners_that_say_so_split_tensors_and_no_others() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances/dag_resnet50_224_b64.json");
+    let problem = Instance::parse(&std::fs::read_to_string(file).unwrap()).unwrap().problem;
+    for planner in planners::PLANNERS {
+        let mut split = false;
+        for budget in [1_800_000_000, 3_000_000_000] {
+            let request = Request { effort: 1, ..Request::new(&problem, budget) };
+            let Ok(plan) = (planner.run)(&request) else { continue };
+            let bytes = |tensor| plan.problem.tensors[tensor].bytes;
+            split |= plan.schedule.pieces.values().any(|piece| piece.bytes != (0..bytes(piece.tensor)));
+        }
+        assert_eq!(split, planner.ranges, "{}", planner.name);
+    }
+}

@@ -147,52 +147,78 @@ pub struct Planner {
     pub name: &'static str,
     /// A noun phrase without a full stop.
     pub summary: &'static str,
+    /// Whether ranges of a tensor can travel each by itself in its plans; otherwise it copies whole tensors, if any.
+    pub ranges: bool,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
 
-impl Planner {
-    /// Whether ranges of a tensor can travel each by itself in its plans; otherwise it copies whole tensors, if any.
-    pub fn has_ranges(&self) -> bool {
-        matches!(self.name, "auto" | "optimal" | "greedy" | "dynprog" | "vdnn" | "autoswap")
-    }
-}
-
 /// Every planner. The only registration point.
 pub static PLANNERS: &[Planner] = &[
-    Planner { name: "auto", summary: "swapping and recomputation together (ours)", run: auto::plan },
-    Planner { name: "optimal", summary: "swapping only, near the bound (ours)", run: optimal::plan },
-    Planner { name: "greedy", summary: "swapping the first activations (OPT §4)", run: greedy::plan },
+    Planner {
+        name: "auto",
+        summary: "swapping and recomputation together (ours)",
+        ranges: true,
+        run: auto::plan,
+    },
+    Planner {
+        name: "optimal",
+        summary: "swapping only, near the bound (ours)",
+        ranges: true,
+        run: optimal::plan,
+    },
+    Planner {
+        name: "greedy",
+        summary: "swapping the first activations (OPT §4)",
+        ranges: true,
+        run: greedy::plan,
+    },
     Planner {
         name: "dynprog",
         summary: "swapping what is best if copies could stop (OPT §5)",
+        ranges: true,
         run: dynprog::plan,
     },
     Planner {
         name: "vdnn",
         summary: "swapping what overlaps best, or half of it (OPT §6.1)",
+        ranges: true,
         run: vdnn::plan,
     },
     Planner {
         name: "autoswap",
         summary: "swapping by four scores, weighted best (AutoSwap)",
+        ranges: true,
         run: autoswap::plan,
     },
     Planner {
         name: "memonger",
         summary: "recomputation between kept tensors (Memonger)",
+        ranges: false,
         run: memonger::plan,
     },
-    Planner { name: "window", summary: "an adaptive window over the next uses (OOC)", run: window::plan },
-    Planner { name: "lru", summary: "eviction of what was used longest ago (SuperNeurons)", run: lru::plan },
+    Planner {
+        name: "window",
+        summary: "an adaptive window over the next uses (OOC)",
+        ranges: false,
+        run: window::plan,
+    },
+    Planner {
+        name: "lru",
+        summary: "eviction of what was used longest ago (SuperNeurons)",
+        ranges: false,
+        run: lru::plan,
+    },
     Planner {
         name: "tflms",
         summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
+        ranges: false,
         run: tflms::plan,
     },
     Planner {
         name: "tflms-best",
         summary: "the same, with the parameters that fit and take the least time",
+        ranges: false,
         run: tflms::plan_best,
     },
 ];
