@@ -117,6 +117,9 @@ pub struct PlanArgs {
     /// tensors refuse it.
     #[arg(long)]
     pub ranges: bool,
+    /// Give everything an address, in an arena of the budget's size: `on` or `off`. The plan of `tflms` has none.
+    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
+    pub addresses: Switch,
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides
     /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
@@ -185,15 +188,20 @@ pub enum Strategy {
 }
 
 impl PlanArgs {
-    /// The name of the planner.
+    /// The name of the planner: the one asked for, or the one whose parameters are given.
     pub fn planner(&self) -> &str {
-        self.planner.as_deref().unwrap_or(DEFAULT_PLANNER)
+        match &self.planner {
+            Some(planner) => planner,
+            None if !self.parameters_of_tflms().is_empty() => TFLMS,
+            None => DEFAULT_PLANNER,
+        }
     }
 
     /// The options given that no other planner has.
     pub fn parameters_of_tflms(&self) -> Vec<&'static str> {
         let lists = [
             ("--swap-limit", self.swap_limit.is_some()),
+            ("--encode", self.encode),
             ("--incl-scopes", !self.incl_scopes.is_empty()),
             ("--excl-scopes", !self.excl_scopes.is_empty()),
             ("--incl-types", !self.incl_types.is_empty()),
@@ -242,8 +250,9 @@ impl PlanArgs {
         let default = tflms::Params::default();
         PassCx {
             budget: self.budget,
-            planner: self.planner.as_deref().and_then(planners::planner),
+            planner: planners::planner(self.planner()),
             ranges: self.ranges,
+            addresses: self.addresses == Switch::On,
             target: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
@@ -441,7 +450,7 @@ pub struct PlanCommandArgs {
     /// Replay it with copies that are so many percent slower while copies go in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// Find addresses for the plan of an instance in an arena of all of the memory: `on` or `off`.
+    /// Find addresses for the plan in an arena of all of the memory: `on` or `off`.
     #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
     pub addresses: Switch,
     /// Write the plan's instructions with their times and addresses to this file, as JSON.
@@ -465,9 +474,10 @@ pub struct PlanCommandArgs {
 }
 
 /// Whether something is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
     /// It is.
+    #[default]
     On,
     /// It is not.
     Off,
@@ -607,7 +617,9 @@ fn planners() -> PossibleValuesParser {
 fn planners_help() -> String {
     let list: String =
         PLANNERS.iter().map(|planner| format!("\n- {}: {}", planner.name, planner.summary)).collect();
-    let levels = format!("{TFLMS} counts levels and bytes, not time, and has the parameters below.");
+    let levels = format!(
+        "{TFLMS} counts levels and bytes, not time; the parameters below are its own, and to give one is to choose it."
+    );
     format!("{}\n\n{levels}\n{list}", planner_help())
 }
 

@@ -39,7 +39,7 @@ pub use sweep::sweep;
 pub use targets::{list_targets, target};
 
 /// Who plans where the user does not say.
-pub const DEFAULT_PLANNER: &str = TFLMS;
+pub const DEFAULT_PLANNER: &str = "auto";
 
 /// What a compilation tells, and what it worked on: to give that memory back takes a while, for which a process that
 /// ends need not wait.
@@ -290,7 +290,7 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     Ok(())
 }
 
-/// A hash of what the plan is: the nodes in their order, what they read and define, and what they wait for.
+/// A hash of what the plan is: the nodes in their order, what they read and define and where, and what they wait for.
 fn hash(graph: &Graph) -> String {
     let mut names = Vec::new();
     for &id in graph.order() {
@@ -300,6 +300,9 @@ fn hash(graph: &Graph) -> String {
         for name in [&node.name].into_iter().chain(values.map(|&v| &graph.value(v).name)).chain(after) {
             names.extend_from_slice(name.as_bytes());
             names.push(0);
+        }
+        for &value in node.results.iter().flatten() {
+            names.extend_from_slice(graph.value(value).place.to_string().as_bytes());
         }
         names.push(1);
     }

@@ -307,22 +307,15 @@ fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Pla
     Ok(Ok((found, plan)))
 }
 
-/// Finds addresses for the plan of an instance, unless they are not asked for, and checks them.
+/// Finds addresses for the plan, unless they are not asked for, and checks them.
 ///
 /// Our planners choose swaps anew for what has no place; those of papers plan again for less memory.
 fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<Placed>, Error> {
-    if args.addresses == Switch::Off || args.instance.is_none() {
+    if args.addresses == Switch::Off {
         return Ok(None);
     }
     let arena = Arena::new(request.budget);
-    let placed = match args.planner.as_str() {
-        "auto" | "optimal" => address::place(arena, args.effort, address::covers(plan, request.granularity)),
-        name => {
-            let planner = named(name)?;
-            let again = |budget| (planner.run)(&Request { budget, ..*request }).into_iter().collect();
-            address::place(arena, args.effort, again)
-        }
-    };
+    let placed = address::place_plan(named(&args.planner)?, request, plan, arena.alignment);
     let Some(placed) = placed else {
         let arena = Bytes(arena.bytes);
         return Err(Error::No(format!(

@@ -233,7 +233,9 @@ impl Report {
             line("budget", format!("{}, {room} to spare", Bytes(budget)));
         }
         if self.swapped.is_empty() {
-            line("swapped", "nothing; the graph is unchanged".to_owned());
+            let changed = self.passes.iter().any(|pass| pass.changed);
+            let text = if changed { "nothing" } else { "nothing; the graph is unchanged" };
+            line("swapped", text.to_owned());
         } else {
             let ins: usize = self.swapped.iter().map(|s| s.swap_ins).sum();
             let encoded = self.swapped.iter().filter(|s| s.link_bytes < s.bytes).count();

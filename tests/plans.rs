@@ -65,7 +65,7 @@ fn every_model_runs_as_planned() {
         for (budget, plan) in plans {
             let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
             let mut rewritten = graph.clone();
-            let nodes = apply(&mut rewritten, &bridge, &plan, &edges).unwrap();
+            let nodes = apply(&mut rewritten, &bridge, &plan, &edges, &[]).unwrap();
             lmsc_ir::verify(&rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             equiv::check(&graph, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             assert!(Memory::of(&rewritten).peak().0 <= budget, "{}", path.display());

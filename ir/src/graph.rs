@@ -13,7 +13,7 @@ use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
 use crate::ops::{self, Copying, Effects};
-use crate::{Attr, Data, Place, Type};
+use crate::{Attr, Bytes, Data, Place, Type};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -165,6 +165,15 @@ pub struct Update {
     pub result: Option<usize>,
 }
 
+/// Bytes of the arena that a node needs besides its values while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// The offset of the first.
+    pub address: u64,
+    /// How many.
+    pub bytes: Bytes,
+}
+
 /// One operation. Its lists are short: most lie in the node itself.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -186,6 +195,8 @@ pub struct Node {
     pub updates: Vec<Update>,
     /// The node that this one computes again, for a recomputed node.
     pub recomputes: Option<NodeId>,
+    /// Where its workspace lies, if that is decided and it needs one.
+    pub workspace: Option<Workspace>,
     /// The node's position in the file that it was read from.
     pub source: Option<u32>,
 }
@@ -203,6 +214,7 @@ impl Node {
             after: SmallVec::new(),
             updates: Vec::new(),
             recomputes: None,
+            workspace: None,
             source: None,
         }
     }
@@ -535,6 +547,16 @@ impl Graph {
     /// Places the value at an offset of the arena, or in one of the two memories.
     pub fn set_place(&mut self, value: ValueId, place: Place) {
         self.values[value].place = place;
+    }
+
+    /// Says where the node's workspace lies.
+    pub fn set_workspace(&mut self, node: NodeId, workspace: Workspace) {
+        self.nodes[node].workspace = Some(workspace);
+    }
+
+    /// Whether it is decided where anything lies in the arena.
+    pub fn has_addresses(&self) -> bool {
+        self.values.values().any(|value| matches!(value.place, Place::DeviceAt(_)))
     }
 
     /// Replaces the order. A node that is left out is removed from the graph.

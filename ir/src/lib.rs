@@ -23,6 +23,7 @@ pub mod words;
 pub use attr::{Attr, Data, Float};
 pub use graph::{
     Adjacency, Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId,
+    Workspace,
 };
 pub use level::levels;
 pub use phase::{Phase, Phases};

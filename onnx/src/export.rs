@@ -18,7 +18,8 @@ use crate::proto::{
     ValueInfoProto,
 };
 use crate::{
-    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, copy, import_opset, key, set_metadata, update,
+    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, key, set_metadata,
+    update,
 };
 
 /// How swaps are written.
@@ -83,6 +84,7 @@ pub fn export(
     for &id in graph.order() {
         let node = graph.node(id);
         node.after.iter().chain(&node.recomputes).for_each(|n| referenced[n.as_u32() as usize] = true);
+        referenced[id.as_u32() as usize] |= node.workspace.is_some();
         if let Some(count) = template(graph, id).and_then(|i| readers.get_mut(i)) {
             *count += 1;
         }
@@ -130,6 +132,7 @@ pub fn export(
     for (key, value) in metadata {
         set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
     }
+    set_metadata(&mut proto.metadata_props, key::ADDRESSES, addresses::entry(graph));
     let body = proto.graph.get_or_insert_default();
     body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
     declare(body, graph, &new_values);

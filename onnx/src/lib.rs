@@ -1,5 +1,6 @@
 //! ONNX bytes to and from the graph of `lmsc`.
 
+mod addresses;
 mod aside;
 mod copy;
 mod export;
@@ -41,6 +42,8 @@ pub mod key {
     pub const ASIDE: &str = "ai.lmsc.aside";
     /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
+    /// On the model: where everything lies in the arena, as JSON.
+    pub const ADDRESSES: &str = "ai.lmsc.addresses";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
-use lmsc_ir::{Graph, NodeId, ValueId, ops, reaches};
+use lmsc_ir::{Bytes, Graph, NodeId, Place, ValueId, Workspace, ops, reaches};
 use lmsc_plan::Bridge;
+use lmsc_plan::address::{Run, Spot};
 use lmsc_plan::bridge::is_view;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
@@ -30,6 +31,9 @@ pub struct Mismatch {
 /// [`lmsc_plan::schedule::edges()`], or others that make the plan's memory safe. What overwrites a variable waits for
 /// what used it before, clones and what no longer leads there by data.
 ///
+/// `spots` says where everything lies, if that is decided. Then the order of what computes stands in edges, too: who
+/// takes over an address waits for its last user even where nothing else puts one before the other.
+///
 /// # Errors
 /// [`Mismatch`], and the graph is in pieces, if the plan is not one of the bridge's problem, or runs an operator
 /// again after something that it reads was changed.
@@ -38,9 +42,10 @@ pub fn apply(
     bridge: &Bridge,
     plan: &Plan,
     edges: &[Edge],
+    spots: &[Spot],
 ) -> Result<Vec<NodeId>, Mismatch> {
     let source = graph.clone();
-    let mut writer = Writer::new(&source, graph, bridge, plan);
+    let mut writer = Writer::new(&source, graph, bridge, plan, Addresses::of(spots));
     for step in 0..plan.schedule.steps.len() {
         writer.step = step;
         let node = match plan.schedule.steps[step].instruction {
@@ -68,7 +73,52 @@ pub fn apply(
     for (&(reader, writer), _) in overwrites.iter().zip(ordered).filter(|(_, ordered)| !ordered) {
         graph.add_after(writer, reader);
     }
+    if !spots.is_empty() {
+        order_what_computes(graph);
+    }
     Ok(steps)
+}
+
+/// Makes what computes wait for what computes before it.
+fn order_what_computes(graph: &mut Graph) {
+    let computing: Vec<NodeId> =
+        graph.order().iter().copied().filter(|&node| !graph.node(node).op.is_swap()).collect();
+    let pairs: Vec<(NodeId, NodeId)> = computing.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    for (&(before, node), ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
+        if !ordered {
+            graph.add_after(node, before);
+        }
+    }
+}
+
+/// Where things lie from the step on that brings them; none for what is there at the start.
+#[derive(Default)]
+struct Addresses {
+    /// Of a tensor's first byte.
+    bases: HashMap<(Option<usize>, TensorId), u64>,
+    /// Of workspaces, by step.
+    workspaces: HashMap<usize, u64>,
+}
+
+impl Addresses {
+    fn of(spots: &[Spot]) -> Addresses {
+        let mut addresses = Addresses::default();
+        for spot in spots {
+            match (&spot.run, spot.from) {
+                (Run::Workspace(_), Some(step)) => _ = addresses.workspaces.insert(step, spot.address),
+                (Run::Workspace(_), None) => {}
+                (&Run::Bytes { tensor, begin, .. }, from) => {
+                    addresses.bases.insert((from, tensor), spot.address.saturating_sub(begin));
+                }
+            }
+        }
+        addresses
+    }
+
+    /// The place of the tensor from the step on, `begin` bytes after its first.
+    fn place(&self, from: Option<usize>, tensor: TensorId, begin: u64) -> Place {
+        self.bases.get(&(from, tensor)).map_or(Place::Device, |base| Place::DeviceAt(base + begin))
+    }
 }
 
 /// The bytes of a tensor as they are on the device now.
@@ -89,6 +139,7 @@ struct Writer<'a> {
     graph: &'a mut Graph,
     bridge: &'a Bridge,
     plan: &'a Plan,
+    addresses: Addresses,
     /// The step that is being written, the nodes of those before it, and all nodes in their new order.
     step: usize,
     steps: Vec<NodeId>,
@@ -111,11 +162,18 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(source: &'a Graph, graph: &'a mut Graph, bridge: &'a Bridge, plan: &'a Plan) -> Writer<'a> {
+    fn new(
+        source: &'a Graph,
+        graph: &'a mut Graph,
+        bridge: &'a Bridge,
+        plan: &'a Plan,
+        addresses: Addresses,
+    ) -> Writer<'a> {
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
-            let root = Some(bridge.root(plan.tensor_origin[tensor]));
-            (presences[tensor].first, presences[tensor].root) = (root, root);
+            let root = bridge.root(plan.tensor_origin[tensor]);
+            (presences[tensor].first, presences[tensor].root) = (Some(root), Some(root));
+            graph.set_place(root, addresses.place(None, tensor, 0));
         }
         let mut is_variable = SecondaryMap::new();
         for &tensor in bridge.problem.ops.iter().flat_map(|op| &op.changes) {
@@ -126,6 +184,7 @@ impl<'a> Writer<'a> {
             graph,
             bridge,
             plan,
+            addresses,
             step: 0,
             steps: Vec::with_capacity(plan.schedule.steps.len()),
             order: Vec::with_capacity(plan.schedule.steps.len()),
@@ -214,6 +273,9 @@ impl<'a> Writer<'a> {
         let variables = op.reads.iter().map(|&tensor| plan.tensor_origin[tensor]);
         variables.filter(|&tensor| self.is_variable[tensor]).for_each(|tensor| self.users[tensor].push(node));
         self.define(source, node)?;
+        if let Some(&address) = self.addresses.workspaces.get(&self.step) {
+            self.graph.set_workspace(node, Workspace { address, bytes: Bytes(op.workspace) });
+        }
         Ok(node)
     }
 
@@ -227,6 +289,7 @@ impl<'a> Writer<'a> {
             presence.names.insert(value, new);
             if self.bridge.root(origin) == value {
                 (presence.first, presence.root) = (Some(new), Some(new));
+                self.graph.set_place(new, self.addresses.place(Some(self.step), tensor, 0));
             }
         }
         Ok(())
@@ -300,6 +363,11 @@ impl<'a> Writer<'a> {
             came.iter().map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece)).collect();
         let stayed = presence.root.filter(|_| !all);
         let (node, whole) = add_join(self.graph, root, stayed, &pieces);
+        if let Some((&begin, &(_, piece))) = came.first_key_value()
+            && let Place::DeviceAt(address) = self.graph.value(piece).place
+        {
+            self.graph.set_place(whole, Place::DeviceAt(address - begin));
+        }
         presence.root = Some(whole);
         presence.names.clear();
         self.order.push(node);
@@ -338,6 +406,8 @@ impl<'a> Writer<'a> {
             return self.mismatch("brings back what has not left");
         };
         let (node, copy) = add_copy(self.graph, Way::In, host, root, None);
+        let begin = bytes.as_ref().map_or(0, |bytes| bytes.start);
+        self.graph.set_place(copy, self.addresses.place(Some(self.step), tensor, begin));
         let presence = &mut self.presences[tensor];
         match bytes {
             Some(bytes) => _ = presence.came.insert(bytes.start, (bytes.end, copy)),

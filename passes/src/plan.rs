@@ -1,4 +1,5 @@
-use lmsc_ir::{Bytes, Graph, Phase, Phases, words};
+use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
+use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::schedule::{self, Instruction, Room};
@@ -40,7 +41,10 @@ impl Pass for Plan {
         let budget = cx
             .budget
             .ok_or_else(|| call("the pass `plan` needs a budget; give one, for example --budget 16GiB"))?;
-        if cx.memory(graph).peak() <= budget {
+        let fits = cx.memory(graph).peak() <= budget;
+        let is_rewritten =
+            |&node: &NodeId| graph.node(node).op.is_swap() || graph.node(node).recomputes.is_some();
+        if fits && (!cx.addresses || graph.has_addresses() || graph.order().iter().any(is_rewritten)) {
             return Ok(Outcome::default());
         }
         let bridge = bridge(graph, cx)?;
@@ -53,17 +57,45 @@ impl Pass for Plan {
             .map_err(|no| PassError::DoesNotFit(refusal(graph, &bridge, planner, no)))?;
 
         let ours = |what: String| PassError::Ours { pass: self.name(), what };
-        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0))
-            .map_err(|e| ours(e.to_string()))?;
-        let mut outcome = told(graph, &bridge, planner, &plan, &Phases::of(graph, |node| cx.scope(node)));
-        apply(graph, &bridge, &plan, &edges).map_err(|e| ours(e.to_string()))?;
+        let counted = plan.schedule.makespan();
+        let placed = if cx.addresses {
+            placed(planner, &request, &plan)?
+        } else {
+            let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0));
+            Placed { edges: edges.map_err(|e| ours(e.to_string()))?, plan, spots: Vec::new() }
+        };
+        let Placed { plan: placed_plan, edges, spots } = &placed;
+        let phases = Phases::of(graph, |node| cx.scope(node));
+        let mut outcome = told(graph, &bridge, planner, placed_plan, &phases);
+        apply(graph, &bridge, placed_plan, edges, spots).map_err(|e| ours(e.to_string()))?;
         let peak = cx.memory(graph).peak();
         if peak > budget {
             return Err(ours(format!("the edges allow {peak}, above the budget of {budget}")));
         }
+        if !spots.is_empty() {
+            let longer = placed_plan.schedule.makespan().saturating_sub(counted);
+            let arena = Bytes(budget.0);
+            outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
+        }
         outcome.changed = true;
         Ok(outcome)
     }
+}
+
+/// The plan with addresses in an arena of the budget's size.
+fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result<Placed, PassError> {
+    let placed = address::place_plan(planner, request, plan, address::ALIGNMENT);
+    let Some(placed) = placed else {
+        return Err(PassError::DoesNotFit(format!(
+            "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: give a larger \
+             --budget, or plan with --addresses off",
+            planner.name,
+            Bytes(request.budget)
+        )));
+    };
+    address::check(&placed, Arena::new(request.budget))
+        .map_err(|flaw| PassError::Ours { pass: "plan", what: flaw.to_string() })?;
+    Ok(placed)
 }
 
 /// Why the planner has no plan, in words.
@@ -83,6 +115,10 @@ fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) ->
     let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
     Refusal::new(by, graph, &bridge.table, resident, workspace, budgets, node).describe(graph)
+}
+
+fn millis(nanos: u64) -> String {
+    format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000)
 }
 
 /// What there is to tell about the plan.
@@ -124,7 +160,6 @@ fn told(
             outcome.kept.push(KeptRecord { value, bytes, reason });
         }
     }
-    let millis = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);
     outcome.remarks.push(format!(
         "{}: {}, {} run again, predicted {}, of which {} compute and {} compute again",
         planner.name,

@@ -3,8 +3,9 @@
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
-use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
+use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storages, equiv};
 use lmsc_passes::apply;
+use lmsc_plan::address::{Arena, check, covers, place};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
@@ -54,7 +55,7 @@ impl Case {
     /// How many joins the plan makes.
     fn joins(&self, bridge: &Bridge, plan: &Plan) -> usize {
         let mut graph = self.graph.clone();
-        apply(&mut graph, bridge, plan, &[]).unwrap();
+        apply(&mut graph, bridge, plan, &[], &[]).unwrap();
         graph.order().iter().filter(|&&n| graph.node(n).op.is_join()).count()
     }
 
@@ -71,7 +72,8 @@ impl Case {
             "seed {seed}: what is given is there, with what goes without saying"
         );
         let mut graph = self.graph.clone();
-        let nodes = apply(&mut graph, bridge, plan, &edges).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let nodes =
+            apply(&mut graph, bridge, plan, &edges, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let explain = || format!("seed {seed}, budget {budget}\n{}", graph.to_text());
         lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
         equiv::check(&self.graph, &graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
@@ -263,7 +265,7 @@ fn ranges_that_are_wrong_are_refused() {
         let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
         let plan = in_pieces(&bridge.problem, floor, (peak / 100).max(1 << 8));
         let mut graph = case.graph.clone();
-        apply(&mut graph, &bridge, &plan, &[]).unwrap();
+        apply(&mut graph, &bridge, &plan, &[], &[]).unwrap();
         let text = graph.to_text();
         equiv::check(&case.graph, &Graph::parse(&text).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -288,6 +290,56 @@ fn ranges_that_are_wrong_are_refused() {
 }
 
 #[test]
+fn addresses_of_a_plan_stand_in_the_graph() {
+    let (mut plans, mut spots, mut needed) = (0, 0, 0);
+    for seed in 0..200 {
+        let (case, mut rng) = Case::new(seed);
+        let bridge = case.bridge();
+        let mut plan = with_repetitions(&bridge.problem, &mut rng);
+        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
+        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
+        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let granularity = if rng.chance(50) { Granularity::Whole } else { Granularity::Ranges };
+        plan.schedule =
+            optimal::plan(&Request { granularity, ..Request::new(&plan.problem, budget) }).unwrap().schedule;
+        let arena = Arena { bytes: budget, alignment: 1 << rng.below(7) };
+        let Some(placed) = place(arena, 1, covers(&plan, granularity)) else { continue };
+        check(&placed, arena).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let mut graph = case.graph.clone();
+        apply(&mut graph, &bridge, &placed.plan, &placed.edges, &placed.spots)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let explain = || format!("seed {seed}, budget {budget}\n{}", graph.to_text());
+        lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
+        equiv::check(&case.graph, &graph).unwrap_or_else(|e| panic!("{e}\n{}", explain()));
+        let again = Graph::parse(&graph.to_text()).unwrap();
+        assert_eq!(again.to_text(), graph.to_text());
+        for (_, storage) in Storages::of(&graph).iter() {
+            let has = matches!(graph.value(storage.root).place, Place::DeviceAt(_) | Place::Host);
+            assert!(has || storage.bytes == Bytes::ZERO, "{}", explain());
+        }
+        let execution = Execution::of(&graph, &case.terms.link, |n| case.cost(&graph, n));
+        assert_eq!(execution.makespan, placed.plan.schedule.makespan(), "{}", explain());
+        let workspace = |n| Bytes(case.cost(&graph, n).workspace);
+        let guaranteed = Memory::with_workspace(&graph, workspace).peak();
+        assert!(execution.peak <= guaranteed.0 && guaranteed.0 <= budget, "{}", explain());
+        plans += 1;
+        spots += placed.spots.len();
+        for _ in 0..12.min(placed.edges.len()) {
+            let mut less = placed.clone();
+            less.edges.remove(rng.below(placed.edges.len()));
+            if check(&less, arena).is_err() {
+                let mut graph = case.graph.clone();
+                apply(&mut graph, &bridge, &less.plan, &less.edges, &less.spots).unwrap();
+                let violations = lmsc_ir::verify(&graph).expect_err("an edge is missing").to_string();
+                assert!(violations.contains("I7"), "{violations}");
+                needed += 1;
+            }
+        }
+    }
+    assert!(plans > 150 && spots > 10_000 && needed > 50, "{plans} plans, {spots} spots, {needed} edges");
+}
+
+#[test]
 fn without_its_edges_a_plan_guarantees_nothing() {
     let mut broken = 0;
     for seed in 0..200 {
@@ -297,7 +349,7 @@ fn without_its_edges_a_plan_guarantees_nothing() {
         let request = Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
         let plan = optimal::plan(&request).unwrap();
         let mut graph = case.graph.clone();
-        apply(&mut graph, &bridge, &plan, &[]).unwrap();
+        apply(&mut graph, &bridge, &plan, &[], &[]).unwrap();
         let workspace = |n| Bytes(case.cost(&graph, n).workspace);
         broken += usize::from(Memory::with_workspace(&graph, workspace).peak().0 > budget);
     }

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::lex::{Lexer, Token};
 use crate::{
-    Attr, Data, Def, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType, Type, Update,
-    Value, ValueId,
+    Attr, Bytes, Data, Def, ElementType, Float, Graph, Name, Node, NodeId, Op, Place, TensorType, Type,
+    Update, Value, ValueId, Workspace,
 };
 
 /// Where and why a text is not in the grammar of the text form.
@@ -186,6 +186,12 @@ impl<'a> Parser<'a> {
                 })?;
             } else if self.eat_bare("recomputes")? {
                 self.references(id, || Reference::Recomputes)?;
+            } else if self.eat_bare("workspace")? {
+                let bytes = Bytes(self.number("the size of a workspace, in bytes")?);
+                let Place::DeviceAt(address) = self.place()? else {
+                    return Err(self.unexpected("`@device:OFFSET` before"));
+                };
+                self.graph.node_mut(id).workspace = Some(Workspace { address, bytes });
             } else if self.eat_bare("after")? {
                 self.references(id, || Reference::After)?;
             } else {
@@ -240,8 +246,12 @@ impl<'a> Parser<'a> {
         } else {
             Type::Tensor(self.tensor_type()?)
         };
+        Ok((ty, self.place()?))
+    }
+
+    fn place(&mut self) -> Parsed<Place> {
         if !self.eat("@")? {
-            return Ok((ty, Place::Device));
+            return Ok(Place::Device);
         }
         let place = match &self.token {
             Token::Bare("host") => Some(Place::Host),
@@ -252,7 +262,7 @@ impl<'a> Parser<'a> {
         };
         let Some(place) = place else { return Err(self.unexpected("`host` or `device:OFFSET`")) };
         self.advance()?;
-        Ok((ty, place))
+        Ok(place)
     }
 
     fn tensor_type(&mut self) -> Parsed<TensorType> {

@@ -1,7 +1,7 @@
 use std::fmt::{self, Write};
 
 use super::is_bare;
-use crate::{Attr, Data, ElementType, Float, Graph, NodeId, Op, TensorType, ValueId};
+use crate::{Attr, Data, ElementType, Float, Graph, NodeId, Op, TensorType, ValueId, Workspace};
 
 /// Tensors of more elements are printed as size and digest.
 const MAX_PRINTED_ELEMENTS: u64 = 16;
@@ -104,6 +104,9 @@ impl Printer<'_> {
         if let Some(origin) = node.recomputes {
             self.out.push_str(" recomputes ");
             self.nodes(&[origin]);
+        }
+        if let Some(Workspace { address, bytes }) = node.workspace {
+            self.fmt(format_args!(" workspace {}@device:{address}", bytes.0));
         }
         if !node.after.is_empty() {
             self.out.push_str(" after ");

@@ -14,7 +14,7 @@ step (float[64,3] x, int64[64] "123", float[3] mean, float[]@host lr) => (float[
    [/layer1/Conv] float[64,3] h, _ = Conv<pads = [1, 1], alpha = 1.0, mode = "a\"b\x00\xff", none = ints [], t = int64[2] {1, 2}, body = opaque bytes(3, 0x00000000000000000000000000000001)>(x, _, w) captures (mask)
    [out_h] float[64,3]@host h_host = ai.lmsc.SwapOut(h)
    ["a node"] float[64,3]@device:4096 y, float[3] mean_new = com.microsoft.BatchNormInternal(h, mean) updates (mean as mean_new, big) after [out_h]
-   [n3] float[64,3] h_again, seq(float[2], int64[]) s = "odd domain!""Conv"(x) recomputes [/layer1/Conv] after ["a node", out_h]
+   [n3] float[64,3] h_again, seq(float[2], int64[]) s = "odd domain!""Conv"(x) recomputes [/layer1/Conv] workspace 512@device:65536 after ["a node", out_h]
    [none] = Sink(h_again)
 }
 "#;

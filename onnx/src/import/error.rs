@@ -121,6 +121,12 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
+    /// The addresses in the model's metadata are not as we write them.
+    #[error("metadata `ai.lmsc.addresses` of the model: {reason}")]
+    Addresses {
+        /// What is wrong.
+        reason: String,
+    },
     /// A function of ours is not as we write it.
     #[error("function `ai.lmsc::{function}` does not compute what lmsc means by this name")]
     NoCopy {
@@ -239,7 +245,7 @@ impl ImportErrors {
             ImportError::Cycle { .. } => "a graph has no cycles (I2): export the model again; where metadata \
                                           `ai.lmsc.after` closes the cycle, let lmsc write the file again"
                 .into(),
-            ImportError::Metadata { .. } => "let lmsc write the file again, or remove the entry".into(),
+            ImportError::Metadata { .. } | ImportError::Addresses { .. } => "let lmsc write the file again, or remove the entry".into(),
             ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),

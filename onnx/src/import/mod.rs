@@ -21,6 +21,7 @@ use lmsc_ir::Graph;
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::NodeProto;
+use crate::{addresses, key};
 
 use build::Build;
 pub use dims::Dims;
@@ -51,6 +52,14 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
             None
         }
     };
+    let mut graph = graph;
+    let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
+    // Names that are missing because something else is wrong are no news.
+    if let (Some(graph), Some(entry), true) = (&mut graph, entry, errors.list.is_empty())
+        && let Err(reason) = addresses::read(entry.value(), graph)
+    {
+        errors.push(ImportError::Addresses { reason });
+    }
     match graph {
         Some(graph) if errors.list.is_empty() => Ok(graph),
         _ => {

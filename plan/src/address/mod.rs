@@ -12,6 +12,7 @@ mod construct;
 mod frame;
 mod improve;
 mod objects;
+mod quick;
 mod repair;
 mod search;
 mod seek;
@@ -25,7 +26,7 @@ use crate::problem::TensorId;
 use crate::schedule::Edge;
 
 pub use check::{Misplaced, check};
-pub use search::{covers, place};
+pub use search::{covers, place, place_plan};
 
 /// Bytes with addresses from 0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +37,13 @@ pub struct Arena {
     pub alignment: u64,
 }
 
+/// The alignment of CUDA's allocator.
+pub const ALIGNMENT: u64 = 256;
+
 impl Arena {
-    /// An arena of so many bytes with the alignment of CUDA's allocator.
+    /// An arena of so many bytes with the usual [`ALIGNMENT`].
     pub fn new(bytes: u64) -> Arena {
-        Arena { bytes, alignment: 256 }
+        Arena { bytes, alignment: ALIGNMENT }
     }
 }
 

@@ -6,11 +6,12 @@ use super::construct::{RULES, construct};
 use super::frame::Frame;
 use super::improve::{Placement, improve};
 use super::objects::Owner;
+use super::quick::quick;
 use super::repair::repair;
 use super::seek::Seeker;
 use super::timing::Timing;
 use super::{Arena, Placed, Run, Spot};
-use crate::planners::{Granularity, Plan, optimal};
+use crate::planners::{Granularity, Plan, Planner, Request, optimal};
 use crate::problem::TensorId;
 use crate::schedule::{self, Act, ActId, Edge, Room, Schedule, Step};
 
@@ -24,11 +25,17 @@ const LARGE_SHARE: u64 = 50;
 /// A plan is not tried if it takes more than so many percent longer than the best for the whole arena.
 const MOST_LOSS: u64 = 5;
 
-/// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond.
+/// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond, at effort
+/// 100.
 const CONSTRUCTED: u64 = 4_000_000_000;
 
 /// So many placements are improved at first, half as many each twice as long after that.
 const IMPROVED: usize = 16;
+
+/// More objects are not compared with one another; the first plan that has a place is taken, of those for so many
+/// thousandths less one after the other.
+const MOST_COMPARED: usize = 3000;
+const COARSE_SHARE: u64 = 25;
 
 /// How many placements of one plan are improved.
 const OF_ONE_PLAN: usize = 2;
@@ -42,12 +49,17 @@ const WORK: u64 = 12_000_000;
 /// Plans are made of whole tensors, and of pieces of which so many make the peak.
 const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
 
+/// By how many thousandths addresses may make a plan longer before other choices of what runs again are placed, too:
+/// those for so many thousandths less memory.
+const MOST_SATISFYING_LOSS: u64 = 5;
+const LESS: [u64; 5] = [20, 40, 60, 90, 120];
+
 /// The plan with the least makespan found that lies in the arena; none if none is found.
 ///
 /// `plans` makes plans that fit so many bytes by their sum.
 pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
     let mut search = Search::default();
-    search.construct(arena, plans);
+    search.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
     search.improve(u64::from(effort) * WORK / 100);
     let (case, placement) = search.best?;
     let (plan, frame) = search.cases.swap_remove(case);
@@ -62,6 +74,8 @@ struct Search {
     tries: Vec<(usize, Placement)>,
     /// The best that leaves nothing out.
     best: Option<(usize, Placement)>,
+    /// Whether there are too many objects to compare them with one another.
+    many: bool,
 }
 
 impl Search {
@@ -76,14 +90,17 @@ impl Search {
         }
     }
 
-    /// Makes plans and places each by every rule.
-    fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>) {
+    /// Makes plans and places each by every rule, until that has cost so much.
+    fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
         let mut longest = None;
         let near = (0..SHARES).map(|less| (1000 - less * SHARE, true));
         let far = (0..1000 / LARGE_SHARE).map(|less| (1000 - less * LARGE_SHARE, false));
         for (share, near) in near.chain(far) {
-            if self.best.is_some() && (!near || self.seeker.work > CONSTRUCTED) {
+            if self.best.is_some() && (!near || self.many || self.seeker.work > most_work) {
                 return;
+            }
+            if self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
+                continue;
             }
             let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
             let plans = plans(budget);
@@ -99,25 +116,40 @@ impl Search {
                     continue;
                 }
                 if let Some(frame) = Frame::new(&plan, budget, arena) {
+                    self.many = frame.movable.len() > MOST_COMPARED;
                     self.construct_one(&frame);
-                    self.cases.push((plan, frame));
+                    let is_of_use = !self.many || self.best.as_ref().is_some_and(|b| b.0 == self.cases.len());
+                    if is_of_use {
+                        self.cases.push((plan, frame));
+                    }
                 }
             }
         }
     }
 
     /// The placements of one plan by every rule.
+    ///
+    /// What costs nothing needs no other rule; and where objects are too many to compare them all, there is only the
+    /// quick one.
     fn construct_one(&mut self, frame: &Frame) {
         let guess = Timing::nominal(frame);
         let mut timing = guess.clone();
-        let by_rule = RULES.iter().map(|&rule| {
+        let mut found = vec![Placement::of(frame, &mut timing, quick(frame))];
+        let rules = if self.many { &[] } else { &RULES[..] };
+        for &rule in rules {
+            let best = found.iter().filter(|p| p.left.is_empty()).map(|p| p.makespan).min();
+            if best.is_some_and(|best| best <= frame.nominal()) {
+                break;
+            }
             let places = construct(frame, &guess, &mut self.seeker, rule);
-            Placement::of(frame, &mut timing, places)
-        });
-        let mut found: Vec<Placement> = by_rule.collect();
+            found.push(Placement::of(frame, &mut timing, places));
+        }
         found.sort_by_key(Placement::rank);
         let case = self.cases.len();
         found.iter().for_each(|placement| self.note(case, placement));
+        if self.many {
+            return;
+        }
         self.tries.extend(found.into_iter().take(OF_ONE_PLAN).map(|placement| (case, placement)));
     }
 
@@ -153,6 +185,38 @@ impl Search {
         }
         improve(frame, &mut timing, &mut self.seeker, placement, (work, seed));
     }
+}
+
+/// The planner's plan with addresses: of its plans for the arena and for less, the one with the least makespan found
+/// that lies in it; none if none is found.
+///
+/// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
+pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan, alignment: u64) -> Option<Placed> {
+    let arena = Arena { bytes: request.budget, alignment };
+    let again = |budget, effort| (planner.run)(&Request { budget, effort, ..*request });
+    if !planner.ours {
+        return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
+    }
+    let mut best = place(arena, request.effort, covers(plan, request.granularity));
+    let makespan = |best: &Option<Placed>| best.as_ref().map_or(u64::MAX, |b| b.plan.schedule.makespan());
+    let nominal = plan.schedule.makespan();
+    let few = plan.problem.ops.len() <= MOST_COMPARED;
+    for less in LESS {
+        if !request.recompute
+            || !few
+            || makespan(&best).saturating_sub(nominal) <= nominal / 1000 * MOST_SATISFYING_LOSS
+        {
+            break;
+        }
+        let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
+        let plan = again(budget, request.effort / 4).ok();
+        let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < makespan(&best)) else { break };
+        let placed = place(arena, request.effort / 4, covers(&plan, request.granularity));
+        if makespan(&placed) < makespan(&best) {
+            best = placed;
+        }
+    }
+    best
 }
 
 /// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with swaps

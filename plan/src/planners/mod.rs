@@ -149,6 +149,8 @@ pub struct Planner {
     pub summary: &'static str,
     /// Whether ranges of a tensor can travel each by itself in its plans; otherwise it copies whole tensors, if any.
     pub ranges: bool,
+    /// Whether its swaps are the best for what it chose to run again, so that others, chosen anew, are its plans too.
+    pub ours: bool,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
@@ -159,66 +161,77 @@ pub static PLANNERS: &[Planner] = &[
         name: "auto",
         summary: "swapping and recomputation together (ours)",
         ranges: true,
+        ours: true,
         run: auto::plan,
     },
     Planner {
         name: "optimal",
         summary: "swapping only, near the bound (ours)",
         ranges: true,
+        ours: true,
         run: optimal::plan,
     },
     Planner {
         name: "greedy",
         summary: "swapping the first activations (OPT §4)",
         ranges: true,
+        ours: false,
         run: greedy::plan,
     },
     Planner {
         name: "dynprog",
         summary: "swapping what is best if copies could stop (OPT §5)",
         ranges: true,
+        ours: false,
         run: dynprog::plan,
     },
     Planner {
         name: "vdnn",
         summary: "swapping what overlaps best, or half of it (OPT §6.1)",
         ranges: true,
+        ours: false,
         run: vdnn::plan,
     },
     Planner {
         name: "autoswap",
         summary: "swapping by four scores, weighted best (AutoSwap)",
         ranges: true,
+        ours: false,
         run: autoswap::plan,
     },
     Planner {
         name: "memonger",
         summary: "recomputation between kept tensors (Memonger)",
         ranges: false,
+        ours: false,
         run: memonger::plan,
     },
     Planner {
         name: "window",
         summary: "an adaptive window over the next uses (OOC)",
         ranges: false,
+        ours: false,
         run: window::plan,
     },
     Planner {
         name: "lru",
         summary: "eviction of what was used longest ago (SuperNeurons)",
         ranges: false,
+        ours: false,
         run: lru::plan,
     },
     Planner {
         name: "tflms",
         summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
         ranges: false,
+        ours: false,
         run: tflms::plan,
     },
     Planner {
         name: "tflms-best",
         summary: "the same, with the parameters that fit and take the least time",
         ranges: false,
+        ours: false,
         run: tflms::plan_best,
     },
 ];

@@ -1,13 +1,12 @@
 //! The invariants I1 to I8 of a graph, checked after every pass.
 
+mod addresses;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use crate::ranges::{copied_elements, joined_elements, range_type};
-use crate::reach::{Group, unreached};
-use crate::{
-    Attr, Def, Graph, Name, Node, NodeId, Place, RunId, StorageId, Storages, ValueId, ops, reaches, words,
-};
+use crate::{Attr, Def, Graph, Name, Node, NodeId, StorageId, Storages, ValueId, ops, reaches, words};
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -564,139 +563,6 @@ impl Checker<'_> {
             }
         }
     }
-
-    /// I7, over the runs of storages that have addresses.
-    fn addresses(&mut self, storages: &Storages) {
-        let graph = self.graph;
-        self.adjacency(storages);
-        // Who owns which bytes, in the order of definitions. An owner that is reached by all uses of the owner
-        // before it is, by induction, reached by those of every earlier one.
-        let mut owners: BTreeMap<u64, (u64, RunId)> = BTreeMap::new();
-        let mut heirs: BTreeMap<RunId, Vec<(RunId, NodeId)>> = BTreeMap::new();
-        let count = storages.runs().count();
-        let mut kept = vec![false; count];
-        for &output in &graph.outputs {
-            for &(_, run) in storages.runs_of(storages.storage(output)) {
-                kept[run.as_u32() as usize] = true;
-            }
-        }
-        let root = |run: RunId| storages.get(storages.run(run).storage).root;
-        for (id, run) in storages.runs() {
-            let Place::DeviceAt(storage_start) = graph.value(root(id)).place else { continue };
-            let bounds = storage_start.checked_add(run.begin);
-            let bounds = bounds.and_then(|start| Some((start, start.checked_add(run.bytes.0)?)));
-            let Some((start, end)) = bounds else {
-                self.report(
-                    Invariant::I7,
-                    format!("`{}` ends beyond the last address", self.value(root(id))),
-                );
-                continue;
-            };
-            if start == end {
-                continue;
-            }
-            let mut previous = BTreeSet::new();
-            let overlapping: Vec<u64> =
-                owners.range(..end).rev().map(|(&s, _)| s).take_while(|s| owners[s].0 > start).collect();
-            for s in overlapping {
-                let (e, owner) = owners.remove(&s).expect("the key was just listed");
-                previous.insert(owner);
-                if s < start {
-                    owners.insert(s, (start, owner));
-                }
-                if e > end {
-                    owners.insert(end, (e, owner));
-                }
-            }
-            owners.insert(start, (end, id));
-            for owner in previous {
-                match graph.producer(root(id)) {
-                    Some(definer) => {
-                        heirs.entry(owner).or_default().push((id, definer));
-                        // What the caller gives or gets is used before the first node and after the last.
-                        if graph.producer(root(owner)).is_none() || kept[owner.as_u32() as usize] {
-                            self.report(
-                                Invariant::I7,
-                                format!(
-                                    "`{}` overwrites `{}`, which the caller keeps",
-                                    self.value(root(id)),
-                                    self.value(root(owner))
-                                ),
-                            );
-                        }
-                    }
-                    None => {
-                        let message = format!(
-                            "`{}` and `{}` overlap and both exist from the start",
-                            self.value(root(owner)),
-                            self.value(root(id))
-                        );
-                        self.report(Invariant::I7, message);
-                    }
-                }
-            }
-        }
-        if heirs.is_empty() {
-            return;
-        }
-        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); count];
-        for &id in graph.order() {
-            for run in storages.touched(graph, id) {
-                let list = &mut uses[run.as_u32() as usize];
-                if list.last() != Some(&id) {
-                    list.push(id);
-                }
-            }
-        }
-        let group = |(owner, heirs): (&RunId, &Vec<(RunId, NodeId)>)| Group {
-            sources: std::mem::take(&mut uses[owner.as_u32() as usize]),
-            targets: heirs.iter().map(|&(_, definer)| definer).collect(),
-        };
-        let groups: Vec<Group> = heirs.iter().map(group).collect();
-        let heirs: Vec<_> = heirs.into_iter().collect();
-        let mut found: Vec<_> = unreached(graph, &groups)
-            .into_iter()
-            .map(|(group, index, user)| (heirs[group].1[index], heirs[group].0, user))
-            .collect();
-        found.sort_unstable();
-        for ((heir, definer), owner, user) in found {
-            let message = format!(
-                "`{}` and `{}` overlap, but no edge orders {} before {}",
-                self.value(root(owner)),
-                self.value(root(heir)),
-                self.node(user),
-                self.node(definer)
-            );
-            self.report(Invariant::I7, message);
-        }
-    }
-
-    /// I7: what a Join names has an address if its runs have one, and lies where they lie.
-    fn adjacency(&mut self, storages: &Storages) {
-        let graph = self.graph;
-        for (id, storage) in storages.iter() {
-            let joined = graph.producer(storage.root).is_some_and(|n| graph.node(n).op.is_join());
-            let address = |value: ValueId, offset: u64| match graph.value(value).place {
-                Place::DeviceAt(start) => Some(start.saturating_add(offset)),
-                _ => None,
-            };
-            for &(begin, run) in storages.runs_of(id).iter().filter(|_| joined) {
-                let run = storages.run(run);
-                let part = storages.get(run.storage).root;
-                if address(storage.root, begin) != address(part, run.begin) {
-                    let message = format!(
-                        "`{}` joins `{}`, which does not lie where it belongs",
-                        self.value(storage.root),
-                        self.value(part)
-                    );
-                    self.report(Invariant::I7, message);
-                }
-            }
-        }
-        if storages.has_too_many_runs() {
-            self.report(Invariant::I8, "ranges of tensors are copied in too many pieces".to_owned());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -864,6 +730,32 @@ mod tests {
         );
         let caller = text("after [b]").replace("device:16 v", "device:8 v");
         assert!(violations(&caller).starts_with("I7: `v` overwrites `x`, which the caller keeps"));
+    }
+
+    #[test]
+    fn i7_a_workspace_is_used_by_its_node_alone() {
+        let text = |address: u64, edge: &str| {
+            format!(
+                "g (float[4]@device:0 x) => (float[4]@device:32 z) {{
+                [a] float[4]@device:16 y = Relu(x) workspace 16@device:{address}
+                [b] float[4]@device:48 u = Relu(x) {edge}
+                [c] float[4]@device:32 z = Add(u, y) workspace 64@device:64
+            }}"
+            )
+        };
+        assert_eq!(violations(&text(48, "after [a]")), "none");
+        assert_eq!(
+            violations(&text(48, "")),
+            "I7: the workspace of `a` (Relu) and `u` overlap, but no edge orders `a` (Relu) before `b` (Relu)"
+        );
+        assert_eq!(
+            violations(&text(24, "after [a]")),
+            "I7: `y` and the workspace of `a` (Relu) overlap, but no edge orders `a` (Relu) before `a` (Relu)"
+        );
+        assert_eq!(
+            violations(&text(8, "after [a]")).lines().next(),
+            Some("I7: the workspace of `a` (Relu) overwrites `x`, which the caller keeps")
+        );
     }
 
     #[test]

@@ -1,0 +1,181 @@
+//! I7: whoever takes over an address waits for all that used it before.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{Checker, Invariant};
+use crate::reach::{Group, unreached};
+use crate::{NodeId, Place, RunId, Storages, ValueId, Workspace};
+
+/// Bytes that are at one address for a while: a run of a storage, or the workspace of a node.
+struct Tenant {
+    what: What,
+    bytes: Range<u64>,
+    /// The node that brings them; none for what the caller gives.
+    from: Option<NodeId>,
+    /// Whether the caller gets them.
+    kept: bool,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Run(RunId, ValueId),
+    Workspace(NodeId),
+}
+
+impl Checker<'_> {
+    /// I7, over everything that has an address.
+    pub(super) fn addresses(&mut self, storages: &Storages) {
+        let graph = self.graph;
+        self.adjacency(storages);
+        let tenants = self.tenants(storages);
+        let heirs = self.heirs(&tenants);
+        let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.runs().count()];
+        if heirs.iter().any(|heirs| !heirs.is_empty()) {
+            for &id in graph.order() {
+                for run in storages.touched(graph, id) {
+                    let list = &mut uses[run.as_u32() as usize];
+                    if list.last() != Some(&id) {
+                        list.push(id);
+                    }
+                }
+            }
+        }
+        let owners: Vec<usize> = (0..tenants.len()).filter(|&owner| !heirs[owner].is_empty()).collect();
+        let group = |&owner: &usize| Group {
+            sources: match tenants[owner].what {
+                What::Run(run, _) => std::mem::take(&mut uses[run.as_u32() as usize]),
+                What::Workspace(node) => vec![node],
+            },
+            targets: heirs[owner].iter().filter_map(|&heir| tenants[heir].from).collect(),
+        };
+        let groups: Vec<Group> = owners.iter().map(group).collect();
+        for (group, index, user) in unreached(graph, &groups) {
+            let (owner, definer) = (owners[group], groups[group].targets[index]);
+            let message = format!(
+                "{} and {} overlap, but no edge orders {} before {}",
+                self.tenant(&tenants[owner]),
+                self.tenant(&tenants[heirs[owner][index]]),
+                self.node(user),
+                self.node(definer)
+            );
+            self.report(Invariant::I7, message);
+        }
+    }
+
+    /// Everything that has an address, in the order in which it comes.
+    fn tenants(&mut self, storages: &Storages) -> Vec<Tenant> {
+        let graph = self.graph;
+        let mut kept = vec![false; storages.runs().count()];
+        for &output in &graph.outputs {
+            for &(_, run) in storages.runs_of(storages.storage(output)) {
+                kept[run.as_u32() as usize] = true;
+            }
+        }
+        let mut tenants = Vec::new();
+        let mut add = |what, (base, begin, bytes): (u64, u64, u64), from, kept| {
+            let start = base.checked_add(begin);
+            match start.and_then(|start| Some(start..start.checked_add(bytes)?)) {
+                Some(bytes) if bytes.is_empty() => {}
+                Some(bytes) => tenants.push(Tenant { what, bytes, from, kept }),
+                None => {
+                    let tenant = self.tenant(&Tenant { what, bytes: 0..0, from, kept });
+                    self.report(Invariant::I7, format!("{tenant} ends beyond the last address"));
+                }
+            }
+        };
+        for (id, run) in storages.runs() {
+            let root = storages.get(run.storage).root;
+            if let Place::DeviceAt(base) = graph.value(root).place {
+                let kept = kept[id.as_u32() as usize];
+                add(What::Run(id, root), (base, run.begin, run.bytes.0), graph.producer(root), kept);
+            }
+        }
+        for &id in graph.order() {
+            if let Some(Workspace { address, bytes }) = graph.node(id).workspace {
+                add(What::Workspace(id), (address, 0, bytes.0), Some(id), false);
+            }
+        }
+        let ticks = graph.ticks();
+        tenants.sort_by_key(|tenant| tenant.from.map(|node| ticks[node.as_u32() as usize]));
+        tenants
+    }
+
+    /// By tenant, those that take over bytes from it directly, as indices.
+    ///
+    /// A tenant that is reached by all uses of the one before it is, by induction, reached by those of every earlier
+    /// one.
+    fn heirs(&mut self, tenants: &[Tenant]) -> Vec<Vec<usize>> {
+        // Who has which bytes, by their first address, with the end.
+        let mut owners: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+        let mut heirs = vec![Vec::new(); tenants.len()];
+        for (heir, tenant) in tenants.iter().enumerate() {
+            let Range { start, end } = tenant.bytes;
+            let mut previous = Vec::new();
+            let overlapping: Vec<u64> =
+                owners.range(..end).rev().map(|(&s, _)| s).take_while(|s| owners[s].0 > start).collect();
+            for s in overlapping {
+                let (e, owner) = owners.remove(&s).expect("the key was just listed");
+                previous.push(owner);
+                if s < start {
+                    owners.insert(s, (start, owner));
+                }
+                if e > end {
+                    owners.insert(end, (e, owner));
+                }
+            }
+            owners.insert(start, (end, heir));
+            previous.sort_unstable();
+            previous.dedup();
+            for owner in previous {
+                let (one, other) = (self.tenant(&tenants[owner]), self.tenant(tenant));
+                if tenant.from.is_none() {
+                    let message = format!("{one} and {other} overlap and both exist from the start");
+                    self.report(Invariant::I7, message);
+                    continue;
+                }
+                heirs[owner].push(heir);
+                // What the caller gives or gets is used before the first node and after the last.
+                if tenants[owner].from.is_none() || tenants[owner].kept {
+                    let message = format!("{other} overwrites {one}, which the caller keeps");
+                    self.report(Invariant::I7, message);
+                }
+            }
+        }
+        heirs
+    }
+
+    fn tenant(&self, tenant: &Tenant) -> String {
+        match tenant.what {
+            What::Run(_, root) => format!("`{}`", self.value(root)),
+            What::Workspace(node) => format!("the workspace of {}", self.node(node)),
+        }
+    }
+
+    /// I7: what a Join names has an address if its runs have one, and lies where they lie.
+    fn adjacency(&mut self, storages: &Storages) {
+        let graph = self.graph;
+        for (id, storage) in storages.iter() {
+            let joined = graph.producer(storage.root).is_some_and(|n| graph.node(n).op.is_join());
+            let address = |value: ValueId, offset: u64| match graph.value(value).place {
+                Place::DeviceAt(start) => Some(start.saturating_add(offset)),
+                _ => None,
+            };
+            for &(begin, run) in storages.runs_of(id).iter().filter(|_| joined) {
+                let run = storages.run(run);
+                let part = storages.get(run.storage).root;
+                if address(storage.root, begin) != address(part, run.begin) {
+                    let message = format!(
+                        "`{}` joins `{}`, which does not lie where it belongs",
+                        self.value(storage.root),
+                        self.value(part)
+                    );
+                    self.report(Invariant::I7, message);
+                }
+            }
+        }
+        if storages.has_too_many_runs() {
+            self.report(Invariant::I8, "ranges of tensors are copied in too many pieces".to_owned());
+        }
+    }
+}
