@@ -124,6 +124,10 @@ pub struct PlanArgs {
     /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
+    /// model, which stands for what is missing; and the link, if that was measured.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// Rewrite edges into the backward phase that span at least this many levels (TFLMS α). [default: 2]
     #[arg(long, value_name = "LEVELS")]
     pub threshold: Option<u32>,
@@ -254,6 +258,7 @@ impl PlanArgs {
             ranges: self.ranges,
             addresses: self.addresses == Switch::On,
             target: None,
+            profile: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
                 lb: self.lb.unwrap_or(default.lb),
@@ -423,6 +428,10 @@ pub struct PlanCommandArgs {
     /// [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
     pub target: Option<String>,
+    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
+    /// model, which stands for what is missing; and the link, if that was measured.
+    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
+    pub profile: Option<PathBuf>,
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,
@@ -572,6 +581,10 @@ pub struct SweepArgs {
     /// [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+    /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
+    /// model, which stands for what is missing; and the link, if that was measured.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use lmsc_ir::words::{count, instead};
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId, copied_elements};
-use lmsc_passes::{Ran, pipeline};
+use lmsc_passes::{PassCx, Ran, pipeline};
+use lmsc_plan::Execution;
 use lmsc_plan::bridge::Cost;
-use lmsc_plan::cost::Costs;
-use lmsc_plan::{Execution, Target};
 use serde::Serialize;
 
 use crate::cli::{ExplainArgs, LookArgs};
+use crate::report::ProfileFacts;
 use crate::{Error, load, pass_cx, passes, run, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
@@ -26,6 +26,8 @@ struct Story {
     bytes: u64,
     planner: String,
     target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileFacts>,
     budget: u64,
     /// `stays`, `swapped`, `computed again` or `swapped and computed again`.
     decision: &'static str,
@@ -87,7 +89,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let storage = storages.get(storages.storage(value));
     let target = cx.target();
     let phases = Phases::of(&original, |node| cx.scope(node));
-    let rewritten = Rewritten::of(&original, &graph, &phases, &target);
+    let rewritten = Rewritten::of(&original, &graph, &phases, &cx);
     let root = storage.root;
     let (events, decision) = rewritten.events(original.producer(root), root);
     let reason = (decision == "stays").then(|| reason(&original, root, &ran));
@@ -100,6 +102,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         bytes: storage.bytes.0,
         planner: args.plan.planner().to_owned(),
         target: target.name.clone(),
+        profile: ProfileFacts::of(&cx, &original),
         budget: budget.0,
         decision,
         reason,
@@ -136,15 +139,15 @@ struct Rewritten<'a> {
 }
 
 impl<'a> Rewritten<'a> {
-    fn of(original: &'a Graph, graph: &'a Graph, phases: &'a Phases, target: &Target) -> Rewritten<'a> {
-        let costs = Costs::of(graph, target, None);
+    fn of(original: &'a Graph, graph: &'a Graph, phases: &'a Phases, cx: &PassCx) -> Rewritten<'a> {
+        let costs = cx.costs(graph);
         let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
         Rewritten {
             original,
             graph,
             storages: Storages::of(graph),
             phases,
-            execution: Execution::of(graph, &target.link.for_planning(), cost),
+            execution: Execution::of(graph, &cx.target().link.for_planning(), cost),
         }
     }
 
@@ -289,6 +292,9 @@ impl Story {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         line("decision", format!("{}{reason}", self.decision));
         line("asked", format!("planner {}, {} on {}", self.planner, Bytes(self.budget), self.target));
+        if let Some(profile) = &self.profile {
+            _ = writeln!(text, "{:<9} {}", "profile", profile.to_text());
+        }
         text.push('\n');
         for event in &self.events {
             let when = format!("{:>10.3} ms  {:<14}", event.start_ms, event.what);

@@ -34,7 +34,7 @@ pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use plan::plan;
 pub use report::Report;
-use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProofFacts, SwappedFacts};
+use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
 pub use sweep::sweep;
 pub use targets::{list_targets, target};
 
@@ -79,7 +79,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     stage.show("planning");
     let cx = pass_cx(&args.plan)?;
     let passes = passes(pipeline(planner), args.look.pass_limit)?;
-    let ((came, before), ran) =
+    let ((came, before, profile), ran) =
         side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
     let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
 
@@ -107,7 +107,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         emitted.write(output, out)?;
     }
     stage.done();
-    let report = report(path.display().to_string(), came, (before, after), &cx, ran, &proof, hash);
+    let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
     if let Some(file) = &args.report {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -228,7 +228,8 @@ fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
         return Err(Error::Input(message).with_help(help));
     }
     let target = args.target.as_deref().map(targets::named_target).transpose()?;
-    Ok(PassCx { target, ..args.pass_cx() })
+    let profile = targets::read_profile(args.profile.as_deref())?;
+    Ok(PassCx { target, profile, ..args.pass_cx() })
 }
 
 /// The passes of these names, the first `limit` of them.
@@ -310,16 +311,17 @@ fn hash(graph: &Graph) -> String {
 }
 
 /// What there is to tell about the graph as it came.
-fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts) {
+fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts, Option<ProfileFacts>) {
     let memory = cx.memory(original);
     let phases = Phases::of(original, |node| cx.scope(node));
-    (GraphFacts::of(original, &phases, &memory), MemoryFacts::of(original, &memory))
+    let graph = GraphFacts::of(original, &phases, &memory);
+    (graph, MemoryFacts::of(original, &memory), ProfileFacts::of(cx, original))
 }
 
 /// Collects what there is to tell.
 fn report(
     model: String,
-    graph: GraphFacts,
+    (graph, profile): (GraphFacts, Option<ProfileFacts>),
     (before, after): (MemoryFacts, MemoryFacts),
     cx: &PassCx,
     ran: Vec<Ran>,
@@ -331,6 +333,7 @@ fn report(
         format: 1,
         model,
         graph,
+        profile,
         budget: cx.budget.map(|b| b.0),
         before,
         after,

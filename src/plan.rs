@@ -18,7 +18,8 @@ use serde::Serialize;
 
 use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
 use crate::emit::write_atomically;
-use crate::targets::named_target;
+use crate::report::ProfileFacts;
+use crate::targets::{named_target, read_profile};
 use crate::view::{self, Numbers, OfModel};
 use crate::{Error, load, passes, run};
 
@@ -55,6 +56,9 @@ struct Answer {
     instance: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// What of the times was measured, if there was a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileFacts>,
     memory_bytes: u64,
     /// The time of all operators, once: what a step takes where memory is no limit.
     compute_ms: f64,
@@ -152,6 +156,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         format: 1,
         instance: (!is_model).then(|| task.name().to_owned()),
         model: is_model.then(|| task.name().to_owned()),
+        profile: task.profile(),
         memory_bytes: args.memory.0,
         compute_ms: millis(problem.compute_nanos()),
         found,
@@ -180,8 +185,8 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
 enum Task {
     /// Without a model.
     Instance(Box<Instance>),
-    /// A model of this name.
-    Model(String, Box<OfModel>),
+    /// A model.
+    Model { name: String, model: Box<OfModel>, profile: Option<ProfileFacts> },
 }
 
 impl Task {
@@ -193,30 +198,40 @@ impl Task {
         }
         let path = args.model.as_deref().expect("one of the two is required");
         let target = args.target.as_deref().map(named_target).transpose()?;
-        let cx = PassCx { budget: Some(args.memory), target, ..PassCx::default() };
+        let profile = read_profile(args.profile.as_deref())?;
+        let cx = PassCx { budget: Some(args.memory), target, profile, ..PassCx::default() };
         let mut graph = load(path, &args.binding)?.graph;
+        let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
-        Ok(Task::Model(path.display().to_string(), Box::new(OfModel { graph, bridge })))
+        let name = path.display().to_string();
+        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile })
     }
 
     fn name(&self) -> &str {
         match self {
             Task::Instance(instance) => &instance.name,
-            Task::Model(name, _) => name,
+            Task::Model { name, .. } => name,
+        }
+    }
+
+    fn profile(&self) -> Option<ProfileFacts> {
+        match self {
+            Task::Instance(_) => None,
+            Task::Model { profile, .. } => profile.clone(),
         }
     }
 
     fn problem(&self) -> &Problem {
         match self {
             Task::Instance(instance) => &instance.problem,
-            Task::Model(_, model) => &model.bridge.problem,
+            Task::Model { model, .. } => &model.bridge.problem,
         }
     }
 
     fn link(&mut self) -> &mut Link {
         match self {
             Task::Instance(instance) => &mut instance.problem.link,
-            Task::Model(_, model) => &mut model.bridge.problem.link,
+            Task::Model { model, .. } => &mut model.bridge.problem.link,
         }
     }
 
@@ -226,7 +241,7 @@ impl Task {
                 let op = &instance.problem.ops[tick as usize];
                 format!("operator {tick} ({})", instance.problem.kinds[op.kind as usize])
             }
-            Task::Model(_, model) => {
+            Task::Model { model, .. } => {
                 let node = model.graph.node(model.bridge.nodes[tick as usize]);
                 format!("`{}` ({})", node.name, node.op)
             }
@@ -380,7 +395,7 @@ impl Answer {
         let problem = task.problem();
         let data = match task {
             Task::Instance(_) => view::plan_data(problem, plan, &Numbers(problem)),
-            Task::Model(_, model) => view::plan_data(problem, plan, &**model),
+            Task::Model { model, .. } => view::plan_data(problem, plan, &**model),
         };
         let mut data = data.map_err(ours)?;
         if let Some(file) = &args.trace {
@@ -422,6 +437,7 @@ impl Answer {
         for (label, name) in [("instance", &self.instance), ("model", &self.model)] {
             _ = name.as_ref().map(|name| writeln!(text, "{label:<9} {name}"));
         }
+        _ = self.profile.as_ref().map(|profile| writeln!(text, "profile   {}", profile.to_text()));
         _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
         _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
         _ = writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::words::count;
 use lmsc_ir::{Bytes, Graph, Phase, Phases};
-use lmsc_passes::{KeptRecord, Ran, SwapRecord};
+use lmsc_passes::{KeptRecord, PassCx, Ran, SwapRecord};
 use lmsc_plan::Memory;
 use serde::Serialize;
 
@@ -19,6 +19,9 @@ pub struct Report {
     pub model: String,
     /// What came in.
     pub graph: GraphFacts,
+    /// What of the times was measured, if there was a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileFacts>,
     /// The limit, if one was given.
     pub budget: Option<u64>,
     /// Memory of the graph as it came.
@@ -58,6 +61,21 @@ pub struct GraphFacts {
     pub variable_bytes: u64,
     /// The loss's name, for a graph that trains.
     pub loss: Option<String>,
+}
+
+/// What a profile says of a graph. Times are milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileFacts {
+    /// The device that was measured.
+    pub device: String,
+    /// Nodes that keep the device busy.
+    pub nodes: usize,
+    /// Those of them that were measured; the others have the times of the target's model.
+    pub measured_nodes: usize,
+    /// The time of all nodes.
+    pub compute_ms: f64,
+    /// The time of the measured ones.
+    pub measured_ms: f64,
 }
 
 /// Memory of a graph in its order.
@@ -159,6 +177,31 @@ impl MemoryFacts {
     }
 }
 
+impl ProfileFacts {
+    /// The facts of the graph, if there is a profile.
+    pub fn of(cx: &PassCx, graph: &Graph) -> Option<ProfileFacts> {
+        let profile = cx.profile.as_ref()?;
+        let coverage = cx.costs(graph).coverage();
+        Some(ProfileFacts {
+            device: profile.device.clone(),
+            nodes: coverage.nodes,
+            measured_nodes: coverage.measured_nodes,
+            compute_ms: coverage.nanos as f64 / 1e6,
+            measured_ms: coverage.measured_nanos as f64 / 1e6,
+        })
+    }
+
+    /// How much was measured, in a line.
+    pub fn to_text(&self) -> String {
+        let share = 100.0 * self.measured_ms / self.compute_ms.max(f64::MIN_POSITIVE);
+        let nodes = count(self.nodes, "node");
+        format!(
+            "{share:.1} % of the time was measured, {} of {nodes} ({}); the rest is the target's model",
+            self.measured_nodes, self.device
+        )
+    }
+}
+
 impl From<&SwapRecord> for SwappedFacts {
     fn from(record: &SwapRecord) -> SwappedFacts {
         SwappedFacts {
@@ -226,6 +269,9 @@ impl Report {
             ),
         );
         line("variables", format!("{} of {}", g.variables, Bytes(g.variable_bytes)));
+        if let Some(profile) = &self.profile {
+            line("profile", profile.to_text());
+        }
         line("before", memory_line(&self.before));
         line("after", memory_line(&self.after));
         if let Some(budget) = self.budget {

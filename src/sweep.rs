@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::cli::{BindingArgs, SweepArgs};
 use crate::emit::{check_target, write_atomically};
 use crate::plan::{before_planning, named};
-use crate::targets::named_target;
+use crate::report::ProfileFacts;
+use crate::targets::{named_target, read_profile};
 use crate::{Error, Stage, load, view};
 
 /// What was found. Times are milliseconds.
@@ -32,6 +33,9 @@ struct Sweep {
 struct Size {
     /// The symbolic dimensions' values.
     dims: Vec<(String, u64)>,
+    /// What of the times was measured, if there was a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileFacts>,
     /// What the step takes where memory is no limit.
     compute_ms: f64,
     points: Vec<Point>,
@@ -71,7 +75,8 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_target(file))?;
     let planner = named(&args.planner)?;
     let target = args.target.as_deref().map(named_target).transpose()?;
-    let cx = PassCx { target, ..PassCx::default() };
+    let profile = read_profile(args.profile.as_deref())?;
+    let cx = PassCx { target, profile, ..PassCx::default() };
     let budgets = between(&args.budget, args.steps);
     let stage = Stage::new();
     let mut sizes = Vec::new();
@@ -109,7 +114,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             };
             points.push(point);
         }
-        sizes.push(Size { dims, compute_ms, points });
+        sizes.push(Size { dims, profile: ProfileFacts::of(&cx, &original), compute_ms, points });
     }
     stage.done();
     let model = args.model.display().to_string();
@@ -192,6 +197,7 @@ impl Sweep {
             let dims = words(&size.dims);
             let of = if dims.is_empty() { String::new() } else { format!("{dims}: ") };
             _ = writeln!(text, "\n{of}{:.3} ms if memory were no limit", size.compute_ms);
+            _ = size.profile.as_ref().map(|profile| writeln!(text, "{}", profile.to_text()));
             _ = writeln!(
                 text,
                 "{:>12} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12} {:>14}",

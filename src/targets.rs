@@ -1,8 +1,10 @@
-//! `lmsc targets`.
+//! `lmsc targets`, and what was measured on one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use lmsc_plan::Target;
+use lmsc_plan::cost::Profile;
 use lmsc_plan::target::BUILT_IN;
 
 use crate::Error;
@@ -44,6 +46,17 @@ pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     }
     let text = std::fs::read_to_string(name).map_err(|e| Error::reading(Path::new(name), &e))?;
     Target::parse(&text, name).map_err(|error| Error::Input(error.to_string()))
+}
+
+/// What was measured, from the file at this path, if one is given.
+///
+/// # Errors
+/// [`Error::Input`] with what is wrong with the file.
+pub(crate) fn read_profile(path: Option<&Path>) -> Result<Option<Arc<Profile>>, Error> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+    let profile = Profile::parse(&text, &path.display().to_string());
+    profile.map(|profile| Some(Arc::new(profile))).map_err(|error| Error::Input(error.to_string()))
 }
 
 /// At most two digits after the point, and none that say nothing.

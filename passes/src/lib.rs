@@ -12,9 +12,10 @@ mod swap;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
-use lmsc_plan::cost::Costs;
+use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::Planner;
 use lmsc_plan::{Memory, Target, tflms};
 
@@ -56,6 +57,8 @@ pub struct PassCx {
     pub addresses: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
+    /// What was measured on that machine, if anything was.
+    pub profile: Option<Arc<Profile>>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
@@ -68,15 +71,22 @@ pub struct PassCx {
 pub const DEFAULT_TARGET: &str = "a100-pcie4";
 
 impl PassCx {
-    /// The machine for which plans are made.
+    /// The machine for which plans are made, with its link as it was measured, if it was.
     pub fn target(&self) -> Target {
         let default = || Target::built_in(DEFAULT_TARGET).expect("the default target is built in").clone();
-        self.target.clone().unwrap_or_else(default)
+        let mut target = self.target.clone().unwrap_or_else(default);
+        target.link = self.profile.as_ref().and_then(|profile| profile.link).unwrap_or(target.link);
+        target
+    }
+
+    /// What each node of the graph costs: as measured, else by the model of the target.
+    pub fn costs(&self, graph: &Graph) -> Costs {
+        Costs::of(graph, &self.target(), self.profile.as_deref())
     }
 
     /// What each node of the graph needs on the target while it runs, besides its values.
     pub fn workspace(&self, graph: &Graph) -> impl Fn(NodeId) -> Bytes + use<> {
-        let costs = Costs::of(graph, &self.target(), None);
+        let costs = self.costs(graph);
         move |node| costs.workspace(node)
     }
 

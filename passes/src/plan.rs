@@ -3,21 +3,20 @@ use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Costs, Memory, Refusal};
+use lmsc_plan::{Memory, Refusal};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
-/// The graph as planners see it, with the costs of the target.
+/// The graph as planners see it, with the costs of the target and its profile.
 ///
 /// # Errors
 /// [`PassError::Call`], if the graph has swaps already, or sizes and times that together do not fit.
 pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
-    let target = cx.target();
-    let costs = Costs::of(graph, &target, None);
+    let costs = cx.costs(graph);
     let phases = Phases::of(graph, |node| cx.scope(node));
     let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
-    let terms = Terms::new(target.link.for_planning(), Memory::of(graph).peak());
+    let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }
 

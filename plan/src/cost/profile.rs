@@ -25,6 +25,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::target::Link;
 
@@ -75,22 +76,55 @@ pub enum ProfileError {
     },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    #[serde(rename = "format")]
-    _format: u64,
-    device: String,
-    link: Option<Link>,
-    entries: Vec<serde_json::Value>,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct Entry {
     node: String,
     nanos: u64,
     workspace: u64,
+}
+
+fn read_link(value: &Value) -> Result<Link, String> {
+    let fields = Fields::of(value).map_err(|e| format!("`link`: {e}"))?;
+    let read = |fields: &Map<String, Value>| Link::deserialize(fields).map_err(|e| e.to_string());
+    read(fields.0).map_err(|message| {
+        // Without the field that is wrong, the message is another one.
+        let is_wrong = |name: &&String| {
+            let others = fields.0.iter().filter(|(other, _)| other != name);
+            let others = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+            read(&others).err().as_ref() != Some(&message)
+        };
+        let name = fields.0.keys().find(is_wrong).map(|name| format!(".{name}")).unwrap_or_default();
+        format!("`link{name}`: {message}")
+    })
+}
+
+/// The fields of an object, each named where it is wrong.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Value) -> Result<Fields<'a>, String> {
+        value.as_object().map(Fields).ok_or_else(|| "expected an object, `{…}`".to_owned())
+    }
+
+    /// What the field holds, which must be there and of this kind.
+    fn get<T>(&self, name: &str, kind: &str, read: fn(&'a Value) -> Option<T>) -> Result<T, String> {
+        let value = self.0.get(name).ok_or_else(|| format!("`{name}` is missing, expected {kind}"))?;
+        read(value).ok_or_else(|| {
+            let mut found = value.to_string();
+            if let Some((end, _)) = found.char_indices().nth(40) {
+                found.replace_range(end.., "…");
+            }
+            format!("`{name}` is {found}, expected {kind}")
+        })
+    }
+
+    /// Nothing, if the object has no other fields.
+    fn only(&self, names: &[&str]) -> Result<(), String> {
+        match self.0.keys().find(|key| !names.contains(&key.as_str())) {
+            Some(key) => Err(format!("there is no field `{key}`; the fields are `{}`", names.join("`, `"))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Profile {
@@ -106,20 +140,24 @@ impl Profile {
     pub fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
         let document = |message: String| ProfileError::Document { origin: origin.to_owned(), message };
         // The version first: another one may have other keys.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| document(e.to_string()))?;
-        let format = value.get("format").and_then(serde_json::Value::as_u64);
-        if let Some(format) = format.filter(|&format| format != FORMAT) {
+        let value: Value = serde_json::from_str(text).map_err(|e| document(e.to_string()))?;
+        let fields = Fields::of(&value).map_err(document)?;
+        let format = fields.get("format", "the version of this schema", Value::as_u64).map_err(document)?;
+        if format != FORMAT {
             return Err(document(format!(
                 "`format` is {format}, expected {FORMAT}; measure again with this version of lmsc"
             )));
         }
-        let Document { _format, device, link, entries } =
-            serde_json::from_value(value).map_err(|e| document(e.to_string()))?;
+        fields.only(&["format", "device", "link", "entries"]).map_err(document)?;
+        let device = fields.get("device", "a text", Value::as_str).map_err(document)?;
+        let link = value.get("link").filter(|link| !link.is_null());
+        let link = link.map(read_link).transpose().map_err(document)?;
         if let Some(message) = link.and_then(|link| link.contradiction()) {
             return Err(document(message));
         }
         let mut profile = Profile::new(device, link);
-        for (index, value) in entries.into_iter().enumerate() {
+        let entries = fields.get("entries", "a list", Value::as_array).map_err(document)?;
+        for (index, value) in entries.iter().enumerate() {
             let node = value.get("node").map_or_else(|| "no `node`".to_owned(), ToString::to_string);
             profile.read(value).map_err(|message| ProfileError::Entry {
                 origin: origin.to_owned(),
@@ -131,8 +169,12 @@ impl Profile {
         Ok(profile)
     }
 
-    fn read(&mut self, value: serde_json::Value) -> Result<(), String> {
-        let Entry { node, nanos, workspace } = serde_json::from_value(value).map_err(|e| e.to_string())?;
+    fn read(&mut self, value: &Value) -> Result<(), String> {
+        let fields = Fields::of(value)?;
+        fields.only(&["node", "nanos", "workspace"])?;
+        let node = fields.get("node", "a signature", Value::as_str)?.to_owned();
+        let nanos = fields.get("nanos", "whole nanoseconds", Value::as_u64)?;
+        let workspace = fields.get("workspace", "a whole number of bytes", Value::as_u64)?;
         if nanos == 0 {
             return Err("`nanos` is 0, expected at least 1: no kernel takes no time".to_owned());
         }
@@ -213,7 +255,7 @@ mod tests {
     fn nonsense_is_refused_with_its_entry() {
         assert_eq!(
             refusal("\"nanos\": 7", "\"nanos\": -7"),
-            "p.json: entry 0 (\"Add(float[2], float[2]) -> float[2]\"): invalid value: integer `-7`, expected u64"
+            "p.json: entry 0 (\"Add(float[2], float[2]) -> float[2]\"): `nanos` is -7, expected whole nanoseconds"
         );
         assert_eq!(
             refusal("\"nanos\": 1,", "\"nanos\": 0,"),
@@ -227,10 +269,15 @@ mod tests {
         );
         assert_eq!(
             refusal("\"node\": \"Add(float[2], float[2]) -> float[2]\",", ""),
-            "p.json: entry 0 (no `node`): missing field `node`"
+            "p.json: entry 0 (no `node`): `node` is missing, expected a signature"
         );
         assert!(
-            refusal("\"workspace\": 3", "\"workspace\": 3, \"speed\": 1").contains("unknown field `speed`")
+            refusal("\"workspace\": 3", "\"workspace\": 3, \"speed\": 1")
+                .ends_with("there is no field `speed`; the fields are `node`, `nanos`, `workspace`")
+        );
+        assert!(
+            refusal("\"workspace\": 3", "\"workspace\": \"3\"")
+                .ends_with("`workspace` is \"3\", expected a whole number of bytes")
         );
     }
 
@@ -240,11 +287,26 @@ mod tests {
             refusal("\"format\": 1", "\"format\": 2"),
             "p.json: `format` is 2, expected 1; measure again with this version of lmsc"
         );
-        assert_eq!(refusal("\"format\": 1,", ""), "p.json: missing field `format`");
-        assert!(refusal("\"device\": \"A100\"", "\"device\": 5").contains("expected a string"));
-        assert!(refusal("\"latency_nanos\": 10000", "\"latency_nanos\": -1").contains("nanoseconds"));
+        assert_eq!(
+            refusal("\"format\": 1,", ""),
+            "p.json: `format` is missing, expected the version of this schema"
+        );
+        assert_eq!(
+            refusal("\"device\": \"A100\"", "\"device\": 5"),
+            "p.json: `device` is 5, expected a text"
+        );
+        assert!(refusal("\"latency_nanos\": 10000", "\"latency_nanos\": -1").starts_with(
+            "p.json: `link.latency_nanos`: invalid value: integer `-1`, expected a whole number"
+        ));
+        assert!(
+            refusal("\"in_bytes_per_second\": ", "\"in_bytes_per_second\": -")
+                .starts_with("p.json: `link.in_bytes_per_second`: ")
+        );
         assert!(refusal("\"duplex\": \"full\"", "\"duplex\": \"half\"").contains("never busy"));
         assert!(Profile::parse("{", "p.json").unwrap_err().to_string().contains("line 1 column 1"));
-        assert!(Profile::parse("[]", "p.json").is_err());
+        assert_eq!(
+            Profile::parse("[]", "p.json").unwrap_err().to_string(),
+            "p.json: expected an object, `{…}`"
+        );
     }
 }
