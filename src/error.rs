@@ -53,6 +53,17 @@ impl Error {
         }
     }
 
+    /// A refusal with more to say, before what to do.
+    pub(crate) fn with_facts(self, facts: impl Display) -> Error {
+        match self {
+            Error::No(message) => Error::No(match message.split_once("\nhelp: ") {
+                Some((message, help)) => format!("{message}\n{facts}\nhelp: {help}"),
+                None => format!("{message}\n{facts}"),
+            }),
+            other => other,
+        }
+    }
+
     /// The same with what to do.
     pub(crate) fn with_help(self, help: impl Display) -> Error {
         let add = |message: String| format!("{message}\nhelp: {help}");

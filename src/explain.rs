@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
-use crate::{Error, load, pass_cx, passes, run, smaller};
+use crate::{Error, floors_of, load, pass_cx, passes, run, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -83,7 +83,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let passes = passes(pipeline(args.plan.planner()), None)?;
     let mut graph = original.clone();
     let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
-    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
+    let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     let storages = Storages::of(&original);
     let storage = storages.get(storages.storage(value));

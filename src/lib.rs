@@ -23,6 +23,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_plan::Floors;
 use xxhash_rust::xxh3::xxh3_64;
 
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
@@ -81,7 +82,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let passes = passes(pipeline(planner), args.look.pass_limit)?;
     let ((came, before, profile), ran) =
         side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
-    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
+    let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     stage.show("proving");
     // What is to be written is made ready meanwhile, and not written before the proof is there.
@@ -134,6 +135,26 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
     Ok(loaded.graph.to_text())
+}
+
+/// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
+fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
+    let Error::No(_) = &error else { return error };
+    let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
+    match plan::before_planning(&mut original.clone(), &nothing) {
+        Ok(bridge) => with_floors(error, &Floors::of(&bridge.problem), cx.budget),
+        // What planners cannot work on was refused for another reason.
+        Err(_) => error,
+    }
+}
+
+/// The refusal with the budgets in which there would be a plan.
+fn with_floors(refusal: Error, floors: &Floors, budget: Option<Bytes>) -> Error {
+    let refusal = refusal.with_facts(floors);
+    match budget.and_then(|budget| floors.fitting(budget.0)) {
+        Some(options) => refusal.with_help(format!("{options} finds a plan for this budget")),
+        None => refusal,
+    }
 }
 
 /// The error, of a step that does not fit with what else could be done about it.

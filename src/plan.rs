@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_passes::{PassCx, bridge, pipeline};
-use lmsc_plan::Bridge;
 use lmsc_plan::address::{self, Arena, Placed, Run};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
+use lmsc_plan::{Bridge, Floors};
 use serde::Serialize;
 
 use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
@@ -21,7 +21,7 @@ use crate::emit::write_atomically;
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
 use crate::view::{self, Numbers, OfModel};
-use crate::{Error, load, passes, run};
+use crate::{Error, load, passes, run, smaller, with_floors};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -141,7 +141,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     };
     let bounds = Bounds::of(&request);
     let (found, plan) =
-        find(named(&args.planner)?, &bounds)?.map_err(|refused| Error::No(refusal(&task, &refused)))?;
+        find(named(&args.planner)?, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
     let placed = placed(args, &request, &plan)?;
     if let Some(file) = &args.schedule {
         write_schedule(file, &plan, placed.as_ref())?;
@@ -257,7 +257,20 @@ pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, 
     Ok(bridge(graph, cx)?)
 }
 
-fn refusal(task: &Task, refused: &DoesNotFit) -> String {
+/// Why there is no plan, and for which budgets there would be one.
+fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
+    let refusal = Error::No(refusal(&args.planner, task, refused));
+    let floors = Floors::of(task.problem());
+    match task {
+        Task::Instance(_) => with_floors(refusal, &floors, None),
+        Task::Model { .. } => smaller(with_floors(refusal, &floors, Some(args.memory)), &args.binding),
+    }
+}
+
+fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
+    if refused.needed <= refused.budget {
+        return format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget));
+    }
     format!(
         "does not fit {}: {} needs {} at once ({} bytes)",
         Bytes(refused.budget),
@@ -377,7 +390,7 @@ fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<
         Ok(match find(planner, bounds)? {
             Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
             Err(refused) => {
-                let refused = Some(refusal(task, &refused));
+                let refused = Some(refusal(name, task, &refused));
                 Compared { planner: planner.name, found: None, refused }
             }
         })

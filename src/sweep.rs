@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use lmsc_ir::Bytes;
 use lmsc_passes::PassCx;
-use lmsc_plan::bound;
 use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::schedule;
+use lmsc_plan::{Floors, bound};
 use serde::Serialize;
 
 use crate::cli::{BindingArgs, SweepArgs};
@@ -38,6 +38,9 @@ struct Size {
     profile: Option<ProfileFacts>,
     /// What the step takes where memory is no limit.
     compute_ms: f64,
+    /// The smallest budgets for which there is a plan, where one of the budgets has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smallest_budgets: Option<Floors>,
     points: Vec<Point>,
 }
 
@@ -85,6 +88,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             BindingArgs { optimizer: args.optimizer.clone(), dims: dims.clone(), state: args.state.clone() };
         let original = load(&args.model, &binding)?.graph;
         let mut points: Vec<Point> = Vec::new();
+        let mut smallest_budgets = None;
         let mut compute_ms = 0.0;
         for &budget in &budgets {
             stage.show(format!("{} {}", words(&dims), Bytes(budget)));
@@ -101,6 +105,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             let before = points.last().and_then(|point| point.plan);
             let point = match (planner.run)(&request) {
                 Err(refused) => {
+                    smallest_budgets = smallest_budgets.or_else(|| Some(Floors::of(&bridge.problem)));
                     let needed_bytes = before.is_none().then_some(refused.needed);
                     Point { budget_bytes: budget, plan: before, needed_bytes }
                 }
@@ -114,7 +119,13 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             };
             points.push(point);
         }
-        sizes.push(Size { dims, profile: ProfileFacts::of(&cx, &original), compute_ms, points });
+        sizes.push(Size {
+            dims,
+            profile: ProfileFacts::of(&cx, &original),
+            compute_ms,
+            smallest_budgets,
+            points,
+        });
     }
     stage.done();
     let model = args.model.display().to_string();
@@ -217,12 +228,14 @@ impl Sweep {
                         Bytes(plan.returned_bytes).to_string(),
                         plan.recompute_ms,
                     ),
-                    (None, needed) => {
-                        let needed = Bytes(needed.unwrap_or_default());
+                    (None, Some(needed)) if needed > point.budget_bytes => {
+                        let needed = Bytes(needed);
                         writeln!(text, "{budget:>12} does not fit: the planner needs {needed} at once")
                     }
+                    (None, _) => writeln!(text, "{budget:>12} does not fit: the planner finds no plan"),
                 };
             }
+            _ = size.smallest_budgets.map(|floors| writeln!(text, "{floors}"));
         }
         text
     }

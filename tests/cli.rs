@@ -109,6 +109,7 @@ fn the_main_job() {
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
     check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 26MiB --n-tensors 0 --lb 2"), 1);
     check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 26MiB --pass-limit 1"), 1);
+    check("compile-another-planner-fits", &format!("{FOUR_LAYERS} --budget 18MiB --planner memonger"), 1);
     let dynamic = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096";
     check("compile-dimension-does-not-fit", &format!("{dynamic} --budget 100KiB"), 1);
 }

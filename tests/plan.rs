@@ -164,6 +164,11 @@ fn what_is_wrong_is_named() {
         assert_eq!(outcome.code, code, "{outcome:?}");
     };
     show("plan-does-not-fit", &format!("plan {RESNET} --memory 100MiB"), 1);
+    show(
+        "plan-model-does-not-fit",
+        "plan testdata/models/tiny_mlp/training_model.onnx --dim batch=4096 --memory 100KiB",
+        1,
+    );
     show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
     show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
     show("plan-no-instance", "plan --instance @/no.json --memory 1GiB", 2);
@@ -199,6 +204,8 @@ fn time_never_rises_with_memory() {
         bench.run(&format!("sweep {model} --dim batch=2 --budget 1GiB..2GiB --steps 3 --report @/p.html"));
     assert_eq!(page.code, 0);
     assert!(std::fs::read_to_string(bench.path("p.html")).unwrap().contains("no plan is faster"));
-    let none = bench.run(&format!("sweep {model} --dim batch=2 --budget 1KiB..2KiB --steps 2"));
+    let below = format!("sweep {model} --dim batch=2 --budget 1KiB..2KiB --steps 2");
+    let none = bench.run(&below);
+    snapshot("cli", "sweep-does-not-fit", &bench.show(&below, &none));
     assert_eq!(none.code, 1);
 }

@@ -240,7 +240,7 @@ fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>)
     let (transient, node) = floor.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
     let memory = &analysis.memory;
-    let by = "swapping whole tensors";
+    let by = "the planner `tflms`";
     let workspace = node.map_or(Bytes::ZERO, |node| analysis.workspace[analysis.tick(node) as usize]);
     Refusal::new(by, analysis.graph, &memory.storages, memory.resident, workspace, (budget, smallest), node)
 }

@@ -1,0 +1,132 @@
+//! The smallest budgets for which there are plans, by what plans may do.
+
+use std::fmt;
+
+use lmsc_ir::Bytes;
+use serde::Serialize;
+
+use crate::planners::{Granularity, Planner, Request, planner};
+use crate::problem::Problem;
+
+/// The smallest budgets for which a plan was found; for a byte less there was none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Floors {
+    /// Where whole tensors are swapped and nothing else is done.
+    pub whole_tensors: u64,
+    /// Where operators may also run again.
+    pub recomputation: u64,
+    /// Where ranges of tensors may also travel each by itself.
+    pub ranges: u64,
+}
+
+impl Floors {
+    /// The floors of the problem, found by planning: with `optimal` for what only swaps, else with `auto`.
+    ///
+    /// Each kind of plan is one of the next kind, too, so no floor is above the one before.
+    pub fn of(problem: &Problem) -> Floors {
+        let of = |name| planner(name).expect("both are there");
+        let asks = |planner: &'static Planner, granularity, recompute| {
+            // Whether there is a plan does not depend on how good a one is searched for.
+            let request = Request { granularity, recompute, effort: 0, ..Request::new(problem, 0) };
+            move |budget| (planner.run)(&Request { budget, ..request }).map(drop).map_err(|no| no.needed)
+        };
+        let all = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+        let whole_tensors = smallest(all, asks(of("optimal"), Granularity::Whole, false));
+        let recomputation = smallest(whole_tensors, asks(of("auto"), Granularity::Whole, true));
+        let ranges = smallest(recomputation, asks(of("auto"), Granularity::Ranges, true));
+        Floors { whole_tensors, recomputation, ranges }
+    }
+
+    /// The planner that holds the budget, if one does, as options of a call: the one that does the least.
+    pub fn fitting(&self, budget: u64) -> Option<&'static str> {
+        let kinds = [
+            (self.whole_tensors, "--planner optimal"),
+            (self.recomputation, "--planner auto"),
+            (self.ranges, "--planner auto --ranges"),
+        ];
+        kinds.into_iter().find(|(floor, _)| *floor <= budget).map(|(_, options)| options)
+    }
+}
+
+impl fmt::Display for Floors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            ("swapping whole tensors only", self.whole_tensors),
+            ("with recomputation", self.recomputation),
+            ("with ranges of tensors, too", self.ranges),
+        ];
+        write!(f, "The smallest budgets for which there is a plan:")?;
+        kinds.iter().try_for_each(|(kind, bytes)| write!(f, "\n  {kind}: {} ({bytes} bytes)", Bytes(*bytes)))
+    }
+}
+
+/// The smallest number that `asks` grants, which grants `most`; a refusal says what it takes it to be.
+fn smallest(most: u64, asks: impl Fn(u64) -> Result<(), u64>) -> u64 {
+    // The answers at which the search is mostly at its end come first: nothing less than the most, then what the
+    // refusal of nothing at all says.
+    let Some(Ok(())) = most.checked_sub(1).map(&asks) else { return most };
+    let (mut refused, mut granted) = match asks(0) {
+        Ok(()) => return 0,
+        Err(needed) if 0 < needed && needed < most && asks(needed).is_ok() => match asks(needed - 1) {
+            Err(_) => return needed,
+            Ok(()) => (0, needed - 1),
+        },
+        Err(_) => (0, most - 1),
+    };
+    while granted - refused > 1 {
+        let middle = refused.midpoint(granted);
+        match asks(middle) {
+            Ok(()) => granted = middle,
+            Err(_) => refused = middle,
+        }
+    }
+    granted
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::instance::Instance;
+
+    #[test]
+    fn a_plan_is_found_at_the_floor_and_none_a_byte_below() {
+        for name in ["dag_resnet50_224_b64", "chain_vgg16_224_b32", "tiny_rand6_0"] {
+            let path = format!("{}/../testdata/instances/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            let problem = Instance::parse(&std::fs::read_to_string(path).unwrap()).unwrap().problem;
+            let floors = Floors::of(&problem);
+            let fits = |name: &str, recompute, granularity, budget| {
+                let request = Request { recompute, granularity, effort: 1, ..Request::new(&problem, budget) };
+                (planner(name).unwrap().run)(&request).is_ok()
+            };
+            for (name, recompute, granularity, floor) in [
+                ("optimal", false, Granularity::Whole, floors.whole_tensors),
+                ("auto", true, Granularity::Whole, floors.recomputation),
+                ("auto", true, Granularity::Ranges, floors.ranges),
+            ] {
+                assert!(fits(name, recompute, granularity, floor), "{name}");
+                assert!(!fits(name, recompute, granularity, floor - 1), "{name}");
+            }
+            assert!(floors.ranges <= floors.recomputation && floors.recomputation <= floors.whole_tensors);
+            assert_eq!(floors.fitting(floors.whole_tensors), Some("--planner optimal"));
+            assert_eq!(floors.fitting(floors.ranges - 1), None);
+        }
+    }
+
+    #[test]
+    fn the_smallest_is_found_whatever_refusals_say() {
+        for (most, floor) in [(0, 0), (1, 0), (1, 1), (100, 100), (100, 99), (100, 1), (1 << 40, 12_345_678)]
+        {
+            for claim in [0, floor, floor + 1, floor / 2, u64::MAX] {
+                let asked = Cell::new(0);
+                let asks = |n: u64| {
+                    asked.set(asked.get() + 1);
+                    if n >= floor { Ok(()) } else { Err(claim) }
+                };
+                assert_eq!(smallest(most, asks), floor);
+                assert!(asked.get() <= if claim == floor { 4 } else { 44 });
+            }
+        }
+    }
+}
