@@ -444,9 +444,12 @@ pub struct PlanCommandArgs {
     /// Operators may run twice, as those of a model always may.
     #[arg(long)]
     pub recompute: bool,
-    /// Tensors travel whole, as those of a model always do, not in ranges of bytes.
-    #[arg(long)]
+    /// Tensors of an instance travel whole, as those of a model do, not in ranges of bytes.
+    #[arg(long, conflicts_with = "ranges")]
     pub whole: bool,
+    /// Ranges of a model's tensors travel each by itself, as those of an instance do.
+    #[arg(long)]
+    pub ranges: bool,
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
@@ -468,7 +471,7 @@ pub struct PlanCommandArgs {
     /// Write the proof of the lower bound to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Write a page to look at the plan to this file, as HTML.
+    /// Write a page to look at the plan to this file, as HTML; or, if it ends in `.json`, all that the page shows.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write a trace of the plan for Perfetto or chrome://tracing to this file, as JSON.
@@ -585,10 +588,13 @@ pub struct SweepArgs {
     /// model, which stands for what is missing; and the link, if that was measured.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// Let ranges of a tensor leave and return each by itself.
+    #[arg(long)]
+    pub ranges: bool,
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
-    /// Write a page with the curves to this file, as HTML.
+    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print JSON.

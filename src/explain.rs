@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use lmsc_ir::words::{count, instead};
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId, copied_elements};
-use lmsc_passes::{PassCx, Ran, pipeline};
+use lmsc_passes::{Pass, PassCx, Ran, pipeline};
 use lmsc_plan::Execution;
 use lmsc_plan::bridge::Cost;
 use serde::Serialize;
 
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
+use crate::view::hiding_rate;
 use crate::{Error, floors_of, load, pass_cx, passes, run, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
@@ -35,6 +36,27 @@ struct Story {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     events: Vec<Event>,
+    /// What would change the decision, unless it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Changes>,
+}
+
+/// What would change what happens to a tensor.
+#[derive(Debug, Serialize)]
+struct Changes {
+    /// A budget with which it stays, found by planning; none where fixed parameters move it whatever the budget is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stays_with: Option<u64>,
+    /// A budget a little smaller, or the one asked for, with which it does not.
+    leaves_with: u64,
+    /// How long operators wait for its copies.
+    waits_ms: f64,
+    /// A link that hides its copies, if nothing else changes; none where there is nothing to hide, or where no link would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden_at_bytes_per_second: Option<u64>,
+    /// The least time to spare between its copies and what waits for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slack_ms: Option<f64>,
 }
 
 /// Something that happens to the tensor.
@@ -62,6 +84,12 @@ struct Event {
     /// For a copy: the time between its end and the first of those.
     #[serde(skip_serializing_if = "Option::is_none")]
     slack_ms: Option<f64>,
+    /// For a copy that operators wait for: how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_ms: Option<f64>,
+    /// For such a copy: the link that would hide it, if nothing else changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden_at_bytes_per_second: Option<u64>,
 }
 
 /// What happens to the tensor that was asked for.
@@ -91,8 +119,13 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let phases = Phases::of(&original, |node| cx.scope(node));
     let rewritten = Rewritten::of(&original, &graph, &phases, &cx);
     let root = storage.root;
-    let (events, decision) = rewritten.events(original.producer(root), root);
+    let producer = original.producer(root);
+    let (events, decision) = rewritten.events(producer, root);
     let reason = (decision == "stays").then(|| reason(&original, root, &ran));
+    let changes = match decision {
+        "stays" => None,
+        _ => Some(changes(&original, (producer, root), &cx, &passes, &events)?),
+    };
     let others = storage.values.iter().filter(|&&other| other != value);
     let story = Story {
         format: 1,
@@ -107,6 +140,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         decision,
         reason,
         events,
+        changes,
     };
     Ok(match args.json {
         true => serde_json::to_string_pretty(&story).expect("a story is JSON") + "\n",
@@ -128,6 +162,54 @@ fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
     }
 }
 
+/// Budgets are tried until two are so near one another: a part of what lies between the budget and the peak.
+const NEAR: u64 = 64;
+
+/// What would change what happens to the storage of `root`: budgets found by planning with the same planner, and its copies.
+fn changes(
+    original: &Graph,
+    (producer, root): (Option<NodeId>, ValueId),
+    cx: &PassCx,
+    passes: &[&'static dyn Pass],
+    events: &[Event],
+) -> Result<Changes, Error> {
+    let phases = Phases::of(original, |node| cx.scope(node));
+    let stays = |budget: u64| -> Result<bool, Error> {
+        let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
+        let mut graph = original.clone();
+        match run(&mut graph, passes, &cx, &LookArgs::default()) {
+            Ok(_) => {
+                let rewritten = Rewritten::of(original, &graph, &phases, &cx);
+                Ok(rewritten.events(producer, root).1 == "stays")
+            }
+            // A planner of a paper may have a plan for a budget and none for a larger one.
+            Err(Error::No(_)) => Ok(false),
+            Err(other) => Err(other),
+        }
+    };
+    let mut leaves_with = cx.budget.unwrap_or_default().0;
+    // With what the step takes as it came, nothing has to leave.
+    let peak = cx.memory(original).peak().0.max(leaves_with);
+    let mut stays_with = stays(peak)?.then_some(peak);
+    let near = ((peak - leaves_with) / NEAR).max(1);
+    while let Some(most) = stays_with.filter(|most| most - leaves_with > near) {
+        let middle = most.midpoint(leaves_with);
+        match stays(middle)? {
+            true => stays_with = Some(middle),
+            false => leaves_with = middle,
+        }
+    }
+    let waits = || events.iter().filter(|event| event.waits_ms.is_some());
+    let rates: Option<Vec<u64>> = waits().map(|event| event.hidden_at_bytes_per_second).collect();
+    Ok(Changes {
+        stays_with,
+        leaves_with,
+        waits_ms: (waits().filter_map(|event| event.waits_ms).sum::<f64>() * 1e6).round() / 1e6,
+        hidden_at_bytes_per_second: rates.and_then(|rates| rates.into_iter().max()),
+        slack_ms: events.iter().filter_map(|event| event.slack_ms).min_by(f64::total_cmp),
+    })
+}
+
 /// The rewritten graph and when its nodes run.
 struct Rewritten<'a> {
     original: &'a Graph,
@@ -136,18 +218,22 @@ struct Rewritten<'a> {
     /// Of the graph as it came.
     phases: &'a Phases,
     execution: Execution,
+    /// Of a copy, in nanoseconds.
+    latency: u64,
 }
 
 impl<'a> Rewritten<'a> {
     fn of(original: &'a Graph, graph: &'a Graph, phases: &'a Phases, cx: &PassCx) -> Rewritten<'a> {
         let costs = cx.costs(graph);
         let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        let link = cx.target().link.for_planning();
         Rewritten {
+            latency: link.latency_nanos,
             original,
             graph,
             storages: Storages::of(graph),
             phases,
-            execution: Execution::of(graph, &cx.target().link.for_planning(), cost),
+            execution: Execution::of(graph, &link, cost),
         }
     }
 
@@ -237,7 +323,10 @@ impl<'a> Rewritten<'a> {
         if waiting.iter().any(computes) {
             waiting.retain(computes);
         }
-        let first = waiting.iter().map(|&other| self.start(other)).min_by(f64::total_cmp);
+        let starts = |&other: &NodeId| self.execution.start[other.as_u32() as usize];
+        let delayed = waiting.iter().copied().min_by_key(|other| (starts(other), *other));
+        let delay = delayed.filter(computes).and_then(|other| self.delay(id, other));
+        let first = delayed.map(|other| self.start(other));
         Event {
             what,
             elements: self.elements(id),
@@ -253,7 +342,26 @@ impl<'a> Rewritten<'a> {
             after: node.after.iter().map(|&before| name(before)).collect(),
             waiting: waiting.iter().map(|&other| name(other)).collect(),
             slack_ms: first.map(|first| ms((1e6 * (first - end).max(0.0)).round() as u64)),
+            waits_ms: delay.map(|(nanos, _)| ms(nanos)),
+            hidden_at_bytes_per_second: delay.and_then(|(_, rate)| rate),
         }
+    }
+
+    /// How long the node, which computes, waits for the copy, if it begins when that ends and could have begun before;
+    /// and the link that would hide the copy.
+    fn delay(&self, copy: NodeId, waiting: NodeId) -> Option<(u64, Option<u64>)> {
+        let at = |id: NodeId| id.as_u32() as usize;
+        let (start, end) = (&self.execution.start, &self.execution.end);
+        let order = self.graph.order();
+        let before = order.iter().take_while(|&&id| id != waiting).filter(|&&id| !self.copies(id));
+        let free = before.map(|&id| end[at(id)]).max().unwrap_or(0);
+        if start[at(waiting)] != end[at(copy)] || start[at(waiting)] <= free {
+            return None;
+        }
+        let copied = self.graph.node(copy).defines().next();
+        let bytes = copied.and_then(|value| self.graph.value(value).ty.byte_size()).unwrap_or_default();
+        let rate = hiding_rate(bytes.0, start[at(copy)], free, self.latency);
+        Some((start[at(waiting)] - free, rate))
     }
 
     fn waits(&self, other: NodeId, copy: NodeId) -> bool {
@@ -325,6 +433,39 @@ impl Story {
                 _ => {}
             }
         }
+        if let Some(changes) = &self.changes {
+            text.push('\n');
+            changes.to_text(&mut text);
+        }
         text
+    }
+}
+
+impl Changes {
+    fn to_text(&self, text: &mut String) {
+        _ = match self.stays_with.map(Bytes) {
+            Some(stays) => {
+                let leaves = Bytes(self.leaves_with);
+                writeln!(text, "budget    with {stays} it would stay; with {leaves} it does not")
+            }
+            None => writeln!(text, "budget    with any it would not stay: the parameters given move it"),
+        };
+        _ = match (self.waits_ms > 0.0, self.hidden_at_bytes_per_second, self.slack_ms) {
+            (true, Some(rate), _) => writeln!(
+                text,
+                "link      operators wait {:.3} ms for its copies; {:.2} GB/s would hide them",
+                self.waits_ms,
+                rate as f64 / 1e9
+            ),
+            (true, None, _) => writeln!(
+                text,
+                "link      operators wait {:.3} ms for its copies, which begin too late for any link",
+                self.waits_ms
+            ),
+            (false, _, Some(slack)) => {
+                writeln!(text, "link      its copies are hidden, with {slack:.3} ms to spare")
+            }
+            (false, _, None) => Ok(()),
+        };
     }
 }

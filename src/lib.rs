@@ -243,14 +243,22 @@ pub fn list_passes() -> String {
 /// What the passes are told, the target read.
 fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
     let planner = args.planner();
-    if args.ranges && !lmsc_plan::planners::planner(planner).is_some_and(|p| p.ranges) {
-        let message = format!("--ranges: the planner {planner} copies whole tensors");
-        let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
-        return Err(Error::Input(message).with_help(help));
+    if args.ranges {
+        knows_ranges(planner)?;
     }
     let target = args.target.as_deref().map(targets::named_target).transpose()?;
     let profile = targets::read_profile(args.profile.as_deref())?;
     Ok(PassCx { target, profile, ..args.pass_cx() })
+}
+
+/// Refuses planners that copy whole tensors only.
+fn knows_ranges(planner: &str) -> Result<(), Error> {
+    if lmsc_plan::planners::planner(planner).is_some_and(|p| p.ranges) {
+        return Ok(());
+    }
+    let message = format!("--ranges: the planner {planner} copies whole tensors");
+    let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
+    Err(Error::Input(message).with_help(help))
 }
 
 /// The passes of these names, the first `limit` of them.

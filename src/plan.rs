@@ -20,8 +20,8 @@ use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
 use crate::emit::write_atomically;
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
-use crate::view::{self, Numbers, OfModel};
-use crate::{Error, load, passes, run, smaller, with_floors};
+use crate::view::{self, Ladder, Numbers, OfModel};
+use crate::{Error, knows_ranges, load, passes, run, smaller, with_floors};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -119,6 +119,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
             format!("{option} belongs to --planner {}, not to {}", owners.join(" or "), args.planner);
         return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
     }
+    let planner = named(&args.planner)?;
+    if args.ranges {
+        knows_ranges(planner.name)?;
+    }
     let mut task = Task::of(args)?;
     if let Some(duplex) = args.duplex {
         task.link().duplex = match duplex {
@@ -129,7 +133,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let problem = task.problem();
     let is_model = args.model.is_some();
     let request = Request {
-        granularity: if args.whole || is_model { Granularity::Whole } else { Granularity::Ranges },
+        granularity: match args.whole || is_model && !args.ranges {
+            true => Granularity::Whole,
+            false => Granularity::Ranges,
+        },
         recompute: args.recompute || is_model,
         effort: args.effort,
         scheduler: match args.scheduler {
@@ -140,8 +147,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         ..Request::new(problem, args.memory.0)
     };
     let bounds = Bounds::of(&request);
-    let (found, plan) =
-        find(named(&args.planner)?, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
+    let (found, plan) = find(planner, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
     let placed = placed(args, &request, &plan)?;
     if let Some(file) = &args.schedule {
         write_schedule(file, &plan, placed.as_ref())?;
@@ -167,7 +173,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         replayed,
         compared,
     };
-    answer.write_views(args, &task, &plan)?;
+    answer.write_views(args, &task, &request, &plan)?;
     match args.json {
         true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
         false => Ok(answer.to_text()),
@@ -356,6 +362,29 @@ fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Opti
     Ok(Some(placed))
 }
 
+/// So many larger budgets are tried to tell from which on tensors would stay.
+const RUNGS: u64 = 8;
+
+/// What the same planner does with larger budgets, up to the one that needs no plan. Together they are given as much effort
+/// as the plan.
+fn ladder(request: &Request, args: &PlanCommandArgs, plan: &Plan) -> Result<Ladder, Error> {
+    let planner = named(&args.planner)?;
+    let problem = request.problem;
+    let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+    let more = peak.saturating_sub(request.budget);
+    if view::touched(problem, plan).iter().all(|touched| !touched) {
+        return Ok(Ladder::new());
+    }
+    let effort = request.effort.div_ceil(RUNGS as u32);
+    let rung = |step: u64| {
+        let budget = request.budget + (u128::from(more) * u128::from(step) / u128::from(RUNGS)) as u64;
+        let plan = (planner.run)(&Request { budget, effort, ..*request });
+        let touched = plan.map_or_else(|_| vec![true; problem.tensors.len()], |p| view::touched(problem, &p));
+        (budget, touched)
+    };
+    Ok((1..=RUNGS).map(rung).collect())
+}
+
 /// Replays the plan, where asked for.
 fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
     if args.noise.is_none() && args.contention.is_none() {
@@ -399,24 +428,39 @@ fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<
 }
 
 impl Answer {
-    /// Writes the page and the trace, where asked for.
-    fn write_views(&self, args: &PlanCommandArgs, task: &Task, plan: &Plan) -> Result<(), Error> {
+    /// Writes the page or the report, and the trace, where asked for.
+    fn write_views(
+        &self,
+        args: &PlanCommandArgs,
+        task: &Task,
+        request: &Request,
+        plan: &Plan,
+    ) -> Result<(), Error> {
         if args.report.is_none() && args.trace.is_none() {
             return Ok(());
         }
         let ours = |flaw| Error::Ours(format!("planner {}: {flaw}", self.found.planner));
         let problem = task.problem();
+        let ladder = args.report.as_ref().map(|_| ladder(request, args, plan)).transpose()?;
         let data = match task {
-            Task::Instance(_) => view::plan_data(problem, plan, &Numbers(problem)),
-            Task::Model { model, .. } => view::plan_data(problem, plan, &**model),
+            Task::Instance(_) => view::plan_data(problem, plan, &Numbers(problem), ladder.as_ref()),
+            Task::Model { model, .. } => view::plan_data(problem, plan, &**model, ladder.as_ref()),
         };
         let mut data = data.map_err(ours)?;
         if let Some(file) = &args.trace {
             write_atomically(file, |w| w.write_all(view::trace(&data).as_bytes()))?;
         }
         let Some(file) = &args.report else { return Ok(()) };
+        if file.extension().is_some_and(|e| e == "json") {
+            let mut report = serde_json::to_value(self).expect("an answer is JSON");
+            let facts = report.as_object_mut().zip(data.as_object_mut());
+            facts.into_iter().for_each(|(report, data)| report.append(data));
+            let text = serde_json::to_string(&report).expect("a value is JSON") + "\n";
+            return write_atomically(file, |w| w.write_all(text.as_bytes()));
+        }
         let found = &self.found;
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
+        let waits = |cause: &str| data["waits"][cause].as_f64().unwrap_or_default();
         let facts = [
             fact("makespan", format!("{:.2} ms", found.makespan_ms)),
             fact("lower bound", format!("{:.2} ms", found.lower_bound_ms)),
@@ -424,6 +468,9 @@ impl Answer {
             fact("operators alone", format!("{:.2} ms", self.compute_ms)),
             fact("computed again", format!("{:.2} ms", found.recompute_ms)),
             fact("exposed", format!("{:.2} ms", found.exposed_ms)),
+            fact("waits for copies in", format!("{:.2} ms", waits("copy_in_ms"))),
+            fact("waits for copies out", format!("{:.2} ms", waits("copy_out_ms"))),
+            fact("waits for memory", format!("{:.2} ms", waits("memory_ms"))),
             fact("peak", Bytes(found.peak_bytes).to_string()),
             fact("budget", Bytes(self.memory_bytes).to_string()),
             fact("out", Bytes(found.swapped_bytes).to_string()),

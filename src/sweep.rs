@@ -15,7 +15,7 @@ use crate::emit::{check_target, write_atomically};
 use crate::plan::{before_planning, named};
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
-use crate::{Error, Stage, load, view};
+use crate::{Error, Stage, knows_ranges, load, view};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -77,6 +77,9 @@ struct Found {
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_target(file))?;
     let planner = named(&args.planner)?;
+    if args.ranges {
+        knows_ranges(planner.name)?;
+    }
     let target = args.target.as_deref().map(named_target).transpose()?;
     let profile = read_profile(args.profile.as_deref())?;
     let cx = PassCx { target, profile, ..PassCx::default() };
@@ -97,7 +100,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());
             let request = Request {
-                granularity: Granularity::Whole,
+                granularity: if args.ranges { Granularity::Ranges } else { Granularity::Whole },
                 recompute: true,
                 effort: args.effort,
                 ..Request::new(&bridge.problem, budget)
@@ -131,10 +134,14 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     let model = args.model.display().to_string();
     let sweep = Sweep { format: 1, model, planner: planner.name, target: cx.target().name, sizes };
     if let Some(file) = &args.report {
-        write_atomically(file, |w| w.write_all(sweep.page().as_bytes()))?;
+        let text = match file.extension().is_some_and(|e| e == "json") {
+            true => sweep.to_json(),
+            false => sweep.page(),
+        };
+        write_atomically(file, |w| w.write_all(text.as_bytes()))?;
     }
     let text = match args.json {
-        true => serde_json::to_string_pretty(&sweep).expect("a sweep is JSON") + "\n",
+        true => sweep.to_json(),
         false => sweep.to_text(),
     };
     match sweep.sizes.iter().flat_map(|size| &size.points).any(|point| point.plan.is_some()) {
@@ -238,6 +245,10 @@ impl Sweep {
             _ = size.smallest_budgets.map(|floors| writeln!(text, "{floors}"));
         }
         text
+    }
+
+    fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a sweep is JSON") + "\n"
     }
 
     fn page(&self) -> String {

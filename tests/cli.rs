@@ -82,6 +82,7 @@ fn explain() {
     check("explain-given", &format!("{within} --tensor x"), 0);
     check("explain-again", &format!("{within} --tensor a3"), 0);
     check("explain-ranges", &format!("{within} --planner optimal --ranges --tensor a1"), 0);
+    check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
     check("explain-does-not-fit", &format!("explain {FOUR_LAYERS} --budget 1MiB --tensor a1"), 1);

@@ -127,6 +127,46 @@ fn the_schedule_names_operators_and_bytes_of_the_instance() {
 }
 
 #[test]
+fn a_report_for_programs_has_all_that_the_page_shows() {
+    let bench = Bench::new();
+    let call = |rest: &str| bench.run(&format!("plan {rest} --effort 5 --addresses off --json"));
+    let instance = format!("{RESNET} --memory 1.8GB --planner optimal --whole");
+    let model =
+        "testdata/models/resnet18/training_model.onnx --dim batch=32 --memory 450MiB --planner optimal";
+    for arguments in [&*instance, model] {
+        let outcome = call(&format!("{arguments} --report @/r.json --trace @/t.json"));
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        let report = std::fs::read_to_string(bench.path("r.json")).unwrap();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        for (key, value) in answer.as_object().unwrap() {
+            assert_eq!(&report[key], value, "{key}");
+        }
+        let waits: f64 = report["waits"].as_object().unwrap().values().map(|ms| ms.as_f64().unwrap()).sum();
+        assert!((waits - report["exposed_ms"].as_f64().unwrap()).abs() < 1e-3 && waits > 0.0);
+        let stalls = report["steps"].as_array().unwrap().iter().filter(|step| step["lane"] == 3);
+        let lengths = stalls.map(|stall| stall["end"].as_f64().unwrap() - stall["start"].as_f64().unwrap());
+        assert!((lengths.sum::<f64>() - waits).abs() < 1e-3);
+        let tensors = report["tensors"].as_array().unwrap();
+        let moved = || tensors.iter().filter(|tensor| tensor["decision"] == "swapped");
+        assert!(moved().count() > 3);
+        assert!(moved().any(|t| t["stays_from_bytes"].as_u64() > report["memory_bytes"].as_u64()));
+        assert!(
+            moved().any(|t| t["hidden_at_bytes_per_second"].is_u64() && t["waits_ms"].as_f64() > Some(0.0))
+        );
+        assert!(moved().all(|t| !t["changes"].as_str().unwrap().is_empty()));
+        let page = call(&format!("{arguments} --report @/p.html"));
+        assert_eq!(page.code, 0);
+        let page = std::fs::read_to_string(bench.path("p.html")).unwrap();
+        assert!(page.contains("what would change it") && page.contains("\"cause\":\"copy_out\""));
+        let trace: Value = serde_json::from_slice(&std::fs::read(bench.path("t.json")).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let steps = report["steps"].as_array().unwrap().len();
+        assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), steps);
+    }
+}
+
+#[test]
 fn a_placed_schedule_carries_addresses_inside_the_arena() {
     const VGG: &str = "--instance testdata/instances/dag_vgg16_224_b64.json --memory 3GB";
     let bench = Bench::new();
@@ -171,7 +211,30 @@ fn what_is_wrong_is_named() {
     );
     show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
     show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
+    let ranges = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096 --ranges --planner lru";
+    show("plan-ranges-of-another-planner", &format!("plan {ranges} --memory 4MiB"), 2);
+    show("sweep-ranges-of-another-planner", &format!("sweep {ranges} --budget 4MiB"), 2);
     show("plan-no-instance", "plan --instance @/no.json --memory 1GiB", 2);
+}
+
+#[test]
+fn a_model_is_planned_in_ranges_where_asked_for() {
+    let model = "testdata/models/vgg16/training_model.onnx --dim batch=16 --planner optimal";
+    let plan = |rest: &str| answer(&format!("{model} --memory 1900MiB {rest}"));
+    let (whole, ranges) = (plan(""), plan("--ranges"));
+    assert!(ranges["makespan_ms"].as_f64() < whole["makespan_ms"].as_f64());
+    assert!(ranges["swapped_bytes"].as_u64() < whole["swapped_bytes"].as_u64());
+    let sweep = |rest: &str| {
+        let outcome = Bench::new().run(&format!("sweep {model} --budget 1900MiB --json {rest}"));
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let found: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        found["sizes"][0]["points"][0]["plan"].clone()
+    };
+    for (swept, planned) in [(sweep(""), &whole), (sweep("--ranges"), &ranges)] {
+        for key in ["makespan_ms", "lower_bound_ms", "swapped_bytes"] {
+            assert_eq!(swept[key], planned[key], "{key}");
+        }
+    }
 }
 
 #[test]

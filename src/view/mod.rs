@@ -1,11 +1,18 @@
 //! A plan as one looks at it: a self-contained HTML page, or a trace for Perfetto.
 
+mod stalls;
+mod tensors;
+
 use lmsc_ir::{Graph, Phase};
 use lmsc_plan::Bridge;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Flaw, Instruction};
 use serde_json::{Value, json};
+
+pub(crate) use stalls::hiding_rate;
+use stalls::{Cause, Stall, Waits};
+pub(crate) use tensors::{Ladder, touched};
 
 /// What operators and tensors are called.
 pub(crate) trait Names {
@@ -66,8 +73,15 @@ pub(crate) fn page(data: &Value) -> String {
 ///
 /// # Errors
 /// A [`Flaw`], if the plan is not valid.
-pub(crate) fn plan_data(problem: &Problem, plan: &Plan, names: &dyn Names) -> Result<Value, Flaw> {
+pub(crate) fn plan_data(
+    problem: &Problem,
+    plan: &Plan,
+    names: &dyn Names,
+    ladder: Option<&Ladder>,
+) -> Result<Value, Flaw> {
     let held = schedule::held(&plan.problem, &plan.schedule)?;
+    let stalls = stalls::stalls(plan);
+    let waits = Waits::of(&stalls);
     Ok(json!({
         "makespan_ms": ms(plan.schedule.makespan()),
         "memory": {
@@ -75,8 +89,9 @@ pub(crate) fn plan_data(problem: &Problem, plan: &Plan, names: &dyn Names) -> Re
             "before": before(problem, plan),
             "after": after(plan, &held),
         },
-        "steps": steps(plan, names),
-        "tensors": tensors(problem, plan, names),
+        "waits": { "copy_in_ms": ms(waits.copy_in), "copy_out_ms": ms(waits.copy_out), "memory_ms": ms(waits.memory) },
+        "steps": steps(plan, names, &stalls),
+        "tensors": tensors::tensors(problem, plan, names, &stalls, ladder),
     }))
 }
 
@@ -93,7 +108,7 @@ pub(crate) fn trace(data: &Value) -> String {
         let (start, end) = (micros(&step["start"]), micros(&step["end"]));
         events.push(json!({
             "ph": "X", "pid": 0, "tid": step["lane"], "ts": start, "dur": end - start,
-            "name": step["name"], "args": {"bytes": step["bytes"]},
+            "name": step["name"], "args": {"bytes": step["bytes"], "cause": step["cause"]},
         }));
     }
     for point in data["memory"]["after"].as_array().into_iter().flatten() {
@@ -150,10 +165,9 @@ fn after(plan: &Plan, held: &[schedule::Held]) -> Vec<Value> {
 }
 
 /// What each engine does when; where the compute engine waits is a lane of its own.
-fn steps(plan: &Plan, names: &dyn Names) -> Vec<Value> {
+fn steps(plan: &Plan, names: &dyn Names, stalls: &[Stall]) -> Vec<Value> {
     let mut ran = vec![false; plan.op_origin.iter().max().map_or(0, |&m| m as usize + 1)];
-    let mut free = 0;
-    let mut steps = Vec::with_capacity(plan.schedule.steps.len());
+    let mut steps = Vec::with_capacity(plan.schedule.steps.len() + stalls.len());
     for step in &plan.schedule.steps {
         let (start, end) = (ms(step.start), ms(step.end));
         let piece = |lane: u32, piece| {
@@ -166,11 +180,6 @@ fn steps(plan: &Plan, names: &dyn Names) -> Vec<Value> {
                 let op = &plan.problem.ops[tick as usize];
                 let origin = plan.op_origin[tick as usize];
                 let name = names.op(origin);
-                if step.start > free {
-                    let name = format!("{name} waits");
-                    steps.push(json!({"lane": 3, "start": ms(free), "end": start, "name": name}));
-                }
-                free = step.end;
                 let again = std::mem::replace(&mut ran[origin as usize], true);
                 let phase = op.phase.to_string();
                 steps.push(
@@ -181,90 +190,20 @@ fn steps(plan: &Plan, names: &dyn Names) -> Vec<Value> {
             Instruction::In(p) => steps.push(piece(2, p)),
         }
     }
+    for stall in stalls {
+        let who =
+            stall.tick.map_or_else(|| "the end".to_owned(), |tick| names.op(plan.op_origin[tick as usize]));
+        let what = match stall.cause {
+            Cause::CopyIn => "a copy in",
+            Cause::CopyOut => "a copy out",
+            Cause::Memory => "memory",
+        };
+        let name = format!("{who} waits for {what}");
+        steps.push(json!({
+            "lane": 3, "start": ms(stall.start), "end": ms(stall.end), "name": name, "cause": stall.cause,
+        }));
+    }
     steps
-}
-
-/// A row for every tensor: what happens to it, when, and why.
-fn tensors(problem: &Problem, plan: &Plan, names: &dyn Names) -> Vec<Value> {
-    #[derive(Default, Clone)]
-    struct Row {
-        out: Option<u64>,
-        back: Option<u64>,
-        slack: Option<u64>,
-        moved: u64,
-        times: u32,
-        again: u32,
-    }
-    let mut rows = vec![Row::default(); problem.tensors.len()];
-    let of = |tensor: TensorId| plan.tensor_origin[tensor].as_u32() as usize;
-    let uses = plan.problem.uses();
-    let mut starts = vec![0; plan.problem.ops.len()];
-    for step in &plan.schedule.steps {
-        if let Instruction::Op(tick) = step.instruction {
-            starts[tick as usize] = step.start;
-        }
-    }
-    for step in &plan.schedule.steps {
-        match step.instruction {
-            Instruction::Op(_) => {}
-            Instruction::Out(piece) => {
-                let piece = &plan.schedule.pieces[piece];
-                let row = &mut rows[of(piece.tensor)];
-                row.out = Some(row.out.map_or(step.start, |out| out.min(step.start)));
-                row.moved += piece.len();
-            }
-            Instruction::In(piece) => {
-                let tensor = plan.schedule.pieces[piece].tensor;
-                let row = &mut rows[of(tensor)];
-                row.times += 1;
-                row.back = Some(row.back.map_or(step.end, |back| back.max(step.end)));
-                let used = uses.of(tensor).iter().map(|&t| starts[t as usize]).find(|&s| s >= step.end);
-                let slack = used.map(|used| used - step.end);
-                row.slack = [row.slack, slack].into_iter().flatten().min();
-            }
-        }
-    }
-    let mut seen = vec![false; problem.tensors.len()];
-    for op in &plan.problem.ops {
-        for &tensor in &op.produces {
-            if std::mem::replace(&mut seen[of(tensor)], true) {
-                rows[of(tensor)].again += 1;
-            }
-        }
-    }
-    let windows = problem.windows(&problem.uses());
-    let mut widest = vec![0; problem.tensors.len()];
-    windows.iter().for_each(|w| widest[w.tensor.as_u32() as usize] += 1);
-    let described =
-        problem.tensors.iter().zip(&rows).zip(&widest).map(|(((tensor, facts), row), windows)| {
-            let (decision, reason) = match row {
-                Row { moved: 0, again: 0, times: 0, .. } => {
-                    let reason = names.stays(tensor).unwrap_or_else(|| match windows {
-                        0 => "used by the next operator throughout".to_owned(),
-                        _ => "the budget holds without".to_owned(),
-                    });
-                    ("kept".to_owned(), reason)
-                }
-                Row { moved, again: 0, .. } if *moved >= facts.bytes => {
-                    ("swapped".to_owned(), "the step does not fit without".to_owned())
-                }
-                Row { moved, again: 0, .. } => {
-                    let share = 100.0 * *moved as f64 / facts.bytes as f64;
-                    (format!("swapped {share:.0} %"), "the rest of it fits".to_owned())
-                }
-                Row { again, moved: 0, .. } => {
-                    (format!("computed {} times", again + 1), "cheaper than copying it".to_owned())
-                }
-                Row { again, .. } => {
-                    (format!("computed {} times, swapped", again + 1), "both, at different times".to_owned())
-                }
-            };
-            json!({
-                "name": names.tensor(tensor), "bytes": facts.bytes, "decision": decision, "reason": reason,
-                "out_ms": row.out.map(ms), "in_ms": row.back.map(ms), "slack_ms": row.slack.map(ms),
-            })
-        });
-    described.collect()
 }
 
 fn ms(nanos: u64) -> f64 {

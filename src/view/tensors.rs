@@ -1,0 +1,205 @@
+//! A row for every tensor of a plan: what happens to it, when, why, and what would change it.
+
+use lmsc_ir::Bytes;
+use lmsc_plan::planners::Plan;
+use lmsc_plan::problem::{Problem, TensorId};
+use lmsc_plan::schedule::Instruction;
+use serde::Serialize;
+
+use super::stalls::{Stall, rate_for};
+use super::{Names, ms};
+
+/// What happens to a tensor.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TensorRow {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) decision: String,
+    pub(crate) reason: String,
+    /// When it first begins to leave.
+    pub(crate) out_ms: Option<f64>,
+    /// When it is back the last time.
+    pub(crate) in_ms: Option<f64>,
+    /// The least time between a copy back and the use that it is for.
+    pub(crate) slack_ms: Option<f64>,
+    /// How long operators wait for its copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waits_ms: Option<f64>,
+    /// The least of the budgets tried from which on it would stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stays_from_bytes: Option<u64>,
+    /// A link that hides its copies, if nothing else changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden_at_bytes_per_second: Option<u64>,
+    /// The same in words.
+    pub(crate) changes: String,
+}
+
+/// The budgets at which a planner was asked again, and what leaves or runs again there, by tensor of the problem asked about.
+pub(crate) type Ladder = Vec<(u64, Vec<bool>)>;
+
+/// By tensor of the problem asked about, whether the plan copies it or makes it anew.
+pub(crate) fn touched(problem: &Problem, plan: &Plan) -> Vec<bool> {
+    let mut touched = vec![false; problem.tensors.len()];
+    let mut seen = vec![false; problem.tensors.len()];
+    let of = |tensor: TensorId| plan.tensor_origin[tensor].as_u32() as usize;
+    plan.schedule.pieces.values().for_each(|piece| touched[of(piece.tensor)] = true);
+    for &tensor in plan.problem.ops.iter().flat_map(|op| &op.produces) {
+        touched[of(tensor)] |= std::mem::replace(&mut seen[of(tensor)], true);
+    }
+    touched
+}
+
+/// What operators wait for because of one tensor.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    nanos: u64,
+    /// The largest rate that any of its waits needs; none yet, or none that would do.
+    rate: u64,
+    never: bool,
+}
+
+fn waiting(problem: &Problem, plan: &Plan, stalls: &[Stall]) -> Vec<Waiting> {
+    let mut waiting = vec![Waiting::default(); problem.tensors.len()];
+    for stall in stalls {
+        let Some(step) = stall.copy.map(|copy| plan.schedule.steps[copy]) else { continue };
+        let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
+        let tensor = plan.tensor_origin[plan.schedule.pieces[piece].tensor];
+        let waits = &mut waiting[tensor.as_u32() as usize];
+        waits.nanos += stall.end - stall.start;
+        match rate_for(plan, stall) {
+            Some(rate) => waits.rate = waits.rate.max(rate),
+            None => waits.never = true,
+        }
+    }
+    waiting
+}
+
+/// What would change the decision and what it costs, in words.
+fn changes(kept: bool, waits: &Waiting, slack: Option<u64>, stays_from: Option<u64>) -> String {
+    let mut said = Vec::new();
+    said.extend(stays_from.map(|bytes| format!("stays from {}", Bytes(bytes))));
+    if waits.nanos > 0 {
+        let cost = format!("costs {:.3} ms", ms(waits.nanos));
+        said.push(match waits.never {
+            true => format!("{cost}: its copy begins too late for any link"),
+            false => format!("{cost}: {:.1} GB/s would hide it", waits.rate as f64 / 1e9),
+        });
+    } else if let Some(slack) = slack {
+        said.push(format!("hidden, {:.3} ms to spare", ms(slack)));
+    }
+    if said.is_empty() && !kept {
+        said.push("no budget tried would let it stay".to_owned());
+    }
+    said.join("; ")
+}
+
+/// The rows of all tensors; `ladder` from small budgets to large ones, where it was asked for.
+pub(crate) fn tensors(
+    problem: &Problem,
+    plan: &Plan,
+    names: &dyn Names,
+    stalls: &[Stall],
+    ladder: Option<&Ladder>,
+) -> Vec<TensorRow> {
+    #[derive(Default, Clone)]
+    struct Row {
+        out: Option<u64>,
+        back: Option<u64>,
+        slack: Option<u64>,
+        moved: u64,
+        times: u32,
+        again: u32,
+    }
+    let mut rows = vec![Row::default(); problem.tensors.len()];
+    let of = |tensor: TensorId| plan.tensor_origin[tensor].as_u32() as usize;
+    let uses = plan.problem.uses();
+    let mut starts = vec![0; plan.problem.ops.len()];
+    for step in &plan.schedule.steps {
+        if let Instruction::Op(tick) = step.instruction {
+            starts[tick as usize] = step.start;
+        }
+    }
+    for step in &plan.schedule.steps {
+        match step.instruction {
+            Instruction::Op(_) => {}
+            Instruction::Out(piece) => {
+                let piece = &plan.schedule.pieces[piece];
+                let row = &mut rows[of(piece.tensor)];
+                row.out = Some(row.out.map_or(step.start, |out| out.min(step.start)));
+                row.moved += piece.len();
+            }
+            Instruction::In(piece) => {
+                let tensor = plan.schedule.pieces[piece].tensor;
+                let row = &mut rows[of(tensor)];
+                row.times += 1;
+                row.back = Some(row.back.map_or(step.end, |back| back.max(step.end)));
+                let used = uses.of(tensor).iter().map(|&t| starts[t as usize]).find(|&s| s >= step.end);
+                let slack = used.map(|used| used - step.end);
+                row.slack = [row.slack, slack].into_iter().flatten().min();
+            }
+        }
+    }
+    let mut seen = vec![false; problem.tensors.len()];
+    for op in &plan.problem.ops {
+        for &tensor in &op.produces {
+            if std::mem::replace(&mut seen[of(tensor)], true) {
+                rows[of(tensor)].again += 1;
+            }
+        }
+    }
+    let waiting = waiting(problem, plan, stalls);
+    let windows = problem.windows(&problem.uses());
+    let mut widest = vec![0; problem.tensors.len()];
+    windows.iter().for_each(|w| widest[w.tensor.as_u32() as usize] += 1);
+    let described =
+        problem.tensors.iter().zip(&rows).zip(&widest).map(|(((tensor, facts), row), windows)| {
+            let (decision, reason) = match row {
+                Row { moved: 0, again: 0, times: 0, .. } => {
+                    let reason = names.stays(tensor).unwrap_or_else(|| match windows {
+                        0 => "used by the next operator throughout".to_owned(),
+                        _ => "the budget holds without".to_owned(),
+                    });
+                    ("kept".to_owned(), reason)
+                }
+                Row { moved, again: 0, .. } if *moved >= facts.bytes => {
+                    ("swapped".to_owned(), "the step does not fit without".to_owned())
+                }
+                Row { moved, again: 0, .. } => {
+                    let share = 100.0 * *moved as f64 / facts.bytes as f64;
+                    (format!("swapped {share:.0} %"), "the rest of it fits".to_owned())
+                }
+                Row { again, moved: 0, .. } => {
+                    (format!("computed {} times", again + 1), "cheaper than copying it".to_owned())
+                }
+                Row { again, .. } => {
+                    (format!("computed {} times, swapped", again + 1), "both, at different times".to_owned())
+                }
+            };
+            let index = tensor.as_u32() as usize;
+            let kept = decision == "kept";
+            let stays = |rung: &&(u64, Vec<bool>)| !rung.1[index];
+            let stays_from = ladder
+                .filter(|_| !kept)
+                .and_then(|ladder| ladder.iter().rev().take_while(stays).last().map(|rung| rung.0));
+            let waits = &waiting[index];
+            TensorRow {
+                name: names.tensor(tensor),
+                bytes: facts.bytes,
+                changes: if kept || ladder.is_none() && waits.nanos == 0 && row.slack.is_none() {
+                    String::new()
+                } else {
+                    changes(kept, waits, row.slack, stays_from)
+                },
+                decision,
+                reason,
+                out_ms: row.out.map(ms),
+                in_ms: row.back.map(ms),
+                slack_ms: row.slack.map(ms),
+                waits_ms: (waits.nanos > 0).then(|| ms(waits.nanos)),
+                stays_from_bytes: stays_from,
+                hidden_at_bytes_per_second: (waits.nanos > 0 && !waits.never).then_some(waits.rate),
+            }
+        });
+    described.collect()
+}
