@@ -1,0 +1,194 @@
+//! What the experiments share: problems out of models and instances, planners on them, and work on all processors.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lmsc::cli::BindingArgs;
+use lmsc_ir::{Bytes, Graph};
+use lmsc_passes::{PassCx, bridge, pass_named, run_pipeline};
+use lmsc_plan::instance::Instance;
+use lmsc_plan::planners::{self, Granularity, Request, Scheduler};
+use lmsc_plan::problem::{Duplex, Problem};
+use lmsc_plan::{Target, bound, schedule};
+
+/// How much of an experiment to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// All of it.
+    Full,
+    /// As little as shows that it runs.
+    Smoke,
+}
+
+impl Scale {
+    /// All of these, or the first few.
+    pub(crate) fn some<T>(self, all: &[T], few: usize) -> &[T] {
+        if self == Scale::Full { all } else { &all[..few.min(all.len())] }
+    }
+
+    /// The effort of a planner that searches.
+    pub(crate) fn effort(self) -> u32 {
+        if self == Scale::Full { 100 } else { 1 }
+    }
+}
+
+/// Says on standard error what is being done.
+#[allow(clippy::print_stderr)]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// The built-in target of this name.
+pub(crate) fn target(name: &str) -> Target {
+    Target::built_in(name).expect("the experiments name targets that are there").clone()
+}
+
+/// The step of a model of `testdata/models` with these sizes, with the SGD update where the folder has one.
+pub(crate) fn graph(model: &str, dims: &[(&str, u64)]) -> Graph {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/models").join(model);
+    let optimizer = path.with_file_name("optimizer_model_sgd.onnx");
+    let optimizer = optimizer.exists().then_some(optimizer);
+    let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let binding = BindingArgs { optimizer, dims, state: Vec::new() };
+    lmsc::load(&path, &binding).unwrap_or_else(|error| panic!("{model}: {error}")).graph
+}
+
+/// The graph after the passes that come before a planner, with nodes where they hold the least memory.
+pub(crate) fn prepared(mut graph: Graph, target: &Target) -> Graph {
+    let passes = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("both are there"));
+    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+    run_pipeline(&mut graph, &passes, &cx, &mut |_, _, _| ()).expect("both change only the order");
+    graph
+}
+
+/// The problem of a model: what planners see of it.
+pub(crate) fn model(model: &str, dims: &[(&str, u64)], target: &Target) -> Problem {
+    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
+    bridge(&prepared(graph(model, dims), target), &cx).expect("the models have no swaps").problem
+}
+
+/// The problem of an instance of `testdata/instances`.
+pub(crate) fn instance(name: &str) -> Problem {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/instances/{name}.json"));
+    let text = std::fs::read_to_string(path).expect("the experiments name instances that are there");
+    Instance::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}")).problem
+}
+
+/// The most bytes that are live at once if nothing leaves.
+pub(crate) fn peak(problem: &Problem) -> u64 {
+    problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0)
+}
+
+/// The problem with copies that never overlap, as OPT's.
+pub(crate) fn half_duplex(mut problem: Problem) -> Problem {
+    problem.link.duplex = Duplex::Half;
+    problem
+}
+
+/// What a planner made of a problem.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) makespan: u64,
+    pub(crate) recomputed: u64,
+    pub(crate) out: u64,
+}
+
+/// How a planner is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// What tables call it.
+    pub(crate) label: &'static str,
+    planner: &'static str,
+    granularity: Granularity,
+    recompute: bool,
+    scheduler: Scheduler,
+}
+
+impl Way {
+    /// A planner of a paper, with that paper's order of copies.
+    pub(crate) const fn paper(planner: &'static str) -> Way {
+        Way {
+            label: planner,
+            planner,
+            granularity: Granularity::Whole,
+            recompute: false,
+            scheduler: Scheduler::Paper,
+        }
+    }
+
+    /// The same choice of what leaves, its copies ordered by us.
+    pub(crate) const fn justified(label: &'static str, planner: &'static str) -> Way {
+        Way { label, scheduler: Scheduler::Justified, ..Way::paper(planner) }
+    }
+
+    /// `optimal`: swapping of whole tensors.
+    pub(crate) const OPTIMAL: Way = Way::justified("optimal", "optimal");
+
+    /// `optimal`: swapping of ranges.
+    pub(crate) const RANGES: Way =
+        Way { granularity: Granularity::Ranges, ..Way::justified("optimal, ranges", "optimal") };
+
+    /// `auto`: swapping of whole tensors, and recomputation.
+    pub(crate) const AUTO: Way = Way { recompute: true, ..Way::justified("auto", "auto") };
+
+    /// `auto`: swapping of ranges, and recomputation.
+    pub(crate) const AUTO_RANGES: Way =
+        Way { recompute: true, granularity: Granularity::Ranges, ..Way::justified("auto, ranges", "auto") };
+
+    /// What the planner finds within the budget, checked, and never below what no plan can beat.
+    pub(crate) fn find(&self, problem: &Problem, budget: u64, scale: Scale) -> Option<Found> {
+        let request = Request {
+            granularity: self.granularity,
+            recompute: self.recompute,
+            scheduler: self.scheduler,
+            effort: scale.effort(),
+            ..Request::new(problem, budget)
+        };
+        let planner = planners::planner(self.planner).expect("the experiments name planners that are there");
+        let plan = (planner.run)(&request).ok()?;
+        schedule::check(&plan.problem, &plan.schedule, budget)
+            .unwrap_or_else(|flaw| panic!("{}: {flaw}", self.label));
+        let (out, _) = plan.schedule.copied_bytes();
+        Some(Found { makespan: plan.schedule.makespan(), recomputed: plan.recompute_nanos(), out })
+    }
+}
+
+/// A time that no plan beats, which may recompute or only swaps; checked.
+pub(crate) fn bound(problem: &Problem, budget: u64, recompute: bool) -> u64 {
+    let certificate = bound::best(&Request { recompute, ..Request::new(problem, budget) });
+    bound::certify(problem, budget, &certificate).expect("a bound is proven")
+}
+
+/// What `one` makes of each, in their order; by all processors.
+pub(crate) fn each<T: Sync, R: Send>(all: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = all.iter().map(|_| Mutex::new(None)).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((item, result)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    all.get(index).zip(results.get(index))
+                } {
+                    *result.lock().expect("nobody panics with it") = Some(one(item));
+                }
+            });
+        }
+    });
+    results
+        .into_iter()
+        .map(|result| result.into_inner().expect("nobody panics with it").expect("each was done"))
+        .collect()
+}
+
+/// In GiB, for tables.
+pub(crate) fn gib(bytes: u64) -> String {
+    format!("{:.2}", Bytes(bytes).0 as f64 / f64::from(1 << 30))
+}
+
+/// In milliseconds.
+pub(crate) fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
