@@ -142,7 +142,13 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let Error::No(_) = &error else { return error };
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
     match plan::before_planning(&mut original.clone(), &nothing) {
-        Ok(bridge) => with_floors(error, &Floors::of(&bridge.problem), cx.budget),
+        Ok(bridge) => {
+            let floors = Floors::of(&bridge.problem);
+            let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
+            // Then it is the addresses for which there is no room.
+            let no_room = fits && cx.addresses && cx.planner.is_some_and(|planner| planner.ours);
+            if no_room { error } else { with_floors(error, &floors, cx.budget) }
+        }
         // What planners cannot work on was refused for another reason.
         Err(_) => error,
     }

@@ -349,7 +349,7 @@ fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Opti
         return Ok(None);
     }
     let arena = Arena::new(request.budget);
-    let placed = address::place_plan(named(&args.planner)?, request, plan, arena.alignment);
+    let placed = address::place_plan(named(&args.planner)?, request, plan);
     let Some(placed) = placed else {
         let arena = Bytes(arena.bytes);
         return Err(Error::No(format!(

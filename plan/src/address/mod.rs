@@ -38,12 +38,16 @@ pub struct Arena {
 }
 
 /// The alignment of CUDA's allocator.
-pub const ALIGNMENT: u64 = 256;
+const ALIGNMENT: u64 = 256;
+
+/// What the processor reads at once.
+const LEAST_ALIGNMENT: u64 = 16;
 
 impl Arena {
-    /// An arena of so many bytes with the usual [`ALIGNMENT`].
+    /// An arena of so many bytes with the alignment of CUDA's allocator; with less, where the arena is so small that
+    /// padding would take much of it.
     pub fn new(bytes: u64) -> Arena {
-        Arena { bytes, alignment: ALIGNMENT }
+        Arena { bytes, alignment: (bytes / 4096).next_power_of_two().clamp(LEAST_ALIGNMENT, ALIGNMENT) }
     }
 }
 

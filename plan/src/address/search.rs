@@ -191,8 +191,8 @@ impl Search {
 /// that lies in it; none if none is found.
 ///
 /// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
-pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan, alignment: u64) -> Option<Placed> {
-    let arena = Arena { bytes: request.budget, alignment };
+pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
+    let arena = Arena::new(request.budget);
     let again = |budget, effort| (planner.run)(&Request { budget, effort, ..*request });
     if !planner.ours {
         return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
