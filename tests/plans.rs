@@ -53,8 +53,9 @@ fn every_model_runs_as_planned() {
         for (planner, budget) in
             [("optimal", floor), ("optimal", half), ("window", floor), ("lru", half), ("tflms-best", half)]
         {
+            let effort = if planner == "optimal" { 1 } else { 100 };
             let request =
-                Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+                Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
             match (planners::planner(planner).unwrap().run)(&request) {
                 Ok(plan) => plans.push((budget, plan)),
                 // TFLMS lets only what the forward phase produces leave, which is not always enough.

@@ -155,8 +155,11 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
         let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
         for share in [0, rng.below(30), rng.below(101), 100] {
             let budget = floor + (peak - floor) * share as u64 / 100;
-            let request =
-                Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+            let request = Request {
+                granularity: Granularity::Whole,
+                effort: 1,
+                ..Request::new(&bridge.problem, budget)
+            };
             let plan = optimal::plan(&request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
             swaps += plan.schedule.steps.len() - plan.problem.ops.len();
@@ -301,7 +304,9 @@ fn addresses_of_a_plan_stand_in_the_graph() {
         let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
         let granularity = if rng.chance(50) { Granularity::Whole } else { Granularity::Ranges };
         plan.schedule =
-            optimal::plan(&Request { granularity, ..Request::new(&plan.problem, budget) }).unwrap().schedule;
+            optimal::plan(&Request { granularity, effort: 1, ..Request::new(&plan.problem, budget) })
+                .unwrap()
+                .schedule;
         let arena = Arena { bytes: budget, alignment: 1 << rng.below(7) };
         let Some(placed) = place(arena, 1, covers(&plan, granularity)) else { continue };
         check(&placed, arena).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -346,7 +351,8 @@ fn without_its_edges_a_plan_guarantees_nothing() {
         let (case, _) = Case::new(seed);
         let bridge = case.bridge();
         let budget = bridge.problem.needed_bytes().into_iter().max().unwrap();
-        let request = Request { granularity: Granularity::Whole, ..Request::new(&bridge.problem, budget) };
+        let request =
+            Request { granularity: Granularity::Whole, effort: 1, ..Request::new(&bridge.problem, budget) };
         let plan = optimal::plan(&request).unwrap();
         let mut graph = case.graph.clone();
         apply(&mut graph, &bridge, &plan, &[], &[]).unwrap();
@@ -366,7 +372,8 @@ fn operators_that_run_again_are_clones() {
         let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
         let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
         let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
-        let request = Request { granularity: Granularity::Whole, ..Request::new(&plan.problem, budget) };
+        let request =
+            Request { granularity: Granularity::Whole, effort: 1, ..Request::new(&plan.problem, budget) };
         plan.schedule = optimal::plan(&request).unwrap().schedule;
         assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
         twins += plan.problem.ops.len() - bridge.problem.ops.len();

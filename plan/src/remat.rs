@@ -9,7 +9,7 @@ use crate::problem::{Op, Problem, TensorId, Uses, Window};
 const STILL_THERE: usize = 40;
 
 /// A problem in which some operators run twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rewritten {
     /// What is executed.
     pub problem: Problem,
@@ -89,9 +89,17 @@ impl<'a> Rematerializer<'a> {
     /// The problem in which each of these tensors is dropped for its window and made anew before its end.
     ///
     /// `dropped` are windows of [`Rematerializer::windows`], by tensor, then by tick. What a repeated operator
-    /// reads is made anew in turn if it is dropped then or no longer there; what cannot be is kept for it.
-    pub fn rewrite(&self, dropped: &[Dropped]) -> Rewritten {
-        Rewriting::new(self, dropped).run()
+    /// reads is made anew in turn if it is dropped then or no longer there; what cannot be, and what is among
+    /// `lasting`, is kept for it instead.
+    pub fn rewrite(&self, dropped: &[Dropped], lasting: &[TensorId]) -> Rewritten {
+        let mut rewritten = Rewritten::default();
+        self.rewrite_into(dropped, lasting, &mut rewritten);
+        rewritten
+    }
+
+    /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem.
+    pub fn rewrite_into(&self, dropped: &[Dropped], lasting: &[TensorId], result: &mut Rewritten) {
+        Rewriting::new(self, dropped, lasting, result).run();
     }
 }
 
@@ -101,33 +109,46 @@ struct Rewriting<'a> {
     ends: Vec<(u32, TensorId)>,
     /// By tensor, its windows that are not over and that nothing has ended early.
     windows: SecondaryMap<TensorId, &'a [Dropped]>,
+    /// By tensor, whether it stays for those that need it again after its last use.
+    lasts: SecondaryMap<TensorId, bool>,
     /// By tensor, what stands for it now.
     version: SecondaryMap<TensorId, Option<TensorId>>,
     /// By tensor, where its last repetition stands.
     made: SecondaryMap<TensorId, Option<usize>>,
-    result: Rewritten,
+    result: &'a mut Rewritten,
 }
 
 impl<'a> Rewriting<'a> {
-    fn new(source: &'a Rematerializer<'a>, dropped: &'a [Dropped]) -> Rewriting<'a> {
-        let mut windows: SecondaryMap<TensorId, &[Dropped]> = SecondaryMap::new();
+    fn new(
+        source: &'a Rematerializer<'a>,
+        dropped: &'a [Dropped],
+        lasting: &[TensorId],
+        result: &'a mut Rewritten,
+    ) -> Rewriting<'a> {
+        let tensors = &source.problem.tensors;
+        let mut lasts = SecondaryMap::with_capacity(tensors.len());
+        lasting.iter().for_each(|&tensor| lasts[tensor] = true);
+        let mut windows: SecondaryMap<TensorId, &[Dropped]> = SecondaryMap::with_capacity(tensors.len());
         for group in dropped.chunk_by(|a, b| a.window.tensor == b.window.tensor) {
             windows[group[0].window.tensor] = group;
         }
         let mut ends: Vec<_> = dropped.iter().map(|d| (d.window.until, d.window.tensor)).collect();
         ends.sort_unstable();
-        let tensors = &source.problem.tensors;
-        let problem = Problem {
-            ops: Vec::with_capacity(source.problem.ops.len() + dropped.len()),
-            tensors: tensors.clone(),
-            link: source.problem.link,
-            kinds: source.problem.kinds.clone(),
-        };
-        let result = Rewritten { problem, op_origin: Vec::new(), tensor_origin: tensors.keys().collect() };
-        Rewriting { source, ends, windows, version: SecondaryMap::new(), made: SecondaryMap::new(), result }
+        result.problem.link = source.problem.link;
+        result.problem.kinds.clone_from(&source.problem.kinds);
+        result.problem.tensors.clear();
+        result.tensor_origin.clear();
+        result.op_origin.clear();
+        for (tensor, &facts) in tensors {
+            result.problem.tensors.push(facts);
+            result.tensor_origin.push(tensor);
+        }
+        let (version, made) =
+            (SecondaryMap::with_capacity(tensors.len()), SecondaryMap::with_capacity(tensors.len()));
+        Rewriting { source, ends, windows, lasts, version, made, result }
     }
 
-    fn run(mut self) -> Rewritten {
+    fn run(mut self) {
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         for (tick, op) in self.source.problem.ops.iter().enumerate() {
             let now = tick as u32;
@@ -139,17 +160,37 @@ impl<'a> Rewriting<'a> {
                 let rest = self.windows[tensor].iter().position(|d| d.window.until > now);
                 self.windows[tensor] = rest.map_or(&[], |at| &self.windows[tensor][at..]);
             }
-            let rename = |tensors: &[TensorId]| tensors.iter().map(|&t| self.current(t)).collect();
-            let renamed = Op {
-                reads: rename(&op.reads),
-                produces: op.produces.clone(),
-                changes: rename(&op.changes),
-                ..*op
-            };
-            self.result.problem.ops.push(renamed);
-            self.result.op_origin.push(now);
+            let mut renamed = self.next_op(op, now);
+            renamed.reads.extend(op.reads.iter().map(|&t| self.current(t)));
+            renamed.produces.extend_from_slice(&op.produces);
+            renamed.changes.extend(op.changes.iter().map(|&t| self.current(t)));
+            self.put(renamed);
         }
-        self.result
+        self.result.problem.ops.truncate(self.result.op_origin.len());
+    }
+
+    /// An operator like this, without its tensors, to stand next; [`Rewriting::put`] takes it back.
+    fn next_op(&mut self, like: &Op, origin: u32) -> Op {
+        let at = self.result.op_origin.len();
+        self.result.op_origin.push(origin);
+        let [reads, produces, changes] = match self.result.problem.ops.get_mut(at) {
+            Some(old) => [&mut old.reads, &mut old.produces, &mut old.changes].map(std::mem::take),
+            None => Default::default(),
+        };
+        let [reads, produces, changes] = [reads, produces, changes].map(|mut tensors: Vec<TensorId>| {
+            tensors.clear();
+            tensors
+        });
+        let Op { kind, phase, nanos, workspace, recomputable, .. } = *like;
+        Op { kind, phase, nanos, workspace, recomputable, reads, produces, changes }
+    }
+
+    fn put(&mut self, op: Op) {
+        let at = self.result.op_origin.len() - 1;
+        match self.result.problem.ops.get_mut(at) {
+            Some(old) => *old = op,
+            None => self.result.problem.ops.push(op),
+        }
     }
 
     fn current(&self, tensor: TensorId) -> TensorId {
@@ -171,8 +212,9 @@ impl<'a> Rewriting<'a> {
         if !self.source.can_repeat(tensor, now) {
             return false;
         }
-        let recent = || self.made[tensor].is_some_and(|at| self.result.problem.ops.len() - at < STILL_THERE);
-        (self.is_dropped(tensor, now) || self.is_dead(tensor, now)) && !recent()
+        let recent = || self.made[tensor].is_some_and(|at| self.result.op_origin.len() - at < STILL_THERE);
+        let gone = || self.is_dead(tensor, now) && !self.lasts[tensor];
+        (self.is_dropped(tensor, now) || gone()) && !recent()
     }
 
     /// Runs the tensor's producer again, after those of what it reads and is not there.
@@ -198,12 +240,13 @@ impl<'a> Rewriting<'a> {
     /// Runs the operator again; its results stand for those that are dropped or dead.
     fn push_again(&mut self, tick: u32, now: u32) {
         let op = &self.source.problem.ops[tick as usize];
-        let reads = op.reads.iter().filter(|r| !op.changes.contains(r)).map(|&r| self.current(r)).collect();
-        let mut produces = Vec::with_capacity(op.produces.len());
+        let mut again = self.next_op(op, tick);
+        let at = self.result.op_origin.len() - 1;
+        again.reads.extend(op.reads_again().map(|r| self.current(r)));
         for &tensor in &op.produces {
             let new = self.result.problem.tensors.push(self.source.problem.tensors[tensor]);
             self.result.tensor_origin.push(tensor);
-            produces.push(new);
+            again.produces.push(new);
             let dropped = self.is_dropped(tensor, now);
             if dropped && !self.windows[tensor][0].again {
                 self.windows[tensor] = &self.windows[tensor][1..];
@@ -211,10 +254,46 @@ impl<'a> Rewriting<'a> {
             // What has changed since is not made anew.
             if (dropped || self.is_dead(tensor, now)) && self.source.can_repeat(tensor, now) {
                 self.version[tensor] = Some(new);
-                self.made[tensor] = Some(self.result.problem.ops.len());
+                self.made[tensor] = Some(at);
             }
         }
-        self.result.problem.ops.push(Op { reads, produces, changes: Vec::new(), ..*op });
-        self.result.op_origin.push(tick);
+        self.put(again);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase::{Backward, Forward};
+
+    use super::*;
+    use crate::planners::testing::{op, problem, produced, variable};
+
+    #[test]
+    fn what_lasts_is_read_again_and_not_made_anew() {
+        let again = |op: Op| Op { recomputable: true, ..op };
+        let ops = [
+            again(op(Forward, 5, &[0], &[1])),
+            again(op(Forward, 1, &[1], &[2])),
+            op(Forward, 1, &[2], &[3]),
+            op(Backward, 1, &[3], &[4]),
+            op(Backward, 1, &[2, 4], &[]),
+        ];
+        let problem = problem(&[variable(1), produced(1), produced(9), produced(1), produced(1)], &ops);
+        let remat = Rematerializer::new(&problem);
+        let [small, large] = [1, 2].map(TensorId::from_u32);
+        let window = remat.windows().into_iter().find(|window| window.tensor == large).unwrap();
+        let dropped = [Dropped { window, again: false }];
+        assert_eq!(remat.rewrite(&dropped, &[]).op_origin, [0, 1, 2, 3, 0, 1, 4]);
+        let lasting = remat.rewrite(&dropped, &[small]);
+        assert_eq!(lasting.op_origin, [0, 1, 2, 3, 1, 4]);
+        assert_eq!(lasting.problem.ops[4].reads, [small]);
+        assert_eq!(lasting.problem.check(), Ok(()));
+
+        // In the memory of another.
+        let mut rewritten = lasting;
+        remat.rewrite_into(&[], &[], &mut rewritten);
+        assert_eq!(rewritten.problem.ops, problem.ops);
+        assert_eq!(rewritten.problem.tensors.len(), problem.tensors.len());
+        assert_eq!(rewritten.op_origin, [0, 1, 2, 3, 4]);
     }
 }

@@ -22,7 +22,7 @@ fn losses(file: &str, fractions: &[f64], effort: u32) -> Vec<(String, u64)> {
     let loss = |row: &Value| {
         let budget = row["M"].as_u64().unwrap();
         let plan = |granularity| -> Plan {
-            optimal::plan(&Request { granularity, ..Request::new(&problem, budget) }).unwrap()
+            optimal::plan(&Request { granularity, effort: 0, ..Request::new(&problem, budget) }).unwrap()
         };
         let (whole, ranges) = (plan(Granularity::Whole), plan(Granularity::Ranges));
         let without = whole.schedule.makespan().min(ranges.schedule.makespan());

@@ -13,6 +13,9 @@ const CARGO_DENY: &str = "cargo-deny@0.20.2";
 /// Features that need more than a Rust toolchain: LLVM and CUDA.
 const FOREIGN_FEATURES: &[&str] = &["melior", "cuda"];
 
+/// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says; optimized, because it is a search.
+const RATIOS: [&str; 7] = ["bench", "--package", "lmsc-plan", "--bench", "ratios", "--", "--short"];
+
 /// A step of CI.
 pub(crate) struct Step {
     /// What `cargo xtask ci <name>` takes.
@@ -21,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 8] = [
+pub(crate) const STEPS: [Step; 9] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -29,6 +32,7 @@ pub(crate) const STEPS: [Step; 8] = [
     Step { name: "test", run: |run| run.test(&["--lib", "--bins", "--tests", "--examples"]) },
     Step { name: "doc-test", run: |run| run.test(&["--doc"]) },
     Step { name: "doc", run: doc },
+    Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
     Step { name: "deny", run: deny },
     Step { name: "ort", run: ort },
 ];

@@ -28,7 +28,7 @@ fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
     let request = Request::new(problem, budget);
     let whole = match problem.windows(&problem.uses()).len() {
         ..=6 => exact::plan(&request).ok()?,
-        _ => optimal::plan(&Request { granularity: Granularity::Whole, ..request }).ok()?,
+        _ => optimal::plan(&Request { granularity: Granularity::Whole, effort: 0, ..request }).ok()?,
     };
     let ranges = optimal::plan(&request).ok()?;
     for plan in [&whole, &ranges] {

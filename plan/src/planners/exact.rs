@@ -27,7 +27,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, .. } = *request;
     let windows = problem.windows(&problem.uses());
     assert!(windows.len() <= MOST_WINDOWS, "too many windows to try every set of them");
-    let whole = Request { granularity: Granularity::Whole, ..*request };
+    let whole = Request { granularity: Granularity::Whole, effort: 0, ..*request };
     let mut best = optimal::plan(&whole)?;
     let live: Vec<i128> = problem.live_by_moment(&problem.uses()).into_iter().map(i128::from).collect();
     for set in 0..1u32 << windows.len() {

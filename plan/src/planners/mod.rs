@@ -3,6 +3,7 @@
 //! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in
 //! what they choose to be away or to be computed twice, and in how they order the copies.
 
+mod annealing;
 pub mod auto;
 pub mod autoswap;
 pub mod dynprog;
@@ -18,6 +19,7 @@ mod policy;
 pub(crate) mod testing;
 pub mod tflms;
 pub mod vdnn;
+mod whole;
 pub mod window;
 
 use crate::problem::{Problem, TensorId};

@@ -1,8 +1,9 @@
-//! Swapping only, as well as it can be done: an eager cover of the ticks that do not fit, and justification.
+//! Swapping only, as well as it can be done: an eager cover of the ticks that do not fit, and justification. Where
+//! tensors travel whole, that is where [`super::whole`] begins to search.
 
 use cranelift_entity::SecondaryMap;
 
-use super::{DoesNotFit, Granularity, Plan, Request};
+use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::problem::{Problem, Window};
 use crate::schedule::{
     Absences, ActId, Acts, Piece, PieceId, ROUNDS, Schedule, Simulator, Stuck, Times, justify,
@@ -20,12 +21,12 @@ pub const PIECES: u64 = 1500;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    let piece = match request.granularity {
-        Granularity::Whole => u64::MAX,
-        Granularity::Ranges => piece_bytes(request.problem, PIECES),
+    let Request { problem, budget, effort, .. } = *request;
+    let schedule = match request.granularity {
+        Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
+        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
     };
-    let schedule = swaps(request.problem, request.budget, piece)?;
-    Ok(Plan::without_recomputation(request.problem, schedule))
+    Ok(Plan::without_recomputation(problem, schedule))
 }
 
 /// The justified schedule of the [`cover`].

@@ -42,6 +42,30 @@ pub fn justify(
     Ok(best)
 }
 
+/// The makespan after one round of [`justify`], or none if it is far above a limit.
+///
+/// # Errors
+/// As of [`justify`].
+pub(crate) fn justified_within(
+    simulator: &mut Simulator,
+    acts: &Acts,
+    budget: u64,
+    limit: u64,
+) -> Result<Option<u64>, Stuck> {
+    let times = simulator.run(acts, &acts.order, budget, Direction::Forward)?;
+    let late = by_end_descending(&acts.order, &times);
+    let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
+        return Ok(Some(times.makespan));
+    };
+    // Pushing to the left afterwards seldom gains as much.
+    if times.makespan.min(from_the_end.makespan) > limit.saturating_add(limit / 64) {
+        return Ok(None);
+    }
+    let early = by_end_descending(&late, &from_the_end);
+    let left = simulator.run(acts, &early, budget, Direction::Forward);
+    Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
+}
+
 /// The last to end first; of several at once, the last in the order first. What is before everything and after
 /// everything trade places.
 fn by_end_descending(order: &[ActId], times: &Times) -> Vec<ActId> {

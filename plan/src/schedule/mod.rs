@@ -27,6 +27,7 @@ pub use acts::{Act, ActId, Acts};
 pub(crate) use acts::{BlockId, Contents, Lists};
 pub use check::{At, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
+pub(crate) use justify::justified_within;
 pub use justify::{ROUNDS, justify};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};

@@ -1,0 +1,41 @@
+//! What the searches that anneal share.
+
+use lmsc_ir::rng::{Rng, Source};
+
+/// The heat at a step of so many: it falls to nothing evenly.
+pub(super) fn cooled(hottest: u64, step: usize, steps: usize) -> u64 {
+    (u128::from(hottest) * (steps - step) as u128 / steps as u128) as u64
+}
+
+/// How far uphill a walk may go at this heat: exponentially distributed, of that mean.
+pub(super) fn uphill(heat: u64, rng: &mut Rng) -> u64 {
+    ((u128::from(heat) * u128::from(exponential(rng.word()))) >> 20) as u64
+}
+
+/// An exponentially distributed number of mean 1, in units of 2⁻²⁰, from a uniform word.
+///
+/// In integers, because the last bits of a logarithm differ between machines. -log₂ of the word as a fraction is
+/// its leading zeros and one less what follows its first one, which is linear here.
+fn exponential(word: u64) -> u64 {
+    const LN_2: u64 = 726_817;
+    let zeros = u64::from(word.leading_zeros());
+    let rest = word.checked_shl(zeros as u32 + 1).unwrap_or(0) >> 44;
+    ((((zeros + 1) << 20) - rest) * LN_2) >> 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponential_numbers_have_mean_and_variance_one() {
+        let mut rng = Rng::new(7);
+        let numbers: Vec<f64> =
+            (0..100_000).map(|_| exponential(rng.word()) as f64 / (1 << 20) as f64).collect();
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+        assert!((mean - 1.0).abs() < 0.06 && (variance - 1.0).abs() < 0.06, "{mean} {variance}");
+        assert_eq!(exponential(u64::MAX), 0);
+        assert!(exponential(0) > 44 << 20);
+    }
+}

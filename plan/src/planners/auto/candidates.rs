@@ -1,0 +1,96 @@
+//! What could be made anew, and what for it could be kept.
+
+use std::cmp::Reverse;
+
+use cranelift_entity::SecondaryMap;
+
+use crate::problem::{Problem, TensorId};
+use crate::remat::{Dropped, Rematerializer};
+
+/// A tensor that the backward phase uses twice is worth a choice if so many operators run in between.
+const SHORTEST: u32 = 4;
+
+/// Tensors below this many bytes are not worth a choice.
+const SMALLEST: u64 = 1 << 16;
+
+/// What happens to a [`Candidate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Fate {
+    /// It stays, or is swapped.
+    #[default]
+    Kept,
+    /// It is made anew when something first needs it, and stays.
+    Dropped,
+    /// It is made anew for each that needs it.
+    DroppedAgain,
+}
+
+/// By candidate, its fate.
+pub(super) type Choice = Vec<Fate>;
+
+/// A tensor that could be made anew for the backward phase, or kept for what is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) tensor: TensorId,
+    /// When it could be gone and be made anew; none if it is over before the backward phase and only operators
+    /// that run again read it then.
+    pub(super) dropped: Option<Dropped>,
+    /// What making it anew takes, with what it reads and is no longer there.
+    pub(super) nanos: u64,
+    pub(super) bytes: u64,
+    pub(super) kind: u32,
+    pub(super) producer: u32,
+}
+
+/// What the backward phase uses after a while, if it can be made anew, and what that rests on and is over by then.
+pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    let mut rests_on: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(problem.tensors.len());
+    let mut add = |tensor: TensorId, dropped: Option<Dropped>, until: u32| {
+        let bytes = problem.tensors[tensor].bytes;
+        let Some(producer) = remat.producer(tensor).filter(|_| bytes >= SMALLEST) else { return };
+        let nanos = nanos_anew(remat, problem, tensor, until);
+        let kind = problem.ops[producer as usize].kind;
+        candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer });
+    };
+    for window in remat.windows() {
+        let long = window.from <= turn || window.until - window.from >= SHORTEST;
+        if window.until >= turn && long {
+            add(window.tensor, Some(Dropped { window, again: false }), window.until);
+            rests_on[window.tensor] = true;
+        }
+    }
+    for op in problem.ops[..turn as usize].iter().rev().filter(|op| op.recomputable) {
+        if op.produces.iter().any(|&t| rests_on[t]) {
+            op.reads_again().for_each(|t| rests_on[t] |= remat.last_use(t) < turn);
+        }
+    }
+    for (tensor, facts) in &problem.tensors {
+        let over = !facts.kept && remat.last_use(tensor) < turn;
+        if rests_on[tensor] && over && remat.can_repeat(tensor, turn) {
+            add(tensor, None, turn);
+        }
+    }
+    candidates.sort_by_key(|c| (c.producer, c.tensor, c.dropped.map(|d| Reverse(d.window.until))));
+    candidates
+}
+
+/// So many operators are looked at for [`nanos_anew`], which is only a measure to sort by.
+const LOOK_BACK: usize = 32;
+
+/// The time to make the tensor anew at a tick, with what its producer reads and the source has freed by then.
+fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick: u32) -> u64 {
+    let mut producers: Vec<u32> = remat.producer(tensor).into_iter().collect();
+    let mut next = 0;
+    while next < producers.len() && producers.len() < LOOK_BACK {
+        let reads = &problem.ops[producers[next] as usize].reads;
+        let dead = reads.iter().filter(|&&r| remat.can_repeat(r, tick) && remat.last_use(r) < tick);
+        for producer in dead.filter_map(|&r| remat.producer(r)) {
+            if !producers.contains(&producer) {
+                producers.push(producer);
+            }
+        }
+        next += 1;
+    }
+    producers.iter().map(|&p| problem.ops[p as usize].nanos).sum()
+}

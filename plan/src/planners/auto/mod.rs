@@ -1,0 +1,255 @@
+//! Swapping and recomputation together: a search for what to compute twice, with the best swapping for each choice.
+//!
+//! A choice says which tensors are dropped after a use and made anew in the backward phase ([`crate::remat`]), and
+//! which are kept beyond their last use for that. For each, what does not fit then is swapped as [`super::optimal`]
+//! does. The search starts from choices of known shapes (the cheapest for their bytes, what is best at a price of
+//! bytes, segments between cuts), anneals the best of them, then the best that it has found so, and keeps the best.
+//! It counts evaluations, never time.
+
+mod candidates;
+mod moves;
+mod starts;
+
+use cranelift_entity::SecondaryMap;
+use lmsc_ir::Phase;
+use lmsc_ir::rng::Rng;
+
+use candidates::{Candidate, Choice, Fate, candidates};
+
+use super::annealing::{cooled, uphill};
+use super::{DoesNotFit, Granularity, Plan, Request, optimal, whole};
+use crate::problem::{Problem, TensorId};
+use crate::remat::{Dropped, Rematerializer, Rewritten};
+use crate::schedule::{Acts, ROUNDS, Schedule, Simulator, justified_within, justify};
+
+/// While searching, so many pieces make the peak.
+const SEARCH_PIECES: u64 = 150;
+
+/// Annealing starts from as many choices, with heats of one part in so many of the time of all operators. What one
+/// more recomputed operator costs is in between.
+const HEATS: [u64; 4] = [700, 2000, 4000, 10_000];
+
+/// It starts again from the best that it has found so, with these heats.
+const AGAIN: [u64; 2] = [2000, 6000];
+
+/// So many of the best choices found are planned in small pieces.
+const FINISHED: usize = 3;
+
+/// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
+/// them takes seconds.
+const EVALUATIONS: usize = 16_000_000;
+
+/// The best plan found.
+///
+/// # Errors
+/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    if !request.recompute {
+        return optimal::plan(request);
+    }
+    let Request { budget, effort, .. } = *request;
+    let swapping = optimal::plan(&Request { recompute: false, effort: 0, ..*request })?;
+    if swapping.schedule.makespan() == request.problem.compute_nanos() {
+        return Ok(swapping);
+    }
+    let remat = Rematerializer::new(request.problem);
+    let search = Search::new(&remat, request);
+    let found = search.run().into_iter().filter_map(|choice| search.finish(&choice));
+    let best = found.chain([swapping]).min_by_key(|plan| plan.schedule.makespan()).expect("one at least");
+    Ok(match request.granularity {
+        Granularity::Ranges => best,
+        Granularity::Whole => {
+            let schedule = whole::schedule(&best.problem, budget, effort, best.schedule);
+            Plan { schedule, ..best }
+        }
+    })
+}
+
+struct Search<'a> {
+    remat: &'a Rematerializer<'a>,
+    problem: &'a Problem,
+    /// The first tick that is not of the forward phase.
+    turn: u32,
+    budget: u64,
+    piece: u64,
+    final_piece: u64,
+    /// By tick of the producer.
+    candidates: Vec<Candidate>,
+    /// Indices of candidates, the cheapest for its bytes first, and the other way round.
+    by_cost: Vec<u32>,
+    rank: Vec<u32>,
+    evaluations: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(remat: &'a Rematerializer<'a>, request: &Request<'a>) -> Search<'a> {
+        let problem = request.problem;
+        let turn = problem.ops.iter().position(|op| op.phase != Phase::Forward);
+        let turn = turn.unwrap_or(problem.ops.len()) as u32;
+        let candidates = candidates(remat, problem, turn);
+        let mut by_cost: Vec<u32> = (0..candidates.len() as u32).collect();
+        by_cost.sort_by(|&a, &b| {
+            let (a, b) = (&candidates[a as usize], &candidates[b as usize]);
+            (u128::from(a.nanos) * u128::from(b.bytes)).cmp(&(u128::from(b.nanos) * u128::from(a.bytes)))
+        });
+        let mut rank = vec![0; by_cost.len()];
+        by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
+        let evaluations =
+            (EVALUATIONS / problem.ops.len().max(1)).clamp(500, 40_000) * request.effort as usize / 100;
+        let piece = |pieces| match request.granularity {
+            Granularity::Whole => u64::MAX,
+            Granularity::Ranges => optimal::piece_bytes(problem, pieces),
+        };
+        Search {
+            remat,
+            problem,
+            turn,
+            budget: request.budget,
+            piece: piece(SEARCH_PIECES),
+            final_piece: piece(optimal::PIECES),
+            candidates,
+            by_cost,
+            rank,
+            evaluations,
+        }
+    }
+
+    /// The best choices found, the best first.
+    fn run(&self) -> Vec<Choice> {
+        let mut choices = self.starts();
+        let most = (self.evaluations / 2).max(32);
+        choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
+        let mut starts: Vec<(u64, Choice)> = std::thread::scope(|scope| {
+            let evaluate = |choices: &[Choice]| -> Vec<(u64, Choice)> {
+                let mut memory = Memory::default();
+                let makespan = |choice: &Choice, memory: &mut Memory| {
+                    self.evaluate(memory, choice, u64::MAX).map_or(u64::MAX, |e| e.makespan)
+                };
+                choices.iter().map(|choice| (makespan(choice, &mut memory), choice.clone())).collect()
+            };
+            let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || evaluate(part))).collect();
+            parts.into_iter().flat_map(|part| part.join().expect("evaluation does not panic")).collect()
+        });
+        starts.sort();
+        starts.truncate(HEATS.len());
+        let share = self.evaluations / 8;
+        let mut found = self.walks(&starts, &HEATS, share, 0);
+        // What is far from what operators alone take may have more to gain.
+        let far = found.first().is_some_and(|(best, _)| *best > self.problem.compute_nanos() / 8 * 9);
+        for round in 1..=if far { 4 } else { 2 } {
+            let again = self.walks(&found, &AGAIN, share, round);
+            found.extend(again);
+            found.sort();
+            found.dedup();
+        }
+        found.into_iter().take(FINISHED).map(|(_, choice)| choice).collect()
+    }
+
+    /// The best choices met on walks from these, each with its heat, the best first.
+    fn walks(
+        &self,
+        starts: &[(u64, Choice)],
+        heats: &[u64],
+        evaluations: usize,
+        round: u64,
+    ) -> Vec<(u64, Choice)> {
+        let mut found: Vec<(u64, Choice)> = std::thread::scope(|scope| {
+            let walk = |(start, &heat): (&(u64, Choice), &u64)| {
+                let start = start.clone();
+                scope.spawn(move || self.anneal(start, evaluations, heat, Rng::new(heat + round)))
+            };
+            let walks: Vec<_> = starts.iter().zip(heats).map(walk).collect();
+            walks.into_iter().map(|walk| walk.join().expect("annealing does not panic")).collect()
+        });
+        found.sort();
+        found
+    }
+
+    fn rewrite(&self, choice: &Choice, into: &mut Rewritten) {
+        let (mut dropped, mut lasting) = (Vec::new(), Vec::new());
+        for (candidate, &fate) in self.candidates.iter().zip(choice) {
+            match candidate.dropped {
+                Some(window) if fate != Fate::Kept => {
+                    dropped.push(Dropped { again: fate == Fate::DroppedAgain, ..window });
+                }
+                None if fate == Fate::Kept => lasting.push(candidate.tensor),
+                _ => {}
+            }
+        }
+        dropped.sort_unstable();
+        self.remat.rewrite_into(&dropped, &lasting, into);
+    }
+
+    /// What the choice costs, unless its operators alone take longer than the limit.
+    fn evaluate(&self, memory: &mut Memory, choice: &Choice, limit: u64) -> Option<Evaluated> {
+        let Memory { simulator, rewritten } = memory;
+        self.rewrite(choice, rewritten);
+        if rewritten.problem.compute_nanos() > limit {
+            return None;
+        }
+        let absences = optimal::cover(&rewritten.problem, self.budget, self.piece).ok()?;
+        let acts = Acts::of(&rewritten.problem, &absences);
+        let makespan = justified_within(simulator, &acts, self.budget, limit).ok()??;
+        let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
+        absences.pieces.values().for_each(|piece| away[rewritten.tensor_origin[piece.tensor]] = true);
+        let travels = self.candidates.iter().map(|c| away[c.tensor]).collect();
+        Some(Evaluated { makespan, travels })
+    }
+
+    /// The best choice met on a walk that also goes uphill, less and less.
+    fn anneal(&self, start: (u64, Choice), evaluations: usize, heat: u64, mut rng: Rng) -> (u64, Choice) {
+        let n = self.candidates.len();
+        let mut memory = Memory::default();
+        let mut here = start.clone();
+        let mut best = start;
+        let mut travels = vec![true; n];
+        let hottest = self.problem.compute_nanos() / heat;
+        for step in 0..evaluations {
+            if n == 0 || here.0 == u64::MAX {
+                break;
+            }
+            let mut next = here.1.clone();
+            self.change(&mut next, &travels, &mut rng);
+            if next == here.1 {
+                continue;
+            }
+            let limit = here.0 + uphill(cooled(hottest, step, evaluations), &mut rng);
+            let Some(evaluated) = self.evaluate(&mut memory, &next, limit) else { continue };
+            if evaluated.makespan <= limit {
+                here = (evaluated.makespan, next);
+                travels = evaluated.travels;
+                if here.0 < best.0 {
+                    best.clone_from(&here);
+                }
+            }
+        }
+        best
+    }
+
+    /// The plan of a choice.
+    fn finish(&self, choice: &Choice) -> Option<Plan> {
+        let mut rewritten = Rewritten::default();
+        self.rewrite(choice, &mut rewritten);
+        let Rewritten { problem, op_origin, tensor_origin } = rewritten;
+        let absences = optimal::cover(&problem, self.budget, self.final_piece).ok()?;
+        let acts = Acts::of(&problem, &absences);
+        let (order, times) =
+            justify(&mut Simulator::default(), &acts, &acts.order, self.budget, ROUNDS).ok()?;
+        let schedule: Schedule = acts.schedule(&absences, &order, &times);
+        Some(Plan { problem, op_origin, tensor_origin, schedule })
+    }
+}
+
+/// Memory that evaluations use one after the other.
+#[derive(Default)]
+struct Memory {
+    simulator: Simulator,
+    rewritten: Rewritten,
+}
+
+struct Evaluated {
+    makespan: u64,
+    /// By candidate, whether any of its bytes were swapped.
+    travels: Vec<bool>,
+}

@@ -1,0 +1,103 @@
+//! From one choice to another near it.
+
+use lmsc_ir::rng::{Rng, Source};
+
+use super::Search;
+use super::candidates::{Choice, Fate};
+
+/// At most so many tensors are exchanged for one.
+const MOST_EXCHANGED: usize = 8;
+
+impl Search<'_> {
+    /// Changes the choice a little, at random.
+    pub(super) fn change(&self, choice: &mut Choice, travels: &[bool], rng: &mut Rng) {
+        let n = choice.len();
+        let flip = |fate: &mut Fate| *fate = if *fate == Fate::Kept { Fate::Dropped } else { Fate::Kept };
+        let one_of = |rng: &mut Rng| if rng.chance(50) { Fate::Dropped } else { Fate::Kept };
+        match rng.below(9) {
+            // Neighbours in cost.
+            0 => {
+                let at = rng.below(n);
+                let end = (at + 1 + rng.below(4)).min(n);
+                self.by_cost[at..end].iter().for_each(|&i| flip(&mut choice[i as usize]));
+            }
+            // A stretch of the network.
+            1 => {
+                let (at, fate) = (rng.below(n), one_of(rng));
+                let end = (at + length(n, rng)).min(n);
+                choice[at..end].fill(fate);
+            }
+            // Results of operators of one kind, one after the other, or every second or third or so.
+            2 => {
+                let (at, fate) = (rng.below(n), one_of(rng));
+                let (kind, bytes) = (self.candidates[at].kind, self.candidates[at].bytes);
+                let stride = if rng.chance(50) { 1 } else { 1 + rng.below(6) };
+                let alike = |&i: &usize| (self.candidates[i].kind, self.candidates[i].bytes) == (kind, bytes);
+                let same = (at..n).filter(alike).step_by(stride);
+                same.take(length(n, rng)).for_each(|i| choice[i] = fate);
+            }
+            3 => {
+                let at = rng.below(n);
+                let end = (at + 1 + rng.below(3)).min(n);
+                choice[at..end].iter_mut().for_each(flip);
+            }
+            4 => {
+                let (at, again) = (rng.below(n), rng.chance(50));
+                let dropped = (at..n).filter(|&i| choice[i] != Fate::Kept).take(1 + rng.below(4));
+                let dropped: Vec<usize> = dropped.collect();
+                let fate = if again { Fate::DroppedAgain } else { Fate::Dropped };
+                dropped.into_iter().for_each(|i| choice[i] = fate);
+            }
+            5 => drop(self.add(choice, travels, rng)),
+            6 => drop(self.take_away(choice, rng)),
+            7 => {
+                let mut bytes = self.take_away(choice, rng);
+                for _ in 0..MOST_EXCHANGED {
+                    bytes = bytes.saturating_sub(self.add(choice, travels, rng));
+                    if bytes == 0 {
+                        break;
+                    }
+                }
+            }
+            _ => {
+                let mut bytes = self.add(choice, travels, rng);
+                for _ in 0..MOST_EXCHANGED {
+                    bytes = bytes.saturating_sub(self.take_away(choice, rng));
+                    if bytes == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops one of a few, the cheapest for its bytes, often one that travels now; says of how many bytes.
+    fn add(&self, choice: &mut Choice, travels: &[bool], rng: &mut Rng) -> u64 {
+        let any = rng.chance(50);
+        let few = pick(choice.len(), rng, |i| choice[i] == Fate::Kept && (any || travels[i]));
+        let Some(one) = few.into_iter().min_by_key(|&i| self.rank[i]) else { return 0 };
+        choice[one] = Fate::Dropped;
+        self.candidates[one].bytes
+    }
+
+    /// Keeps one of a few that are dropped now, the dearest for its bytes; says of how many bytes.
+    fn take_away(&self, choice: &mut Choice, rng: &mut Rng) -> u64 {
+        let few = pick(choice.len(), rng, |i| choice[i] != Fate::Kept);
+        let Some(one) = few.into_iter().max_by_key(|&i| self.rank[i]) else { return 0 };
+        choice[one] = Fate::Kept;
+        self.candidates[one].bytes
+    }
+}
+
+/// A length up to so many, any power of two below it as often.
+fn length(most: usize, rng: &mut Rng) -> usize {
+    let power = 1 << rng.below(most.max(2).ilog2() as usize);
+    power + rng.below(power)
+}
+
+/// Two to four indices for which the condition holds, or fewer.
+fn pick(n: usize, rng: &mut Rng, fits: impl Fn(usize) -> bool) -> Vec<usize> {
+    let tries = 2 + rng.below(3);
+    let one = |from: usize| (from..n).chain(0..from).find(|&i| fits(i));
+    (0..tries).filter_map(|_| one(rng.below(n))).collect()
+}
