@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod interpreter;
 pub(crate) mod models;
 pub(crate) mod onnx;
 

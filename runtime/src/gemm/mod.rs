@@ -1,0 +1,339 @@
+//! Products of matrices of `f32`.
+//!
+//! Blocks of both operands are packed into panels, whose products are computed tile by tile (Goto, van de Geijn, *Anatomy
+//! of High-Performance Matrix Multiplication*, TOMS 34(3), 2008). What is packed may be any function of row and column,
+//! so a convolution never writes its columns down.
+//!
+//! Each element is summed in blocks of [`KC`] products, in order, whoever computes it: the bits do not depend on the
+//! number of threads.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Rows of a tile.
+pub(crate) const MR: usize = 8;
+/// Columns of a tile.
+pub(crate) const NR: usize = 32;
+/// How many products are summed before they are added to the result.
+const KC: usize = 256;
+/// Rows of a block of the left operand: with [`KC`] columns it fits a second-level cache.
+const MC: usize = 128;
+/// Columns of a block of the right operand.
+const NC: usize = 1024;
+/// Into how many pieces the work of one operator is cut at most. Each has a part of the workspace.
+pub(crate) const PIECES: usize = 16;
+/// Products with fewer multiplications run on one thread.
+const SMALL: usize = 1 << 16;
+
+/// A sum of tiles: the product of a panel of the left and a panel of the right operand.
+type Tile = [f32; MR * NR];
+
+/// One operand: rows of the left one, or columns of the right one, are its lanes.
+pub(crate) trait Side: Sync {
+    /// Writes the lanes, side by side, for each `k` in turn: `out[(k - k.start) * W + lane - lanes.start]`.
+    ///
+    /// Lanes that are missing to W are 0.
+    fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]);
+}
+
+/// A matrix in memory, or its transpose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix<'a> {
+    pub(crate) data: &'a [f32],
+    /// The distance between neighbouring lanes.
+    pub(crate) lane: usize,
+    /// The distance between neighbours along the sum.
+    pub(crate) k: usize,
+}
+
+impl Side for Matrix<'_> {
+    fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]) {
+        let n = lanes.len();
+        if self.lane == 1 {
+            for (row, k) in out.chunks_exact_mut(W).zip(k) {
+                let from = &self.data[k * self.k + lanes.start..][..n];
+                if n == W {
+                    row.copy_from_slice(&from[..W]);
+                } else {
+                    row[..n].copy_from_slice(from);
+                    row[n..].fill(0.0);
+                }
+            }
+            return;
+        }
+        if n < W {
+            out.fill(0.0);
+        }
+        if self.k == 1 {
+            let length = k.len();
+            transpose::<W>(n, length, out, |i| {
+                &self.data[(lanes.start + i) * self.lane + k.start..][..length]
+            });
+            return;
+        }
+        for (i, lane) in lanes.enumerate() {
+            for (row, k) in out.chunks_exact_mut(W).zip(k.clone()) {
+                row[i] = self.data[lane * self.lane + k * self.k];
+            }
+        }
+    }
+}
+
+/// Writes `n` lanes, each given as a row of `length` elements, side by side.
+pub(crate) fn transpose<'a, const W: usize>(
+    n: usize,
+    length: usize,
+    out: &mut [f32],
+    row: impl Fn(usize) -> &'a [f32],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if x86::transpose::<W>(n, length, out, &row) {
+        return;
+    }
+    for i in 0..n {
+        for (out, &value) in out.chunks_exact_mut(W).zip(row(i)) {
+            out[i] = value;
+        }
+    }
+}
+
+/// The left operand, in blocks of rows.
+pub(crate) trait Left: Sync {
+    /// The panels of these rows, which begin at a multiple of [`MR`].
+    fn panels<'w>(&'w self, rows: Range<usize>, k: Range<usize>, workspace: &'w mut [f32]) -> &'w [f32];
+}
+
+impl<S: Side> Left for S {
+    fn panels<'w>(&'w self, rows: Range<usize>, k: Range<usize>, workspace: &'w mut [f32]) -> &'w [f32] {
+        let size = k.len() * MR;
+        let starts = rows.clone().step_by(MR);
+        let count = starts.len();
+        for (panel, start) in workspace.chunks_exact_mut(size).zip(starts) {
+            self.pack::<MR>(start..(start + MR).min(rows.end), k.clone(), panel);
+        }
+        &workspace[..count * size]
+    }
+}
+
+/// A left operand that is packed once and used many times.
+pub(crate) struct Packed<'a> {
+    panels: &'a [f32],
+    /// Rows, rounded up to whole panels.
+    rows: usize,
+}
+
+impl<'a> Packed<'a> {
+    /// How many elements `rows` × `k` need.
+    pub(crate) fn len(rows: usize, k: usize) -> usize {
+        rows.next_multiple_of(MR) * k
+    }
+
+    /// What [`Packed::fill`] has written for so many rows.
+    pub(crate) fn of(panels: &'a [f32], rows: usize) -> Packed<'a> {
+        Packed { panels, rows: rows.next_multiple_of(MR) }
+    }
+
+    /// Packs the rows of the side.
+    pub(crate) fn fill(side: &impl Side, rows: usize, k: usize, room: &mut [f32]) {
+        let padded = rows.next_multiple_of(MR);
+        for start in (0..k).step_by(KC) {
+            let block = start..(start + KC).min(k);
+            let size = MR * block.len();
+            let panels = &mut room[start * padded..block.end * padded];
+            panels.par_chunks_exact_mut(size).enumerate().with_min_len(4).for_each(|(i, panel)| {
+                side.pack::<MR>(i * MR..(i * MR + MR).min(rows), block.clone(), panel);
+            });
+        }
+    }
+}
+
+impl Left for Packed<'_> {
+    fn panels<'w>(&'w self, rows: Range<usize>, k: Range<usize>, _: &'w mut [f32]) -> &'w [f32] {
+        let from = k.start * self.rows + rows.start * k.len();
+        &self.panels[from..from + rows.len().next_multiple_of(MR) * k.len()]
+    }
+}
+
+/// Extents of a product: `m` × `k` times `k` × `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extents {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+impl Extents {
+    fn left(&self, rows: usize) -> usize {
+        rows.min(MC).next_multiple_of(MR) * self.k.min(KC)
+    }
+
+    fn right(&self) -> usize {
+        self.n.min(NC).next_multiple_of(NR) * self.k.min(KC)
+    }
+
+    /// How many elements of workspace [`serial`] needs.
+    pub(crate) fn serial(&self) -> usize {
+        self.left(self.m) + self.right()
+    }
+
+    /// How many pieces [`parallel`] makes, and the rows of each.
+    fn pieces(&self) -> (usize, usize) {
+        let most = self.m.div_ceil(32).clamp(1, PIECES);
+        let rows = self.m.div_ceil(most).next_multiple_of(MR).max(MR);
+        (self.m.div_ceil(rows).max(1), rows)
+    }
+
+    /// How many elements of workspace [`parallel`] needs.
+    pub(crate) fn parallel(&self) -> usize {
+        let (pieces, rows) = self.pieces();
+        self.right() + pieces * self.left(rows)
+    }
+
+    pub(crate) fn is_small(&self) -> bool {
+        self.m * self.n * self.k < SMALL
+    }
+}
+
+/// What becomes of a product.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Into {
+    /// The distance between rows of the result.
+    pub(crate) row: usize,
+    /// What the product is multiplied by.
+    pub(crate) alpha: f32,
+    /// Whether it is added to what is there.
+    pub(crate) add: bool,
+}
+
+impl Into {
+    /// A dense result of so many columns, overwritten.
+    pub(crate) fn dense(columns: usize) -> Into {
+        Into { row: columns, alpha: 1.0, add: false }
+    }
+}
+
+/// Computes a product on the calling thread.
+pub(crate) fn serial(
+    x: Extents,
+    left: &impl Left,
+    right: &impl Side,
+    c: &mut [f32],
+    into: Into,
+    workspace: &mut [f32],
+) {
+    if is_trivial(x, c, into) {
+        return;
+    }
+    let (for_right, for_left) = workspace.split_at_mut(x.right());
+    for columns in blocks(0..x.n, NC) {
+        for k in blocks(0..x.k, KC) {
+            let size = k.len() * NR;
+            let panels = &mut for_right[..columns.len().div_ceil(NR) * size];
+            for (i, panel) in panels.chunks_exact_mut(size).enumerate() {
+                let start = columns.start + i * NR;
+                right.pack::<NR>(start..(start + NR).min(columns.end), k.clone(), panel);
+            }
+            let into = Into { add: into.add || k.start > 0, ..into };
+            for rows in blocks(0..x.m, MC) {
+                let a = left.panels(rows.clone(), k.clone(), for_left);
+                let c = &mut c[rows.start * into.row + columns.start..];
+                block(a, rows.len(), panels, columns.len(), k.len(), c, into);
+            }
+        }
+    }
+}
+
+/// Computes a product on all threads.
+pub(crate) fn parallel(
+    x: Extents,
+    left: &impl Left,
+    right: &impl Side,
+    c: &mut [f32],
+    into: Into,
+    workspace: &mut [f32],
+) {
+    if is_trivial(x, c, into) {
+        return;
+    }
+    if x.is_small() {
+        return serial(x, left, right, c, into, workspace);
+    }
+    let (pieces, rows_each) = x.pieces();
+    let (for_right, for_left) = workspace.split_at_mut(x.right());
+    let left_each = x.left(rows_each);
+    for columns in blocks(0..x.n, NC) {
+        for k in blocks(0..x.k, KC) {
+            let size = k.len() * NR;
+            let panels = &mut for_right[..columns.len().div_ceil(NR) * size];
+            panels.par_chunks_exact_mut(size).enumerate().with_min_len(2).for_each(|(i, panel)| {
+                let start = columns.start + i * NR;
+                right.pack::<NR>(start..(start + NR).min(columns.end), k.clone(), panel);
+            });
+            let panels = &*panels;
+            let into = Into { add: into.add || k.start > 0, ..into };
+            let parts = c.par_chunks_mut(rows_each * into.row).zip(for_left.par_chunks_mut(left_each));
+            parts.take(pieces).enumerate().for_each(|(piece, (c, room))| {
+                let first = piece * rows_each;
+                for rows in blocks(first..(first + rows_each).min(x.m), MC) {
+                    let a = left.panels(rows.clone(), k.clone(), room);
+                    let c = &mut c[(rows.start - first) * into.row + columns.start..];
+                    block(a, rows.len(), panels, columns.len(), k.len(), c, into);
+                }
+            });
+        }
+    }
+}
+
+/// Whether there is nothing to multiply; then the result is what it is without.
+fn is_trivial(x: Extents, c: &mut [f32], into: Into) -> bool {
+    if x.k == 0 && !into.add {
+        c.chunks_mut(into.row.max(1)).take(x.m).for_each(|row| row[..x.n].fill(0.0));
+    }
+    x.m == 0 || x.n == 0 || x.k == 0
+}
+
+fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(size).map(move |start| start..(start + size).min(end))
+}
+
+/// Multiplies panels of the left operand with panels of the right one.
+fn block(a: &[f32], rows: usize, b: &[f32], columns: usize, k: usize, c: &mut [f32], into: Into) {
+    let multiply = tile();
+    for (j, b) in b.chunks_exact(k * NR).enumerate() {
+        let width = NR.min(columns - j * NR);
+        for (i, a) in a.chunks_exact(k * MR).enumerate() {
+            let mut sum: Tile = [0.0; MR * NR];
+            multiply(a, b, &mut sum);
+            let height = MR.min(rows - i * MR);
+            for (r, sum) in sum.chunks_exact(NR).take(height).enumerate() {
+                let c = &mut c[(i * MR + r) * into.row + j * NR..][..width];
+                let sum = &sum[..width];
+                match into.add {
+                    true => c.iter_mut().zip(sum).for_each(|(c, s)| *c += into.alpha * s),
+                    false => c.iter_mut().zip(sum).for_each(|(c, s)| *c = into.alpha * s),
+                }
+            }
+        }
+    }
+}
+
+/// Multiplies one panel with another: `sum[i * NR + j] = Σ a[k * MR + i] · b[k * NR + j]`.
+type Multiply = fn(&[f32], &[f32], &mut Tile);
+
+/// The fastest way of this processor.
+fn tile() -> Multiply {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(tile) = x86::tile() {
+        return tile;
+    }
+    portable::tile
+}
+
+#[cfg(test)]
+mod tests;

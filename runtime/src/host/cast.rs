@@ -1,0 +1,87 @@
+//! `Cast`.
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use lmsc_ir::ElementType;
+
+use super::{Made, each};
+use crate::element::dispatch;
+use crate::kernel::{Io, Kernel};
+use crate::spec::{Spec, refuse};
+
+/// A number that becomes one of another type.
+trait Convert: Pod + Send + Sync {
+    const IS_FLOAT: bool;
+    fn float(self) -> f64;
+    fn integer(self) -> i64;
+    fn of_float(value: f64) -> Self;
+    fn of_integer(value: i64) -> Self;
+}
+
+macro_rules! convert {
+    ($is_float:literal $($t:ty)*) => { $(
+        impl Convert for $t {
+            const IS_FLOAT: bool = $is_float;
+            fn float(self) -> f64 { self as f64 }
+            fn integer(self) -> i64 { self as i64 }
+            fn of_float(value: f64) -> $t { value as $t }
+            fn of_integer(value: i64) -> $t { value as $t }
+        }
+    )* };
+}
+
+convert!(true f32 f64);
+convert!(false i8 i32 i64 u8);
+
+macro_rules! convert_short {
+    ($($t:ty)*) => { $(
+        impl Convert for $t {
+            const IS_FLOAT: bool = true;
+            fn float(self) -> f64 { f64::from(self) }
+            fn integer(self) -> i64 { f64::from(self) as i64 }
+            fn of_float(value: f64) -> $t { <$t>::from_f64(value) }
+            fn of_integer(value: i64) -> $t { <$t>::from_f64(value as f64) }
+        }
+    )* };
+}
+
+convert_short!(f16 bf16);
+
+/// Every type that a number is read from or written to; truth values are read as 0 and 1.
+macro_rules! any {
+    ($element:expr, $T:ident => $body:expr) => {
+        dispatch!(@ $element, $T, $body,
+            [Float f32, Double f64, Float16 f16, Bfloat16 bf16, Int8 i8, Int32 i32, Int64 i64, Uint8 u8, Bool u8])
+    };
+}
+
+/// To the type of the result. Floats are cut off towards 0; what is not 0 is true.
+pub(crate) fn cast(spec: &Spec<'_>) -> Made {
+    let (from, to) = (spec.element(0)?, spec.result(0)?.element);
+    if from == to {
+        return super::shape::view(spec);
+    }
+    if spec.is_in_place(0, 0) {
+        return refuse("the operand is to be overwritten by elements of another type");
+    }
+    if to == ElementType::Bool {
+        return any!(from, A => Ok(Kernel::new(|mut io: Io<'_>| {
+            let x = io.get::<A>(0);
+            each::parts(io.take::<u8>(0), |start, out| {
+                out.iter_mut().zip(&x[start..]).for_each(|(o, x)| *o = u8::from(x.float() != 0.0));
+            });
+        })));
+    }
+    any!(from, A => any!(to, B => Ok(Kernel::new(convert::<A, B>))))
+}
+
+fn convert<A: Convert, B: Convert>(mut io: Io<'_>) {
+    let x = io.get::<A>(0);
+    each::parts(io.take::<B>(0), |start, out| {
+        let pairs = out.iter_mut().zip(&x[start..]);
+        match A::IS_FLOAT || B::IS_FLOAT {
+            true => pairs.for_each(|(o, x)| *o = B::of_float(x.float())),
+            false => pairs.for_each(|(o, x)| *o = B::of_integer(x.integer())),
+        }
+    });
+}

@@ -1,0 +1,54 @@
+//! Loops: one file a family of operators.
+
+pub(crate) mod cast;
+pub(crate) mod conv;
+pub(crate) mod each;
+pub(crate) mod elementwise;
+pub(crate) mod index;
+pub(crate) mod loss;
+pub(crate) mod movement;
+pub(crate) mod normalization;
+pub(crate) mod optimizer;
+pub(crate) mod pool;
+pub(crate) mod product;
+pub(crate) mod random;
+pub(crate) mod reduce;
+pub(crate) mod resize;
+pub(crate) mod rnn;
+pub(crate) mod shape;
+pub(crate) mod softmax;
+
+use rayon::prelude::*;
+
+use crate::kernel::Kernel;
+use crate::spec::Refusal;
+
+/// What a constructor of the table answers.
+pub(crate) type Made = Result<Kernel, Refusal>;
+
+/// How many elements one thread works on at least, where each costs little.
+pub(crate) const GRAIN: usize = 1 << 14;
+
+/// Calls `f` with each chunk of so many elements and its number, on all threads, which take at least `least` chunks each.
+///
+/// The function is not a type parameter, so that what distributes the work is compiled once for each element type.
+pub(crate) fn chunks<T: Send>(
+    out: &mut [T],
+    size: usize,
+    least: usize,
+    f: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
+    let size = size.max(1);
+    if out.len() <= size {
+        return if out.is_empty() {
+        } else {
+            f(0, out)
+        };
+    }
+    out.par_chunks_mut(size).enumerate().with_min_len(least.max(1)).for_each(|(i, out)| f(i, out));
+}
+
+/// How many chunks of so many cheap elements one thread takes at least.
+pub(crate) fn least(size: usize) -> usize {
+    (GRAIN / size.max(1)).max(1)
+}

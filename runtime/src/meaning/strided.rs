@@ -1,0 +1,57 @@
+//! Elements that move: a box of elements between two tensors, each with its own strides.
+
+/// For each index of `dims`, an element at `from` + index · `source` goes to `to` + index · `target`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Strided {
+    pub(crate) dims: Vec<usize>,
+    pub(crate) source: Vec<isize>,
+    pub(crate) target: Vec<isize>,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+impl Strided {
+    /// With dimensions of extent 1 dropped and neighbours merged where both strides allow it.
+    pub(crate) fn new(dims: &[usize], source: &[isize], target: &[isize], from: usize, to: usize) -> Strided {
+        let mut merged = Strided { dims: Vec::new(), source: Vec::new(), target: Vec::new(), from, to };
+        for d in (0..dims.len()).rev().filter(|&d| dims[d] != 1) {
+            let last = merged.dims.len().wrapping_sub(1);
+            let joins = merged.dims.last().is_some_and(|&inner| {
+                source[d] == merged.source[last] * inner as isize
+                    && target[d] == merged.target[last] * inner as isize
+            });
+            if joins {
+                merged.dims[last] *= dims[d];
+            } else {
+                merged.dims.push(dims[d]);
+                merged.source.push(source[d]);
+                merged.target.push(target[d]);
+            }
+        }
+        merged.dims.reverse();
+        merged.source.reverse();
+        merged.target.reverse();
+        merged
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether all elements move in one piece.
+    pub(crate) fn is_one_piece(&self) -> bool {
+        self.dims.is_empty() || (self.dims.len() == 1 && self.source[0] == 1 && self.target[0] == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_merge() {
+        let s = Strided::new(&[2, 3, 4], &[12, 4, 1], &[24, 4, 1], 0, 0);
+        assert_eq!((&s.dims[..], &s.source[..], &s.target[..]), (&[2, 12][..], &[12, 1][..], &[24, 1][..]));
+        assert!(Strided::new(&[2, 1, 3], &[3, 9, 1], &[3, 3, 1], 0, 0).is_one_piece());
+    }
+}

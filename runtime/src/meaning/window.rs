@@ -1,0 +1,127 @@
+//! Convolutions and pooling: how an image, a window and its positions lie to one another.
+
+use crate::spec::{Refusal, Spec, refuse};
+
+/// One number for each of three spatial dimensions. Fewer dimensions are led by extents of 1.
+pub(crate) type Spatial = [usize; 3];
+
+/// A window that slides over an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) image: Spatial,
+    /// How many positions the window has.
+    pub(crate) positions: Spatial,
+    pub(crate) kernel: Spatial,
+    pub(crate) stride: Spatial,
+    pub(crate) dilation: Spatial,
+    /// How far the first position reaches out of the image, at its beginning.
+    pub(crate) before: [isize; 3],
+    /// The same at its end, as the attributes say: what an average with its padding counts.
+    pub(crate) after: [isize; 3],
+}
+
+fn spatial<T: Copy>(list: &[T], lead: T) -> [T; 3] {
+    let mut all = [lead; 3];
+    all[3 - list.len()..].copy_from_slice(list);
+    all
+}
+
+impl Window {
+    /// From the attributes, for an image and a number of positions that are known. All without batch and channels.
+    pub(crate) fn new(
+        spec: &Spec<'_>,
+        image: &[usize],
+        positions: &[usize],
+        kernel: &[usize],
+    ) -> Result<Window, Refusal> {
+        let rank = image.len();
+        if !(1..=3).contains(&rank) || positions.len() != rank || kernel.len() != rank {
+            return refuse(format!(
+                "image {image:?}, positions {positions:?} and window {kernel:?}; expected one to three dimensions each"
+            ));
+        }
+        let list = |name: &str, length: usize, default: usize| -> Result<Vec<usize>, Refusal> {
+            let Some(list) = spec.ints(name)? else { return Ok(vec![default; length]) };
+            match list.iter().map(|&i| usize::try_from(i)).collect::<Result<Vec<_>, _>>() {
+                Ok(list) if list.len() == length => Ok(list),
+                _ => refuse(format!(
+                    "attribute `{name}` is {list:?}; expected {length} numbers, none negative"
+                )),
+            }
+        };
+        let stride = list("strides", rank, 1)?;
+        let dilation = list("dilations", rank, 1)?;
+        if stride.contains(&0) || dilation.contains(&0) {
+            return refuse("a stride or dilation is 0");
+        }
+        let auto = spec.string("auto_pad", "NOTSET")?;
+        let pads = list("pads", 2 * rank, 0)?;
+        let transposed = spec.op.name().contains("ConvTranspose");
+        let mut before = vec![0; rank];
+        let mut after = vec![0; rank];
+        for d in 0..rank {
+            let reach = (kernel[d].max(1) - 1) * dilation[d] + 1;
+            let total = (positions[d].max(1) - 1) * stride[d] + reach;
+            let total = if transposed { total + list("output_padding", rank, 0)?[d] } else { total };
+            let total = total as isize - image[d] as isize;
+            let total = if transposed { total } else { total.max(0) };
+            let half = total / 2;
+            (before[d], after[d]) = match &*auto {
+                "VALID" => (0, 0),
+                // A transposed convolution of given extent puts the odd element to the other side, unless asked.
+                "SAME_UPPER" => (half, total - half),
+                "SAME_LOWER" => (total - half, half),
+                "NOTSET" | "" if transposed && spec.says("output_shape") => (total - half, half),
+                "NOTSET" | "" => (pads[d] as isize, pads[rank + d] as isize),
+                other => {
+                    return refuse(format!("attribute `auto_pad` is `{other}`; no such padding is known"));
+                }
+            };
+        }
+        Ok(Window {
+            image: spatial(image, 1),
+            positions: spatial(positions, 1),
+            kernel: spatial(kernel, 1),
+            stride: spatial(&stride, 1),
+            dilation: spatial(&dilation, 1),
+            before: spatial(&before, 0),
+            after: spatial(&after, 0),
+        })
+    }
+
+    pub(crate) fn image_len(&self) -> usize {
+        self.image.iter().product()
+    }
+
+    pub(crate) fn positions_len(&self) -> usize {
+        self.positions.iter().product()
+    }
+
+    pub(crate) fn kernel_len(&self) -> usize {
+        self.kernel.iter().product()
+    }
+
+    /// Whether every position of the window is one element, the one at the same place.
+    pub(crate) fn is_pointwise(&self) -> bool {
+        self.kernel == [1; 3]
+            && self.stride == [1; 3]
+            && self.before == [0; 3]
+            && self.image == self.positions
+    }
+
+    /// The window that slides over the gradients of positions and gathers those of the image's elements, where the
+    /// stride is 1. Its weights are turned around.
+    pub(crate) fn turned(&self) -> Option<Window> {
+        if self.stride != [1; 3] {
+            return None;
+        }
+        let reach = |d: usize| ((self.kernel[d] - 1) * self.dilation[d]) as isize;
+        Some(Window {
+            image: self.positions,
+            positions: self.image,
+            before: std::array::from_fn(|d| reach(d) - self.before[d]),
+            after: [0; 3],
+            ..*self
+        })
+    }
+}

@@ -1,0 +1,308 @@
+//! What a kernel is prepared from, and what may be wrong with it.
+
+use lmsc_ir::{Attr, ElementType, Graph, Name, NodeId, Op, Storages, TensorType, Type, ValueId};
+
+/// An operand of a node: what it is, and its bytes where they are the same at every step.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// What the value is.
+    pub ty: &'a Type,
+    /// Its bytes, where they are known before the step.
+    pub constant: Option<&'a [u8]>,
+}
+
+/// Everything about a node that its kernel depends on.
+#[derive(Clone, Debug)]
+pub struct Spec<'a> {
+    /// The node's name, for messages.
+    pub node: &'a str,
+    /// What it computes.
+    pub op: &'a Op,
+    /// The version of the operator's domain.
+    pub opset: i64,
+    /// Attributes in the file's order.
+    pub attributes: &'a [(Name, Attr)],
+    /// Operands by position; `None` where an optional one is left out.
+    pub operands: Vec<Option<Operand<'a>>>,
+    /// Types of the results by position; `None` where one is not asked for.
+    pub results: Vec<Option<&'a Type>>,
+    /// `(operand, result)`: the operand's bytes lie in the result's buffer, and are overwritten.
+    pub in_place: Vec<(usize, usize)>,
+    /// What a random operator draws from, besides step and run. A node that computes another one again has that one's.
+    pub seed: u64,
+}
+
+impl<'a> Spec<'a> {
+    /// The node's, where `constant` knows what is the same at every step.
+    pub fn of(
+        graph: &'a Graph,
+        storages: &Storages,
+        id: NodeId,
+        constant: impl Fn(ValueId) -> Option<&'a [u8]>,
+    ) -> Spec<'a> {
+        let node = graph.node(id);
+        let opset = graph.opsets.get(node.op.domain()).copied();
+        let operand = |v: ValueId| Operand { ty: &graph.value(v).ty, constant: constant(v) };
+        let origin = node.recomputes.unwrap_or(id);
+        Spec {
+            node: &node.name,
+            op: &node.op,
+            opset: opset.unwrap_or(i64::MAX),
+            attributes: &node.attributes,
+            operands: node.operands.iter().map(|v| v.map(operand)).collect(),
+            results: node.results.iter().map(|v| v.map(|v| &graph.value(v).ty)).collect(),
+            in_place: in_place(graph, storages, id),
+            seed: fnv(graph.node(origin).name.as_bytes()),
+        }
+    }
+}
+
+/// `(operand, result)` pairs of the node that share their bytes. A result that is not asked for stands for the variable
+/// that the node writes all the same.
+fn in_place(graph: &Graph, storages: &Storages, id: NodeId) -> Vec<(usize, usize)> {
+    let node = graph.node(id);
+    let mut pairs = Vec::new();
+    for (i, operand) in node.operands.iter().enumerate() {
+        let Some(storage) = operand.map(|v| storages.storage(v)) else { continue };
+        let shares = |value: &Option<ValueId>| value.is_some_and(|v| storages.storage(v) == storage);
+        let named = node.results.iter().enumerate().filter(|(_, r)| shares(r)).map(|(j, _)| (i, j));
+        pairs.extend(named);
+        let unnamed = |j: usize| node.results.get(j).copied().flatten().is_none();
+        let written = node.updates.iter().any(|u| storages.storage(u.variable) == storage);
+        let writes = node.op.effects().writes.iter();
+        pairs.extend(writes.copied().filter(|&(o, r)| o == i && unnamed(r) && written));
+    }
+    pairs
+}
+
+/// FNV-1a, 64 bits.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Why there is no kernel for a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// The operator is not in the table.
+    #[error("node `{node}`: the host has no kernel for {op}")]
+    NoKernel {
+        /// The node's name.
+        node: String,
+        /// The operator.
+        op: String,
+    },
+    /// The operator is, but not in this form.
+    #[error("node `{node}` ({op}): {problem}")]
+    Refused {
+        /// The node's name.
+        node: String,
+        /// The operator.
+        op: String,
+        /// What is wrong or not supported.
+        problem: String,
+    },
+}
+
+/// What is wrong with a node, without its name.
+#[derive(Debug)]
+pub(crate) struct Refusal(pub(crate) String);
+
+/// A refusal.
+pub(crate) fn refuse<T>(problem: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(problem.into()))
+}
+
+/// How constructors read a node.
+impl Spec<'_> {
+    fn attribute(&self, name: &str) -> Option<&Attr> {
+        self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
+    }
+
+    fn wrong_kind<T>(&self, name: &str, expected: &str) -> Result<T, Refusal> {
+        refuse(format!("attribute `{name}` is not {expected}"))
+    }
+
+    pub(crate) fn int(&self, name: &str, default: i64) -> Result<i64, Refusal> {
+        match self.attribute(name) {
+            None => Ok(default),
+            Some(Attr::Int(i)) => Ok(*i),
+            Some(_) => self.wrong_kind(name, "an integer"),
+        }
+    }
+
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, Refusal> {
+        Ok(self.int(name, i64::from(default))? != 0)
+    }
+
+    pub(crate) fn float(&self, name: &str, default: f32) -> Result<f32, Refusal> {
+        match self.attribute(name) {
+            None => Ok(default),
+            Some(Attr::Float(f)) => Ok(f.0),
+            Some(_) => self.wrong_kind(name, "a float"),
+        }
+    }
+
+    pub(crate) fn floats(&self, name: &str) -> Result<Option<Vec<f32>>, Refusal> {
+        match self.attribute(name) {
+            None => Ok(None),
+            Some(Attr::Floats(list)) => Ok(Some(list.iter().map(|f| f.0).collect())),
+            Some(_) => self.wrong_kind(name, "a list of floats"),
+        }
+    }
+
+    pub(crate) fn ints(&self, name: &str) -> Result<Option<&[i64]>, Refusal> {
+        match self.attribute(name) {
+            None => Ok(None),
+            Some(Attr::Ints(list)) => Ok(Some(list)),
+            Some(_) => self.wrong_kind(name, "a list of integers"),
+        }
+    }
+
+    pub(crate) fn string(&self, name: &str, default: &'static str) -> Result<String, Refusal> {
+        match self.attribute(name) {
+            None => Ok(default.to_owned()),
+            Some(Attr::String(text)) => Ok(String::from_utf8_lossy(text).into_owned()),
+            Some(_) => self.wrong_kind(name, "a string"),
+        }
+    }
+
+    pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, Refusal> {
+        match self.attribute(name) {
+            None => Ok(Vec::new()),
+            Some(Attr::Strings(list)) => {
+                Ok(list.iter().map(|s| String::from_utf8_lossy(s).into_owned()).collect())
+            }
+            Some(_) => self.wrong_kind(name, "a list of strings"),
+        }
+    }
+
+    /// The bytes of a tensor attribute that lies in the file.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<(&TensorType, Vec<u8>)>, Refusal> {
+        match self.attribute(name) {
+            None => Ok(None),
+            Some(Attr::Tensor(ty, lmsc_ir::Data::Inline(bytes))) => Ok(Some((ty, bytes.to_vec()))),
+            Some(_) => self.wrong_kind(name, "a tensor with its data in the model"),
+        }
+    }
+
+    /// Whether the attribute is there.
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.attribute(name).is_some()
+    }
+
+    pub(crate) fn has(&self, operand: usize) -> bool {
+        self.operands.get(operand).is_some_and(Option::is_some)
+    }
+
+    /// The type of an operand that must be there and be a tensor.
+    pub(crate) fn tensor(&self, operand: usize) -> Result<&TensorType, Refusal> {
+        match self.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
+            Some(Type::Tensor(tensor)) => Ok(tensor),
+            Some(Type::Sequence(_)) => refuse(format!("operand {operand} is a sequence; expected a tensor")),
+            None => refuse(format!("operand {operand} is missing")),
+        }
+    }
+
+    pub(crate) fn dims(&self, operand: usize) -> Result<Vec<usize>, Refusal> {
+        Ok(extents(self.tensor(operand)?))
+    }
+
+    pub(crate) fn element(&self, operand: usize) -> Result<ElementType, Refusal> {
+        Ok(self.tensor(operand)?.element)
+    }
+
+    pub(crate) fn wants(&self, result: usize) -> bool {
+        self.results.get(result).is_some_and(Option::is_some)
+    }
+
+    /// The type of a result that must be asked for and be a tensor.
+    pub(crate) fn result(&self, result: usize) -> Result<&TensorType, Refusal> {
+        match self.results.get(result).and_then(|r| *r) {
+            Some(Type::Tensor(tensor)) => Ok(tensor),
+            Some(Type::Sequence(_)) => refuse(format!("result {result} is a sequence; expected a tensor")),
+            None => refuse(format!("result {result} is not asked for")),
+        }
+    }
+
+    pub(crate) fn result_dims(&self, result: usize) -> Result<Vec<usize>, Refusal> {
+        Ok(extents(self.result(result)?))
+    }
+
+    /// The elements of a sequence operand.
+    pub(crate) fn sequence(&self, operand: usize) -> Result<&[TensorType], Refusal> {
+        match self.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
+            Some(Type::Sequence(elements)) => Ok(elements),
+            _ => refuse(format!("operand {operand} is not a sequence")),
+        }
+    }
+
+    pub(crate) fn is_in_place(&self, operand: usize, result: usize) -> bool {
+        self.in_place.contains(&(operand, result))
+    }
+
+    /// The integers that an operand holds at every step; `None` if it is left out.
+    pub(crate) fn constants(&self, operand: usize) -> Result<Option<Vec<i64>>, Refusal> {
+        let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
+        let element = self.tensor(operand)?.element;
+        let Some(bytes) = value.constant else {
+            return refuse(format!(
+                "operand {operand} is computed in the step; expected a constant, or what follows from shapes"
+            ));
+        };
+        Ok(Some(match element {
+            ElementType::Int64 => bytes.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect(),
+            ElementType::Int32 => {
+                bytes.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))).collect()
+            }
+            other => return refuse(format!("operand {operand} is {other}; expected integers")),
+        }))
+    }
+
+    /// The floats that an operand holds at every step; `None` if it is left out or empty.
+    pub(crate) fn constant_floats(&self, operand: usize) -> Result<Option<Vec<f32>>, Refusal> {
+        let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
+        if self.tensor(operand)?.dims.contains(&0) {
+            return Ok(None);
+        }
+        match (self.tensor(operand)?.element, value.constant) {
+            (ElementType::Float, Some(bytes)) => {
+                Ok(Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()))
+            }
+            (ElementType::Float, None) => {
+                refuse(format!("operand {operand} is computed in the step; expected a constant"))
+            }
+            (other, _) => refuse(format!("operand {operand} is {other}; expected floats")),
+        }
+    }
+
+    /// The dimension that an axis names, counted from the end if negative.
+    pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize, Refusal> {
+        let signed = rank as i64;
+        let at = if axis < 0 { axis + signed } else { axis };
+        if (0..signed).contains(&at) {
+            Ok(at as usize)
+        } else {
+            refuse(format!("axis {axis} is out of range for rank {rank}"))
+        }
+    }
+
+    /// Refuses an operand of another element type.
+    pub(crate) fn expect(&self, operand: usize, element: ElementType) -> Result<(), Refusal> {
+        let found = self.element(operand)?;
+        if found == element {
+            Ok(())
+        } else {
+            refuse(format!("operand {operand} is {found}; this kernel takes {element}"))
+        }
+    }
+
+    /// Refuses operands of which one is not `float`.
+    pub(crate) fn expect_floats(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
+        operands.into_iter().filter(|&i| self.has(i)).try_for_each(|i| self.expect(i, ElementType::Float))
+    }
+}
+
+/// The extents of a tensor.
+pub(crate) fn extents(ty: &TensorType) -> Vec<usize> {
+    ty.dims.iter().map(|&d| d as usize).collect()
+}

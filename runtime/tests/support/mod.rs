@@ -1,0 +1,184 @@
+//! Runs one operator.
+
+use lmsc_ir::{Graph, Op, Storages};
+use lmsc_runtime::{Io, Spec, Step, prepare};
+
+/// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    ty: String,
+    bytes: Vec<u8>,
+}
+
+impl Tensor {
+    pub(crate) fn absent() -> Tensor {
+        Tensor { ty: String::new(), bytes: Vec::new() }
+    }
+
+    pub(crate) fn floats(&self) -> Vec<f32> {
+        floats(&self.bytes)
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
+}
+
+fn typed(element: &str, dims: &[u64]) -> String {
+    let dims: Vec<String> = dims.iter().map(u64::to_string).collect();
+    format!("{element}[{}]", dims.join(","))
+}
+
+pub(crate) fn float(dims: &[u64], values: Vec<f32>) -> Tensor {
+    assert_eq!(dims.iter().product::<u64>(), values.len() as u64);
+    Tensor { ty: typed("float", dims), bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+}
+
+pub(crate) fn int64(dims: &[u64], values: &[i64]) -> Tensor {
+    assert_eq!(dims.iter().product::<u64>(), values.len() as u64);
+    Tensor { ty: typed("int64", dims), bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+}
+
+pub(crate) fn truth(dims: &[u64], values: &[bool]) -> Tensor {
+    Tensor { ty: typed("bool", dims), bytes: values.iter().map(|&v| u8::from(v)).collect() }
+}
+
+/// Numbers between -1 and 1.
+pub(crate) fn numbers(n: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) ^ 0x1234_5678;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// Bytes that begin at a multiple of 64.
+struct Aligned(Vec<u8>, usize, usize);
+
+impl Aligned {
+    fn new(bytes: &[u8]) -> Aligned {
+        let mut room = vec![0xff; bytes.len() + 63];
+        let start = room.as_ptr().align_offset(64);
+        room[start..start + bytes.len()].copy_from_slice(bytes);
+        Aligned(room, start, bytes.len())
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.0[self.1..][..self.2]
+    }
+
+    fn get_mut(&mut self) -> &mut [u8] {
+        &mut self.0[self.1..][..self.2]
+    }
+}
+
+fn graph(results: &str, op: &str, operands: &[Tensor]) -> Graph {
+    let name = |i: usize| if operands[i].ty.is_empty() { "_".to_owned() } else { format!("o{i}") };
+    let present = (0..operands.len()).filter(|&i| !operands[i].ty.is_empty());
+    let inputs: Vec<String> = present.map(|i| format!("{} o{i}", operands[i].ty)).collect();
+    let names: Vec<String> = (0..operands.len()).map(name).collect();
+    let first = results.split(", ").next().unwrap();
+    let text =
+        format!("g ({}) => ({first}) {{ [n] {results} = {op}({}) }}", inputs.join(", "), names.join(", "));
+    Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Prepares and runs the node of the graph; its results' bytes. Integers and the like count as constants.
+fn execute(
+    results: &str,
+    op: &str,
+    operands: &[Tensor],
+    step: u64,
+    written: Option<usize>,
+) -> Result<Vec<Vec<u8>>, String> {
+    let graph = graph(results, op, operands);
+    let storages = Storages::of(&graph);
+    let id = graph.order()[0];
+    let mut spec = Spec::of(&graph, &storages, id, |_| None);
+    for (operand, tensor) in spec.operands.iter_mut().zip(operands) {
+        if let Some(operand) = operand {
+            operand.constant = Some(&tensor.bytes);
+        }
+    }
+    // Views are to be computed here.
+    spec.in_place = written.map(|w| (w, 0)).into_iter().collect();
+    let kernel = prepare(&spec).map_err(|e| e.to_string())?;
+    let given: Vec<Aligned> = operands.iter().map(|t| Aligned::new(&t.bytes)).collect();
+    let slices: Vec<&[u8]> =
+        given.iter().enumerate().map(|(i, a)| if Some(i) == written { &[] } else { a.get() }).collect();
+    let size = |ty: &lmsc_ir::Type| ty.byte_size().unwrap().0 as usize;
+    // Results and workspace hold garbage before the run.
+    let garbage = |ty: Option<&lmsc_ir::Type>| Aligned::new(&vec![0xff; ty.map_or(0, size)]);
+    let mut out: Vec<Aligned> = spec.results.iter().map(|ty| garbage(*ty)).collect();
+    if let Some(written) = written {
+        out[0].get_mut().copy_from_slice(&operands[written].bytes);
+    }
+    let mut workspace = Aligned::new(&vec![0xff; kernel.workspace().0 as usize]);
+    let mut into: Vec<&mut [u8]> = out.iter_mut().map(Aligned::get_mut).collect();
+    kernel.run(Io::new(&slices, &mut into, workspace.get_mut()), Step { number: step, seed: 0 });
+    Ok(out.iter().map(|a| a.get().to_vec()).collect())
+}
+
+/// What the operator computes: each result as floats.
+pub(crate) fn run(results: &str, op: &str, operands: &[Tensor]) -> Vec<Vec<f32>> {
+    run_step(results, op, operands, 0)
+}
+
+/// The same in a certain step.
+pub(crate) fn run_step(results: &str, op: &str, operands: &[Tensor], step: u64) -> Vec<Vec<f32>> {
+    let found = execute(results, op, operands, step, None).unwrap_or_else(|e| panic!("{e}"));
+    found.iter().map(|bytes| floats(bytes)).collect()
+}
+
+pub(crate) fn run_int64(results: &str, op: &str, operands: &[Tensor]) -> Vec<i64> {
+    let found = execute(results, op, operands, 0, None).unwrap_or_else(|e| panic!("{e}"));
+    found[0].as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
+}
+
+/// What the operator writes over one of its operands, of the type of the last one.
+pub(crate) fn run_in_place(op: &str, operands: &[Tensor], written: usize) -> Result<Vec<f32>, String> {
+    let results = format!("{} y", operands.last().unwrap().ty);
+    Ok(floats(&execute(&results, op, operands, 0, Some(written))?[0]))
+}
+
+/// Why there is no kernel.
+pub(crate) fn refusal(results: &str, op: &str, operands: &[Tensor]) -> String {
+    assert!(!Op::new("", op).name().is_empty());
+    execute(results, op, operands, 0, None).expect_err("it is refused")
+}
+
+/// Compares gradients of ⟨f(operands), weights⟩ with central differences.
+pub(crate) fn gradient_check(
+    name: &str,
+    operands: &[Tensor],
+    weights: &[f32],
+    f: &dyn Fn(&[Tensor]) -> Vec<f32>,
+    gradients: &[(usize, &Vec<f32>)],
+) {
+    const STEP: f32 = 1.0 / 256.0;
+    for &(operand, gradient) in gradients {
+        let before = operands[operand].floats();
+        assert_eq!(before.len(), gradient.len(), "{name}: operand {operand}");
+        for (i, &found) in gradient.iter().enumerate() {
+            let at = |by: f32| {
+                let mut moved = operands.to_vec();
+                let mut values = before.clone();
+                values[i] += by;
+                moved[operand].bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+                dot(&f(&moved), weights)
+            };
+            let slope = (at(STEP) - at(-STEP)) / f64::from(2.0 * STEP);
+            let error = (slope - f64::from(found)).abs();
+            assert!(
+                error < 2e-3 * (1.0 + slope.abs()),
+                "{name}: operand {operand}, element {i}: {found}, not {slope}"
+            );
+        }
+    }
+}
