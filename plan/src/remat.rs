@@ -8,6 +8,9 @@ use crate::problem::{Op, Problem, TensorId, Uses, Window};
 /// A copy that was made for one recomputation serves another within so many operators.
 const STILL_THERE: usize = 40;
 
+/// Operators that run again are at most so many times those of the source.
+pub const MOST_AGAIN: usize = 3;
+
 /// A problem in which some operators run twice.
 #[derive(Clone, Debug, Default)]
 pub struct Rewritten {
@@ -91,15 +94,17 @@ impl<'a> Rematerializer<'a> {
     /// `dropped` are windows of [`Rematerializer::windows`], by tensor, then by tick. What a repeated operator
     /// reads is made anew in turn if it is dropped then or no longer there; what cannot be, and what is among
     /// `lasting`, is kept for it instead.
-    pub fn rewrite(&self, dropped: &[Dropped], lasting: &[TensorId]) -> Rewritten {
+    ///
+    /// None if more than [`MOST_AGAIN`] times the operators would run again: what is made anew for what is made anew
+    /// can double at every step back.
+    pub fn rewrite(&self, dropped: &[Dropped], lasting: &[TensorId]) -> Option<Rewritten> {
         let mut rewritten = Rewritten::default();
-        self.rewrite_into(dropped, lasting, &mut rewritten);
-        rewritten
+        self.rewrite_into(dropped, lasting, &mut rewritten).then_some(rewritten)
     }
 
-    /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem.
-    pub fn rewrite_into(&self, dropped: &[Dropped], lasting: &[TensorId], result: &mut Rewritten) {
-        Rewriting::new(self, dropped, lasting, result).run();
+    /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem; whether that is of use.
+    pub fn rewrite_into(&self, dropped: &[Dropped], lasting: &[TensorId], result: &mut Rewritten) -> bool {
+        Rewriting::new(self, dropped, lasting, result).run()
     }
 }
 
@@ -148,13 +153,15 @@ impl<'a> Rewriting<'a> {
         Rewriting { source, ends, windows, lasts, version, made, result }
     }
 
-    fn run(mut self) {
+    /// Whether it came to an end.
+    fn run(mut self) -> bool {
+        let most = self.source.problem.ops.len() * (1 + MOST_AGAIN);
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         for (tick, op) in self.source.problem.ops.iter().enumerate() {
             let now = tick as u32;
             while let Some((_, tensor)) = ends.next_if(|(until, _)| *until == now) {
                 if self.is_dropped(tensor, now) {
-                    self.repeat(tensor, now);
+                    self.repeat(tensor, now, most);
                 }
                 // Over, whether ended here or early.
                 let rest = self.windows[tensor].iter().position(|d| d.window.until > now);
@@ -165,8 +172,12 @@ impl<'a> Rewriting<'a> {
             renamed.produces.extend_from_slice(&op.produces);
             renamed.changes.extend(op.changes.iter().map(|&t| self.current(t)));
             self.put(renamed);
+            if self.result.op_origin.len() > most {
+                return false;
+            }
         }
         self.result.problem.ops.truncate(self.result.op_origin.len());
+        true
     }
 
     /// An operator like this, without its tensors, to stand next; [`Rewriting::put`] takes it back.
@@ -217,10 +228,11 @@ impl<'a> Rewriting<'a> {
         (self.is_dropped(tensor, now) || gone()) && !recent()
     }
 
-    /// Runs the tensor's producer again, after those of what it reads and is not there.
-    fn repeat(&mut self, tensor: TensorId, now: u32) {
+    /// Runs the tensor's producer again, after those of what it reads and is not there; not all of them, once there
+    /// are more than `most` operators.
+    fn repeat(&mut self, tensor: TensorId, now: u32, most: usize) {
         let mut stack = vec![(tensor, false)];
-        while let Some((tensor, ready)) = stack.pop() {
+        while let Some((tensor, ready)) = stack.pop().filter(|_| self.result.op_origin.len() <= most) {
             let Some(tick) = self.source.producer[tensor].filter(|_| ready || self.is_missing(tensor, now))
             else {
                 continue;
@@ -283,8 +295,8 @@ mod tests {
         let [small, large] = [1, 2].map(TensorId::from_u32);
         let window = remat.windows().into_iter().find(|window| window.tensor == large).unwrap();
         let dropped = [Dropped { window, again: false }];
-        assert_eq!(remat.rewrite(&dropped, &[]).op_origin, [0, 1, 2, 3, 0, 1, 4]);
-        let lasting = remat.rewrite(&dropped, &[small]);
+        assert_eq!(remat.rewrite(&dropped, &[]).unwrap().op_origin, [0, 1, 2, 3, 0, 1, 4]);
+        let lasting = remat.rewrite(&dropped, &[small]).unwrap();
         assert_eq!(lasting.op_origin, [0, 1, 2, 3, 1, 4]);
         assert_eq!(lasting.problem.ops[4].reads, [small]);
         assert_eq!(lasting.problem.check(), Ok(()));

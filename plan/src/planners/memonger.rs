@@ -31,7 +31,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let mut best: Option<(u64, u64, Rewritten)> = None;
     let mut refusal: Option<DoesNotFit> = None;
     for cuts in forward.choices(request.effort) {
-        let rewritten = remat.rewrite(&forward.dropped(&cuts), &[]);
+        let Some(rewritten) = remat.rewrite(&forward.dropped(&cuts), &[]) else { continue };
         let (tick, needed) = offload::most(&rewritten.problem.live_by_moment(&rewritten.problem.uses()));
         let nanos = rewritten.problem.compute_nanos();
         if needed > budget {

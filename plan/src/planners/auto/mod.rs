@@ -166,7 +166,8 @@ impl<'a> Search<'a> {
         found
     }
 
-    fn rewrite(&self, choice: &Choice, into: &mut Rewritten) {
+    /// Whether what is made of the choice is of use.
+    fn rewrite(&self, choice: &Choice, into: &mut Rewritten) -> bool {
         let (mut dropped, mut lasting) = (Vec::new(), Vec::new());
         for (candidate, &fate) in self.candidates.iter().zip(choice) {
             match candidate.dropped {
@@ -178,14 +179,13 @@ impl<'a> Search<'a> {
             }
         }
         dropped.sort_unstable();
-        self.remat.rewrite_into(&dropped, &lasting, into);
+        self.remat.rewrite_into(&dropped, &lasting, into)
     }
 
     /// What the choice costs, unless its operators alone take longer than the limit.
     fn evaluate(&self, memory: &mut Memory, choice: &Choice, limit: u64) -> Option<Evaluated> {
         let Memory { simulator, rewritten } = memory;
-        self.rewrite(choice, rewritten);
-        if rewritten.problem.compute_nanos() > limit {
+        if !self.rewrite(choice, rewritten) || rewritten.problem.compute_nanos() > limit {
             return None;
         }
         let absences = optimal::cover(&rewritten.problem, self.budget, self.piece).ok()?;
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
     /// The plan of a choice.
     fn finish(&self, choice: &Choice) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
-        self.rewrite(choice, &mut rewritten);
+        self.rewrite(choice, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
         let absences = optimal::cover(&problem, self.budget, self.final_piece).ok()?;
         let acts = Acts::of(&problem, &absences);
