@@ -141,7 +141,9 @@ class Source:
         peak = report["before"]["peak"]
         yield "half the way", ["--budget", str(self.with_addresses((tight + peak) // 2))]
         yield "as much as the original needs", ["--budget", str(self.with_addresses(peak))]
-        yield "memonger", ["--planner", "memonger", *counted, "--budget", str((2 * tight + peak) // 3)]
+        memonger = ["--planner", "memonger"]
+        recomputing = (2 * self.smallest_budget(*memonger) + peak) // 3
+        yield "memonger", [*memonger, *counted, "--budget", str(recomputing)]
         yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
         yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
 

@@ -117,6 +117,9 @@ pub struct PlanArgs {
     /// tensors refuse it.
     #[arg(long)]
     pub ranges: bool,
+    /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
+    #[arg(long, value_name = "PERCENT")]
+    pub effort: Option<u32>,
     /// Give everything an address, in an arena of the budget's size: `on` or `off`. The plan of `tflms` has none.
     #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
     pub addresses: Switch,
@@ -256,6 +259,7 @@ impl PlanArgs {
             budget: self.budget,
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
+            effort: self.effort,
             addresses: self.addresses == Switch::On,
             target: None,
             profile: None,

@@ -147,10 +147,33 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
             let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
             // Then it is the addresses for which there is no room.
             let no_room = fits && cx.addresses && cx.planner.is_some_and(|planner| planner.ours);
-            if no_room { error } else { with_floors(error, &floors, cx.budget) }
+            match no_room {
+                true => with_room(error, original, cx),
+                false => with_floors(error, &floors, cx.budget),
+            }
         }
         // What planners cannot work on was refused for another reason.
         Err(_) => error,
+    }
+}
+
+/// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.
+const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
+
+/// The refusal of an arena for addresses, with a larger one that has been seen to do.
+fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
+    let budget = cx.budget.unwrap_or_default().0;
+    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    let larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
+    let found = larger.into_iter().find(|&larger| {
+        let cx = PassCx { budget: Some(larger), ..cx.clone() };
+        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+    });
+    match found {
+        Some(larger) => {
+            refusal.with_help(format!("give --budget {} ({larger}), where addresses are found", larger.0))
+        }
+        None => refusal,
     }
 }
 

@@ -107,6 +107,11 @@ fn the_main_job() {
     check("compile-planner", &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal"), 0);
     check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 500KiB"), 1);
+    check(
+        "compile-no-addresses",
+        "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 20884",
+        1,
+    );
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
     check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 26MiB --n-tensors 0 --lb 2"), 1);
     check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 26MiB --pass-limit 1"), 1);

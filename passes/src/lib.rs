@@ -53,6 +53,8 @@ pub struct PassCx {
     pub planner: Option<&'static Planner>,
     /// Whether that pass lets ranges of a tensor travel each by itself.
     pub ranges: bool,
+    /// How much that pass searches, in percent of the usual number of evaluations, which is taken where none is given.
+    pub effort: Option<u32>,
     /// Whether everything gets an address, in an arena of the budget's size.
     pub addresses: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.

@@ -50,6 +50,7 @@ impl Pass for Plan {
         let request = Request {
             granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
             recompute: true,
+            effort: cx.effort.unwrap_or(100),
             ..Request::new(&bridge.problem, budget.0)
         };
         let plan = (planner.run)(&request)
@@ -84,35 +85,17 @@ impl Pass for Plan {
 /// The plan with addresses in an arena of the budget's size.
 fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result<Placed, PassError> {
     let Some(placed) = address::place_plan(planner, request, plan) else {
-        return Err(PassError::DoesNotFit(no_addresses(planner, request)));
+        return Err(PassError::DoesNotFit(format!(
+            "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
+             off, which counts bytes",
+            planner.name,
+            Bytes(request.budget)
+        )));
     };
     address::check(&placed, Arena::new(request.budget))
         .map_err(|flaw| PassError::Ours { pass: "plan", what: flaw.to_string() })?;
     Ok(placed)
 }
-
-/// That a plan which fits by its bytes has no place, and how much larger an arena has been seen to do.
-fn no_addresses(planner: &Planner, request: &Request) -> String {
-    let larger = MORE.iter().map(|more| (u128::from(request.budget) * (1000 + more) / 1000) as u64);
-    let found = larger.into_iter().find(|&budget| {
-        let request = Request { budget, ..*request };
-        let plan = (planner.run)(&request).ok();
-        plan.is_some_and(|plan| address::place_plan(planner, &request, &plan).is_some())
-    });
-    let help = match found {
-        Some(budget) => format!("give --budget {budget} ({}), where addresses were found,", Bytes(budget)),
-        None => "give a larger --budget,".to_owned(),
-    };
-    format!(
-        "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: {help} or plan with \
-         --addresses off",
-        planner.name,
-        Bytes(request.budget)
-    )
-}
-
-/// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.
-const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
 /// Why the planner has no plan, in words.
 fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) -> String {
