@@ -125,7 +125,7 @@ macro_rules! float_number {
 float_number!(f32 f64);
 
 macro_rules! integer_number {
-    ($($t:ident)*) => { $(
+    (|$x:ident| $magnitude:expr; $($t:ident)*) => { $(
         impl Number for $t {
             const ZERO: $t = 0;
             const ONE: $t = 1;
@@ -135,8 +135,7 @@ macro_rules! integer_number {
             fn minus(self, other: $t) -> $t { self.wrapping_sub(other) }
             fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
             fn over(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_div(other) } }
-            #[allow(unused_comparisons, reason = "one text for signed and unsigned integers")]
-            fn magnitude(self) -> $t { if self < 0 { (0 as $t).wrapping_sub(self) } else { self } }
+            fn magnitude(self) -> $t { let $x = self; $magnitude }
             fn to_power(self, exponent: f64) -> $t { (self as f64).powf(exponent) as $t }
             fn of_f64(value: f64) -> $t { value as $t }
             fn to_f64(self) -> f64 { self as f64 }
@@ -146,4 +145,5 @@ macro_rules! integer_number {
     )* };
 }
 
-integer_number!(i8 i16 i32 i64 u8 u16 u32 u64);
+integer_number!(|x| x.wrapping_abs(); i8 i16 i32 i64);
+integer_number!(|x| x; u8 u16 u32 u64);

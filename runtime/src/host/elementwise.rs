@@ -18,17 +18,17 @@ macro_rules! elementwise {
         pub(crate) fn $name(spec: &Spec<'_>) -> Made {
             const K: usize = [$(stringify!($x)),+].len();
             elementwise!(@each $kind [$($x),+] [$($p)?] [$($out)?] $body);
-            #[allow(unused_mut, unused_assignments, reason = "most operators have no parameters")]
-            let mut parameters: Parameters = [0.0; 3];
-            $(
-                let read: fn(&Spec<'_>) -> Result<Parameters, Refusal> = $parameters;
-                parameters = read(spec)?;
-            )?
+            let parameters: Parameters = elementwise!(@parameters spec $(, $parameters)?);
             dispatch!($kind spec.element(0)?, T => {
                 each::kernel::<T, elementwise!(@stored T $($out)?), K>(spec, parameters, each::<<T as Stored>::Math>)
             })
         }
     )* };
+    (@parameters $spec:ident) => { [0.0; 3] };
+    (@parameters $spec:ident, $parameters:expr) => {{
+        let read: fn(&Spec<'_>) -> Result<Parameters, Refusal> = $parameters;
+        read($spec)?
+    }};
     (@each float $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Real, $x $p $out $body); };
     (@each number $x:tt $p:tt $out:tt $body:expr) => { elementwise!(@each Number, $x $p $out $body); };
     (@each $bound:ident, [$($x:ident),+] [$($p:ident)?] [$($out:ident)?] $body:expr) => {
