@@ -106,34 +106,16 @@ pub(crate) fn run(scale: Scale) -> Page {
             curves,
         });
     }
-    let mut csv = Table::new(
-        "cases",
-        &[
-            "model",
-            "memory_less_percent",
-            "budget_bytes",
-            "compute_ms",
-            "bound_ms",
-            "planner",
-            "makespan_ms",
-            "recomputed_ms",
-            "out_bytes",
-        ],
-    );
+    let mut csv =
+        Table::new("cases", &[&["model", "memory_less_percent", "budget_bytes"][..], &work::FOUND].concat());
     for case in &cases {
         for (way, found) in WAYS.iter().zip(&case.found) {
-            let text = |value: Option<u64>| value.map(|n| format!("{:.3}", work::ms(n))).unwrap_or_default();
-            csv.push(vec![
+            let own = [
                 models[case.model].1.replace("/training_model.onnx", ""),
                 case.less.to_string(),
                 case.budget.to_string(),
-                format!("{:.3}", work::ms(case.compute)),
-                text(case.bound),
-                way.label.replace(", ", "-"),
-                text(found.map(|f| f.makespan)),
-                text(found.map(|f| f.recomputed)),
-                found.map(|f| f.out.to_string()).unwrap_or_default(),
-            ]);
+            ];
+            csv.push(own.into_iter().chain(work::cells(case.compute, case.bound, way, *found)).collect());
         }
     }
     Page {

@@ -114,32 +114,20 @@ pub(crate) fn run(scale: Scale) -> Page {
             paper.push(row.chain((0..5).map(|index| number(theirs(index), 0))).collect());
         }
     }
-    let mut csv = Table::new(
-        "cases",
-        &[
-            "batch",
-            "peak_bytes",
-            "compute_ms",
-            "bound_ms",
-            "planner",
-            "makespan_ms",
-            "recomputed_ms",
-            "out_bytes",
-        ],
-    );
+    let mut csv = Table::new("cases", &[&["batch", "peak_bytes"][..], &work::FOUND].concat());
     for case in &cases {
         for (way, found) in WAYS.iter().zip(&case.found) {
-            let text = |value: Option<u64>| value.map(|n| format!("{:.3}", work::ms(n))).unwrap_or_default();
-            csv.push(vec![
-                case.batch.to_string(),
-                case.peak.to_string(),
-                format!("{:.3}", work::ms(case.compute)),
-                text((case.bound < u64::MAX).then_some(case.bound)),
-                way.label.replace(", ", "-"),
-                text(found.map(|f| f.makespan)),
-                text(found.map(|f| f.recomputed)),
-                found.map(|f| f.out.to_string()).unwrap_or_default(),
-            ]);
+            let own = [case.batch.to_string(), case.peak.to_string()];
+            csv.push(
+                own.into_iter()
+                    .chain(work::cells(
+                        case.compute,
+                        (case.bound < u64::MAX).then_some(case.bound),
+                        way,
+                        *found,
+                    ))
+                    .collect(),
+            );
         }
     }
     let curve = |name: &str, of: &dyn Fn(&Case) -> Option<f64>| Curve {

@@ -108,18 +108,7 @@ pub(crate) fn run(scale: Scale) -> Page {
     let mut table = Table::new("Overhead at the same share of the step's memory", &columns);
     let mut csv = Table::new(
         "cases",
-        &[
-            "published_by",
-            "network",
-            "memory_percent",
-            "budget_bytes",
-            "compute_ms",
-            "bound_ms",
-            "planner",
-            "makespan_ms",
-            "recomputed_ms",
-            "out_bytes",
-        ],
+        &[&["published_by", "network", "memory_percent", "budget_bytes"][..], &work::FOUND].concat(),
     );
     for case in &cases {
         let p = &published[case.published];
@@ -135,19 +124,13 @@ pub(crate) fn run(scale: Scale) -> Page {
         row.push(percent_above(case.bound.map(ratio)));
         table.push(row);
         for (way, found) in WAYS.iter().zip(&case.found) {
-            let text = |value: Option<u64>| value.map(|n| format!("{:.3}", work::ms(n))).unwrap_or_default();
-            csv.push(vec![
+            let own = [
                 p.by.to_owned(),
                 p.file.replace("/training_model.onnx", ""),
                 format!("{:.2}", case.share),
                 case.budget.to_string(),
-                format!("{:.3}", work::ms(case.compute)),
-                text(case.bound),
-                way.label.replace(", ", "-"),
-                text(found.map(|f| f.makespan)),
-                text(found.map(|f| f.recomputed)),
-                found.map(|f| f.out.to_string()).unwrap_or_default(),
-            ]);
+            ];
+            csv.push(own.into_iter().chain(work::cells(case.compute, case.bound, way, *found)).collect());
         }
     }
     Page {

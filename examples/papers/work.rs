@@ -94,6 +94,23 @@ pub(crate) struct Found {
     pub(crate) out: u64,
 }
 
+/// The columns of what a way came to in a case, as CSV.
+pub(crate) const FOUND: [&str; 6] =
+    ["compute_ms", "bound_ms", "planner", "makespan_ms", "recomputed_ms", "out_bytes"];
+
+/// The cells under [`FOUND`]; empty where there is no plan or no bound.
+pub(crate) fn cells(compute: u64, bound: Option<u64>, way: &Way, found: Option<Found>) -> [String; 6] {
+    let text = |value: Option<u64>| value.map(|n| format!("{:.3}", ms(n))).unwrap_or_default();
+    [
+        format!("{:.3}", ms(compute)),
+        text(bound),
+        way.label.replace(", ", "-"),
+        text(found.map(|f| f.makespan)),
+        text(found.map(|f| f.recomputed)),
+        found.map(|f| f.out.to_string()).unwrap_or_default(),
+    ]
+}
+
 /// How a planner is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {

@@ -52,6 +52,16 @@ impl Case {
         Bridge::of(&self.graph, &phases, &self.terms, |n| self.cost(&self.graph, n)).unwrap()
     }
 
+    /// The problem, with operators in it that run again but without a schedule yet, and a budget from what it needs up
+    /// to a little more than what is live.
+    fn with_repetitions(&self, rng: &mut Rng) -> (Bridge, Plan, u64) {
+        let bridge = self.bridge();
+        let plan = with_repetitions(&bridge.problem, rng);
+        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
+        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        (bridge, plan, budget)
+    }
+
     /// How many joins the plan makes.
     fn joins(&self, bridge: &Bridge, plan: &Plan) -> usize {
         let mut graph = self.graph.clone();
@@ -94,6 +104,10 @@ impl Case {
         }
         same
     }
+}
+
+fn most(bytes: Vec<u64>) -> u64 {
+    bytes.into_iter().max().unwrap()
 }
 
 /// The problem with operators that run again right before a random use of what they produce.
@@ -151,7 +165,6 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
     for seed in 0..400 {
         let (case, mut rng) = Case::new(seed);
         let bridge = case.bridge();
-        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
         let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
         for share in [0, rng.below(30), rng.below(101), 100] {
             let budget = floor + (peak - floor) * share as u64 / 100;
@@ -182,11 +195,8 @@ fn ranges_of_tensors_leave_and_are_joined() {
     let (mut joins, mut ranges) = (0, 0);
     for seed in 0..400 {
         let (case, mut rng) = Case::new(seed);
-        let bridge = case.bridge();
-        let plan = with_repetitions(&bridge.problem, &mut rng);
-        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
-        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
-        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let (bridge, plan, budget) = case.with_repetitions(&mut rng);
+        let peak = most(plan.problem.live_bytes());
         let pieces = in_pieces(&plan.problem, budget, (peak / 100).max(1 << (8 + rng.below(6))));
         let plan = Plan { schedule: pieces.schedule, ..plan };
         assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
@@ -264,7 +274,6 @@ fn ranges_that_are_wrong_are_refused() {
     for seed in 0..150 {
         let (case, mut rng) = Case::new(seed);
         let bridge = case.bridge();
-        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
         let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
         let plan = in_pieces(&bridge.problem, floor, (peak / 100).max(1 << 8));
         let mut graph = case.graph.clone();
@@ -297,11 +306,7 @@ fn addresses_of_a_plan_stand_in_the_graph() {
     let (mut plans, mut spots, mut needed) = (0, 0, 0);
     for seed in 0..200 {
         let (case, mut rng) = Case::new(seed);
-        let bridge = case.bridge();
-        let mut plan = with_repetitions(&bridge.problem, &mut rng);
-        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
-        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
-        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let (bridge, mut plan, budget) = case.with_repetitions(&mut rng);
         let granularity = if rng.chance(50) { Granularity::Whole } else { Granularity::Ranges };
         plan.schedule =
             optimal::plan(&Request { granularity, effort: 1, ..Request::new(&plan.problem, budget) })
@@ -367,11 +372,7 @@ fn operators_that_run_again_are_clones() {
     let (mut twins, mut swaps) = (0, 0);
     for seed in 0..400 {
         let (case, mut rng) = Case::new(seed);
-        let bridge = case.bridge();
-        let mut plan = with_repetitions(&bridge.problem, &mut rng);
-        let most = |bytes: Vec<u64>| bytes.into_iter().max().unwrap();
-        let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
-        let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
+        let (bridge, mut plan, budget) = case.with_repetitions(&mut rng);
         let request =
             Request { granularity: Granularity::Whole, effort: 1, ..Request::new(&plan.problem, budget) };
         plan.schedule = optimal::plan(&request).unwrap().schedule;
