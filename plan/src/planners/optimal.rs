@@ -1,5 +1,5 @@
 //! Swapping only, as well as it can be done: an eager cover of the ticks that do not fit, and justification. Where
-//! tensors travel whole, that is where [`super::whole`] begins to search.
+//! tensors travel whole, that is where `whole.rs` begins to search.
 
 use cranelift_entity::SecondaryMap;
 
