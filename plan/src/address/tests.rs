@@ -216,3 +216,18 @@ fn a_placement_has_just_the_copies_of_its_plan() {
         assert_eq!(order.last().map(|act| act.index()), Some(acts.len() - 1), "seed {seed}");
     }
 }
+
+#[test]
+fn so_many_objects_that_they_are_not_compared_are_placed_quickly() {
+    let mut found = 0;
+    for seed in 0..3 {
+        let problem = random::problem(&mut Rng::new(seed), 6000);
+        let (floor, peak) = (problem.floor().1, problem.live_bytes().into_iter().max().unwrap());
+        let arena = Arena { bytes: floor + (peak - floor) / 10 * 9, alignment: 16 };
+        let Some(placed) = placed(&problem, arena) else { continue };
+        assert!(placed.spots.len() > 3000, "seed {seed}: {} spots", placed.spots.len());
+        check(&placed, arena).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        found += 1;
+    }
+    assert!(found > 0);
+}
