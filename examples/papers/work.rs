@@ -30,7 +30,7 @@ impl Scale {
 
     /// The effort of a planner that searches.
     pub(crate) fn effort(self) -> u32 {
-        if self == Scale::Full { 100 } else { 1 }
+        if self == Scale::Full { 20 } else { 1 }
     }
 }
 
