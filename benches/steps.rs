@@ -14,7 +14,6 @@ use lmsc_onnx::{Dims, Model, link, settle, state_pairs};
 use lmsc_runtime::Step;
 
 #[path = "../tests/support/interpreter.rs"]
-#[allow(dead_code, reason = "tests use the rest")]
 mod interpreter;
 
 use interpreter::Interpreter;
@@ -69,8 +68,25 @@ fn main() {
     for (op, (time, count)) in profile.iter().take(25) {
         eprintln!("{:9.2} ms {count:5} {op}", time.as_secs_f64() * 1e3);
     }
+    // Times of a step that computes no numbers would say nothing.
+    for number in scalars(&interpreter) {
+        assert!(number.is_finite(), "the last step's loss is {number}");
+        eprintln!("loss {number}");
+    }
     eprintln!("{} MiB of buffers, {} MiB of workspace", bytes >> 20, workspace >> 20);
     println!("{:.6}", best.as_secs_f64());
+}
+
+/// The outputs of one number, such as the loss.
+fn scalars(interpreter: &Interpreter) -> Vec<f32> {
+    let graph = &interpreter.graph;
+    let is_number = |ty: &Type| {
+        let tensor = ty.as_tensor().filter(|t| t.element == ElementType::Float);
+        tensor.is_some_and(|t| t.element_count() == Some(1))
+    };
+    let numbers = graph.outputs.iter().filter(|&&output| is_number(&graph.value(output).ty));
+    let read = |&output| f32::from_le_bytes(interpreter.value(output).try_into().expect("four bytes"));
+    numbers.map(read).collect()
 }
 
 /// Small numbers in every input, labels and indices of 0, gradients that are overwritten.

@@ -20,7 +20,8 @@
 //!   are ranges, each at its place, and is erased with the copies.
 //!
 //! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
-//! and which result is its new value. What is free: names of nodes that draw nothing, names of values within the
+//! and which result is its new value; what each variable holds after the step, where copies of variables were
+//! updated and copied back. What is free: names of nodes that draw nothing, names of values within the
 //! graph, the order, control edges, places.
 //!
 //! This is not all that makes a rewriting right. That the old value of a variable is read before the node that
@@ -190,6 +191,16 @@ pub enum Difference {
         /// What computes it in the rewritten graph.
         rewritten: String,
     },
+    /// A variable holds something else after the step.
+    #[error("after the step, variable `{name}` holds {rewritten}, was {original}")]
+    Variable {
+        /// The variable's name.
+        name: Name,
+        /// What it holds after the step of the original.
+        original: String,
+        /// What it holds after the step of the rewritten graph.
+        rewritten: String,
+    },
     /// A graph has no meaning to compare.
     #[error("{side}: {place}: {why}")]
     Malformed {
@@ -352,6 +363,20 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
             return Err(Difference::Output {
                 index,
                 name: original.value(old).name.clone(),
+                original: describe(original, old),
+                rewritten: describe(rewritten, new),
+            });
+        }
+    }
+    for value in original.inputs.iter().copied().chain(original.initializers.iter().map(|i| i.value)) {
+        let variable = a.number(value);
+        let (old, new) = (a.state(variable), b.state(variable));
+        if old.number != new.number {
+            let describe = |graph: &Graph, state: State| {
+                state.value.map_or_else(|| "what it held before".to_owned(), |value| describe(graph, value))
+            };
+            return Err(Difference::Variable {
+                name: original.value(value).name.clone(),
                 original: describe(original, old),
                 rewritten: describe(rewritten, new),
             });
@@ -677,6 +702,14 @@ enum Part {
 /// Not yet numbered.
 const NONE: u32 = u32::MAX;
 
+/// What a variable holds.
+#[derive(Clone, Copy)]
+struct State {
+    number: u32,
+    /// A value that names it, or the variable where an update gives it no name; none for what was there before.
+    value: Option<ValueId>,
+}
+
 /// One graph, numbered.
 struct Walk<'g> {
     graph: &'g Graph,
@@ -698,6 +731,8 @@ struct Walk<'g> {
     classes: HashSet<u32>,
     /// Classes of nodes that encode what another node decodes.
     encodings: HashSet<u32>,
+    /// By number of a variable, what it holds after the step, if anything wrote it.
+    states: HashMap<u32, State>,
     swaps: usize,
     decodings: usize,
 }
@@ -715,6 +750,7 @@ impl<'g> Walk<'g> {
             origins: origins(graph, side)?,
             classes: HashSet::new(),
             encodings: HashSet::new(),
+            states: HashMap::new(),
             swaps: 0,
             decodings: 0,
         };
@@ -734,6 +770,10 @@ impl<'g> Walk<'g> {
                 walk.define(copy, number).map_err(malformed)?;
                 if let (&[Some(from)], []) = (&node.operands[..], &node.attributes[..]) {
                     walk.wholes[copy.as_u32() as usize] = walk.wholes[from.as_u32() as usize];
+                }
+                for update in &node.updates {
+                    let variable = walk.read(update.variable).map_err(malformed)?;
+                    walk.states.insert(variable, State { number, value: Some(copy) });
                 }
                 walk.swaps += 1;
                 continue;
@@ -783,6 +823,14 @@ impl<'g> Walk<'g> {
                 if let Some(value) = result {
                     let of = function.filter(|_| !result_aside(index)).unwrap_or(class);
                     walk.define(*value, of + 1 + index as u32).map_err(malformed)?;
+                }
+            }
+            for update in &node.updates {
+                if walk.is_home(update.variable) {
+                    let new = new_value(node, update).and_then(|result| node.results[result]);
+                    let number = new.map_or(class, |value| walk.number(value));
+                    let state = State { number, value: new.or(Some(update.variable)) };
+                    walk.states.insert(walk.number(update.variable), state);
                 }
             }
         }
@@ -904,7 +952,8 @@ impl<'g> Walk<'g> {
     fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
         let mut updates = Vec::with_capacity(node.updates.len());
         for update in &node.updates {
-            if !matches!(self.graph.def(update.variable), Def::Input | Def::Initializer(_)) {
+            let copied = |n: NodeId| self.graph.node(n).op.is_swap_in();
+            if !self.graph.producer(update.variable).is_none_or(copied) {
                 let name = &self.graph.value(update.variable).name;
                 return Err(format!("it updates `{name}`, which is neither an input nor an initializer"));
             }
@@ -914,13 +963,28 @@ impl<'g> Walk<'g> {
         Ok(updates)
     }
 
+    /// Whether what writes the value writes what the next step finds: not if it is a copy that must be copied back.
+    fn is_home(&self, variable: ValueId) -> bool {
+        self.graph.producer(variable).is_none_or(|node| !self.graph.node(node).updates.is_empty())
+    }
+
+    /// What the variable of this number holds after the step.
+    fn state(&self, variable: u32) -> State {
+        self.states.get(&variable).copied().unwrap_or(State { number: variable, value: None })
+    }
+
     /// The number of what a swap copies.
     fn copy(&self, table: &mut Table<'g>, node: &Node) -> Result<u32, String> {
         let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else {
             return Err("a swap has one operand and one result".to_owned());
         };
-        if !node.captures.is_empty() || !node.updates.is_empty() {
-            return Err("a swap only copies".to_owned());
+        let whole = |update: &Update| {
+            self.graph.producer(update.variable).is_none()
+                && update.result == Some(0)
+                && node.attributes.is_empty()
+        };
+        if !node.captures.is_empty() || !node.updates.iter().all(whole) {
+            return Err("a swap only copies, and what it updates it copies whole".to_owned());
         }
         let number = self.read(from)?;
         let (source, target) = (self.graph.value(from), self.graph.value(to));

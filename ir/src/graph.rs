@@ -156,9 +156,13 @@ pub struct Initializer {
 }
 
 /// An update edge: the node writes a variable (TFLMS, Definition 1).
+///
+/// A variable that is on the host between steps is written by a SwapOut; what computes its new value writes the copy
+/// that a SwapIn brought. A variable that leaves the device during the step and returns to its place is written by the
+/// SwapIn that returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The variable: a graph input or an initializer, the value before the step.
+    /// The variable: a graph input or an initializer, the value before the step; or what a SwapIn brought of one.
     pub variable: ValueId,
     /// Which of the node's results names the value after the update, if one does. That result and the variable
     /// share their storage.
@@ -320,6 +324,17 @@ impl<I: Copy> Names<I> {
         self.ids.reserve(more, |&id| self.hasher.hash_one(&**name_of(id)));
     }
 
+    /// Forgets the name of the id.
+    fn remove<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name)
+    where
+        I: PartialEq,
+    {
+        let hash = self.hasher.hash_one(&**name_of(id));
+        if let Ok(entry) = self.ids.find_entry(hash, |&other| other == id) {
+            entry.remove();
+        }
+    }
+
     /// Whether the name was free; it is the new id's then.
     fn insert<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) -> bool {
         let hash = |id: I| self.hasher.hash_one(&**name_of(id));
@@ -479,7 +494,8 @@ impl Graph {
     /// The variables: every graph input or initializer that an update edge writes, in order of their ids.
     pub fn variables(&self) -> Vec<ValueId> {
         let updates = self.order.iter().flat_map(|&n| &self.nodes[n].updates);
-        let mut variables: Vec<ValueId> = updates.map(|u| u.variable).collect();
+        let given = |variable: &ValueId| !matches!(self.defs[*variable], Def::Result(..));
+        let mut variables: Vec<ValueId> = updates.map(|u| u.variable).filter(given).collect();
         variables.sort_unstable();
         variables.dedup();
         variables
@@ -537,6 +553,24 @@ impl Graph {
     /// Adds an update edge from `node`.
     pub fn add_update(&mut self, node: NodeId, update: Update) {
         self.nodes[node].updates.push(update);
+    }
+
+    /// Makes the node's update edges to `variable` go to `copy` instead.
+    pub fn redirect_updates(&mut self, node: NodeId, variable: ValueId, copy: ValueId) {
+        let updates = self.nodes[node].updates.iter_mut();
+        updates.filter(|update| update.variable == variable).for_each(|update| update.variable = copy);
+    }
+
+    /// Gives each of two values the name of the other.
+    pub fn exchange_names(&mut self, one: ValueId, other: ValueId) {
+        for value in [one, other] {
+            self.value_names.remove(value, |id| &self.values[id].name);
+        }
+        let name = self.values[one].name.clone();
+        self.values[one].name = std::mem::replace(&mut self.values[other].name, name);
+        for value in [one, other] {
+            self.value_names.insert(value, |id| &self.values[id].name);
+        }
     }
 
     /// Records that `node` computes `origin` again.

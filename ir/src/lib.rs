@@ -29,7 +29,7 @@ pub use level::levels;
 pub use phase::{Phase, Phases};
 pub use ranges::{Run, RunId, copied_elements, joined_elements};
 pub use reach::reaches;
-pub use storage::{Storage, StorageId, Storages};
+pub use storage::{Moves, Storage, StorageId, Storages};
 pub use text::ParseError;
 pub use types::{ElementType, Place, TensorType, Type};
 pub use units::{Bytes, ParseBytesError};

@@ -5,7 +5,7 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::{SmallVec, smallvec};
 
 use crate::ranges::{self, Run, RunId, Runs};
-use crate::{Bytes, Graph, NodeId, ValueId};
+use crate::{Bytes, Def, Graph, NodeId, ValueId};
 
 /// A storage of a [`Storages`] table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +24,30 @@ pub struct Storage {
     pub bytes: Bytes,
     /// Whether the bytes are in host memory.
     pub on_host: bool,
+    /// Whether it is a variable that is not where it was for the whole step, or takes that place again.
+    pub moves: Option<Moves>,
+}
+
+/// What becomes of a variable that leaves the device during the step and returns to its place. Leaving and returned,
+/// it is two storages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// It is there at the start, until its last use.
+    Leaves,
+    /// It came back, and is there at the end.
+    Returns,
+}
+
+impl Storage {
+    /// Whether it is there from the start of the step to its end: the caller's or the file's, and never away.
+    pub fn is_resident(&self, graph: &Graph) -> bool {
+        self.is_given(graph) && self.moves.is_none()
+    }
+
+    /// Whether it is there at the start of the step: the caller provides it, or the file holds it.
+    pub fn is_given(&self, graph: &Graph) -> bool {
+        !matches!(graph.def(self.root), Def::Result(..))
+    }
 }
 
 /// The storages of a graph and which value names which.
@@ -38,7 +62,8 @@ impl Storages {
     /// The storages of the graph.
     ///
     /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update
-    /// edge names its variable's. Every other value has a storage of its own. Values of removed nodes have none.
+    /// edge names its variable's, but of a SwapIn: what it returns lies where the variable lay, and is another storage.
+    /// Every other value has a storage of its own. Values of removed nodes have none.
     ///
     /// What a Join names has a storage of its own, too, but its bytes are runs of other storages.
     pub fn of(graph: &Graph) -> Storages {
@@ -56,6 +81,12 @@ impl Storages {
             for (index, result) in node.results.iter().enumerate() {
                 let Some(value) = *result else { continue };
                 let written = node.updates.iter().find(|u| u.result == Some(index)).map(|u| u.variable);
+                if let Some(variable) = written.filter(|_| node.op.is_swap_in()) {
+                    table.add(graph, value);
+                    table.moves(variable, Moves::Leaves);
+                    table.moves(value, Moves::Returns);
+                    continue;
+                }
                 let shared = written.or(view.filter(|&v| index == 0 && same_bytes(graph, v, value)));
                 match shared.and_then(|v| table.of[v.as_u32() as usize].expand()) {
                     Some(storage) => {
@@ -124,6 +155,12 @@ impl Storages {
         self.storages.is_empty()
     }
 
+    fn moves(&mut self, value: ValueId, how: Moves) {
+        if let Some(storage) = self.of[value.as_u32() as usize].expand() {
+            self.storages[storage].moves = Some(how);
+        }
+    }
+
     fn add(&mut self, graph: &Graph, value: ValueId) {
         let slot = &mut self.of[value.as_u32() as usize];
         if slot.is_none() {
@@ -137,6 +174,7 @@ impl Storages {
                     values: smallvec![value],
                     bytes: bytes.unwrap_or_default(),
                     on_host: graph.value(value).place.is_host(),
+                    moves: None,
                 })
                 .into();
         }

@@ -58,8 +58,11 @@ pub struct Cost {
 /// Why a tensor stays on the device. The text completes "kept `name`: …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stays {
-    /// The caller provides it, or the file holds it.
-    Given,
+    /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
+    /// that a copy of it was overwritten instead.
+    Overwritten,
+    /// Ranges of tensors travel, and of a variable none does.
+    Variable,
     /// The caller gets it.
     Output,
     /// A subgraph of the node reads it, under its own name.
@@ -78,7 +81,8 @@ impl Stays {
     /// The reason, in words; names and numbers of the case stand at the end, in brackets.
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
-            Stays::Given => "the caller or the file provides it".to_owned(),
+            Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
+            Stays::Variable => "it is there before the step, and ranges of such do not travel".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),

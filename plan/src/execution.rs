@@ -5,7 +5,7 @@
 //! Shares no code with what makes plans: that a rewritten graph takes here what its plan predicted says that the
 //! edges are all there, and no more.
 
-use lmsc_ir::{Def, Graph, NodeId, Storages};
+use lmsc_ir::{Graph, Moves, NodeId, Storages};
 
 use crate::bridge::{Cost, only_names};
 use crate::problem::{Duplex, Link};
@@ -68,6 +68,7 @@ fn peak(
     cost: impl Fn(NodeId) -> Cost,
 ) -> u64 {
     // A moment is a time and, for what takes none, the place in the order.
+    let end_of_step = (makespan, usize::MAX);
     let mut spans: Vec<Option<(Moment, Moment)>> = vec![None; storages.runs().count()];
     let mut held: Vec<(Moment, Moment, u64)> = Vec::new();
     for (tick, &id) in graph.order().iter().enumerate() {
@@ -84,16 +85,21 @@ fn peak(
     for &output in &graph.outputs {
         for &(_, run) in storages.runs_of(storages.storage(output)) {
             if let Some(span) = &mut spans[run.as_u32() as usize] {
-                span.1 = (makespan, usize::MAX);
+                span.1 = end_of_step;
             }
         }
     }
     let mut resident = 0u64;
     for (id, run) in storages.runs().filter(|(_, run)| !storages.get(run.storage).on_host) {
-        match (graph.def(storages.get(run.storage).root), spans[id.as_u32() as usize]) {
-            (Def::Result(..), Some((from, until))) => held.push((from, until, run.bytes.0)),
-            (Def::Result(..), None) => {}
-            _ => resident = resident.saturating_add(run.bytes.0),
+        let storage = storages.get(run.storage);
+        match (storage.is_resident(graph), spans[id.as_u32() as usize]) {
+            (true, _) => resident = resident.saturating_add(run.bytes.0),
+            (false, Some((from, until))) => {
+                let from = if storage.is_given(graph) { (0, 0) } else { from };
+                let returns = storage.moves == Some(Moves::Returns);
+                held.push((from, if returns { end_of_step } else { until }, run.bytes.0));
+            }
+            (false, None) => {}
         }
     }
     let mut events: Vec<(Moment, bool, u64)> = Vec::with_capacity(2 * held.len());

@@ -497,6 +497,45 @@ fn messages_tell_a_wrong_copy_from_a_wrong_recomputation() {
     );
 }
 
+/// A variable that is updated in place, and the same where it is on the host between steps, or leaves and returns.
+#[test]
+fn variables_hold_the_same_after_the_step() {
+    let step = "g (float[4] x, float[4] w, float[] lr) => (float[4] w_new) {
+        [mul] float[4] h = Mul(x, w)
+        [sgd] float[4] w_new = ai.lmsc.SGDOptimizer(lr, w, h) updates (w as w_new)
+    }";
+    let on_host = "g (float[4] x, float[4]@host w, float[] lr) => (float[4]@host w_new) {
+        [in] float[4] w_in = ai.lmsc.SwapIn(w)
+        [mul] float[4] h = Mul(x, w_in)
+        [again] float[4] w_in2 = ai.lmsc.SwapIn(w) after [mul]
+        [sgd] float[4] w_in_new = ai.lmsc.SGDOptimizer(lr, w_in2, h) updates (w_in2 as w_in_new)
+        [out] float[4]@host w_new = ai.lmsc.SwapOut(w_in_new) updates (w as w_new)
+    }";
+    let returns = "g (float[4] x, float[4] w, float[] lr) => (float[4] w_new) {
+        [out] float[4]@host w_host = ai.lmsc.SwapOut(w)
+        [mul] float[4] h = Mul(x, w)
+        [in] float[4] w_in = ai.lmsc.SwapIn(w_host) updates (w as w_in) after [mul]
+        [sgd] float[4] w_new = ai.lmsc.SGDOptimizer(lr, w_in, h) updates (w_in as w_new)
+    }";
+    let of = |text: &str| {
+        let (a, b) = (Graph::parse(step).unwrap(), Graph::parse(text).unwrap());
+        check(&a, &b).map_or_else(|difference| difference.to_string(), |_| "equal".to_owned())
+    };
+    assert_eq!((of(on_host), of(returns)), ("equal".to_owned(), "equal".to_owned()));
+    assert_eq!(
+        of(&on_host.replace(" updates (w as w_new)", "")),
+        "after the step, variable `w` holds what it held before, was `w_new` of node `sgd` (ai.lmsc.SGDOptimizer)"
+    );
+    assert_eq!(
+        of(&on_host.replace("w_new = ai.lmsc.SwapOut(w_in_new)", "w_new = ai.lmsc.SwapOut(w_in2)")),
+        "output 0 `w_new` is `w_new`, a copy of input `w`, was `w_new` of node `sgd` (ai.lmsc.SGDOptimizer)"
+    );
+    assert_eq!(
+        of(&returns.replace(" updates (w as w_in)", "")),
+        "after the step, variable `w` holds what it held before, was `w_new` of node `sgd` (ai.lmsc.SGDOptimizer)"
+    );
+}
+
 #[test]
 fn graphs_without_meaning_are_refused() {
     let of = |from, to| message(&[(from, to)]);
@@ -542,7 +581,10 @@ fn graphs_without_meaning_are_refused() {
         swap_of("float[3] c = ai.lmsc.SwapOut(h)"),
         "SwapOut: the copy of `h` is float[3], but that is float[4]"
     );
-    assert_eq!(swap_of("float[4] c = ai.lmsc.SwapOut(h) updates (w)"), "SwapOut: a swap only copies");
+    assert_eq!(
+        swap_of("float[4] c = ai.lmsc.SwapOut(h) updates (w)"),
+        "SwapOut: a swap only copies, and what it updates it copies whole"
+    );
 
     // What the parser does not let through.
     let a = Graph::parse(STEP).unwrap();

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Checker, Invariant};
 use crate::reach::{Group, unreached};
-use crate::{NodeId, Place, RunId, Storages, ValueId, Workspace};
+use crate::{Moves, NodeId, Place, RunId, Storages, ValueId, Workspace};
 
 /// Bytes that are at one address for a while: a run of a storage, or the workspace of a node.
 struct Tenant {
@@ -13,7 +13,7 @@ struct Tenant {
     bytes: Range<u64>,
     /// The node that brings them; none for what the caller gives.
     from: Option<NodeId>,
-    /// Whether the caller gets them.
+    /// Whether they are there at the end of the step.
     kept: bool,
 }
 
@@ -28,6 +28,7 @@ impl Checker<'_> {
     pub(super) fn addresses(&mut self, storages: &Storages) {
         let graph = self.graph;
         self.adjacency(storages);
+        self.returns();
         let tenants = self.tenants(storages);
         let heirs = self.heirs(&tenants);
         let mut uses: Vec<Vec<NodeId>> = vec![Vec::new(); storages.runs().count()];
@@ -87,7 +88,12 @@ impl Checker<'_> {
         for (id, run) in storages.runs() {
             let root = storages.get(run.storage).root;
             if let Place::DeviceAt(base) = graph.value(root).place {
-                let kept = kept[id.as_u32() as usize];
+                let storage = storages.get(run.storage);
+                let kept = match storage.moves {
+                    Some(Moves::Leaves) => false,
+                    Some(Moves::Returns) => true,
+                    None => storage.is_given(graph) || kept[id.as_u32() as usize],
+                };
                 add(What::Run(id, root), (base, run.begin, run.bytes.0), graph.producer(root), kept);
             }
         }
@@ -135,14 +141,31 @@ impl Checker<'_> {
                     continue;
                 }
                 heirs[owner].push(heir);
-                // What the caller gives or gets is used before the first node and after the last.
-                if tenants[owner].from.is_none() || tenants[owner].kept {
+                // What is there at the end is used after the last node.
+                if tenants[owner].kept {
                     let message = format!("{other} overwrites {one}, which the caller keeps");
                     self.report(Invariant::I7, message);
                 }
             }
         }
         heirs
+    }
+
+    /// I7: a variable that returns lies where it lay.
+    fn returns(&mut self) {
+        let graph = self.graph;
+        for &id in graph.order().iter().filter(|&&id| graph.node(id).op.is_swap_in()) {
+            let node = graph.node(id);
+            for update in &node.updates {
+                let back = update.result.and_then(|r| node.results.get(r).copied().flatten());
+                let Some(back) = back else { continue };
+                if graph.value(back).place != graph.value(update.variable).place {
+                    let names = (self.value(update.variable), self.value(back));
+                    let message = format!("`{}` returns as `{}` to another place", names.0, names.1);
+                    self.report(Invariant::I7, message);
+                }
+            }
+        }
     }
 
     fn tenant(&self, tenant: &Tenant) -> String {

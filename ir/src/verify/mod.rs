@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use crate::ranges::{copied_elements, joined_elements, range_type};
-use crate::{Attr, Def, Graph, Name, Node, NodeId, StorageId, Storages, ValueId, ops, reaches, words};
+use crate::{
+    Attr, Def, Graph, Name, Node, NodeId, StorageId, Storages, Update, ValueId, ops, reaches, words,
+};
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +46,8 @@ impl Invariant {
                  ai.lmsc.SwapOut and ai.lmsc.SwapIn cross"
             }
             Invariant::I4 => {
-                "only inputs and initializers are updated, each with a value of its type, and edges order what reads \
-                 the old value before the node that overwrites it"
+                "only inputs, initializers and what a SwapIn brought of one are updated, each with a value of its type, \
+                 and edges order what reads the old value before the node that overwrites it"
             }
             Invariant::I5 => "every size is known, and all values together have less than 2^60 bytes",
             Invariant::I6 => "a recomputed node computes what its origin computes, and writes nothing",
@@ -55,7 +57,8 @@ impl Invariant {
             }
             Invariant::I8 => {
                 "a copy has one operand and one result, of one type unless a SwapOut copies a range; a SwapIn reads what \
-                 a SwapOut or a host node wrote, and a Join names whole what SwapIns brought back"
+                 a SwapOut or a host node wrote, or what is on the host from the start; and a Join names whole what \
+                 SwapIns brought back"
             }
         }
     }
@@ -364,10 +367,11 @@ impl Checker<'_> {
                     format!("{} turns {from} into {to}; a copy keeps the type", self.node(id)),
                 );
             }
-            let writer = graph.producer(*operand);
-            if node.op.is_swap_in()
-                && !writer.is_some_and(|w| graph.node(w).op.is_swap_out() || graph.runs_on_host(w))
-            {
+            let comes_from_host = match graph.producer(*operand) {
+                Some(writer) => graph.node(writer).op.is_swap_out() || graph.runs_on_host(writer),
+                None => graph.value(*operand).place.is_host(),
+            };
+            if node.op.is_swap_in() && !comes_from_host {
                 let message = format!(
                     "{} reads `{}`, which no SwapOut or host node wrote",
                     self.node(id),
@@ -465,6 +469,28 @@ impl Checker<'_> {
         }
     }
 
+    /// What is wrong with what an update edge writes, if anything is.
+    fn misplaced_update(&self, id: NodeId, update: &Update) -> Option<&'static str> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let variable = update.variable;
+        let on_host = graph.value(variable).place.is_host();
+        let result = update.result.and_then(|r| node.results.get(r).copied().flatten());
+        match graph.def(variable) {
+            Def::Result(writer, _) => {
+                // Copies are made of variables, and of what computes their new values.
+                let copied = graph.node(writer).op.is_swap_in() && !node.op.is_swap();
+                (!copied).then_some("which is neither an input nor an initializer, nor what a SwapIn brought")
+            }
+            _ if node.op.is_swap() && (result.is_none() || !node.attributes.is_empty()) => {
+                Some("but a copy updates a variable whole, as its result")
+            }
+            _ if node.op.is_swap_in() => on_host.then_some("which is on the host"),
+            _ if node.op.is_swap_out() => (!on_host).then_some("which is on the device"),
+            _ => (on_host != graph.runs_on_host(id)).then_some("which is in the other memory"),
+        }
+    }
+
     /// I4.
     fn signature(&mut self, storages: &Storages) {
         let graph = self.graph;
@@ -474,12 +500,8 @@ impl Checker<'_> {
             let node = graph.node(id);
             for update in &node.updates {
                 let variable = graph.value(update.variable);
-                if !matches!(graph.def(update.variable), Def::Input | Def::Initializer(_)) {
-                    let message = format!(
-                        "{} updates `{}`, which is neither an input nor an initializer",
-                        self.node(id),
-                        variable.name
-                    );
+                if let Some(what) = self.misplaced_update(id, update) {
+                    let message = format!("{} updates `{}`, {what}", self.node(id), variable.name);
                     self.report(Invariant::I4, message);
                     continue;
                 }
@@ -661,9 +683,59 @@ mod tests {
         }";
         assert_eq!(
             violations(text),
-            "I4: `b` (F) updates `h`, which is neither an input nor an initializer\n\
+            "I4: `b` (F) updates `h`, which is neither an input nor an initializer, nor what a SwapIn brought\n\
              I4: `b` (F) updates `w` (float[4]) with `n` (float[2])"
         );
+    }
+
+    /// `w` is on the host between steps; `v` leaves the device and returns.
+    const VARIABLES: &str = "g (float[4] x, float[4]@host w, float[4]@device:0 v, float[] lr)
+            => (float[4]@host w_new, float[4] v_new) {
+        [in_w] float[4] w_in = ai.lmsc.SwapIn(w)
+        [out_v] float[4]@host v_host = ai.lmsc.SwapOut(v)
+        [mul] float[4] h = Mul(x, w_in)
+        [add] float[4]@device:0 d = Add(h, h) after [out_v]
+        [neg] float[4] e = Neg(d)
+        [in_v] float[4]@device:0 v_in = ai.lmsc.SwapIn(v_host) updates (v as v_in) after [neg]
+        [in_w2] float[4] w_in2 = ai.lmsc.SwapIn(w) after [mul]
+        [sgd_w] float[4] w_dev = ai.lmsc.SGDOptimizer(lr, w_in2, e) updates (w_in2 as w_dev)
+        [out_w] float[4]@host w_new = ai.lmsc.SwapOut(w_dev) updates (w as w_new)
+        [sgd_v] float[4] v_new = ai.lmsc.SGDOptimizer(lr, v_in, e) updates (v_in as v_new)
+    }";
+
+    #[test]
+    fn variables_live_on_the_host_or_leave_and_return() {
+        assert_eq!(violations(VARIABLES), "none");
+        let of = |from: &str, to: &str| {
+            assert!(VARIABLES.contains(from));
+            violations(&VARIABLES.replacen(from, to, 1)).lines().next().unwrap().to_owned()
+        };
+        assert_eq!(
+            of("   [sgd_w]", "   [late] float[4] w_late = ai.lmsc.SwapIn(w)\n   [sgd_w]"),
+            "I4: `late` (ai.lmsc.SwapIn) uses `w` but no edge orders it before `out_w` (ai.lmsc.SwapOut), which \
+             overwrites it"
+        );
+        assert_eq!(
+            of("updates (w as w_new)", "updates (v as w_new)"),
+            "I4: `out_w` (ai.lmsc.SwapOut) updates `v`, which is on the device"
+        );
+        assert_eq!(
+            of("updates (w as w_new)", "updates (w)"),
+            "I4: `out_w` (ai.lmsc.SwapOut) updates `w`, but a copy updates a variable whole, as its result"
+        );
+        assert_eq!(
+            of("updates (w_in2 as w_dev)", "updates (w as w_dev)"),
+            "I4: `sgd_w` (ai.lmsc.SGDOptimizer) updates `w`, which is in the other memory"
+        );
+        assert_eq!(
+            of("float[4]@device:0 v_in", "float[4]@device:64 v_in"),
+            "I7: `v` returns as `v_in` to another place"
+        );
+        assert_eq!(
+            of(" after [neg]", ""),
+            "I7: `d` and `v_in` overlap, but no edge orders `neg` (Neg) before `in_v` (ai.lmsc.SwapIn)"
+        );
+        assert_eq!(of(" updates (v as v_in)", ""), "I7: `d` overwrites `v`, which the caller keeps");
     }
 
     #[test]
@@ -760,13 +832,14 @@ mod tests {
 
     #[test]
     fn i8_a_swap_in_reads_what_a_swap_out_wrote() {
-        let text = "g (float[4]@host p, float[4] x) => (float[4] y) {
+        let text = "g (float[4] p, float[4] x) => (float[4] y) {
             [in] float[4] y = ai.lmsc.SwapIn(p)
             [out] float[2]@host q = ai.lmsc.SwapOut(x)
         }";
         assert_eq!(
             violations(text),
-            "I8: `in` (ai.lmsc.SwapIn) reads `p`, which no SwapOut or host node wrote\n\
+            "I3: `in` (ai.lmsc.SwapIn) reads `p` from the device; it reads host values only\n\
+             I8: `in` (ai.lmsc.SwapIn) reads `p`, which no SwapOut or host node wrote\n\
              I8: `out` (ai.lmsc.SwapOut) turns float[4] into float[2]; a copy keeps the type"
         );
     }

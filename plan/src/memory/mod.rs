@@ -11,7 +11,7 @@ mod transient;
 
 use std::ops::Range;
 
-use lmsc_ir::{Bytes, Def, Graph, NodeId, StorageId, Storages, ValueId};
+use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId};
 
 use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
@@ -23,12 +23,12 @@ pub struct Memory {
     pub storages: Storages,
     /// By storage, the half-open range of ticks during which it may be live.
     pub live: Vec<Range<u32>>,
-    /// Device bytes that are there throughout: graph inputs and initializers, the variables among them.
+    /// Device bytes that are there throughout: graph inputs and initializers, the variables among them, that stay.
     pub resident: Bytes,
     /// By tick, the most device bytes beyond [`Memory::resident`] while the node of that tick computes; for a copy,
     /// those between the computing nodes beside it.
     pub transient: Vec<Bytes>,
-    /// Most host bytes that swapped values occupy at once.
+    /// Most host bytes that swapped values occupy at once, and variables that are on the host between steps.
     pub host_peak: Bytes,
 }
 
@@ -47,13 +47,11 @@ impl Memory {
         let workspace = |id| if only_names(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
         let lines = Lines::of(graph);
         let live = live_ranges(graph, &storages, &lines);
-        let given = |root: ValueId| !matches!(graph.def(root), Def::Result(..));
-        let on_device = storages.iter().filter(|(_, storage)| !storage.on_host);
-        let resident = on_device.filter(|(_, storage)| given(storage.root)).map(|(_, storage)| storage.bytes);
-        let resident = resident.sum();
+        let on_device = storages.iter().filter(|(_, storage)| !storage.on_host && storage.is_resident(graph));
+        let resident = on_device.map(|(_, storage)| storage.bytes).sum();
         let transient = transient::transient(graph, &storages, &lines, workspace);
         let mut host = vec![0i128; graph.order().len() + 1];
-        for (id, storage) in storages.iter().filter(|(_, s)| s.on_host && !given(s.root)) {
+        for (id, storage) in storages.iter().filter(|(_, storage)| storage.on_host) {
             let range = &live[id.as_u32() as usize];
             host[range.start as usize] += i128::from(storage.bytes.0);
             host[range.end as usize] -= i128::from(storage.bytes.0);
@@ -93,7 +91,7 @@ fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {
 
 /// By storage, the half-open range of ticks during which it may be live: from the first tick at which it may be
 /// written to after the last at which it may be read. Inputs, initializers and outputs are the caller's and live
-/// from the start, or to the end.
+/// from the start, or to the end; a variable that leaves and returns lives so as two storages.
 fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u32>> {
     let mut live: Vec<Option<Range<u32>>> = vec![None; storages.len()];
     let mut extend = |storage: StorageId, from: u32, to: u32| {
@@ -105,8 +103,10 @@ fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u
     let computing = &lines.nodes[COMPUTE];
     let end = graph.order().len() as u32;
     for (id, storage) in storages.iter() {
-        if !matches!(graph.def(storage.root), Def::Result(..)) {
-            extend(id, 0, end);
+        if storage.is_given(graph) {
+            extend(id, 0, if storage.moves == Some(Moves::Leaves) { 0 } else { end });
+        } else if storage.moves == Some(Moves::Returns) {
+            extend(id, end, end);
         }
     }
     for &id in graph.order() {

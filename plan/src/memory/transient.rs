@@ -5,7 +5,7 @@
 //! there can be. A sweep over the computing nodes keeps these bytes for every number of swap-ins that is possible
 //! beside them.
 
-use lmsc_ir::{Bytes, Def, Graph, NodeId, Storages};
+use lmsc_ir::{Bytes, Graph, Moves, NodeId, Storages};
 
 use super::lines::{COMPUTE, IN, Lines, OUT};
 use crate::segment_tree::SegmentTree;
@@ -14,8 +14,8 @@ use crate::segment_tree::SegmentTree;
 #[derive(Clone, Copy)]
 struct Block {
     bytes: i64,
-    /// The line and the position of the node that defines it.
-    born: (usize, u32),
+    /// The line and the position of the node that defines it; none if it is there at the start.
+    born: Option<(usize, u32)>,
     /// It is free once so many nodes have computed and so many swap-outs have completed; none if it stays.
     free: Option<(u32, u32)>,
 }
@@ -68,13 +68,13 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
         for index in storages.touched(graph, id) {
             let run = storages.run(index);
             let storage = storages.get(run.storage);
-            if storage.on_host || !matches!(graph.def(storage.root), Def::Result(..)) {
+            if storage.on_host || storage.is_resident(graph) {
                 continue;
             }
             let block = slots[index.as_u32() as usize].get_or_insert(Block {
                 bytes: (run.bytes.0 >> unit) as i64 + i64::from(run.bytes.0 & ((1 << unit) - 1) != 0),
-                born: (line, position),
-                free: Some((0, 0)),
+                born: (!storage.is_given(graph)).then_some((line, position)),
+                free: (storage.moves != Some(Moves::Returns)).then_some((0, 0)),
             });
             if let Some((computed, copied)) = &mut block.free {
                 match line {
@@ -94,7 +94,8 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
     }
     let mut blocks: Vec<Block> = slots.into_iter().flatten().collect();
     // What comes back and is not used is there to the end.
-    let unused = |block: &&mut Block| block.free.is_some_and(|(computed, _)| computed == 0);
+    let unused =
+        |block: &&mut Block| block.born.is_some() && block.free.is_some_and(|(computed, _)| computed == 0);
     blocks.iter_mut().filter(unused).for_each(|block| block.free = None);
     (blocks, unit)
 }
@@ -123,12 +124,13 @@ struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     fn new(lines: &'a Lines, blocks: &'a [Block]) -> Sweep<'a> {
         let [ops, outs, ins] = std::array::from_fn(|line| lines.nodes[line].len());
-        let (mut born, mut brought) = (vec![0; ops], vec![0i64; ins + 1]);
+        let (mut base, mut born, mut brought) = (0, vec![0; ops], vec![0i64; ins + 1]);
         let mut unused = vec![Vec::new(); ops + 1];
         for (index, block) in blocks.iter().enumerate() {
             match block.born {
-                (COMPUTE, position) => born[position as usize] += block.bytes,
-                (_, position) => brought[position as usize + 1] += block.bytes,
+                None => base += block.bytes,
+                Some((COMPUTE, position)) => born[position as usize] += block.bytes,
+                Some((_, position)) => brought[position as usize + 1] += block.bytes,
             }
             if let Some((computed, _)) = block.free {
                 unused[computed as usize].push(index);
@@ -139,9 +141,10 @@ impl<'a> Sweep<'a> {
         }
         let tree = SegmentTree::new(brought.into_iter());
         let waiting = vec![Vec::new(); outs + 1];
-        let (base, computed, copied, may_start) = Default::default();
+        let (computed, copied, may_start) = Default::default();
         let mut sweep =
             Sweep { lines, blocks, tree, base, computed, copied, may_start, born, unused, waiting };
+        sweep.free_unused();
         sweep.advance();
         sweep
     }
@@ -169,6 +172,12 @@ impl<'a> Sweep<'a> {
     /// One more node has computed.
     fn computed(&mut self) {
         self.computed += 1;
+        self.free_unused();
+        self.advance();
+    }
+
+    /// Of what no later node uses, frees what has been copied, and lets the rest wait for its copies.
+    fn free_unused(&mut self) {
         for index in std::mem::take(&mut self.unused[self.computed as usize]) {
             let Some((_, copied)) = self.blocks[index].free else { continue };
             if copied <= self.copied[OUT] {
@@ -178,7 +187,6 @@ impl<'a> Sweep<'a> {
                 self.waiting[copied as usize].push(index);
             }
         }
-        self.advance();
     }
 
     /// The numbers of swap-ins of which the last cannot have started before so many swap-outs completed.
