@@ -315,7 +315,7 @@ impl<I> Default for Names<I> {
     }
 }
 
-impl<I: Copy> Names<I> {
+impl<I: Copy + PartialEq> Names<I> {
     fn get<'g>(&self, name: &str, name_of: impl Fn(I) -> &'g Name) -> Option<I> {
         self.ids.find(self.hasher.hash_one(name), |&id| **name_of(id) == *name).copied()
     }
@@ -325,10 +325,7 @@ impl<I: Copy> Names<I> {
     }
 
     /// Forgets the name of the id.
-    fn remove<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name)
-    where
-        I: PartialEq,
-    {
+    fn remove<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) {
         let hash = self.hasher.hash_one(&**name_of(id));
         if let Ok(entry) = self.ids.find_entry(hash, |&other| other == id) {
             entry.remove();
@@ -561,16 +558,11 @@ impl Graph {
         updates.filter(|update| update.variable == variable).for_each(|update| update.variable = copy);
     }
 
-    /// Gives each of two values the name of the other.
-    pub fn exchange_names(&mut self, one: ValueId, other: ValueId) {
-        for value in [one, other] {
-            self.value_names.remove(value, |id| &self.values[id].name);
-        }
-        let name = self.values[one].name.clone();
-        self.values[one].name = std::mem::replace(&mut self.values[other].name, name);
-        for value in [one, other] {
-            self.value_names.insert(value, |id| &self.values[id].name);
-        }
+    /// Gives the value another name, which must be free.
+    pub fn rename(&mut self, value: ValueId, name: impl Into<Name>) {
+        self.value_names.remove(value, |id| &self.values[id].name);
+        self.values[value].name = name.into();
+        self.value_names.insert(value, |id| &self.values[id].name);
     }
 
     /// Records that `node` computes `origin` again.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
-use lmsc_ir::{Bytes, Graph, NodeId, Place, ValueId, Workspace, ops, reaches};
+use lmsc_ir::{Bytes, Graph, NodeId, Place, Update, ValueId, Workspace, ops, reaches};
 use lmsc_plan::Bridge;
 use lmsc_plan::address::{Run, Spot};
 use lmsc_plan::bridge::is_view;
@@ -31,6 +31,10 @@ pub struct Mismatch {
 /// [`lmsc_plan::schedule::edges()`], or others that make the plan's memory safe. What overwrites a variable waits for
 /// what used it before, clones and what no longer leads there by data.
 ///
+/// A variable that is away when the step ends is a graph input on the host. SwapIns bring it, what computes its new
+/// value writes the copy, and a SwapOut writes it back under the name of the output. One that only leaves in between
+/// returns to where it was, by a SwapIn that updates it.
+///
 /// `spots` says where everything lies, if that is decided. Then the order of what computes stands in edges, too: who
 /// takes over an address waits for its last user even where nothing else puts one before the other.
 ///
@@ -56,6 +60,7 @@ pub fn apply(
         writer.steps.push(node);
         writer.order.push(node);
     }
+    writer.hand_over();
     let Writer { steps, order, overwrites, ran, .. } = writer;
     if ran.contains(&None) {
         return Err(Mismatch { step: steps.len(), what: "is the end, and not every operator has run" });
@@ -124,8 +129,10 @@ impl Addresses {
 /// The bytes of a tensor as they are on the device now.
 #[derive(Clone, Default)]
 struct Presence {
-    /// The value that first had them: a node's result, or what the caller gives.
-    first: Option<ValueId>,
+    /// What to copy out: the value that had them as they are now first, or brought all of them back.
+    latest: Option<ValueId>,
+    /// Of a variable that was updated, the value of the source that they are.
+    version: Option<ValueId>,
     /// The value that named all of them last: that one, a copy that came back, or what was joined.
     root: Option<ValueId>,
     /// By value of the source, its name for what `root` names.
@@ -148,15 +155,19 @@ struct Writer<'a> {
     presences: SecondaryMap<TensorId, Presence>,
     /// By piece, its copy on the host.
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
+    /// By piece, the steps of its first copy and its last.
+    copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
     /// By tensor of the source, the step at which a tensor of the plan stood for it, and that tensor.
     stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,
     /// By tick of the source, the step of the first run.
     ran: Vec<Option<usize>>,
-    /// By tensor of the source, whether an operator changes it, which step did so last, and the nodes that have
-    /// used it since.
+    /// By tensor of the source, whether an operator changes it or it leaves and returns, which step changed it last,
+    /// and the nodes that have used it since.
     is_variable: SecondaryMap<TensorId, bool>,
     changed: SecondaryMap<TensorId, Option<usize>>,
     users: SecondaryMap<TensorId, Vec<NodeId>>,
+    /// By tensor of the plan that is on the host between steps, the copies that brought it.
+    brought: SecondaryMap<TensorId, Vec<NodeId>>,
     /// Nodes that use a variable, and the nodes that overwrite what they used.
     overwrites: Vec<(NodeId, NodeId)>,
 }
@@ -169,16 +180,34 @@ impl<'a> Writer<'a> {
         plan: &'a Plan,
         addresses: Addresses,
     ) -> Writer<'a> {
+        let mut copies: SecondaryMap<PieceId, Option<(usize, usize)>> = SecondaryMap::new();
+        let mut hosts: SecondaryMap<PieceId, Option<ValueId>> = SecondaryMap::new();
+        let mut is_away: SecondaryMap<TensorId, bool> = SecondaryMap::new();
+        for (index, step) in plan.schedule.steps.iter().enumerate() {
+            let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
+            let tensor = plan.schedule.pieces[piece].tensor;
+            let comes_first = copies[piece].is_none() && matches!(step.instruction, Instruction::In(_));
+            if comes_first && plan.problem.tensors[tensor].given {
+                is_away[tensor] = true;
+                hosts[piece] = Some(bridge.root(plan.tensor_origin[tensor]));
+            }
+            copies[piece] = Some((copies[piece].map_or(index, |(first, _)| first), index));
+        }
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
             let root = bridge.root(plan.tensor_origin[tensor]);
-            (presences[tensor].first, presences[tensor].root) = (Some(root), Some(root));
+            if is_away[tensor] {
+                graph.set_place(root, Place::Host);
+                continue;
+            }
+            (presences[tensor].latest, presences[tensor].root) = (Some(root), Some(root));
             graph.set_place(root, addresses.place(None, tensor, 0));
         }
         let mut is_variable = SecondaryMap::new();
-        for &tensor in bridge.problem.ops.iter().flat_map(|op| &op.changes) {
-            is_variable[tensor] = true;
-        }
+        let returning = plan.schedule.pieces.values().map(|piece| plan.tensor_origin[piece.tensor]);
+        let returning = returning.filter(|&tensor| bridge.problem.tensors[tensor].given);
+        let changed = bridge.problem.ops.iter().flat_map(|op| op.changes.iter().copied());
+        changed.chain(returning).for_each(|tensor| is_variable[tensor] = true);
         Writer {
             source,
             graph,
@@ -189,12 +218,14 @@ impl<'a> Writer<'a> {
             steps: Vec::with_capacity(plan.schedule.steps.len()),
             order: Vec::with_capacity(plan.schedule.steps.len()),
             presences,
-            hosts: SecondaryMap::new(),
+            hosts,
+            copies,
             stands_for: SecondaryMap::new(),
             ran: vec![None; bridge.nodes.len()],
             is_variable,
             changed: SecondaryMap::new(),
             users: SecondaryMap::new(),
+            brought: SecondaryMap::new(),
             overwrites: Vec::new(),
         }
     }
@@ -264,6 +295,14 @@ impl<'a> Writer<'a> {
                 add_again(self.graph, source, operands, produced)
             }
         };
+        for update in self.source.node(source).updates.iter().filter(|_| !again) {
+            let Some(origin) = self.bridge.tensor(update.variable) else { continue };
+            let tensor = self.standing_for(origin)?;
+            let Some(copy) = self.presences[tensor].root else {
+                return self.mismatch("updates what is not there");
+            };
+            self.graph.redirect_updates(node, update.variable, copy);
+        }
         for &tensor in &op.changes {
             let origin = plan.tensor_origin[tensor];
             self.changed[origin] = Some(self.step);
@@ -287,8 +326,11 @@ impl<'a> Writer<'a> {
             let tensor = self.standing_for(origin)?;
             let presence = &mut self.presences[tensor];
             presence.names.insert(value, new);
+            if self.source.node(source).updates.iter().any(|update| update.result == Some(index)) {
+                (presence.latest, presence.version) = (Some(new), Some(value));
+            }
             if self.bridge.root(origin) == value {
-                (presence.first, presence.root) = (Some(new), Some(new));
+                (presence.latest, presence.root) = (Some(new), Some(new));
                 self.graph.set_place(new, self.addresses.place(Some(self.step), tensor, 0));
             }
         }
@@ -383,7 +425,8 @@ impl<'a> Writer<'a> {
             let elements = elements(self.source, root, place);
             place == facts.bytes || byte(self.source, root, elements) == Some(place)
         });
-        if facts.given || facts.kept || !whole && !aligned {
+        let variable = facts.given && facts.kept && whole;
+        if !facts.swappable || (facts.given || facts.kept) && !variable || !whole && !aligned {
             return self.mismatch("copies what cannot leave, or not whole elements of it");
         }
         Ok((piece.tensor, root, (!whole).then(|| piece.bytes.clone())))
@@ -391,12 +434,17 @@ impl<'a> Writer<'a> {
 
     fn copy_out(&mut self, piece: PieceId) -> Result<NodeId, Mismatch> {
         let (tensor, root, bytes) = self.traveller(piece)?;
-        let Some(first) = self.presences[tensor].first else {
+        let Some(latest) = self.presences[tensor].latest else {
             return self.mismatch("copies what is not there");
         };
         let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
-        let (node, host) = add_copy(self.graph, Way::Out, first, root, range);
+        let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
         self.hosts[piece] = Some(host);
+        if self.is_away_at_the_end(piece) && self.is_last_copy(piece) {
+            self.graph.add_update(node, Update { variable: root, result: Some(0) });
+            let before = std::mem::take(&mut self.brought[tensor]);
+            self.overwrites.extend(before.into_iter().map(|copy| (copy, node)));
+        }
         Ok(node)
     }
 
@@ -412,11 +460,47 @@ impl<'a> Writer<'a> {
         match bytes {
             Some(bytes) => _ = presence.came.insert(bytes.start, (bytes.end, copy)),
             None => {
-                presence.root = Some(copy);
+                (presence.latest, presence.root) = (Some(copy), Some(copy));
                 presence.names.clear();
+                presence.names.extend(presence.version.map(|version| (version, copy)));
             }
         }
+        if self.is_away_at_the_end(piece) {
+            self.brought[tensor].push(node);
+        } else if self.plan.problem.tensors[tensor].given && self.is_last_copy(piece) {
+            self.graph.add_update(node, Update { variable: root, result: Some(0) });
+            let users = std::mem::take(&mut self.users[self.plan.tensor_origin[tensor]]);
+            self.overwrites.extend(users.into_iter().map(|user| (user, node)));
+        }
         Ok(node)
+    }
+
+    fn is_last_copy(&self, piece: PieceId) -> bool {
+        self.copies[piece].is_some_and(|(_, last)| last == self.step)
+    }
+
+    /// Whether the next step finds the piece on the host, as this one does.
+    fn is_away_at_the_end(&self, piece: PieceId) -> bool {
+        self.copies[piece].is_some_and(|(first, _)| {
+            matches!(self.plan.schedule.steps[first].instruction, Instruction::In(_))
+        })
+    }
+
+    /// Makes outputs of what was copied to the host at the end, under the names of what was copied.
+    fn hand_over(&mut self) {
+        for (piece, facts) in &self.plan.schedule.pieces {
+            let version = self.presences[facts.tensor].version;
+            let (Some(host), Some(version)) = (self.hosts[piece], version) else { continue };
+            if !self.is_away_at_the_end(piece) {
+                continue;
+            }
+            let index = self.source.outputs.iter().position(|&output| output == version);
+            let Some(index) = index else { continue };
+            self.graph.outputs[index] = host;
+            let name = self.source.value(version).name.clone();
+            self.graph.rename(version, self.graph.fresh_value_name(&format!("{name}_device")));
+            self.graph.rename(host, name);
+        }
     }
 }
 

@@ -2,6 +2,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
+use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{self, Instruction, Room};
 use lmsc_plan::{Memory, Refusal};
 
@@ -17,6 +18,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let phases = Phases::of(graph, |node| cx.scope(node));
     let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
+    let terms = Terms { variables: !cx.ranges, ..terms };
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }
 
@@ -106,14 +108,19 @@ fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) ->
             Bytes(no.budget)
         );
     }
-    let given = bridge.problem.tensors.values().filter(|tensor| tensor.given);
-    let resident = Bytes(given.map(|tensor| tensor.bytes).sum());
+    let stays = |tensor: TensorId| {
+        let facts = &bridge.problem.tensors[tensor];
+        facts.given && !facts.swappable
+    };
+    let staying = bridge.problem.tensors.iter().filter(|&(tensor, _)| stays(tensor));
+    let resident = Bytes(staying.map(|(_, facts)| facts.bytes).sum());
+    let stays = |storage| bridge.tensor_of(storage).is_none_or(stays);
     let op = bridge.problem.ops.get(no.tick as usize);
     let workspace = Bytes(op.map_or(0, |op| op.workspace));
     let node = bridge.nodes.get(no.tick as usize).copied();
     let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
-    Refusal::new(by, graph, &bridge.table, resident, workspace, budgets, node).describe(graph)
+    Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node).describe(graph)
 }
 
 fn millis(nanos: u64) -> String {

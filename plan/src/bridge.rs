@@ -36,13 +36,15 @@ pub struct Terms {
     pub link: Link,
     /// Tensors with fewer bytes stay: a copy's latency would be most of it.
     pub smallest: Bytes,
+    /// Whether what is there before the step may leave: inputs, parameters, moments.
+    pub variables: bool,
 }
 
 impl Terms {
     /// The terms of a link for a graph that needs so many bytes, with the size from which tensors may leave: 1 MiB, or
-    /// a thousandth of these bytes.
+    /// a thousandth of these bytes. Variables may leave.
     pub fn new(link: Link, peak: Bytes) -> Terms {
-        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)) }
+        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)), variables: true }
     }
 }
 
@@ -63,6 +65,8 @@ pub enum Stays {
     Overwritten,
     /// Ranges of tensors travel, and of a variable none does.
     Variable,
+    /// It is a constant that may say what an operator does, not only what it works on.
+    Constant,
     /// The caller gets it.
     Output,
     /// A subgraph of the node reads it, under its own name.
@@ -82,6 +86,7 @@ impl Stays {
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
+            Stays::Constant => "it is a constant of few dimensions, or of no floats".to_owned(),
             Stays::Variable => "it is there before the step, and ranges of such do not travel".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
@@ -166,7 +171,12 @@ impl Bridge {
 
     /// The tensor that the value's bytes are, if it has bytes on the device.
     pub fn tensor(&self, value: ValueId) -> Option<TensorId> {
-        self.tensors[self.table.storage(value).as_u32() as usize]
+        self.tensor_of(self.table.storage(value))
+    }
+
+    /// The tensor that the storage is, if it has bytes on the device.
+    pub fn tensor_of(&self, storage: StorageId) -> Option<TensorId> {
+        self.tensors[storage.as_u32() as usize]
     }
 
     /// The value whose definition brings the tensor into being.
@@ -179,6 +189,7 @@ impl Bridge {
         for &value in &graph.outputs {
             output[self.table.storage(value).as_u32() as usize] = true;
         }
+        let movable = self.movable(graph);
         let mut written = vec![false; self.table.len()];
         for value in graph.variables() {
             written[self.table.storage(value).as_u32() as usize] = true;
@@ -191,10 +202,12 @@ impl Bridge {
         }
         for (id, storage) in self.table.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
             let index = id.as_u32() as usize;
-            let given = !matches!(graph.def(storage.root), Def::Result(..));
+            let given = storage.is_given(graph);
             let stays = match () {
-                () if given => Some(Stays::Given),
-                () if output[index] => Some(Stays::Output),
+                () if given && !terms.variables => Some(Stays::Variable),
+                () if given && !movable[index] => Some(Stays::Overwritten),
+                () if is_setting(graph, storage.root) => Some(Stays::Constant),
+                () if output[index] && !given => Some(Stays::Output),
                 () if storage.values.len() > MOST_NAMES => Some(Stays::Names(storage.values.len())),
                 () if matches!(graph.value(storage.root).ty, Type::Sequence(_)) => Some(Stays::Sequence),
                 () => captured[index]
@@ -211,6 +224,33 @@ impl Bridge {
             self.storages.push(id);
             self.stays.push(stays);
         }
+    }
+
+    /// By storage that is given, whether a copy of it may be overwritten instead: an output is what it holds in the
+    /// end and no output what it held before, and what overwrites it reads it.
+    fn movable(&self, graph: &Graph) -> Vec<bool> {
+        let mut movable = vec![true; self.table.len()];
+        let mut latest: HashMap<StorageId, ValueId> = HashMap::new();
+        let index = |storage: StorageId| storage.as_u32() as usize;
+        for &id in graph.order() {
+            let node = graph.node(id);
+            for update in &node.updates {
+                let storage = self.table.storage(update.variable);
+                movable[index(storage)] &= node.reads().any(|value| self.table.storage(value) == storage);
+                match update.result.and_then(|result| node.results.get(result).copied().flatten()) {
+                    Some(new) => _ = latest.insert(storage, new),
+                    None => movable[index(storage)] = false,
+                }
+            }
+        }
+        for (storage, new) in &latest {
+            movable[index(*storage)] &= graph.outputs.contains(new);
+        }
+        for output in &graph.outputs {
+            let storage = self.table.storage(*output);
+            movable[index(storage)] &= latest.get(&storage) == Some(output);
+        }
+        movable
     }
 
     /// A view of the storage that cannot be made again at any time: besides what it views, it reads something that
@@ -261,6 +301,13 @@ impl Bridge {
             recomputable: may_repeat,
         }
     }
+}
+
+/// Whether the value is a constant of the file like those that stand for attributes: axes, extents, ratios.
+fn is_setting(graph: &Graph, value: ValueId) -> bool {
+    let ty = graph.value(value).ty.as_tensor();
+    let matrix = ty.is_some_and(|ty| ty.element.is_float() && ty.dims.len() >= 2);
+    matches!(graph.def(value), Def::Initializer(_)) && !matrix
 }
 
 /// Whether the node only gives another name to what its first operand is.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use lmsc_ir::{Bytes, Graph, NodeId, Storages, ValueId};
+use lmsc_ir::{Bytes, Graph, NodeId, StorageId, Storages, ValueId};
 
 /// Why no plan of a planner holds a budget: the node that needs most, and what for.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Refusal {
     pub smallest: Bytes,
     /// The node during which those bytes are needed; none in a graph without nodes.
     pub node: Option<NodeId>,
-    /// Inputs and initializers, there throughout.
+    /// Inputs and initializers that are there throughout.
     pub resident: Bytes,
     /// What the node reads, beyond resident storages; each storage once.
     pub operands: Vec<(ValueId, Bytes)>,
@@ -29,12 +29,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The refusal of a budget, because a node needs the smallest one at once.
+    /// The refusal of a budget, because a node needs the smallest one at once. `stays` knows what is resident.
     pub fn new(
         by: impl Into<String>,
         graph: &Graph,
         storages: &Storages,
-        resident: Bytes,
+        (resident, stays): (Bytes, impl Fn(StorageId) -> bool),
         workspace: Bytes,
         (budget, smallest): (Bytes, Bytes),
         node: Option<NodeId>,
@@ -45,7 +45,7 @@ impl Refusal {
             for value in values {
                 let storage = storages.storage(value);
                 let facts = storages.get(storage);
-                if graph.producer(facts.root).is_some() && !facts.on_host && seen.insert(storage) {
+                if !stays(storage) && !facts.on_host && seen.insert(storage) {
                     listed.push((value, facts.bytes));
                 }
             }

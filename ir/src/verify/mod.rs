@@ -733,7 +733,7 @@ mod tests {
         );
         assert_eq!(
             of(" after [neg]", ""),
-            "I7: `d` and `v_in` overlap, but no edge orders `neg` (Neg) before `in_v` (ai.lmsc.SwapIn)"
+            "I7: `d` and `v_in` overlap, but no edge orders `add` (Add) before `in_v` (ai.lmsc.SwapIn)"
         );
         assert_eq!(of(" updates (v as v_in)", ""), "I7: `d` overwrites `v`, which the caller keeps");
     }

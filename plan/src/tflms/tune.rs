@@ -242,5 +242,7 @@ fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>)
     let memory = &analysis.memory;
     let by = "the planner `tflms`";
     let workspace = node.map_or(Bytes::ZERO, |node| analysis.workspace[analysis.tick(node) as usize]);
-    Refusal::new(by, analysis.graph, &memory.storages, memory.resident, workspace, (budget, smallest), node)
+    let resident = |storage| memory.storages.get(storage).is_resident(analysis.graph);
+    let resident = (memory.resident, resident);
+    Refusal::new(by, analysis.graph, &memory.storages, resident, workspace, (budget, smallest), node)
 }
