@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet};
-use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, Update, ValueId};
 
 use crate::aside::Scratch;
 use crate::file::Model;
@@ -179,11 +179,20 @@ impl Exporter<'_> {
         let names = |nodes: &[NodeId]| -> Vec<String> {
             nodes.iter().map(|&n| self.graph.node(n).name.to_string()).collect()
         };
-        let after = (!node.after.is_empty()).then(|| json(&names(&node.after)));
+        let after = (!node.after.is_empty()).then(|| serde_json::json!(names(&node.after)).to_string());
+        let travels = |u: &Update| node.op.is_swap() || self.graph.producer(u.variable).is_some();
+        let updates: Vec<(usize, &str)> = node
+            .updates
+            .iter()
+            .filter(|u| travels(u))
+            .filter_map(|u| Some((u.result?, name(self.graph, Some(u.variable)))))
+            .collect();
+        let updates = (!updates.is_empty()).then(|| serde_json::json!(updates).to_string());
         let recomputes = node.recomputes.map(|origin| self.graph.node(origin).name.to_string());
-        self.has_node_metadata |= after.is_some() || recomputes.is_some() || !proto.metadata_props.is_empty();
         set_metadata(&mut proto.metadata_props, key::AFTER, after);
+        set_metadata(&mut proto.metadata_props, key::UPDATES, updates);
         set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
+        self.has_node_metadata |= !proto.metadata_props.is_empty();
         Ok(proto)
     }
 
@@ -364,10 +373,6 @@ fn type_proto(ty: &Type) -> Option<TypeProto> {
         }),
         ..TypeProto::default()
     })
-}
-
-fn json(names: &[String]) -> String {
-    serde_json::to_string(names).expect("strings are JSON")
 }
 
 /// A model without nodes for a graph that did not come from ONNX.

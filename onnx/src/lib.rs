@@ -36,6 +36,9 @@ pub mod key {
     pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
     /// On a node of any operator: that it is a copy, `swap_out` or `swap_in`.
     pub const KIND: &str = "ai.lmsc.kind";
+    /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and
+    /// a variable's name. Where a variable or its copy travels; elsewhere the operator tells.
+    pub const UPDATES: &str = "ai.lmsc.updates";
     /// On an optimizer's node: that it updates one variable, and by which operator of ours.
     pub const UPDATE: &str = "ai.lmsc.update";
     /// On a node that computes another again: that what it writes aside is memory that nobody reads.

@@ -3,7 +3,7 @@
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
-use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storages, equiv};
+use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storage, Storages, equiv};
 use lmsc_passes::apply;
 use lmsc_plan::address::{Arena, check, covers, place};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
@@ -61,6 +61,23 @@ impl Case {
         let (floor, peak) = (most(plan.problem.needed_bytes()), most(plan.problem.live_bytes()));
         let budget = floor + (peak - floor) * rng.below(110) as u64 / 100;
         (bridge, plan, budget)
+    }
+
+    /// How many variables the plan has on the host between steps, how many of these it overwrites, and how many leave
+    /// and return.
+    fn moved_variables(&self, bridge: &Bridge, plan: &Plan) -> [usize; 3] {
+        let mut graph = self.graph.clone();
+        apply(&mut graph, bridge, plan, &[], &[]).unwrap();
+        let storages = Storages::of(&graph);
+        let variables = graph.variables();
+        let count = |fits: &dyn Fn(&Storage) -> bool| {
+            storages.iter().filter(|(_, storage)| storage.is_given(&graph) && fits(storage)).count()
+        };
+        [
+            count(&|storage| storage.on_host),
+            count(&|storage| storage.on_host && variables.contains(&storage.root)),
+            count(&|storage| storage.moves.is_some()),
+        ]
     }
 
     /// How many joins the plan makes.
@@ -162,7 +179,7 @@ fn what_is_live_is_the_same_for_planners_and_for_the_graph() {
 
 #[test]
 fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
-    let (mut swaps, mut plans) = (0, 0);
+    let (mut swaps, mut plans, mut variables) = (0, 0, [0; 3]);
     for seed in 0..400 {
         let (case, mut rng) = Case::new(seed);
         let bridge = case.bridge();
@@ -176,11 +193,17 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
             };
             let plan = optimal::plan(&request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
+            let moved = case.moved_variables(&bridge, &plan);
+            variables.iter_mut().zip(moved).for_each(|(sum, moved)| *sum += moved);
             swaps += plan.schedule.steps.len() - plan.problem.ops.len();
             plans += 1;
         }
     }
     assert!(swaps > 5000, "only {swaps} copies in {plans} plans");
+    assert!(
+        variables.iter().zip([1000, 150, 500]).all(|(&sum, least)| sum > least),
+        "only {variables:?} variables"
+    );
 }
 
 /// The plan of `optimal` with pieces of at most so many bytes.

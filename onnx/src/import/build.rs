@@ -15,6 +15,7 @@ use super::read::{
 };
 use super::resolve::{Extra, NONE, Resolved, Source};
 use super::{ImportError, domain, op_name};
+use crate::key;
 use crate::proto::{DimValue, FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
 
@@ -79,6 +80,7 @@ impl<'a, 'm> Build<'a, 'm> {
             }
         }
         build.add_outputs(errors);
+        build.place_what_travels();
         build.graph
     }
 
@@ -93,7 +95,10 @@ impl<'a, 'm> Build<'a, 'm> {
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
         match self.infer(i, &node, &known_op) {
-            Ok(facts) => self.define(i, node, facts, known_op.op.effects().writes, errors),
+            Ok(facts) => {
+                self.define(i, node, facts, known_op.op.effects().writes, errors);
+                self.add_stated_updates(i, extra, errors);
+            }
             Err(error) => errors.push(error),
         }
     }
@@ -233,6 +238,45 @@ impl<'a, 'm> Build<'a, 'm> {
             let Some(variable) = variable else { continue };
             self.graph.add_update(id, Update { variable, result: after.map(|_| result) });
             self.variables.extend(after.map(|after| (after, variable)));
+        }
+    }
+
+    /// Adds the update edges that the node's metadata states.
+    fn add_stated_updates(&mut self, i: usize, extra: &Extra<'m>, errors: &mut Errors) {
+        let Some(id) = self.nodes[i] else { return };
+        for &(result, variable) in &extra.updates {
+            let variable = self.values.get(variable as usize).copied().flatten();
+            let new = self.graph.node(id).results.get(result).copied().flatten();
+            match (variable, new) {
+                (Some(variable), Some(_)) => {
+                    self.graph.add_update(id, Update { variable, result: Some(result) });
+                }
+                _ => {
+                    let (node, op) = (self.file.names[i].to_string(), op_name(&self.file.proto.node[i]));
+                    let reason = format!("there is no result {result}, or no variable yet");
+                    errors.push(ImportError::Metadata { node, op, key: key::UPDATES, reason });
+                }
+            }
+        }
+    }
+
+    /// Moves inputs and initializers to the host that nothing reads but copies from there.
+    fn place_what_travels(&mut self) {
+        // By value, whether a copy from the host reads it, and whether anything else does.
+        let mut readers = vec![(false, false); self.graph.value_capacity()];
+        for &id in self.graph.order() {
+            let node = self.graph.node(id);
+            for value in node.reads() {
+                let (by_copy, by_others) = &mut readers[value.as_u32() as usize];
+                *by_copy |= node.op.is_swap_in();
+                *by_others |= !node.op.is_swap_in();
+            }
+        }
+        let given = self.graph.inputs.iter().copied().chain(self.graph.initializers.iter().map(|i| i.value));
+        for value in given.collect::<Vec<_>>() {
+            if readers[value.as_u32() as usize] == (true, false) {
+                self.graph.set_place(value, Place::Host);
+            }
         }
     }
 

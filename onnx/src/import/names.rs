@@ -52,6 +52,7 @@ pub(super) fn metadata(
     key: &str,
     value: &str,
     by_name: &HashMap<&str, usize>,
+    values: &HashMap<&str, u32>,
     extra: &mut Extra<'_>,
 ) -> Result<(), (&'static str, String)> {
     let find = |name: &str| by_name.get(name).copied().ok_or_else(|| format!("there is no node `{name}`"));
@@ -61,6 +62,16 @@ pub(super) fn metadata(
                 .map_err(|e| (key::AFTER, format!("`{value}` is no JSON array of node names: {e}")))?;
             for name in &names {
                 extra.after.push(find(name).map_err(|e| (key::AFTER, e))?);
+            }
+        }
+        key::UPDATES => {
+            let pairs: Vec<(usize, String)> = serde_json::from_str(value)
+                .map_err(|e| (key::UPDATES, format!("`{value}` is no JSON array of pairs: {e}")))?;
+            for (result, name) in &pairs {
+                let variable = values.get(&**name).copied();
+                let variable =
+                    variable.ok_or_else(|| (key::UPDATES, format!("there is no value `{name}`")))?;
+                extra.updates.push((*result, variable));
             }
         }
         key::RECOMPUTES => extra.recomputes = Some(find(value).map_err(|e| (key::RECOMPUTES, e))?),

@@ -33,6 +33,8 @@ pub(super) struct Extra<'m> {
     /// Nodes that complete before this one starts.
     pub(super) after: Vec<usize>,
     pub(super) recomputes: Option<usize>,
+    /// Results that are new values of variables, by their indices, with the variables' numbers.
+    pub(super) updates: Vec<(usize, u32)>,
     /// Values that subgraphs read.
     pub(super) captures: Vec<u32>,
     /// `SwapOut` or `SwapIn`, whatever the operator's name.
@@ -206,7 +208,9 @@ impl<'m> Resolved<'m> {
                     }
                     by_name
                 });
-                if let Err((key, reason)) = metadata(entry.key(), entry.value(), by_name, &mut extra) {
+                if let Err((key, reason)) =
+                    metadata(entry.key(), entry.value(), by_name, &self.numbers, &mut extra)
+                {
                     let (node, op) = (self.names[i].to_string(), op_name(node));
                     errors.push(ImportError::Metadata { node, op, key, reason });
                 }
