@@ -109,6 +109,10 @@ pub struct PlanArgs {
     /// Device bytes that the whole step may use: inputs, parameters, state, activations, gradients.
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<Bytes>,
+    /// Host bytes that what leaves the device may use, variables that live there between steps included. [default: the
+    /// host memory of the target]
+    #[arg(long, value_name = "BYTES")]
+    pub host_budget: Option<Bytes>,
     /// Who decides what leaves the device and when.
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
@@ -257,6 +261,7 @@ impl PlanArgs {
         let default = tflms::Params::default();
         PassCx {
             budget: self.budget,
+            host_budget: self.host_budget,
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
             effort: self.effort,

@@ -102,6 +102,13 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
         return Err(beyond(args, original, Bytes(after.peak), budget));
     }
+    let (host, host_budget) = (Bytes(after.host_peak), cx.host_budget());
+    if host > host_budget {
+        let message = format!("what leaves the device needs {host} of host memory, above {host_budget}");
+        return Err(Error::No(message).with_help(
+            "give a larger --host-budget, or --planner auto, which computes again what has no room there",
+        ));
+    }
     let emitted = emitted.transpose()?;
     if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         stage.show("writing");

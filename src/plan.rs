@@ -348,7 +348,7 @@ fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Opti
     if args.addresses == Switch::Off {
         return Ok(None);
     }
-    let arena = Arena::new(request.budget);
+    let arena = Arena::of(request);
     let placed = address::place_plan(named(&args.planner)?, request, plan);
     let Some(placed) = placed else {
         let arena = Bytes(arena.bytes);

@@ -222,7 +222,12 @@ fn graphs_that_are_wrong() {
             ),
             (
                 "a swap-in of nothing",
-                Builder::new().input("x", &[4]).node("ai.lmsc.SwapIn", "x", "y").output("y").bytes(),
+                Builder::new()
+                    .input("x", &[4])
+                    .node("Relu", "x", "h")
+                    .node("ai.lmsc.SwapIn", "h", "y")
+                    .output("y")
+                    .bytes(),
             ),
             ("recomputes itself", {
                 let mut model = relu().named("a").output("y").model();

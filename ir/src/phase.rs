@@ -90,7 +90,7 @@ impl Phases {
         sinks.extend(gradients.filter_map(|&v| graph.producer(v)).filter(|&n| !is_forward(n)));
         for &id in graph.order() {
             let node = graph.node(id);
-            let gradient = node.op.effects().phase.is_some() || !node.updates.is_empty();
+            let gradient = node.op.effects().phase.is_some() || writes(node);
             if gradient && !is_forward(id) {
                 sinks.push(id);
             }
@@ -113,13 +113,12 @@ impl Phases {
     /// Moves nodes from backward to update.
     fn find_update(&mut self, graph: &Graph) {
         let successors = graph.successor_lists();
-        let writes = |id: NodeId| {
-            let node = graph.node(id);
-            !node.updates.is_empty() || node.op.effects().phase == Some(Phase::Update)
-        };
         for &id in graph.order() {
-            let follows = graph.predecessors(id).any(|p| self.phase(p) == Phase::Update);
-            if self.phase(id) == Phase::Backward && (writes(id) || follows) {
+            let node = graph.node(id);
+            let mut producers = node.reads().filter_map(|value| graph.producer(value));
+            let follows = producers.any(|p| self.phase(p) == Phase::Update);
+            let updates = writes(node) || node.op.effects().phase == Some(Phase::Update);
+            if self.phase(id) == Phase::Backward && (updates || follows) {
                 self.of[id.as_u32() as usize] = Phase::Update;
             }
         }
@@ -131,6 +130,11 @@ impl Phases {
             }
         }
     }
+}
+
+/// Whether the node computes what it writes into a variable: a copy of one only carries it.
+fn writes(node: &Node) -> bool {
+    !node.updates.is_empty() && !node.op.is_swap()
 }
 
 /// Operators of which optimizers written in standard operators are made.

@@ -49,6 +49,8 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
 pub struct PassCx {
     /// The device bytes that the step may use, if there is a limit.
     pub budget: Option<Bytes>,
+    /// The host bytes that swapped tensors may occupy; those of the target where none are given.
+    pub host_budget: Option<Bytes>,
     /// Who decides in the pass `plan`.
     pub planner: Option<&'static Planner>,
     /// Whether that pass lets ranges of a tensor travel each by itself.
@@ -79,6 +81,11 @@ impl PassCx {
         let mut target = self.target.clone().unwrap_or_else(default);
         target.link = self.profile.as_ref().and_then(|profile| profile.link).unwrap_or(target.link);
         target
+    }
+
+    /// The host bytes that swapped tensors may occupy.
+    pub fn host_budget(&self) -> Bytes {
+        self.host_budget.unwrap_or_else(|| self.target().host_bytes)
     }
 
     /// What each node of the graph costs: as measured, else by the model of the target.

@@ -4,7 +4,7 @@ use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Memory, Refusal};
+use lmsc_plan::{Memory, Refusal, host};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -18,7 +18,6 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let phases = Phases::of(graph, |node| cx.scope(node));
     let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
-    let terms = Terms { variables: !cx.ranges, ..terms };
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }
 
@@ -53,19 +52,23 @@ impl Pass for Plan {
             granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
             recompute: true,
             effort: cx.effort.unwrap_or(100),
+            alignment: cx.target().alignment_bytes.0,
             ..Request::new(&bridge.problem, budget.0)
         };
-        let plan = (planner.run)(&request)
-            .map_err(|no| PassError::DoesNotFit(refusal(graph, &bridge, planner, no)))?;
-
+        let (mut counted, mut placed) = planned(graph, &bridge, planner, &request, cx)?;
+        let host = cx.host_budget();
+        if host::bytes(&placed.plan.schedule) > host.0 {
+            let limited = host::limited(&bridge.problem, &placed.plan, host.0);
+            let request = Request { problem: &limited, ..request };
+            (counted, placed) =
+                planned(graph, &bridge, planner, &request, cx).map_err(|error| match error {
+                    PassError::DoesNotFit(why) => PassError::DoesNotFit(format!(
+                        "{why}\nhelp: not more than {host} may leave; see --host-budget"
+                    )),
+                    other => other,
+                })?;
+        }
         let ours = |what: String| PassError::Ours { pass: self.name(), what };
-        let counted = plan.schedule.makespan();
-        let placed = if cx.addresses {
-            placed(planner, &request, &plan)?
-        } else {
-            let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget.0));
-            Placed { edges: edges.map_err(|e| ours(e.to_string()))?, plan, spots: Vec::new() }
-        };
         let Placed { plan: placed_plan, edges, spots } = &placed;
         let phases = Phases::of(graph, |node| cx.scope(node));
         let mut outcome = told(graph, &bridge, planner, placed_plan, &phases);
@@ -84,6 +87,25 @@ impl Pass for Plan {
     }
 }
 
+/// The planner's plan with addresses, if they are asked for, and its makespan without them.
+fn planned(
+    graph: &Graph,
+    bridge: &Bridge,
+    planner: &Planner,
+    request: &Request,
+    cx: &PassCx,
+) -> Result<(u64, Placed), PassError> {
+    let plan =
+        (planner.run)(request).map_err(|no| PassError::DoesNotFit(refusal(graph, bridge, planner, no)))?;
+    let counted = plan.schedule.makespan();
+    if cx.addresses {
+        return Ok((counted, placed(planner, request, &plan)?));
+    }
+    let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget));
+    let edges = edges.map_err(|e| PassError::Ours { pass: Plan.name(), what: e.to_string() })?;
+    Ok((counted, Placed { plan, edges, spots: Vec::new() }))
+}
+
 /// The plan with addresses in an arena of the budget's size.
 fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result<Placed, PassError> {
     let Some(placed) = address::place_plan(planner, request, plan) else {
@@ -94,7 +116,7 @@ fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result
             Bytes(request.budget)
         )));
     };
-    address::check(&placed, Arena::new(request.budget))
+    address::check(&placed, Arena::of(request))
         .map_err(|flaw| PassError::Ours { pass: "plan", what: flaw.to_string() })?;
     Ok(placed)
 }

@@ -20,7 +20,6 @@ struct Case {
 }
 
 impl Case {
-    /// One in which whatever is large enough may leave.
     fn new(seed: u64) -> (Case, Rng) {
         let mut rng = Rng::new(seed);
         let nodes = 5 + rng.below(if seed.is_multiple_of(10) { 300 } else { 80 });
@@ -32,7 +31,7 @@ impl Case {
             latency_nanos: [0, 0, 1, 20_000][rng.below(4)],
             duplex: if rng.chance(50) { Duplex::Half } else { Duplex::Full },
         };
-        let terms = Terms { link, smallest: Bytes(1 << rng.below(12)), variables: true };
+        let terms = Terms { link, smallest: Bytes(1 << rng.below(12)) };
         let works = rng.chance(50);
         let cost = |_| Cost {
             nanos: [0, 1, rng.word() % 1000, rng.word() % 1_000_000][rng.below(4)],
@@ -218,8 +217,7 @@ fn in_pieces(problem: &Problem, budget: u64, bytes: u64) -> Plan {
 fn ranges_of_tensors_leave_and_are_joined() {
     let (mut joins, mut ranges) = (0, 0);
     for seed in 0..400 {
-        let (mut case, mut rng) = Case::new(seed);
-        case.terms.variables = false;
+        let (case, mut rng) = Case::new(seed);
         let (bridge, plan, budget) = case.with_repetitions(&mut rng);
         let peak = most(plan.problem.live_bytes());
         let pieces = in_pieces(&plan.problem, budget, (peak / 100).max(1 << (8 + rng.below(6))));
@@ -297,8 +295,7 @@ fn made_wrong(way: usize, line: &str, another: &str) -> Option<String> {
 fn ranges_that_are_wrong_are_refused() {
     let mut refused = [0; 6];
     for seed in 0..150 {
-        let (mut case, mut rng) = Case::new(seed);
-        case.terms.variables = false;
+        let (case, mut rng) = Case::new(seed);
         let bridge = case.bridge();
         let (floor, peak) = (most(bridge.problem.needed_bytes()), most(bridge.problem.live_bytes()));
         let plan = in_pieces(&bridge.problem, floor, (peak / 100).max(1 << 8));

@@ -36,15 +36,13 @@ pub struct Terms {
     pub link: Link,
     /// Tensors with fewer bytes stay: a copy's latency would be most of it.
     pub smallest: Bytes,
-    /// Whether what is there before the step may leave: inputs, parameters, moments.
-    pub variables: bool,
 }
 
 impl Terms {
     /// The terms of a link for a graph that needs so many bytes, with the size from which tensors may leave: 1 MiB, or
-    /// a thousandth of these bytes. Variables may leave.
+    /// a thousandth of these bytes.
     pub fn new(link: Link, peak: Bytes) -> Terms {
-        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)), variables: true }
+        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)) }
     }
 }
 
@@ -63,8 +61,6 @@ pub enum Stays {
     /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
     /// that a copy of it was overwritten instead.
     Overwritten,
-    /// Ranges of tensors travel, and of a variable none does.
-    Variable,
     /// It is a constant that may say what an operator does, not only what it works on.
     Constant,
     /// The caller gets it.
@@ -87,7 +83,6 @@ impl Stays {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
             Stays::Constant => "it is a constant of few dimensions, or of no floats".to_owned(),
-            Stays::Variable => "it is there before the step, and ranges of such do not travel".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
@@ -204,7 +199,6 @@ impl Bridge {
             let index = id.as_u32() as usize;
             let given = storage.is_given(graph);
             let stays = match () {
-                () if given && !terms.variables => Some(Stays::Variable),
                 () if given && !movable[index] => Some(Stays::Overwritten),
                 () if is_setting(graph, storage.root) => Some(Stays::Constant),
                 () if output[index] && !given => Some(Stays::Output),

@@ -8,6 +8,7 @@ pub mod chain;
 pub mod cost;
 pub mod execution;
 mod floors;
+pub mod host;
 pub mod instance;
 pub mod memory;
 pub mod order;

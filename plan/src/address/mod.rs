@@ -21,7 +21,7 @@ mod serial;
 mod tests;
 mod timing;
 
-use crate::planners::Plan;
+use crate::planners::{Plan, Request};
 use crate::problem::TensorId;
 use crate::schedule::Edge;
 
@@ -37,17 +37,16 @@ pub struct Arena {
     pub alignment: u64,
 }
 
-/// The alignment of CUDA's allocator.
-const ALIGNMENT: u64 = 256;
-
 /// What the processor reads at once.
 const LEAST_ALIGNMENT: u64 = 16;
 
 impl Arena {
-    /// An arena of so many bytes with the alignment of CUDA's allocator; with less, where the arena is so small that
-    /// padding would take much of it.
-    pub fn new(bytes: u64) -> Arena {
-        Arena { bytes, alignment: (bytes / 4096).next_power_of_two().clamp(LEAST_ALIGNMENT, ALIGNMENT) }
+    /// The arena of the request's budget, aligned as its target asks; to less, where the arena is so small that padding
+    /// would take much of it.
+    pub fn of(request: &Request) -> Arena {
+        let most = request.alignment.max(LEAST_ALIGNMENT);
+        let enough = (request.budget / 4096).next_power_of_two();
+        Arena { bytes: request.budget, alignment: enough.clamp(LEAST_ALIGNMENT, most) }
     }
 }
 

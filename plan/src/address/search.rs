@@ -192,7 +192,7 @@ impl Search {
 ///
 /// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
 pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
-    let arena = Arena::new(request.budget);
+    let arena = Arena::of(request);
     let again = |budget, effort| (planner.run)(&Request { budget, effort, ..*request });
     if !planner.ours {
         return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());

@@ -43,6 +43,8 @@ pub struct Request<'a> {
     pub scheduler: Scheduler,
     /// Parameters of planners that have some.
     pub options: Options,
+    /// What addresses are multiples of, as far as the arena is large enough for that.
+    pub alignment: u64,
 }
 
 /// Parameters of planners; those that are not given are searched for, or have the defaults of their paper.
@@ -62,6 +64,9 @@ pub struct Options {
     pub fuse_swapins: Option<u32>,
 }
 
+/// The alignment of CUDA's allocator.
+const ALIGNMENT: u64 = 256;
+
 impl<'a> Request<'a> {
     /// The request with the settings that are best for most.
     pub fn new(problem: &'a Problem, budget: u64) -> Request<'a> {
@@ -73,6 +78,7 @@ impl<'a> Request<'a> {
             effort: 100,
             scheduler: Scheduler::Justified,
             options: Options::default(),
+            alignment: ALIGNMENT,
         }
     }
 }

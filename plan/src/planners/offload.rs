@@ -62,15 +62,16 @@ pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule
     Some(acts.schedule(&absences, &order, &times))
 }
 
-/// The absences of the windows' tensors, in ranges of at most so many bytes.
+/// The absences of the windows' tensors, in ranges of at most so many bytes; variables travel whole.
 fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
     let mut sorted = windows.to_vec();
     sorted.sort_unstable_by_key(|w| (w.tensor, w.until));
     let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
     for same in sorted.chunk_by(|one, other| one.tensor == other.tensor) {
         let tensor = same[0].tensor;
-        let bytes = problem.tensors[tensor].bytes;
-        let size = bytes.div_ceil(bytes.div_ceil(size));
+        let facts = problem.tensors[tensor];
+        let bytes = facts.bytes;
+        let size = if facts.given && facts.kept { bytes } else { bytes.div_ceil(bytes.div_ceil(size)) };
         for begin in (0..bytes).step_by(usize::try_from(size).unwrap_or(usize::MAX)) {
             let piece = absences.pieces.push(Piece { tensor, bytes: begin..(begin + size).min(bytes) });
             absences.windows[piece] = same.to_vec();

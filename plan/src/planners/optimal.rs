@@ -4,7 +4,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
-use crate::problem::{Problem, Window};
+use crate::problem::{Problem, Tensor, Window};
 use crate::schedule::{
     Absences, ActId, Acts, Piece, PieceId, ROUNDS, Schedule, Simulator, Stuck, Times, justify,
 };
@@ -89,7 +89,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
         let over = covered(&excess, &window);
         if over > 0 {
             let bytes = problem.tensors[window.tensor].bytes;
-            let (count, size) = pieces_of(bytes, piece);
+            let (count, size) = pieces_of(&problem.tensors[window.tensor], piece);
             let count = (over as u64).div_ceil(size).min(u64::from(count)) as u32;
             let bytes = (u64::from(count) * size).min(bytes) as i64;
             window.moments(ticks).into_iter().for_each(|range| excess.add(range, -bytes));
@@ -102,7 +102,7 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
     let mut kept = Vec::with_capacity(chosen.len());
     for &(window, mut count, bytes) in chosen.iter().rev() {
         let spare = -covered(&excess, &window);
-        let size = pieces_of(problem.tensors[window.tensor].bytes, piece).1;
+        let size = pieces_of(&problem.tensors[window.tensor], piece).1;
         let mut given_back = 0;
         while count > 0 && bytes - (i64::from(count) - 1) * size as i64 - given_back <= spare - given_back {
             given_back = bytes - (i64::from(count) - 1) * size as i64;
@@ -119,8 +119,12 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
 /// Pieces begin at multiples of this many bytes, and so at an element.
 const ALIGNMENT: u64 = 256;
 
-/// Into how many pieces so many bytes fall, and the size of all but the last.
-fn pieces_of(bytes: u64, piece: u64) -> (u32, u64) {
+/// Into how many pieces the tensor falls, and the size of all but the last. A variable travels whole.
+fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
+    let bytes = tensor.bytes;
+    if tensor.given && tensor.kept {
+        return (1, bytes);
+    }
     let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);
     (bytes.div_ceil(size) as u32, size)
 }
@@ -135,7 +139,7 @@ fn absences(problem: &Problem, piece: u64, chosen: &mut [(Window, u32)]) -> Abse
             Some((w, i, id)) if (w.tensor, i) == (window.tensor, index) => id,
             _ => {
                 let bytes = problem.tensors[window.tensor].bytes;
-                let size = pieces_of(bytes, piece).1;
+                let size = pieces_of(&problem.tensors[window.tensor], piece).1;
                 let begin = u64::from(index) * size;
                 absences.pieces.push(Piece { tensor: window.tensor, bytes: begin..(begin + size).min(bytes) })
             }

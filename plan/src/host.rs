@@ -1,0 +1,75 @@
+//! Plans within a limit of host memory.
+
+use crate::planners::Plan;
+use crate::problem::{Problem, TensorId};
+use crate::schedule::{Piece, Schedule};
+
+/// The bytes of everything that travels. No more are on the host at any time; mostly they are all there at once, when
+/// the backward phase begins.
+pub fn bytes(schedule: &Schedule) -> u64 {
+    schedule.pieces.values().map(Piece::len).sum()
+}
+
+/// The problem of the plan, of which only tensors of at most so many bytes together may leave: those that the plan
+/// lets leave, first those that cannot be computed again, then those for which that would take longest, by their bytes.
+pub fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
+    let mut price: Vec<Option<u64>> = vec![None; problem.tensors.len()];
+    for op in problem.ops.iter().filter(|op| op.recomputable) {
+        let bytes: u64 = op.produces.iter().map(|&tensor| problem.tensors[tensor].bytes).sum();
+        for &tensor in &op.produces {
+            // Nanoseconds for a MiB.
+            let nanos = (u128::from(op.nanos) << 20) / u128::from(bytes.max(1));
+            price[tensor.as_u32() as usize] = Some(nanos.min(u128::from(u64::MAX)) as u64);
+        }
+    }
+    let pieces = plan.schedule.pieces.values();
+    let mut leaving: Vec<TensorId> = pieces.map(|piece| plan.tensor_origin[piece.tensor]).collect();
+    let cheap_last = |tensor: &TensorId| {
+        let price = price[tensor.as_u32() as usize];
+        std::cmp::Reverse(price.unwrap_or(u64::MAX))
+    };
+    leaving.sort_unstable();
+    leaving.dedup();
+    leaving.sort_by_key(cheap_last);
+    let mut limited = problem.clone();
+    limited.tensors.values_mut().for_each(|tensor| tensor.swappable = false);
+    let mut left = host_bytes;
+    for tensor in leaving {
+        let bytes = problem.tensors[tensor].bytes;
+        if problem.tensors[tensor].swappable && bytes <= left {
+            left -= bytes;
+            limited.tensors[tensor].swappable = true;
+        }
+    }
+    limited
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::planners::{Request, planner};
+    use crate::random::problem;
+
+    use super::*;
+
+    #[test]
+    fn what_leaves_a_limited_problem_has_room_on_the_host() {
+        let (mut plans, mut refused) = (0, 0);
+        for seed in 0..300 {
+            let problem = problem(&mut lmsc_ir::random::Rng::new(seed), 12);
+            let budget = (problem.floor().1 + problem.live_bytes().into_iter().max().unwrap()) / 2;
+            let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
+            let auto = planner("auto").unwrap();
+            let Ok(plan) = (auto.run)(&request) else { continue };
+            let host_bytes = bytes(&plan.schedule) * 2 / 3;
+            let limited = limited(&problem, &plan, host_bytes);
+            match (auto.run)(&Request { problem: &limited, ..request }) {
+                Ok(plan) => {
+                    assert!(bytes(&plan.schedule) <= host_bytes, "seed {seed}");
+                    plans += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(plans > 50 && refused > 20, "{plans} plans, {refused} refused");
+    }
+}
