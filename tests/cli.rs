@@ -81,7 +81,11 @@ fn explain() {
     check("explain-stays", &format!("{within} --planner tflms --tensor a4"), 0);
     check("explain-given", &format!("{within} --tensor x"), 0);
     check("explain-again", &format!("explain {FOUR_LAYERS} --budget 21MiB --tensor a3"), 0);
-    check("explain-ranges", &format!("explain {FOUR_LAYERS} --budget 20MiB --planner optimal --ranges --tensor a1"), 0);
+    check(
+        "explain-ranges",
+        &format!("explain {FOUR_LAYERS} --budget 20MiB --planner optimal --ranges --tensor a1"),
+        0,
+    );
     check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);

@@ -219,13 +219,13 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn a_model_is_planned_in_ranges_where_asked_for() {
-    let model = "testdata/models/vgg16/training_model.onnx --dim batch=16 --planner optimal";
-    let plan = |rest: &str| answer(&format!("{model} --memory 1500MiB {rest}"));
+    let model = "testdata/models/vgg16/training_model.onnx --dim batch=64 --planner optimal";
+    let plan = |rest: &str| answer(&format!("{model} --memory 3200MiB {rest}"));
     let (whole, ranges) = (plan(""), plan("--ranges"));
     assert!(ranges["makespan_ms"].as_f64() < whole["makespan_ms"].as_f64());
     assert!(ranges["swapped_bytes"].as_u64() < whole["swapped_bytes"].as_u64());
     let sweep = |rest: &str| {
-        let outcome = Bench::new().run(&format!("sweep {model} --budget 1500MiB --json {rest}"));
+        let outcome = Bench::new().run(&format!("sweep {model} --budget 3200MiB --json {rest}"));
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let found: Value = serde_json::from_slice(&outcome.stdout).unwrap();
         found["sizes"][0]["points"][0]["plan"].clone()

@@ -62,6 +62,13 @@ pub struct Tensor {
     pub kept: bool,
 }
 
+impl Tensor {
+    /// Whether it is there between steps: a variable, or an input that each step finds in one place.
+    pub fn is_variable(&self) -> bool {
+        self.given && self.kept
+    }
+}
+
 /// The link between device and host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {

@@ -18,6 +18,7 @@ mod policy;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tflms;
+mod variables;
 pub mod vdnn;
 mod whole;
 pub mod window;

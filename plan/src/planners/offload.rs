@@ -71,7 +71,7 @@ fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
         let tensor = same[0].tensor;
         let facts = problem.tensors[tensor];
         let bytes = facts.bytes;
-        let size = if facts.given && facts.kept { bytes } else { bytes.div_ceil(bytes.div_ceil(size)) };
+        let size = if facts.is_variable() { bytes } else { bytes.div_ceil(bytes.div_ceil(size)) };
         for begin in (0..bytes).step_by(usize::try_from(size).unwrap_or(usize::MAX)) {
             let piece = absences.pieces.push(Piece { tensor, bytes: begin..(begin + size).min(bytes) });
             absences.windows[piece] = same.to_vec();

@@ -3,6 +3,7 @@
 
 use cranelift_entity::SecondaryMap;
 
+use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::problem::{Problem, Tensor, Window};
 use crate::schedule::{
@@ -21,6 +22,10 @@ pub const PIECES: u64 = 1500;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    staying_or_leaving(request, swapping)
+}
+
+fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, effort, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
@@ -76,8 +81,10 @@ pub fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, Doe
         return Ok(Absences::default());
     }
     let ticks = problem.ticks();
-    windows
-        .sort_unstable_by_key(|w| (if w.wraps() { 0 } else { w.from }, std::cmp::Reverse(w.until), w.tensor));
+    windows.sort_unstable_by_key(|w| {
+        let from = if w.wraps() { 0 } else { w.from };
+        (from, std::cmp::Reverse(w.until), w.tensor)
+    });
     let mut excess = SegmentTree::new(live.iter().map(|&l| l as i64 - budget as i64));
     let covered = |excess: &SegmentTree, window: &Window| {
         let [one, other] = window.moments(ticks);
@@ -122,7 +129,7 @@ const ALIGNMENT: u64 = 256;
 /// Into how many pieces the tensor falls, and the size of all but the last. A variable travels whole.
 fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
-    if tensor.given && tensor.kept {
+    if tensor.is_variable() {
         return (1, bytes);
     }
     let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);

@@ -73,7 +73,7 @@ struct Search<'a> {
     /// By moment, the bytes over the budget if nothing is away.
     excess: SegmentTree,
     /// Indices of windows in orders by which they are taken, and in the reverse given back.
-    ranks: [Vec<u32>; 3],
+    ranks: Vec<Vec<u32>>,
 }
 
 impl<'a> Search<'a> {
@@ -86,13 +86,21 @@ impl<'a> Search<'a> {
         let length =
             |w: &Window| w.moments(problem.ticks()).map(|range| range.len() as u64).iter().sum::<u64>();
         let early = |w: &Window| (if w.wraps() { 0 } else { w.from }, Reverse(w.until));
-        let mut ranks = [(); 3].map(|()| (0..windows.len() as u32).collect::<Vec<u32>>());
+        let is_variable = |w: &Window| problem.tensors[w.tensor].is_variable();
+        let orders = if windows.iter().any(is_variable) { 4 } else { 3 };
+        let mut ranks = vec![(0..windows.len() as u32).collect::<Vec<u32>>(); orders];
         ranks[0].sort_by_key(|&i| early(&windows[i as usize]));
         ranks[1].sort_by_key(|&i| (Reverse(bytes(&windows[i as usize])), early(&windows[i as usize])));
         ranks[2].sort_by_key(|&i| {
             let window = &windows[i as usize];
             (Reverse(u128::from(bytes(window)) * u128::from(length(window))), early(window))
         });
+        if let Some(variables_last) = ranks.get_mut(3) {
+            variables_last.sort_by_key(|&i| {
+                let window = &windows[i as usize];
+                (is_variable(window), early(window))
+            });
+        }
         Search { problem, budget, enough, windows, excess, ranks }
     }
 

@@ -17,6 +17,7 @@ use lmsc_ir::rng::Rng;
 use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
+use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
@@ -44,9 +45,13 @@ const EVALUATIONS: usize = 16_000_000;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    if !request.recompute {
-        return optimal::plan(request);
+    match request.recompute {
+        true => staying_or_leaving(request, searched),
+        false => optimal::plan(request),
     }
+}
+
+fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
     let swapping = optimal::plan(&Request { recompute: false, effort: 0, ..*request })?;
     if swapping.schedule.makespan() == request.problem.compute_nanos() {

@@ -1,0 +1,50 @@
+//! Variables leave where that pays: what a step changes must be copied both ways in every step, what it only computes
+//! can be computed again.
+
+use super::{DoesNotFit, Granularity, Plan, Request};
+use crate::bound;
+use crate::problem::Tensor;
+
+/// A plan is good enough if it is this part of the bound above it.
+const ENOUGH: u64 = 100;
+
+/// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
+/// The second is not made where the first is good enough, and the first cannot be where only the second fits.
+pub(super) fn staying_or_leaving(
+    request: &Request,
+    run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
+) -> Result<Plan, DoesNotFit> {
+    let problem = request.problem;
+    let leaves = |tensor: &Tensor| tensor.is_variable() && tensor.swappable;
+    if !problem.tensors.values().any(leaves) {
+        return run(request);
+    }
+    let mut still = problem.clone();
+    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
+    let half = Request { effort: request.effort.div_ceil(2), ..*request };
+    let Ok(mut staying) = run(&Request { problem: &still, ..half }) else { return leaving(request, &run) };
+    for (tensor, facts) in &mut staying.problem.tensors {
+        facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
+    }
+    let least = bound::best(request).nanos;
+    if staying.schedule.makespan() <= least + least / ENOUGH {
+        return Ok(staying);
+    }
+    let leaving = leaving(&half, &run).ok();
+    let leaving = leaving.filter(|plan| plan.schedule.makespan() < staying.schedule.makespan());
+    Ok(leaving.unwrap_or(staying))
+}
+
+/// The plan in which variables may leave. Of whole tensors, too, where ranges may travel: it is among these that is
+/// searched for the variables that leave best.
+fn leaving(
+    request: &Request,
+    run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
+) -> Result<Plan, DoesNotFit> {
+    let asked = run(request)?;
+    if request.granularity == Granularity::Whole {
+        return Ok(asked);
+    }
+    let whole = run(&Request { granularity: Granularity::Whole, ..*request }).ok();
+    Ok(whole.into_iter().chain([asked]).min_by_key(|plan| plan.schedule.makespan()).expect("one at least"))
+}
