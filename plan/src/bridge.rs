@@ -4,7 +4,7 @@
 //! live at a tick is the same on both sides, byte for byte: inputs, parameters and state are there throughout, and
 //! count.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::{
@@ -224,7 +224,7 @@ impl Bridge {
     /// end and no output what it held before, and what overwrites it reads it.
     fn movable(&self, graph: &Graph) -> Vec<bool> {
         let mut movable = vec![true; self.table.len()];
-        let mut latest: HashMap<StorageId, ValueId> = HashMap::new();
+        let mut latest: BTreeMap<StorageId, ValueId> = BTreeMap::new();
         let index = |storage: StorageId| storage.as_u32() as usize;
         for &id in graph.order() {
             let node = graph.node(id);

@@ -8,8 +8,12 @@ use crate::problem::Tensor;
 /// A plan is good enough if it is this part of the bound above it.
 const ENOUGH: u64 = 100;
 
+/// Variables of less than this part of the budget make no room worth looking for.
+const LITTLE: u64 = 20;
+
 /// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
-/// The second is not made where the first is good enough, and the first cannot be where only the second fits.
+/// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
+/// second fits.
 pub(super) fn staying_or_leaving(
     request: &Request,
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
@@ -21,13 +25,19 @@ pub(super) fn staying_or_leaving(
     }
     let mut still = problem.clone();
     still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
-    let half = Request { effort: request.effort.div_ceil(2), ..*request };
-    let Ok(mut staying) = run(&Request { problem: &still, ..half }) else { return leaving(request, &run) };
+    let half = Request { effort: request.effort / 2, ..*request };
+    let movable: u64 =
+        problem.tensors.values().filter(|tensor| leaves(tensor)).map(|tensor| tensor.bytes).sum();
+    let little = movable < request.budget / LITTLE;
+    let effort = if little { request.effort } else { half.effort };
+    let Ok(mut staying) = run(&Request { problem: &still, effort, ..half }) else {
+        return leaving(request, &run);
+    };
     for (tensor, facts) in &mut staying.problem.tensors {
         facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
     }
-    let least = bound::best(request).nanos;
-    if staying.schedule.makespan() <= least + least / ENOUGH {
+    let is_good = |least: u64| staying.schedule.makespan() <= least + least / ENOUGH;
+    if little || is_good(problem.compute_nanos()) || is_good(bound::best(request).nanos) {
         return Ok(staying);
     }
     let leaving = leaving(&half, &run).ok();
