@@ -45,6 +45,8 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
+    /// Give buffers with known lifetimes addresses, without a model.
+    Offsets(OffsetsArgs),
     /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
     Opt(Box<OptArgs>),
     /// Show what a planner makes of a model, or of an instance without one, beside others.
@@ -393,6 +395,36 @@ pub struct InspectArgs {
     /// How many of the largest storages to list.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     pub largest: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Give buffers with known lifetimes addresses, without a model.
+///
+/// FILE is MiniMalloc's CSV. Its first line names the columns `id,lower,upper,size` and, if they are there, `alignment`
+/// and `offset`; each other line is a buffer of `size` bytes, live from `lower` until before `upper`. A buffer with an
+/// `offset` lies there. Lines of one id that follow one another are ranges of one buffer, one above the other, each
+/// with a lifetime of its own.
+///
+/// No two buffers that are live at once share bytes. Heuristics are tried first, then an exact search: where that has
+/// looked at everything, the answer no is a proof. No layout is smaller than the most bytes that are live at once.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc offsets buffers.csv --capacity 1MiB -o placed.csv
+  lmsc offsets buffers.csv --capacity 0      says how many bytes it takes")]
+pub struct OffsetsArgs {
+    /// The buffers, as CSV; `-` for standard input.
+    pub file: PathBuf,
+    /// How many bytes there are, from address 0 on.
+    #[arg(long, value_name = "BYTES")]
+    pub capacity: Bytes,
+    /// Write the lines with their offsets to this file; `-` for standard output, instead of what is told otherwise.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How much to search, in percent of the usual number of steps.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    pub effort: u32,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

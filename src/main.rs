@@ -57,6 +57,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
         Some(Command::Explain(args)) => lmsc::explain(args),
         Some(Command::Inspect(args)) => lmsc::inspect(args),
+        Some(Command::Offsets(args)) => lmsc::offsets(args),
         Some(Command::Opt(args)) => {
             let text = lmsc::opt(args)?;
             match &args.output {

@@ -30,9 +30,18 @@ fn check(name: &str, arguments: &str, code: i32) {
 fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
-    for command in
-        ["explain", "inspect", "opt", "plan", "sweep", "passes", "targets", "verify", "completions"]
-    {
+    for command in [
+        "explain",
+        "inspect",
+        "offsets",
+        "opt",
+        "plan",
+        "sweep",
+        "passes",
+        "targets",
+        "verify",
+        "completions",
+    ] {
         check(&format!("help-{command}"), &format!("{command} --help"), 0);
     }
     let version = Bench::new().run("--version");
@@ -64,6 +73,32 @@ fn calls_that_are_wrong() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+}
+
+#[test]
+fn offsets() {
+    let bench = Bench::new();
+    bench.write("buffers.csv", "id,lower,upper,size\na,0,3,4\nb,3,9,4\nc,0,9,4\nd,9,21,4\ne,0,21,4\n");
+    bench.write("stairs.csv", "id,lower,upper,size,alignment,offset\na,0,9,4,1,0\na,0,5,6,1,\nb,5,9,6,2,\n");
+    bench.write("wrong.csv", "id,lower,upper,size\na,0,3,4\nb,3,nine,4\n");
+    bench.write("overlap.csv", "id,lower,upper,size,offset\na,0,3,4,0\nb,2,9,4,2\n");
+    let cases = [
+        ("placed", "@/buffers.csv --capacity 12", 0),
+        ("written", "@/buffers.csv --capacity 12 -o -", 0),
+        ("json", "@/stairs.csv --capacity 10 --json", 0),
+        ("stairs", "@/stairs.csv --capacity 10 -o -", 0),
+        ("does-not-fit", "@/buffers.csv --capacity 11", 1),
+        ("does-not-fit-json", "@/buffers.csv --capacity 11 --json", 1),
+        ("overlap", "@/overlap.csv --capacity 1KiB", 1),
+        ("wrong-line", "@/wrong.csv --capacity 12", 2),
+        ("no-such-file", "@/none.csv --capacity 12", 2),
+    ];
+    for (name, arguments, code) in cases {
+        let arguments = format!("offsets {arguments}");
+        let outcome = bench.run(&arguments);
+        snapshot("cli", &format!("offsets-{name}"), &bench.show(&arguments, &outcome));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+    }
 }
 
 #[test]

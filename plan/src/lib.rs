@@ -11,6 +11,7 @@ mod floors;
 pub mod host;
 pub mod instance;
 pub mod memory;
+pub mod offsets;
 pub mod order;
 pub mod planners;
 pub mod problem;

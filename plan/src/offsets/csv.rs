@@ -1,0 +1,215 @@
+//! Buffers as MiniMalloc's CSV has them: `id,lower,upper,size`, and what may be there besides.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use lmsc_ir::words;
+
+use super::{Buffer, Layout, Part};
+
+/// The columns that may be there; the first four must.
+const COLUMNS: [&str; 6] = ["id", "lower", "upper", "size", "alignment", "offset"];
+const NEEDED: usize = 4;
+
+/// Sizes, alignments and addresses together are at most this.
+const MOST: u64 = 1 << 62;
+
+/// Buffers with the names that the file gives them.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// By buffer, its `id`.
+    pub ids: Vec<String>,
+    /// The buffers, in the file's order.
+    pub buffers: Vec<Buffer>,
+    has_alignment: bool,
+}
+
+/// A line that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct Malformed {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: Wrong,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// A column that must be there is not.
+    #[error("there is no column `{0}`; the first line names the columns, at least id,lower,upper,size")]
+    NoColumn(&'static str),
+    /// A column that nothing reads.
+    #[error("there is no meaning for a column `{name}`; {instead}")]
+    UnknownColumn {
+        /// Its name.
+        name: String,
+        /// Which there are.
+        instead: String,
+    },
+    /// Two columns of one name.
+    #[error("the column `{0}` is there twice")]
+    ColumnTwice(&'static str),
+    /// Too many or too few fields.
+    #[error("it has {found}; the first line has {expected}")]
+    Fields {
+        /// In this line.
+        found: String,
+        /// In the first.
+        expected: usize,
+    },
+    /// A number that is none.
+    #[error("`{column}` is `{text}`; it is a whole number, at least {least}")]
+    Number {
+        /// Of which column.
+        column: &'static str,
+        /// The field.
+        text: String,
+        /// The smallest number that it may be.
+        least: u64,
+    },
+    /// A lifetime that ends before it begins.
+    #[error("`upper` is {upper}, before `lower`, {lower}; a buffer is live from lower until before upper")]
+    Lifetime {
+        /// From when.
+        lower: u64,
+        /// Until when.
+        upper: u64,
+    },
+    /// Parts of a buffer that do not stand together.
+    #[error("the id `{0}` was there before; lines of one id are parts of one buffer and follow one another")]
+    Scattered(String),
+    /// A part that contradicts the buffer's first line.
+    #[error("`{column}` contradicts the first line of `{id}`")]
+    Contradicts {
+        /// Of which column.
+        column: &'static str,
+        /// The buffer.
+        id: String,
+    },
+    /// Numbers that do not fit 64 bits when they are added.
+    #[error("sizes, alignments and offsets are together above 2^62")]
+    TooLarge,
+}
+
+/// What a line says.
+struct Row<'a> {
+    id: &'a str,
+    part: Part,
+    alignment: u64,
+    offset: Option<u64>,
+}
+
+impl Table {
+    /// The buffers that the text lists.
+    ///
+    /// # Errors
+    /// [`Malformed`], with the first line that is wrong.
+    pub fn parse(text: &str) -> Result<Table, Malformed> {
+        let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let (line, header) = lines.next().unwrap_or((1, ""));
+        let columns = columns(header).map_err(|what| Malformed { line, what })?;
+        let has = |name| columns.iter().any(|&column| COLUMNS[column] == name);
+        let mut table = Table { ids: Vec::new(), buffers: Vec::new(), has_alignment: has("alignment") };
+        let (mut known, mut sum) = (BTreeSet::new(), 0u64);
+        for (line, text) in lines {
+            let wrong = |what| Malformed { line, what };
+            let row = row(&columns, text).map_err(wrong)?;
+            for number in [row.part.bytes, row.alignment, row.offset.unwrap_or(0)] {
+                sum = sum.checked_add(number).filter(|&sum| sum <= MOST).ok_or(wrong(Wrong::TooLarge))?;
+            }
+            table.add(row, &mut known).map_err(wrong)?;
+        }
+        Ok(table)
+    }
+
+    fn add(&mut self, row: Row<'_>, known: &mut BTreeSet<String>) -> Result<(), Wrong> {
+        let (Some(id), Some(buffer)) = (self.ids.last(), self.buffers.last_mut()) else {
+            return self.begin(row, known);
+        };
+        if id != row.id {
+            return self.begin(row, known);
+        }
+        let contradicts = |column| Err(Wrong::Contradicts { column, id: row.id.to_owned() });
+        if row.alignment != buffer.alignment {
+            return contradicts("alignment");
+        }
+        let begin = buffer.bytes();
+        if row
+            .offset
+            .is_some_and(|offset| buffer.fixed.and_then(|fixed| fixed.checked_add(begin)) != Some(offset))
+        {
+            return contradicts("offset");
+        }
+        buffer.parts.push(row.part);
+        Ok(())
+    }
+
+    fn begin(&mut self, row: Row<'_>, known: &mut BTreeSet<String>) -> Result<(), Wrong> {
+        if !known.insert(row.id.to_owned()) {
+            return Err(Wrong::Scattered(row.id.to_owned()));
+        }
+        self.ids.push(row.id.to_owned());
+        self.buffers.push(Buffer { parts: [row.part].into(), alignment: row.alignment, fixed: row.offset });
+        Ok(())
+    }
+
+    /// The same with an address for every line.
+    pub fn with_offsets(&self, layout: &Layout) -> String {
+        let alignment = if self.has_alignment { ",alignment" } else { "" };
+        let mut text = format!("id,lower,upper,size{alignment},offset\n");
+        for ((id, buffer), &address) in self.ids.iter().zip(&self.buffers).zip(&layout.addresses) {
+            let mut offset = address;
+            for Part { bytes, live } in &buffer.parts {
+                let alignment =
+                    if self.has_alignment { format!(",{}", buffer.alignment) } else { String::new() };
+                _ = writeln!(text, "{id},{},{},{bytes}{alignment},{offset}", live.start, live.end);
+                offset += bytes;
+            }
+        }
+        text
+    }
+}
+
+/// By field of a line, which of [`COLUMNS`] it is.
+fn columns(header: &str) -> Result<Vec<usize>, Wrong> {
+    let mut columns = Vec::new();
+    for name in header.split(',').map(str::trim).filter(|_| !header.is_empty()) {
+        let Some(column) = COLUMNS.iter().position(|&column| column == name) else {
+            let instead = words::instead(name, COLUMNS, "columns");
+            return Err(Wrong::UnknownColumn { name: name.chars().take(40).collect(), instead });
+        };
+        if columns.contains(&column) {
+            return Err(Wrong::ColumnTwice(COLUMNS[column]));
+        }
+        columns.push(column);
+    }
+    match (0..NEEDED).find(|needed| !columns.contains(needed)) {
+        Some(missing) => Err(Wrong::NoColumn(COLUMNS[missing])),
+        None => Ok(columns),
+    }
+}
+
+fn row<'a>(columns: &[usize], text: &'a str) -> Result<Row<'a>, Wrong> {
+    let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+    if fields.len() != columns.len() {
+        return Err(Wrong::Fields { found: words::count(fields.len(), "field"), expected: columns.len() });
+    }
+    let field = |name: &str| {
+        columns.iter().position(|&column| COLUMNS[column] == name).map(|at| fields[at]).unwrap_or_default()
+    };
+    let number = |column: &'static str, least: u64| {
+        let text = field(column);
+        let number = text.parse().ok().filter(|&number: &u64| number >= least);
+        number.ok_or_else(|| Wrong::Number { column, text: text.chars().take(40).collect(), least })
+    };
+    let (lower, upper) = (number("lower", 0)?, number("upper", 0)?);
+    if upper < lower {
+        return Err(Wrong::Lifetime { lower, upper });
+    }
+    let optional = |column| if field(column).is_empty() { Ok(None) } else { number(column, 0).map(Some) };
+    let alignment = if field("alignment").is_empty() { 1 } else { number("alignment", 1)? };
+    let part = Part { bytes: number("size", 0)?, live: lower..upper };
+    Ok(Row { id: field("id"), part, alignment, offset: optional("offset")? })
+}

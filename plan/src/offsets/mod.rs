@@ -1,0 +1,256 @@
+//! Where buffers lie whose lifetimes are given: nothing moves in time, only addresses are chosen.
+//!
+//! Packing such buffers into an arena is NP-hard, so there are three stages, and the search ends where an answer cannot
+//! be better: a best fit in nearly linear time (`stack`), first fit in several orders, the best of which is improved a
+//! buffer at a time (`construct`), and an exact search (`search`). All effort is counted in steps; the same buffers lie
+//! at the same addresses on every machine.
+//!
+//! # Source
+//! Moffitt, *MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning*, ASPLOS 2023.
+
+mod check;
+mod construct;
+mod csv;
+mod graph;
+mod search;
+mod sections;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use smallvec::{SmallVec, smallvec};
+
+pub use check::{Misplaced, check};
+use construct::Field;
+pub use csv::{Malformed, Table, Wrong};
+pub use graph::{GraphLayout, lay_out};
+use search::{Block, End, search};
+use sections::Sections;
+use stack::stack;
+
+/// Bytes that need one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its ranges of bytes, one above the other from its first byte on. A buffer that comes and goes as a whole has
+    /// one; one with a *staircase* lifetime, several.
+    pub parts: SmallVec<[Part; 1]>,
+    /// What its address is a multiple of, at least 1.
+    pub alignment: u64,
+    /// Its address, if that is decided.
+    pub fixed: Option<u64>,
+}
+
+/// Bytes that come and go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// How many.
+    pub bytes: u64,
+    /// From when on they are needed, and from when on no more.
+    pub live: Range<u64>,
+}
+
+impl Buffer {
+    /// A buffer of so many bytes that comes and goes as a whole.
+    pub fn new(bytes: u64, live: Range<u64>) -> Buffer {
+        Buffer { parts: smallvec![Part { bytes, live }], alignment: 1, fixed: None }
+    }
+
+    /// All its bytes.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().fold(0, |sum, part| part.bytes.saturating_add(sum))
+    }
+
+    /// Its parts that need addresses, each with where it begins in the buffer.
+    fn present(&self) -> impl Iterator<Item = (u64, &Part)> {
+        let begins = self.parts.iter().scan(0u64, |at, part| {
+            let begin = *at;
+            *at = at.saturating_add(part.bytes);
+            Some((begin, part))
+        });
+        begins.filter(|(_, part)| part.bytes > 0 && !part.live.is_empty())
+    }
+}
+
+/// Where buffers lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// By buffer, its address.
+    pub addresses: Vec<u64>,
+    /// The address after the last byte of all.
+    pub bytes: u64,
+}
+
+/// Why buffers have no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the buffers do not fit {capacity} bytes; {load} bytes are live at {at}")]
+pub struct DoesNotFit {
+    /// Bytes to place them in.
+    pub capacity: u64,
+    /// The most bytes that are live at once: no layout is smaller.
+    pub load: u64,
+    /// When they are, first.
+    pub at: u64,
+    /// Whether no layout of the capacity exists; else none was found.
+    pub proven: bool,
+    /// The smallest layout found; none if buffers with fixed addresses overlap.
+    pub found: Option<Layout>,
+}
+
+/// How much is searched at most: looks at neighbours while buffers are placed in one order after the other, and
+/// placements of a buffer in the exact search. Each of the first takes some nanoseconds, each of the second some
+/// microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Looks at a neighbour.
+    pub looks: u64,
+    /// Placements of a buffer.
+    pub placements: u64,
+}
+
+impl Effort {
+    /// So many percent of the usual effort.
+    pub fn percent(percent: u32) -> Effort {
+        let percent = u64::from(percent);
+        Effort { looks: percent * 200_000, placements: percent * 40_000 }
+    }
+}
+
+/// More buffers are not searched exactly.
+const MOST_SEARCHED: usize = 1_000;
+
+/// How often the gap between the load and the smallest layout is halved where a layout does not fit.
+const HALVINGS: u32 = 6;
+
+/// The most bytes that are live at once, and when they are, first. No layout is smaller.
+pub fn load(buffers: &[Buffer]) -> (u64, u64) {
+    let sections = Sections::of(buffers);
+    fullest(&sections, &sections.load(buffers))
+}
+
+fn fullest(sections: &Sections, load: &[u64]) -> (u64, u64) {
+    let most = load.iter().copied().max().unwrap_or(0);
+    let at = load.iter().position(|&bytes| bytes == most);
+    (most, at.map_or(0, |section| sections.starts[section]))
+}
+
+/// A layout of the buffers in so many bytes.
+///
+/// # Errors
+/// [`DoesNotFit`], with the smallest layout found.
+pub fn place(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, DoesNotFit> {
+    let sections = Sections::of(buffers);
+    let loads = sections.load(buffers);
+    let (load, at) = fullest(&sections, &loads);
+    let enough = capacity.max(load);
+    let mut best = quick(buffers, &sections, &loads, enough, effort);
+    let fits = |best: &Option<Layout>| best.as_ref().is_some_and(|best| best.bytes <= capacity);
+    let mut proven = load > capacity;
+    if let Some(blocks) = blocks(buffers, &sections)
+        && !fits(&best)
+    {
+        if !proven {
+            match search(&blocks, &loads, capacity, effort.placements) {
+                End::Found(addresses) => best = Some(Layout::of(buffers, addresses)),
+                End::Impossible => proven = true,
+                End::Exhausted => {}
+            }
+        }
+        if !fits(&best) {
+            shrink(buffers, (&blocks, &loads), enough, effort, &mut best);
+        }
+    }
+    match best {
+        Some(best) if best.bytes <= capacity => Ok(best),
+        found => Err(DoesNotFit { capacity, load, at, proven, found }),
+    }
+}
+
+/// The smallest layout found; none if buffers with fixed addresses overlap.
+pub fn pack(buffers: &[Buffer], effort: Effort) -> Option<Layout> {
+    let sections = Sections::of(buffers);
+    let loads = sections.load(buffers);
+    let (load, _) = fullest(&sections, &loads);
+    let mut best = quick(buffers, &sections, &loads, load, effort);
+    if let Some(blocks) = blocks(buffers, &sections) {
+        shrink(buffers, (&blocks, &loads), load, effort, &mut best);
+    }
+    best
+}
+
+/// The smallest layout found without the exact search, or one no larger than `enough`.
+fn quick(
+    buffers: &[Buffer],
+    sections: &Sections,
+    loads: &[u64],
+    enough: u64,
+    effort: Effort,
+) -> Option<Layout> {
+    let stacked = || {
+        let whole: Option<Vec<Block>> = buffers.iter().map(|buffer| hull(buffer, sections)).collect();
+        Some(Layout::of(buffers, stack(&whole?, sections.len() as u32)))
+    };
+    let best = stacked();
+    if best.as_ref().is_some_and(|best| best.bytes <= enough) {
+        return best;
+    }
+    match Field::of(buffers, sections, loads) {
+        Some(mut field) => {
+            let found = field.search(enough, effort.looks)?;
+            Some(best.filter(|best| best.bytes <= found.bytes).unwrap_or(found))
+        }
+        None => best,
+    }
+}
+
+/// Makes the layout smaller: the exact search with a part of the effort, for sizes between `least` and its own.
+fn shrink(
+    buffers: &[Buffer],
+    (blocks, loads): (&[Block], &[u64]),
+    least: u64,
+    effort: Effort,
+    best: &mut Option<Layout>,
+) {
+    let Some(best) = best else { return };
+    let mut below = least;
+    for _ in 0..HALVINGS {
+        if best.bytes <= below {
+            return;
+        }
+        let capacity = below + (best.bytes - below) / 2;
+        match search(blocks, loads, capacity, effort.placements / 20) {
+            End::Found(addresses) => *best = Layout::of(buffers, addresses),
+            _ => below = capacity + 1,
+        }
+    }
+}
+
+/// The buffers for the exact search; none if it is not for such: it knows neither fixed addresses nor parts.
+fn blocks(buffers: &[Buffer], sections: &Sections) -> Option<Vec<Block>> {
+    let is_plain = |buffer: &Buffer| buffer.fixed.is_none() && buffer.parts.len() <= 1;
+    let plain = buffers.len() <= MOST_SEARCHED && buffers.iter().all(is_plain);
+    plain.then(|| buffers.iter().map(|buffer| hull(buffer, sections)).collect())?
+}
+
+/// The buffer as if all of it were live as long as any of it; none if its address is fixed.
+fn hull(buffer: &Buffer, sections: &Sections) -> Option<Block> {
+    let begin = buffer.present().map(|(_, part)| part.live.start).min().unwrap_or(0);
+    let end = buffer.present().map(|(_, part)| part.live.end).max().unwrap_or(0);
+    let block = Block {
+        begin: sections.at(begin),
+        end: sections.at(end),
+        length: end - begin,
+        bytes: buffer.bytes(),
+        alignment: buffer.alignment,
+    };
+    buffer.fixed.is_none().then_some(block)
+}
+
+impl Layout {
+    fn of(buffers: &[Buffer], addresses: Vec<u64>) -> Layout {
+        let tops = buffers.iter().zip(&addresses).filter(|(buffer, _)| buffer.present().next().is_some());
+        let bytes = tops.map(|(buffer, &address)| address.saturating_add(buffer.bytes())).max().unwrap_or(0);
+        Layout { addresses, bytes }
+    }
+}
