@@ -2,7 +2,7 @@ use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
-use lmsc_plan::problem::TensorId;
+use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Instruction, Room};
 use lmsc_plan::{Memory, Refusal, host};
 
@@ -55,19 +55,20 @@ impl Pass for Plan {
             alignment: cx.target().alignment_bytes.0,
             ..Request::new(&bridge.problem, budget.0)
         };
-        let (mut counted, mut placed) = planned(graph, &bridge, planner, &request, cx)?;
         let host = cx.host_budget();
-        if host::bytes(&placed.plan.schedule) > host.0 {
-            let limited = host::limited(&bridge.problem, &placed.plan, host.0);
-            let request = Request { problem: &limited, ..request };
-            (counted, placed) =
-                planned(graph, &bridge, planner, &request, cx).map_err(|error| match error {
-                    PassError::DoesNotFit(why) => PassError::DoesNotFit(format!(
-                        "{why}\nhelp: not more than {host} may leave; see --host-budget"
-                    )),
-                    other => other,
-                })?;
-        }
+        let mut runs = 0;
+        let run = |problem: &Problem| {
+            runs += 1;
+            let found = planned(graph, &bridge, planner, &Request { problem, ..request }, cx);
+            found.map_err(|error| match error {
+                PassError::DoesNotFit(why) if runs > 1 => {
+                    let help = format!("no more than {host} may leave the device; see --host-budget");
+                    PassError::DoesNotFit(format!("{why}\nhelp: {help}"))
+                }
+                other => other,
+            })
+        };
+        let (counted, placed) = host::within(&bridge.problem, host.0, |(_, placed)| &placed.plan, run)?;
         let ours = |what: String| PassError::Ours { pass: self.name(), what };
         let Placed { plan: placed_plan, edges, spots } = &placed;
         let phases = Phases::of(graph, |node| cx.scope(node));

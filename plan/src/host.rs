@@ -10,9 +10,35 @@ pub fn bytes(schedule: &Schedule) -> u64 {
     schedule.pieces.values().map(Piece::len).sum()
 }
 
+/// What `run` finds for the problem, if that has room in so many bytes of the host; else what it finds for a problem of
+/// which fewer tensors may leave.
+///
+/// # Errors
+/// That of `run`.
+pub fn within<T, E>(
+    problem: &Problem,
+    host_bytes: u64,
+    plan_of: impl Fn(&T) -> &Plan,
+    mut run: impl FnMut(&Problem) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut found = run(problem)?;
+    let mut allowed = host_bytes;
+    loop {
+        let over = bytes(&plan_of(&found).schedule).saturating_sub(host_bytes);
+        if over == 0 {
+            return Ok(found);
+        }
+        let limited = limited(problem, plan_of(&found), allowed);
+        found = run(&limited)?;
+        // What runs again may leave again.
+        let over = bytes(&plan_of(&found).schedule).saturating_sub(host_bytes);
+        allowed = allowed.saturating_sub(over);
+    }
+}
+
 /// The problem of the plan, of which only tensors of at most so many bytes together may leave: those that the plan
 /// lets leave, first those that cannot be computed again, then those for which that would take longest, by their bytes.
-pub fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
+fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
     let mut price: Vec<Option<u64>> = vec![None; problem.tensors.len()];
     for op in problem.ops.iter().filter(|op| op.recomputable) {
         let bytes: u64 = op.produces.iter().map(|&tensor| problem.tensors[tensor].bytes).sum();
@@ -59,10 +85,10 @@ mod tests {
             let budget = (problem.floor().1 + problem.live_bytes().into_iter().max().unwrap()) / 2;
             let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
             let auto = planner("auto").unwrap();
-            let Ok(plan) = (auto.run)(&request) else { continue };
+            let run = |problem: &Problem| (auto.run)(&Request { problem, ..request });
+            let Ok(plan) = run(&problem) else { continue };
             let host_bytes = bytes(&plan.schedule) * 2 / 3;
-            let limited = limited(&problem, &plan, host_bytes);
-            match (auto.run)(&Request { problem: &limited, ..request }) {
+            match within(&problem, host_bytes, |plan| plan, run) {
                 Ok(plan) => {
                     assert!(bytes(&plan.schedule) <= host_bytes, "seed {seed}");
                     plans += 1;
