@@ -179,9 +179,7 @@ fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
         run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
     });
     match found {
-        Some(larger) => {
-            refusal.with_help(format!("give --budget {} ({larger}), where addresses are found", larger.0))
-        }
+        Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
         None => refusal,
     }
 }

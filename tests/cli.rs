@@ -146,6 +146,9 @@ fn the_main_job() {
     check("compile-planner", &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal"), 0);
     check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 400KiB"), 1);
+    check("compile-host-budget", &format!("{FOUR_LAYERS} --budget 24MiB --host-budget 2MiB"), 0);
+    let swapping = format!("{FOUR_LAYERS} --budget 22MiB --planner optimal --host-budget 2MiB");
+    check("compile-host-budget-does-not-fit", &swapping, 1);
     check(
         "compile-no-addresses",
         "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 13000",

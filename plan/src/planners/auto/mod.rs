@@ -43,7 +43,7 @@ const EVALUATIONS: usize = 16_000_000;
 /// The best plan found.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if nothing that was tried fits, with what the operator needs that swapping alone cannot help.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     match request.recompute {
         true => staying_or_leaving(request, searched),
@@ -53,14 +53,19 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
-    let swapping = optimal::plan(&Request { recompute: false, effort: 0, ..*request })?;
-    if swapping.schedule.makespan() == request.problem.compute_nanos() {
-        return Ok(swapping);
+    let swapping = optimal::plan(&Request { recompute: false, effort: 0, ..*request });
+    if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
+        return swapping;
     }
     let remat = Rematerializer::new(request.problem);
     let search = Search::new(&remat, request);
     let found = search.run().into_iter().filter_map(|choice| search.finish(&choice));
-    let best = found.chain([swapping]).min_by_key(|plan| plan.schedule.makespan()).expect("one at least");
+    let best = found.min_by_key(|plan| plan.schedule.makespan());
+    let best = match (best, swapping) {
+        (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
+        (Some(best), _) => best,
+        (None, swapping) => swapping?,
+    };
     Ok(match request.granularity {
         Granularity::Ranges => best,
         Granularity::Whole => {
