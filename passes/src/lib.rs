@@ -4,6 +4,7 @@
 
 mod apply;
 mod hoist_shapes;
+mod lower;
 mod pipeline;
 mod plan;
 mod reorder;
@@ -20,6 +21,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
+pub use lower::{LowerError, Lowering, lower};
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
 pub use plan::bridge;
 
