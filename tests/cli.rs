@@ -37,6 +37,7 @@ fn help() {
         "opt",
         "plan",
         "sweep",
+        "run",
         "passes",
         "targets",
         "verify",
