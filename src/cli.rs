@@ -41,6 +41,8 @@ pub struct Cli {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure how long a model's operators take on this machine, and write the profile that planners read.
+    Calibrate(CalibrateArgs),
     /// Tell what happens to one tensor within a budget, when, and why.
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
@@ -653,6 +655,20 @@ pub enum DuplexArg {
     Half,
     /// One copy at a time in each direction.
     Full,
+}
+
+/// `lmsc calibrate`.
+#[derive(Debug, Args, Clone)]
+pub struct CalibrateArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// How many steps to measure, after one that is not.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
+    /// Where to write the profile, as JSON.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// `lmsc run`.

@@ -38,6 +38,7 @@ fn help() {
         "plan",
         "sweep",
         "run",
+        "calibrate",
         "passes",
         "targets",
         "verify",

@@ -138,3 +138,12 @@ fn refusals() {
     write(&bench.path("x.safetensors"), &[("x", &[2], &[1.0, -1.0])]);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
 }
+
+#[test]
+fn what_is_measured_is_what_planners_read() {
+    let bench = Bench::new();
+    let text = ok(&bench, &format!("calibrate {STEP} --steps 2 -o @/p.json"));
+    assert!(text.contains("kinds of nodes measured in 2 steps"), "{text}");
+    let text = ok(&bench, &format!("{STEP} --target host --profile @/p.json --budget 1.5MiB -o @/step.onnx"));
+    assert!(text.contains("profile   100.0 %") || text.contains("profile   100 %"), "{text}");
+}

@@ -1,5 +1,6 @@
-//! `lmsc run`: steps that really run, on the host.
+//! `lmsc run` and `lmsc calibrate`: steps that really run, on the host.
 
+mod calibrate;
 mod synthetic;
 mod tensors;
 mod trace;
@@ -19,6 +20,7 @@ use serde_json::json;
 use crate::cli::RunArgs;
 use crate::error::called;
 use crate::{Error, emit, load};
+pub use calibrate::calibrate;
 pub use synthetic::synthetic;
 use tensors::{Stored, Tensors};
 
