@@ -41,6 +41,8 @@ pub struct Cli {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure how long a model's operators take on this machine, and write the profile that planners read.
+    Calibrate(CalibrateArgs),
     /// Tell what happens to one tensor within a budget, when, and why.
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
@@ -53,6 +55,8 @@ pub enum Command {
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
+    /// Run training steps on this machine's processor, within the budget, and tell what they came to.
+    Run(Box<RunArgs>),
     /// List the passes.
     Passes,
     /// List the targets that costs are known for, or print one as TOML, to copy and change.
@@ -270,6 +274,7 @@ impl PlanArgs {
             addresses: self.addresses == Switch::On,
             target: None,
             profile: None,
+            workspaces: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
                 lb: self.lb.unwrap_or(default.lb),
@@ -650,6 +655,72 @@ pub enum DuplexArg {
     Half,
     /// One copy at a time in each direction.
     Full,
+}
+
+/// `lmsc calibrate`.
+#[derive(Debug, Args, Clone)]
+pub struct CalibrateArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// How many steps to measure, after one that is not.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
+    /// Where to write the profile, as JSON.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// `lmsc run`.
+#[derive(Debug, Args, Clone)]
+pub struct RunArgs {
+    /// Which graph: as `lmsc` wrote it for a budget, or any other.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// How many steps.
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
+    /// Device bytes that there are. [default: those for which the model was written, else as many as it needs]
+    #[arg(long, value_name = "BYTES")]
+    pub budget: Option<Bytes>,
+    /// Initial parameters and other inputs by name: a safetensors file, or the initializers of an ONNX model, such as
+    /// the forward model. What is in neither has small random numbers.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Batches by input, as a safetensors file: tensors of the inputs' shapes, or with one more dimension in front,
+    /// whose indices are taken one after the other and over again; or `synthetic`: one batch of random numbers.
+    #[arg(long, value_name = "FILE", default_value = "synthetic")]
+    pub data: PathBuf,
+    /// What random numbers follow from. [default: 0, or that of the run that is resumed]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Write everything that the step keeps to this safetensors file when the steps have run.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Go on where --save stopped: the same bits as if it had not.
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    /// Values of inputs and initializers by name, the same at every step, as a safetensors file.
+    #[arg(long, value_name = "FILE")]
+    pub feeds: Option<PathBuf>,
+    /// Values of the last step to write to the file of --out, by name, or `all`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "out")]
+    pub fetch: Option<Vec<String>>,
+    /// Where to write what is fetched, as safetensors.
+    #[arg(long, value_name = "FILE", requires = "fetch")]
+    pub out: Option<PathBuf>,
+    /// Stop at the first result that is no number, or infinite, and name its operator.
+    #[arg(long)]
+    pub check_numerics: bool,
+    /// Write what happened when to this file, for Perfetto or chrome://tracing, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Bytes that cross the link in a second, each way, such as 9GB. [default: as many as can]
+    #[arg(long, value_name = "BYTES")]
+    pub copy_bandwidth: Option<Bytes>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `lmsc verify`.

@@ -54,7 +54,8 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
     let target = args.target.as_deref().map(named_target).transpose()?;
-    let memory = PassCx { target, ..PassCx::default() }.memory(&graph);
+    let workspaces = crate::workspaces(target.as_ref());
+    let memory = PassCx { target, workspaces, ..PassCx::default() }.memory(&graph);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);
         let bytes = value.ty.byte_size().unwrap_or_default().0;

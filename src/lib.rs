@@ -10,6 +10,7 @@ mod load;
 mod offsets;
 mod plan;
 mod report;
+pub mod run;
 mod survival;
 mod sweep;
 mod targets;
@@ -23,8 +24,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
-use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
-use lmsc_plan::Floors;
+use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
+use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
@@ -284,7 +285,12 @@ fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
     }
     let target = args.target.as_deref().map(targets::named_target).transpose()?;
     let profile = targets::read_profile(args.profile.as_deref())?;
-    Ok(PassCx { target, profile, ..args.pass_cx() })
+    Ok(PassCx { workspaces: workspaces(target.as_ref()), target, profile, ..args.pass_cx() })
+}
+
+/// What tells the workspaces of a target whose kernels are here.
+fn workspaces(target: Option<&Target>) -> Option<Workspaces> {
+    target.filter(|target| target.name == "host").map(|_| lmsc_runtime::workspaces as Workspaces)
 }
 
 /// Refuses planners that copy whole tensors only.

@@ -69,6 +69,8 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         }
         Some(Command::Plan(args)) => lmsc::plan(args),
         Some(Command::Sweep(args)) => lmsc::sweep(args),
+        Some(Command::Calibrate(args)) => lmsc::run::calibrate(args),
+        Some(Command::Run(args)) => lmsc::run::run(args, out).map(|()| String::new()),
         Some(Command::Passes) => Ok(lmsc::list_passes()),
         Some(Command::Targets { name: None }) => Ok(lmsc::list_targets()),
         Some(Command::Targets { name: Some(name) }) => lmsc::target(name).map(str::to_owned),

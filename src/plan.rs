@@ -205,7 +205,8 @@ impl Task {
         let path = args.model.as_deref().expect("one of the two is required");
         let target = args.target.as_deref().map(named_target).transpose()?;
         let profile = read_profile(args.profile.as_deref())?;
-        let cx = PassCx { budget: Some(args.memory), target, profile, ..PassCx::default() };
+        let workspaces = crate::workspaces(target.as_ref());
+        let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..PassCx::default() };
         let mut graph = load(path, &args.binding)?.graph;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;

@@ -37,6 +37,8 @@ fn help() {
         "opt",
         "plan",
         "sweep",
+        "run",
+        "calibrate",
         "passes",
         "targets",
         "verify",

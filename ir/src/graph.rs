@@ -488,6 +488,15 @@ impl Graph {
         !node.op.is_swap() && decisive.is_some_and(|v| self.values[v].place.is_host())
     }
 
+    /// What the node draws from if it is random, besides step and run. A node that computes another one again has that
+    /// one's.
+    pub fn seed(&self, node: NodeId) -> u64 {
+        let origin = self.nodes[node].recomputes.unwrap_or(node);
+        // FNV-1a, 64 bits.
+        let bytes = self.nodes[origin].name.bytes();
+        bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+    }
+
     /// The variables: every graph input or initializer that an update edge writes, in order of their ids.
     pub fn variables(&self) -> Vec<ValueId> {
         let updates = self.order.iter().flat_map(|&n| &self.nodes[n].updates);

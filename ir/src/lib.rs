@@ -8,6 +8,7 @@ mod graph;
 mod level;
 pub mod ops;
 mod phase;
+pub mod program;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
 mod ranges;

@@ -135,6 +135,24 @@ impl Storages {
         self.of[value.as_u32() as usize].expand().expect("the value's node is in the order")
     }
 
+    /// `(operand, result)` pairs of the node that share their bytes. A result that is not asked for stands for the
+    /// variable that the node writes all the same.
+    pub fn in_place(&self, graph: &Graph, id: NodeId) -> Vec<(usize, usize)> {
+        let node = graph.node(id);
+        let mut pairs = Vec::new();
+        for (i, operand) in node.operands.iter().enumerate() {
+            let Some(storage) = operand.map(|v| self.storage(v)) else { continue };
+            let shares = |value: &Option<ValueId>| value.is_some_and(|v| self.storage(v) == storage);
+            let named = node.results.iter().enumerate().filter(|(_, r)| shares(r)).map(|(j, _)| (i, j));
+            pairs.extend(named);
+            let unnamed = |j: usize| node.results.get(j).copied().flatten().is_none();
+            let written = node.updates.iter().any(|u| self.storage(u.variable) == storage);
+            let writes = node.op.effects().writes.iter();
+            pairs.extend(writes.copied().filter(|&(o, r)| o == i && unnamed(r) && written));
+        }
+        pairs
+    }
+
     /// What is known about the storage.
     pub fn get(&self, storage: StorageId) -> &Storage {
         &self.storages[storage]

@@ -4,6 +4,7 @@
 
 mod apply;
 mod hoist_shapes;
+mod lower;
 mod pipeline;
 mod plan;
 mod reorder;
@@ -11,6 +12,7 @@ mod rewrite;
 mod swap;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
+pub use lower::{LowerError, Lowering, lower};
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
 pub use plan::bridge;
 
@@ -44,6 +47,9 @@ pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
     REGISTRY.iter().copied().find(|pass| pass.name() == name)
 }
 
+/// Tells what nodes of a graph need besides their values while they run.
+pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
+
 /// What the passes are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct PassCx {
@@ -63,6 +69,9 @@ pub struct PassCx {
     pub target: Option<Target>,
     /// What was measured on that machine, if anything was.
     pub profile: Option<Arc<Profile>>,
+    /// What nodes of a graph need besides their values while they run, where that is known for certain, in place of what
+    /// the target's model or the profile says.
+    pub workspaces: Option<Workspaces>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
@@ -90,7 +99,11 @@ impl PassCx {
 
     /// What each node of the graph costs: as measured, else by the model of the target.
     pub fn costs(&self, graph: &Graph) -> Costs {
-        Costs::of(graph, &self.target(), self.profile.as_deref())
+        let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
+        match self.workspaces {
+            Some(workspaces) => costs.with_workspaces(workspaces(graph)),
+            None => costs,
+        }
     }
 
     /// What each node of the graph needs on the target while it runs, besides its values.

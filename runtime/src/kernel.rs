@@ -17,7 +17,7 @@ pub struct Step {
 
 /// The bytes that one run of a kernel reads and writes.
 ///
-/// Every slice starts at a multiple of 64 bytes and is as long as the type of its operand or result says. What is left
+/// Every slice starts where its elements may and is as long as the type of its operand or result says. What is left
 /// out is empty, and so is an operand that is written in place: its bytes are those of the result.
 #[derive(Debug)]
 pub struct Io<'a> {

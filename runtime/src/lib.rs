@@ -1,5 +1,8 @@
-//! What executes. So far the kernels of the host: one for every operator of a training step, forward, gradient and
-//! optimizer.
+//! What executes: the kernels of the host, one for every operator of a training step, forward, gradient and optimizer;
+//! and what runs a program with them.
+//!
+//! A [`Session`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one a stream, step after step
+//! without a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow.
 //!
 //! A kernel is [prepared](prepare) once, from the operator, its attributes, the types of its operands and results, and
 //! what is constant among its operands. All that can be wrong is found then. It [runs](Kernel::run) any number of
@@ -8,7 +11,7 @@
 //! `meaning` says what an operator means: extents, strides, attributes. `host` has the loops. `table` has one row an
 //! operator.
 //!
-//! Knows no file format, no pass and no planner.
+//! Knows no file format, no pass and no planner. Of what may run and wait for what it knows the program alone.
 
 mod element;
 mod gemm;
@@ -16,9 +19,13 @@ mod host;
 mod kernel;
 mod math;
 mod meaning;
+mod run;
 mod spec;
 mod table;
 
 pub use kernel::{Io, Kernel, Step};
+pub use run::{
+    Event, Kernels, Link, Measured, NotReady, Rehearsal, RunError, Session, Turn, Unready, Watch, workspaces,
+};
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};

@@ -43,7 +43,6 @@ impl<'a> Spec<'a> {
         let node = graph.node(id);
         let opset = graph.opsets.get(node.op.domain()).copied();
         let operand = |v: ValueId| Operand { ty: &graph.value(v).ty, constant: constant(v) };
-        let origin = node.recomputes.unwrap_or(id);
         Spec {
             node: &node.name,
             op: &node.op,
@@ -51,33 +50,10 @@ impl<'a> Spec<'a> {
             attributes: &node.attributes,
             operands: node.operands.iter().map(|v| v.map(operand)).collect(),
             results: node.results.iter().map(|v| v.map(|v| &graph.value(v).ty)).collect(),
-            in_place: in_place(graph, storages, id),
-            seed: fnv(graph.node(origin).name.as_bytes()),
+            in_place: storages.in_place(graph, id),
+            seed: graph.seed(id),
         }
     }
-}
-
-/// `(operand, result)` pairs of the node that share their bytes. A result that is not asked for stands for the variable
-/// that the node writes all the same.
-fn in_place(graph: &Graph, storages: &Storages, id: NodeId) -> Vec<(usize, usize)> {
-    let node = graph.node(id);
-    let mut pairs = Vec::new();
-    for (i, operand) in node.operands.iter().enumerate() {
-        let Some(storage) = operand.map(|v| storages.storage(v)) else { continue };
-        let shares = |value: &Option<ValueId>| value.is_some_and(|v| storages.storage(v) == storage);
-        let named = node.results.iter().enumerate().filter(|(_, r)| shares(r)).map(|(j, _)| (i, j));
-        pairs.extend(named);
-        let unnamed = |j: usize| node.results.get(j).copied().flatten().is_none();
-        let written = node.updates.iter().any(|u| storages.storage(u.variable) == storage);
-        let writes = node.op.effects().writes.iter();
-        pairs.extend(writes.copied().filter(|&(o, r)| o == i && unnamed(r) && written));
-    }
-    pairs
-}
-
-/// FNV-1a, 64 bits.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Why there is no kernel for a node.

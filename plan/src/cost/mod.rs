@@ -108,6 +108,14 @@ impl Costs {
         costs
     }
 
+    /// The same, with these bytes for what these nodes need while they run.
+    pub fn with_workspaces(mut self, workspaces: BTreeMap<NodeId, Bytes>) -> Costs {
+        for (node, bytes) in workspaces {
+            self.by_node[node.as_u32() as usize].workspace = bytes;
+        }
+        self
+    }
+
     /// How long the node keeps the device's processor busy, in nanoseconds; zero where it runs no kernel.
     ///
     /// # Panics

@@ -1,0 +1,442 @@
+//! Whether a program computes what it says, in any timing of its streams.
+//!
+//! Two steps are run, one after the other, in some order that the waits allow. For every address it is known which bytes
+//! are there, which command wrote them, and who has read them since; for every command, from the waits alone, how far
+//! each stream certainly is when it starts. Whoever reads must find the bytes that he is to read, written by a command
+//! that has certainly completed; whoever writes must be certain that the writer and all readers before him have. Then
+//! all orders that the waits allow do the same, and since the second step starts as any later one does, all steps do.
+//!
+//! # Source
+//! Mattern, *Virtual Time and Global States of Distributed Systems*, 1989, for the clocks; the readers and the last
+//! writer of each address as in Flanagan, Freund, *FastTrack*, PLDI 2009.
+
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
+
+use super::{
+    Action, Command, ContentId, Launch, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait,
+};
+
+/// A program that keeps what [`check()`] demands.
+#[derive(Clone, Debug)]
+pub struct Checked(Program);
+
+impl Checked {
+    /// The program, checked.
+    ///
+    /// # Errors
+    /// What [`check()`] finds.
+    pub fn new(program: Program) -> Result<Checked, Flaw> {
+        check(&program)?;
+        Ok(Checked(program))
+    }
+}
+
+impl Deref for Checked {
+    type Target = Program;
+    fn deref(&self) -> &Program {
+        &self.0
+    }
+}
+
+/// Why a program must not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// A stream is not made as it must be.
+    #[error("{command}: {what}")]
+    Malformed {
+        /// The command.
+        command: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Commands wait for each other.
+    #[error("{command} waits for what waits for it")]
+    Deadlock {
+        /// The first that never starts.
+        command: String,
+    },
+    /// A command reads something else than it is to read.
+    #[error("{command} reads `{content}` where something else is")]
+    Stale {
+        /// The command.
+        command: String,
+        /// What it is to read.
+        content: String,
+    },
+    /// A command uses addresses that another one may still be using.
+    #[error("{command} does not wait for {other}, which uses the same addresses")]
+    Race {
+        /// The command.
+        command: String,
+        /// The other one.
+        other: String,
+    },
+    /// When steps end, something that must stay is not there.
+    #[error("`{content}` is not where it must be when a step ends")]
+    Lost {
+        /// What it is.
+        content: String,
+    },
+}
+
+/// Nothing, if the program does the same in every timing and never reads or overwrites what it must not.
+///
+/// Near-linear in the commands. Shares no code with lowering but the map of addresses.
+///
+/// # Errors
+/// The first flaw in some order that the waits allow.
+pub fn check(program: &Program) -> Result<(), Flaw> {
+    let mut checker = Checker::new(program)?;
+    checker.run()?;
+    checker.end()
+}
+
+/// Bytes as they are after some commands: what is given is what the step before left.
+type Version = (usize, ContentId);
+
+/// How many commands of each stream have certainly completed, all steps together.
+type Clock = [u32; 3];
+
+/// What is at an address.
+#[derive(Clone)]
+struct Held {
+    /// None for what nobody may read.
+    version: Option<Version>,
+    /// Where the content's first byte would be.
+    base: i128,
+    /// Who wrote it, as stream and number of its commands up to that one; none for what was there at the start.
+    writer: Option<(usize, u32)>,
+    /// By stream, the number of commands up to the last that read it since.
+    readers: Clock,
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    variables: HashMap<ContentId, Role>,
+    memories: [Spans<Held>; 2],
+    /// By stream and command of both steps, what has certainly completed when it has.
+    clocks: [Vec<Clock>; 3],
+}
+
+/// The command that is looked at.
+#[derive(Clone, Copy)]
+struct At {
+    stream: Stream,
+    step: usize,
+    index: usize,
+    clock: Clock,
+}
+
+const STEPS: usize = 2;
+
+impl<'a> Checker<'a> {
+    fn new(program: &'a Program) -> Result<Checker<'a>, Flaw> {
+        let compute = program.stream(Stream::Compute);
+        let malformed = |stream: Stream, index: usize, what| {
+            Err(Flaw::Malformed { command: name(program, stream, index), what })
+        };
+        if !matches!(compute.first(), Some(Command { action: Action::Turn, .. })) {
+            return malformed(Stream::Compute, 0, "the caller's turn does not come first");
+        }
+        for stream in Stream::ALL {
+            for (index, command) in program.stream(stream).iter().enumerate() {
+                let fits = match (&command.action, stream) {
+                    (Action::Turn, Stream::Compute) => index == 0,
+                    (Action::Launch(_), Stream::Compute) => true,
+                    (Action::Copy(_), Stream::Out | Stream::In) => true,
+                    _ => false,
+                };
+                if !fits {
+                    return malformed(stream, index, "it is in the wrong stream");
+                }
+                let there = |wait: &Wait| (wait.command as usize) < program.stream(wait.stream).len();
+                if !command.waits.iter().all(there) {
+                    return malformed(stream, index, "it waits for a command that there is not");
+                }
+            }
+        }
+        let variables = program.given.iter().map(|given| (given.tensor.content, given.role)).collect();
+        let mut checker = Checker {
+            program,
+            variables,
+            memories: Default::default(),
+            clocks: Stream::ALL.map(|stream| Vec::with_capacity(STEPS * program.stream(stream).len())),
+        };
+        for given in program.given.iter().filter(|given| given.role != Role::Input) {
+            let version = (0, given.tensor.content);
+            let Some(span) = given.tensor.span() else { continue };
+            let base = i128::from(span.start) - i128::from(given.tensor.begin);
+            let held = Held { version: Some(version), base, writer: None, readers: [0; 3] };
+            checker.memories[given.memory as usize].put(span, held);
+        }
+        Ok(checker)
+    }
+
+    /// The content of the step, by the step that made it.
+    fn version(&self, step: usize, content: ContentId) -> Version {
+        match self.variables.get(&content) {
+            Some(Role::Constant) => (0, content),
+            Some(Role::Variable(_)) if step == 0 => (0, content),
+            // What a variable holds when a step starts is what it held when the one before ended.
+            Some(&Role::Variable(next)) if next != content => (step - 1, next),
+            Some(Role::Variable(_)) => (0, content),
+            _ => (step, content),
+        }
+    }
+
+    /// Runs all commands of both steps.
+    fn run(&mut self) -> Result<(), Flaw> {
+        let program = self.program;
+        let lengths = Stream::ALL.map(|stream| program.stream(stream).len());
+        loop {
+            let mut moved = false;
+            for stream in Stream::ALL {
+                while let Some(at) = self.next(stream, lengths) {
+                    self.execute(at)?;
+                    let mut clock = at.clock;
+                    clock[stream as usize] = self.clocks[stream as usize].len() as u32 + 1;
+                    self.clocks[stream as usize].push(clock);
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        for stream in Stream::ALL {
+            let done = self.clocks[stream as usize].len();
+            if done < STEPS * lengths[stream as usize] {
+                let command = name(program, stream, done % lengths[stream as usize]);
+                return Err(Flaw::Deadlock { command });
+            }
+        }
+        Ok(())
+    }
+
+    /// The next command of the stream, if what it waits for has completed.
+    fn next(&self, stream: Stream, lengths: [usize; 3]) -> Option<At> {
+        let own = &self.clocks[stream as usize];
+        let length = lengths[stream as usize];
+        if own.len() == STEPS * length {
+            return None;
+        }
+        let (step, index) = (own.len() / length, own.len() % length);
+        let mut clock = own.last().copied().unwrap_or_default();
+        for wait in &self.program.stream(stream)[index].waits {
+            let other = wait.stream as usize;
+            let step = match (wait.before, step) {
+                (false, step) => step,
+                (true, 0) => continue,
+                (true, step) => step - 1,
+            };
+            let known = self.clocks[other].get(step * lengths[other] + wait.command as usize)?;
+            for (mine, theirs) in clock.iter_mut().zip(known) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        Some(At { stream, step, index, clock })
+    }
+
+    fn execute(&mut self, at: At) -> Result<(), Flaw> {
+        let program = self.program;
+        match &program.stream(at.stream)[at.index].action {
+            Action::Turn => {
+                if let Some(before) = at.step.checked_sub(1) {
+                    for output in &program.outputs {
+                        self.read(at, before, output.memory, &output.tensor)?;
+                    }
+                }
+                for given in program.given.iter().filter(|given| given.role == Role::Input) {
+                    self.write(at, given.memory, &given.tensor)?;
+                }
+                Ok(())
+            }
+            Action::Launch(launch) => self.launch(at, launch),
+            Action::Copy(transfer) => self.copy(at, transfer),
+        }
+    }
+
+    fn launch(&mut self, at: At, launch: &Launch) -> Result<(), Flaw> {
+        self.apart(at, launch)?;
+        for operand in launch.operands.iter().flatten() {
+            self.read(at, at.step, Memory::Arena, operand)?;
+        }
+        if !launch.workspace.is_empty() {
+            self.replace(at, Memory::Arena, launch.workspace.clone(), None, 0)?;
+        }
+        for result in launch.results.iter().flatten() {
+            self.write(at, Memory::Arena, result)?;
+        }
+        Ok(())
+    }
+
+    /// What a kernel writes overlaps nothing else that it uses, unless it is to write it in place.
+    fn apart(&self, at: At, launch: &Launch) -> Result<(), Flaw> {
+        let malformed =
+            |what| Err(Flaw::Malformed { command: name(self.program, at.stream, at.index), what });
+        let span = |tensor: &Option<Tensor>| tensor.as_ref().and_then(Tensor::span);
+        let overlap = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        let mut written: Vec<(Option<usize>, Range<u64>)> = Vec::new();
+        let workspace = Some((None, launch.workspace.clone())).filter(|(_, span)| !span.is_empty());
+        let results = launch.results.iter().enumerate().filter_map(|(j, r)| Some((Some(j), span(r)?)));
+        for (result, span) in results.chain(workspace) {
+            if written.iter().any(|(_, other)| overlap(other, &span)) {
+                return malformed("it writes the same addresses twice");
+            }
+            written.push((result, span));
+        }
+        for (index, operand) in launch.operands.iter().enumerate() {
+            let Some(operand) = span(operand) else { continue };
+            for (result, span) in written.iter().filter(|(_, span)| overlap(span, &operand)) {
+                let meant = result.is_some_and(|j| launch.in_place.contains(&(index, j)));
+                if !meant || *span != operand {
+                    return malformed("it overwrites an operand that it still reads");
+                }
+            }
+        }
+        let size =
+            |tensor: Option<&Option<Tensor>>| tensor.and_then(Option::as_ref).map(|t| (t.at, t.bytes()));
+        for &(operand, result) in &launch.in_place {
+            if size(launch.operands.get(operand)) != size(launch.results.get(result)) {
+                return malformed("what it writes in place is not one of its results");
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, at: At, transfer: &Transfer) -> Result<(), Flaw> {
+        let (from, to) = Transfer::direction(at.stream);
+        let version = self.version(at.step, transfer.content);
+        let end = transfer.begin.checked_add(transfer.bytes);
+        if end.is_none_or(|end| end > self.program.contents[transfer.content].bytes.0) {
+            let command = name(self.program, at.stream, at.index);
+            return Err(Flaw::Malformed { command, what: "it copies more than there is" });
+        }
+        self.find(at, from, transfer.span(from), version, transfer.begin)?;
+        self.replace(at, to, transfer.span(to), Some(version), transfer.begin)
+    }
+
+    fn read(&mut self, at: At, step: usize, memory: Memory, tensor: &Tensor) -> Result<(), Flaw> {
+        let Some(span) = tensor.span() else { return Ok(()) };
+        let version = self.version(step, tensor.content);
+        self.find(at, memory, span, version, tensor.begin)
+    }
+
+    fn write(&mut self, at: At, memory: Memory, tensor: &Tensor) -> Result<(), Flaw> {
+        let Some(span) = tensor.span() else { return Ok(()) };
+        self.replace(at, memory, span, Some((at.step, tensor.content)), tensor.begin)
+    }
+
+    /// The command reads the version, from its byte `begin` on.
+    fn find(
+        &mut self,
+        at: At,
+        memory: Memory,
+        span: Range<u64>,
+        version: Version,
+        begin: u64,
+    ) -> Result<(), Flaw> {
+        self.inside(at, memory, &span)?;
+        let program = self.program;
+        let stale = || Flaw::Stale {
+            command: name(program, at.stream, at.index),
+            content: program.contents[version.1].name.to_string(),
+        };
+        let base = i128::from(span.start) - i128::from(begin);
+        if !self.memories[memory as usize].covers(span.clone()) {
+            return Err(stale());
+        }
+        for (_, held) in self.memories[memory as usize].over(span) {
+            if held.version != Some(version) || held.base != base {
+                return Err(stale());
+            }
+            known(program, at, held.writer)?;
+            held.readers[at.stream as usize] =
+                (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
+        }
+        Ok(())
+    }
+
+    /// The command writes the version, from its byte `begin` on, or something that nobody is to read.
+    fn replace(
+        &mut self,
+        at: At,
+        memory: Memory,
+        span: Range<u64>,
+        version: Option<Version>,
+        begin: u64,
+    ) -> Result<(), Flaw> {
+        self.inside(at, memory, &span)?;
+        let program = self.program;
+        for (_, held) in self.memories[memory as usize].over(span.clone()) {
+            known(program, at, held.writer)?;
+            for (stream, &count) in held.readers.iter().enumerate().filter(|(_, count)| **count > 0) {
+                known(program, at, Some((stream, count)))?;
+            }
+        }
+        let base = i128::from(span.start) - i128::from(begin);
+        let own = (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
+        let held = Held { version, base, writer: Some((at.stream as usize, own)), readers: [0; 3] };
+        self.memories[memory as usize].put(span, held);
+        Ok(())
+    }
+
+    /// The addresses are in the memory.
+    fn inside(&self, at: At, memory: Memory, span: &Range<u64>) -> Result<(), Flaw> {
+        let bytes = if memory == Memory::Arena { self.program.arena } else { self.program.slab };
+        if span.end <= bytes.0 {
+            return Ok(());
+        }
+        let command = name(self.program, at.stream, at.index);
+        Err(Flaw::Malformed { command, what: "it uses addresses beyond the last" })
+    }
+
+    /// What stays from step to step is there when the last one has ended.
+    fn end(&mut self) -> Result<(), Flaw> {
+        let program = self.program;
+        let stays = program.given.iter().map(|given| {
+            let version = match given.role {
+                Role::Input => (STEPS - 1, given.tensor.content),
+                Role::Constant => (0, given.tensor.content),
+                Role::Variable(_) => self.version(STEPS, given.tensor.content),
+            };
+            (given.memory, &given.tensor, version)
+        });
+        let outputs = program
+            .outputs
+            .iter()
+            .map(|output| (output.memory, &output.tensor, self.version(STEPS - 1, output.tensor.content)));
+        let all: Vec<_> = stays.chain(outputs).collect();
+        for (memory, tensor, version) in all {
+            let Some(span) = tensor.span() else { continue };
+            let base = i128::from(span.start) - i128::from(tensor.begin);
+            let memory = &mut self.memories[memory as usize];
+            let is_there = |held: &Held| held.version == Some(version) && held.base == base;
+            if !memory.covers(span.clone()) || !memory.over(span).all(|(_, held)| is_there(held)) {
+                return Err(Flaw::Lost { content: program.contents[tensor.content].name.to_string() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The command is certain that another one has completed.
+fn known(program: &Program, at: At, other: Option<(usize, u32)>) -> Result<(), Flaw> {
+    let Some((stream, count)) = other else { return Ok(()) };
+    if stream == at.stream as usize || at.clock[stream] >= count {
+        return Ok(());
+    }
+    let stream = Stream::ALL[stream];
+    let index = (count as usize - 1) % program.stream(stream).len();
+    Err(Flaw::Race { command: name(program, at.stream, at.index), other: name(program, stream, index) })
+}
+
+/// What messages call a command.
+fn name(program: &Program, stream: Stream, index: usize) -> String {
+    match program.stream(stream).get(index).map(|command| &command.action) {
+        Some(Action::Launch(launch)) => format!("{stream} {index} (`{}`)", launch.node),
+        Some(Action::Copy(transfer)) => format!("{stream} {index} (`{}`)", transfer.node),
+        _ => format!("{stream} {index}"),
+    }
+}

@@ -1,0 +1,298 @@
+//! The lowered step: what three streams do, one command after the other, at which addresses, and what each waits for.
+//!
+//! A [`Program`] leaves no decision to run time. It knows no planner, and who runs it knows no graph. Its commands run
+//! step after step without a pause between them: a wait may name a command of the step before. [`check()`] proves that no
+//! timing of the streams makes it read or overwrite what it must not.
+
+mod check;
+mod residency;
+mod spans;
+mod text;
+
+use std::fmt;
+use std::ops::Range;
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+use crate::{Attr, Bytes, Data, Name, Op, Type};
+
+pub use check::{Checked, Flaw, check};
+pub use residency::{Residency, Until, peak_in_order, residencies};
+pub use spans::Spans;
+
+/// Some bytes that a step computes or is given. Copies of them, and views, are the same content.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId(u32);
+entity_impl!(ContentId, "c");
+
+/// What is known about a content.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The name of the value that had it first.
+    pub name: Name,
+    /// How many bytes it has.
+    pub bytes: Bytes,
+}
+
+/// What runs its commands one after the other, beside the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// The device's processor.
+    Compute,
+    /// Copies to the host.
+    Out,
+    /// Copies to the device.
+    In,
+}
+
+impl Stream {
+    /// Every stream; the position of each is what it is as a number.
+    pub const ALL: [Stream; 3] = [Stream::Compute, Stream::Out, Stream::In];
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Stream::Compute => "compute",
+            Stream::Out => "out",
+            Stream::In => "in",
+        })
+    }
+}
+
+/// One of the two memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Memory {
+    /// The device's.
+    Arena,
+    /// The host's.
+    Slab,
+}
+
+/// A step, lowered.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The graph's name.
+    pub name: String,
+    /// The size of the device's memory: every address in it is below.
+    pub arena: Bytes,
+    /// The size of the host's memory.
+    pub slab: Bytes,
+    /// All that is ever at an address.
+    pub contents: PrimaryMap<ContentId, Content>,
+    /// Launches that run once, before the first step, because types alone decide what they compute. Their results are
+    /// at no address.
+    pub prelude: Vec<Launch>,
+    /// What is there when a step starts.
+    pub given: Vec<Given>,
+    /// What the caller gets when a step ends.
+    pub outputs: Vec<Output>,
+    /// The commands of the streams, in the order of [`Stream::ALL`]. The first that computes is [`Action::Turn`].
+    pub streams: [Vec<Command>; 3],
+}
+
+/// What is there when a step starts.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// What it is, and where.
+    pub tensor: Tensor,
+    /// Which memory holds it.
+    pub memory: Memory,
+    /// Its bytes before the first step, where the model has them.
+    pub data: Option<Data>,
+    /// What becomes of it.
+    pub role: Role,
+}
+
+/// What the caller gets when a step ends.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// What it is, and where.
+    pub tensor: Tensor,
+    /// Which memory holds it.
+    pub memory: Memory,
+}
+
+/// What becomes of something that is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The caller may write it before each step.
+    Input,
+    /// It stays what it is.
+    Constant,
+    /// The step writes it: when it ends, this content is there.
+    Variable(ContentId),
+}
+
+/// An operand, a result, or what is given: some content at some address.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// The value's name; empty for a variable's new value that the graph does not name.
+    pub name: Name,
+    /// What the bytes mean.
+    pub ty: Type,
+    /// What they are.
+    pub content: ContentId,
+    /// Which byte of the content is the first.
+    pub begin: u64,
+    /// Its address; none for what is computed before the first step.
+    pub at: Option<u64>,
+}
+
+impl Tensor {
+    /// How many bytes it has.
+    pub fn bytes(&self) -> u64 {
+        self.ty.byte_size().unwrap_or_default().0
+    }
+
+    /// Its addresses; none where it has no address, or no bytes.
+    pub fn span(&self) -> Option<Range<u64>> {
+        let bytes = self.bytes();
+        self.at.filter(|_| bytes > 0).map(|at| at..at.saturating_add(bytes))
+    }
+}
+
+/// What a stream does next.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// What it does.
+    pub action: Action,
+    /// What must have completed before it starts, besides the commands before it in its stream. None of them follows
+    /// from the others.
+    pub waits: Vec<Wait>,
+    /// Its position in the order in which one who runs all streams by himself may run them.
+    pub tick: u32,
+}
+
+/// A command of a stream that must have completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wait {
+    /// The stream.
+    pub stream: Stream,
+    /// The command's position in it.
+    pub command: u32,
+    /// Whether it is the command of the step before. In the first step there is none to wait for.
+    pub before: bool,
+}
+
+/// What a command does.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// The caller's turn: it reads the outputs of the step before, and writes the inputs of this one.
+    Turn,
+    /// A kernel runs.
+    Launch(Box<Launch>),
+    /// Bytes cross the link, in the direction of the stream.
+    Copy(Transfer),
+}
+
+/// A kernel, and what it runs on.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The node's name.
+    pub node: Name,
+    /// What it computes.
+    pub op: Op,
+    /// The version of the operator's domain.
+    pub opset: i64,
+    /// Attributes in the file's order.
+    pub attributes: Vec<(Name, Attr)>,
+    /// What a random operator draws from, besides step and run.
+    pub seed: u64,
+    /// Operands by position; `None` where an optional one is left out.
+    pub operands: Vec<Option<Tensor>>,
+    /// Results by position, variables that are written without a name for their new value among them; `None` where
+    /// nothing is written.
+    pub results: Vec<Option<Tensor>>,
+    /// `(operand, result)`: the operand's bytes are the result's, and are overwritten.
+    pub in_place: Vec<(usize, usize)>,
+    /// Addresses that it may use while it runs.
+    pub workspace: Range<u64>,
+}
+
+/// Bytes that cross the link.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// The node's name.
+    pub node: Name,
+    /// What is copied.
+    pub content: ContentId,
+    /// Which of its bytes is the first that is copied.
+    pub begin: u64,
+    /// How many are.
+    pub bytes: u64,
+    /// Where they are in the arena.
+    pub device: u64,
+    /// Where they are in the slab.
+    pub host: u64,
+}
+
+impl Transfer {
+    /// Its addresses in the arena, or in the slab.
+    pub fn span(&self, memory: Memory) -> Range<u64> {
+        let start = match memory {
+            Memory::Arena => self.device,
+            Memory::Slab => self.host,
+        };
+        start..start.saturating_add(self.bytes)
+    }
+
+    /// The memory that it reads and the one that it writes, in this stream.
+    pub fn direction(stream: Stream) -> (Memory, Memory) {
+        if stream == Stream::In { (Memory::Slab, Memory::Arena) } else { (Memory::Arena, Memory::Slab) }
+    }
+}
+
+impl Program {
+    /// The commands of the stream.
+    pub fn stream(&self, stream: Stream) -> &[Command] {
+        &self.streams[stream as usize]
+    }
+
+    /// Every command, in the order in which one who runs all streams by himself may run them.
+    pub fn in_order(&self) -> Vec<(Stream, u32, &Command)> {
+        let of = |stream: Stream| {
+            (0..).zip(self.stream(stream)).map(move |(index, command)| (stream, index, command))
+        };
+        let mut all: Vec<_> = Stream::ALL.into_iter().flat_map(of).collect();
+        all.sort_by_key(|(stream, index, command)| (command.tick, *stream, *index));
+        all
+    }
+
+    /// The launches of the compute stream, with their positions in it.
+    pub fn launches(&self) -> impl Iterator<Item = (u32, &Launch)> {
+        (0..).zip(self.stream(Stream::Compute)).filter_map(|(index, command)| match &command.action {
+            Action::Launch(launch) => Some((index, &**launch)),
+            _ => None,
+        })
+    }
+
+    /// The bytes that a step copies in the stream.
+    pub fn copied(&self, stream: Stream) -> Bytes {
+        let bytes = |command: &Command| match &command.action {
+            Action::Copy(transfer) => Bytes(transfer.bytes),
+            _ => Bytes::ZERO,
+        };
+        self.stream(stream).iter().map(bytes).sum()
+    }
+
+    /// The end of the last addresses of the arena that anything uses: what a device must have.
+    pub fn extent(&self) -> Bytes {
+        let mut end = 0;
+        let mut see = |span: Range<u64>| end = if span.is_empty() { end } else { end.max(span.end) };
+        let tensors = self.given.iter().filter(|g| g.memory == Memory::Arena).map(|g| &g.tensor);
+        tensors.filter_map(Tensor::span).for_each(&mut see);
+        for command in self.streams.iter().flatten() {
+            match &command.action {
+                Action::Turn => {}
+                Action::Launch(launch) => {
+                    let tensors = launch.operands.iter().chain(&launch.results).flatten();
+                    tensors.filter_map(Tensor::span).for_each(&mut see);
+                    see(launch.workspace.clone());
+                }
+                Action::Copy(transfer) => see(transfer.span(Memory::Arena)),
+            }
+        }
+        Bytes(end)
+    }
+}

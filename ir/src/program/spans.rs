@@ -1,0 +1,74 @@
+//! What is at which addresses.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// For every address, what was put there last, if anything was.
+#[derive(Clone, Debug)]
+pub struct Spans<T> {
+    /// By first address, the end and what is there.
+    segments: BTreeMap<u64, (u64, T)>,
+}
+
+impl<T> Default for Spans<T> {
+    fn default() -> Spans<T> {
+        Spans { segments: BTreeMap::new() }
+    }
+}
+
+impl<T: Clone> Spans<T> {
+    /// What is at the addresses, in their order, cut to them.
+    pub fn over(&mut self, span: Range<u64>) -> impl Iterator<Item = (Range<u64>, &mut T)> {
+        self.cut(span.start);
+        self.cut(span.end);
+        self.segments.range_mut(span).map(|(&start, (end, what))| (start..*end, what))
+    }
+
+    /// Whether something is at each of the addresses.
+    pub fn covers(&mut self, span: Range<u64>) -> bool {
+        self.over(span.clone()).map(|(part, _)| part.end - part.start).sum::<u64>() == span.end - span.start
+    }
+
+    /// Puts something at the addresses, instead of what is there.
+    pub fn put(&mut self, span: Range<u64>, what: T) {
+        if span.is_empty() {
+            return;
+        }
+        self.cut(span.start);
+        self.cut(span.end);
+        let old: Vec<u64> = self.segments.range(span.clone()).map(|(&start, _)| start).collect();
+        for start in old {
+            self.segments.remove(&start);
+        }
+        self.segments.insert(span.start, (span.end, what));
+    }
+
+    /// Makes a segment end at the address.
+    fn cut(&mut self, at: u64) {
+        if let Some((_, (end, what))) = self.segments.range_mut(..at).next_back()
+            && *end > at
+        {
+            let rest = (std::mem::replace(end, at), what.clone());
+            self.segments.insert(at, rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_replaces_what_was_there() {
+        let mut spans = Spans::default();
+        spans.put(0..10, 'a');
+        spans.put(10..20, 'b');
+        spans.put(5..12, 'c');
+        spans.put(3..3, 'd');
+        let all =
+            |spans: &mut Spans<char>, span| spans.over(span).map(|(r, &mut c)| (r, c)).collect::<Vec<_>>();
+        assert_eq!(all(&mut spans, 0..30), [(0..5, 'a'), (5..12, 'c'), (12..20, 'b')]);
+        assert_eq!(all(&mut spans, 4..6), [(4..5, 'a'), (5..6, 'c')]);
+        assert!(spans.covers(0..20) && !spans.covers(0..21));
+    }
+}

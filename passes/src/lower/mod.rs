@@ -1,0 +1,330 @@
+//! From a graph to a program: which stream does what, at which addresses, and what it waits for.
+//!
+//! A view is no command, a Join neither; what is written in place is at its operand's addresses. What computes runs in the
+//! graph's order, and so do the copies of each direction. Addresses are those of the graph where it has some; otherwise
+//! `place.rs` finds them from live ranges. What a command waits for follows from addresses alone (`waits.rs`): the
+//! graph's control edges are there so that memory suffices, and once every byte has its place they say nothing new.
+
+mod place;
+mod waits;
+
+use std::collections::BTreeMap;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use lmsc_ir::program::{
+    Action, Command, Content, ContentId, Given, Launch, Memory, Output, Program, Role, Stream, Tensor,
+    Transfer,
+};
+use lmsc_ir::{
+    Bytes, Def, Graph, Node, NodeId, Place, StorageId, Storages, ValueId, copied_elements, joined_elements,
+};
+
+/// What lowering is told.
+pub struct Lowering<'a> {
+    /// The size of the arena; as small as addresses allow where none is given.
+    pub arena: Option<Bytes>,
+    /// What each node needs besides its values while it runs. It counts where the graph has no addresses; where it has,
+    /// workspaces have theirs.
+    pub workspace: &'a dyn Fn(NodeId) -> Bytes,
+}
+
+/// Why a graph has no program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LowerError {
+    /// A node does what no stream does.
+    #[error("node `{node}` ({op}): {problem}")]
+    Node {
+        /// The node's name.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// What it does.
+        problem: &'static str,
+    },
+    /// Some values have addresses, and this one has none.
+    #[error("`{value}` has no address, and others have; plan again, or leave all of them out")]
+    Unplaced {
+        /// The value's name.
+        value: String,
+    },
+    /// The arena is too small.
+    #[error("the step needs an arena of {needed} bytes ({}), and there are {arena} ({})", Bytes(*needed), Bytes(*arena))]
+    DoesNotFit {
+        /// How large it must be.
+        needed: u64,
+        /// How large it is.
+        arena: u64,
+    },
+}
+
+/// The program of the graph.
+///
+/// # Errors
+/// [`LowerError`], if nodes compute on the host, joins are of no one tensor, addresses are incomplete, or the arena is
+/// too small.
+pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
+    let storages = Storages::of(graph);
+    let places = match graph.has_addresses() {
+        true => given_places(graph, &storages)?,
+        false => place::places(graph, &storages, how.workspace),
+    };
+    let mut lowerer = Lowerer::new(graph, &storages, &places);
+    for &id in graph.order() {
+        lowerer.node(id)?;
+    }
+    let mut program = lowerer.finish();
+    let extent = program.extent();
+    program.arena = how.arena.unwrap_or(extent);
+    if extent > program.arena {
+        return Err(LowerError::DoesNotFit { needed: extent.0, arena: program.arena.0 });
+    }
+    waits::share_slots(&mut program);
+    waits::add(&mut program);
+    Ok(program)
+}
+
+/// Where everything on the device lies: by storage and by node, the address of the first byte.
+#[derive(Default)]
+struct Places {
+    storages: SecondaryMap<StorageId, Option<u64>>,
+    workspaces: BTreeMap<NodeId, (u64, u64)>,
+}
+
+/// The addresses that the graph has.
+fn given_places(graph: &Graph, storages: &Storages) -> Result<Places, LowerError> {
+    let mut places = Places::default();
+    for (id, storage) in storages.iter().filter(|(_, storage)| !storage.on_host) {
+        let value = graph.value(storage.root);
+        places.storages[id] = match value.place {
+            Place::DeviceAt(at) => Some(at),
+            _ if storage.bytes == Bytes::ZERO => None,
+            _ => return Err(LowerError::Unplaced { value: value.name.to_string() }),
+        };
+    }
+    let workspaces = graph.order().iter().filter_map(|&id| Some((id, graph.node(id).workspace?)));
+    places.workspaces = workspaces.map(|(id, w)| (id, (w.address, w.bytes.0))).collect();
+    Ok(places)
+}
+
+struct Lowerer<'a> {
+    graph: &'a Graph,
+    storages: &'a Storages,
+    places: &'a Places,
+    program: Program,
+    /// By storage, what is there now, and which byte of it comes first.
+    holds: SecondaryMap<StorageId, Option<(ContentId, u64)>>,
+    /// By variable's storage that leaves the device and returns, that which returns.
+    returned: SecondaryMap<StorageId, Option<StorageId>>,
+    /// By storage on the host, where it is.
+    slots: SecondaryMap<StorageId, u64>,
+    tick: u32,
+}
+
+impl<'a> Lowerer<'a> {
+    fn new(graph: &'a Graph, storages: &'a Storages, places: &'a Places) -> Lowerer<'a> {
+        let turn = Command { action: Action::Turn, waits: Vec::new(), tick: 0 };
+        let program = Program {
+            name: graph.name.clone(),
+            arena: Bytes::ZERO,
+            slab: Bytes::ZERO,
+            contents: PrimaryMap::new(),
+            prelude: Vec::new(),
+            given: Vec::new(),
+            outputs: Vec::new(),
+            streams: [vec![turn], Vec::new(), Vec::new()],
+        };
+        let mut lowerer = Lowerer {
+            graph,
+            storages,
+            places,
+            program,
+            holds: SecondaryMap::new(),
+            returned: SecondaryMap::new(),
+            slots: SecondaryMap::new(),
+            tick: 0,
+        };
+        for (id, storage) in storages.iter().filter(|(_, storage)| storage.on_host) {
+            lowerer.slots[id] = lowerer.program.slab.0;
+            lowerer.program.slab += place::aligned(storage.bytes);
+        }
+        lowerer.given();
+        lowerer
+    }
+
+    /// Lists what is there when a step starts.
+    fn given(&mut self) {
+        for (id, storage) in self.storages.iter() {
+            let role = match self.graph.def(storage.root) {
+                Def::Result(..) | Def::Nothing => continue,
+                Def::Input => Role::Input,
+                Def::Initializer(_) => Role::Constant,
+            };
+            let data = match self.graph.def(storage.root) {
+                Def::Initializer(index) => Some(self.graph.initializers[index].data.clone()),
+                _ => None,
+            };
+            self.new_content(storage.root, id);
+            let tensor = self.tensor(storage.root);
+            let memory = if storage.on_host { Memory::Slab } else { Memory::Arena };
+            self.program.given.push(Given { tensor, memory, data, role });
+        }
+    }
+
+    /// Says that the storage now has what the value names, for the first time.
+    fn new_content(&mut self, value: ValueId, storage: StorageId) -> ContentId {
+        let facts = self.graph.value(value);
+        let bytes = facts.ty.byte_size().unwrap_or_default();
+        let content = self.program.contents.push(Content { name: facts.name.clone(), bytes });
+        self.holds[storage] = Some((content, 0));
+        content
+    }
+
+    /// The value as it is now.
+    fn tensor(&self, value: ValueId) -> Tensor {
+        let storage = self.storages.storage(value);
+        let (content, begin) = self.holds[storage].expect("what is read was written");
+        let facts = self.graph.value(value);
+        let at = match self.storages.get(storage).on_host {
+            true => Some(self.slots[storage]),
+            // What is known before the step has no bytes on the device, but for what has none anywhere.
+            false if self.storages.get(storage).bytes == Bytes::ZERO => {
+                (facts.ty.byte_size() == Some(Bytes::ZERO)).then_some(0)
+            }
+            false => self.places.storages[storage],
+        };
+        Tensor { name: facts.name.clone(), ty: facts.ty.clone(), content, begin, at }
+    }
+
+    fn refuse<T>(&self, id: NodeId, problem: &'static str) -> Result<T, LowerError> {
+        let node = self.graph.node(id);
+        Err(LowerError::Node { node: node.name.to_string(), op: node.op.to_string(), problem })
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<(), LowerError> {
+        self.tick += 1;
+        let node = self.graph.node(id);
+        if node.op.is_swap() {
+            return self.copy(id, node);
+        }
+        if node.op.is_join() {
+            return self.join(id, node);
+        }
+        if self.graph.runs_on_host(id) {
+            return self.refuse(id, "it computes on the host; only copies have values there");
+        }
+        if let (true, Some(&Some(operand)), &[Some(result)]) =
+            (node.op.effects().view, node.operands.first(), &node.results[..])
+            && self.storages.storage(operand) == self.storages.storage(result)
+        {
+            return Ok(());
+        }
+        let launch = self.launch(id, node);
+        if node.op.effects().shape_only {
+            self.program.prelude.push(launch);
+        } else {
+            self.push(Stream::Compute, Action::Launch(Box::new(launch)));
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, stream: Stream, action: Action) {
+        self.program.streams[stream as usize].push(Command { action, waits: Vec::new(), tick: self.tick });
+    }
+
+    fn launch(&mut self, id: NodeId, node: &Node) -> Launch {
+        let operand = |value: &Option<ValueId>| value.map(|value| self.tensor(value));
+        let operands: Vec<Option<Tensor>> = node.operands.iter().map(operand).collect();
+        let in_place = self.storages.in_place(self.graph, id);
+        let last = in_place.iter().map(|pair| pair.1 + 1).max().unwrap_or(0).max(node.results.len());
+        let results = (0..last).map(|j| {
+            let named = node.results.get(j).copied().flatten();
+            // A variable that is written without a name for its new value.
+            let unnamed = || node.operands[in_place.iter().find(|pair| pair.1 == j)?.0];
+            let value = named.or_else(unnamed)?;
+            self.new_content(value, self.storages.storage(value));
+            let tensor = self.tensor(value);
+            Some(if named.is_some() { tensor } else { Tensor { name: "".into(), ..tensor } })
+        });
+        let results = results.collect();
+        let workspace = self.places.workspaces.get(&id).map_or(0..0, |&(at, bytes)| at..at + bytes);
+        Launch {
+            node: node.name.clone(),
+            op: node.op.clone(),
+            opset: self.graph.opsets.get(node.op.domain()).copied().unwrap_or(i64::MAX),
+            attributes: node.attributes.clone(),
+            seed: self.graph.seed(id),
+            operands,
+            results,
+            in_place,
+            workspace,
+        }
+    }
+
+    fn copy(&mut self, id: NodeId, node: &Node) -> Result<(), LowerError> {
+        let (Some(&Some(operand)), Some(&Some(result))) = (node.operands.first(), node.results.first())
+        else {
+            return self.refuse(id, "it copies nothing");
+        };
+        let source = self.tensor(operand);
+        let elements = copied_elements(node);
+        let skipped = elements.map_or(0, |elements| {
+            let bits = source.ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
+            (u128::from(elements.start) * u128::from(bits) / 8) as u64
+        });
+        let Some(from) = source.at else {
+            return self.refuse(id, "it copies what types alone decide; leave that where it is");
+        };
+        let storage = self.storages.storage(result);
+        let begin = source.begin + skipped;
+        self.holds[storage] = Some((source.content, begin));
+        for update in node.updates.iter().filter(|_| node.op.is_swap_in()) {
+            self.returned[self.storages.storage(update.variable)] = Some(storage);
+        }
+        let target = self.tensor(result);
+        let (Some(to), bytes @ 1..) = (target.at, target.bytes()) else { return Ok(()) };
+        let (content, from, node_name) = (source.content, from + skipped, node.name.clone());
+        let (stream, device, host) =
+            if node.op.is_swap_out() { (Stream::Out, from, to) } else { (Stream::In, to, from) };
+        self.push(stream, Action::Copy(Transfer { node: node_name, content, begin, bytes, device, host }));
+        Ok(())
+    }
+
+    /// Names what lies side by side.
+    fn join(&mut self, id: NodeId, node: &Node) -> Result<(), LowerError> {
+        let Some(&Some(whole)) = node.results.first() else { return Ok(()) };
+        let bits = self.graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
+        let pieces = joined_elements(self.graph, node)
+            .into_iter()
+            .map(|(piece, elements)| (piece, (u128::from(elements.start) * u128::from(bits) / 8) as u64));
+        let base = node.operands.first().copied().flatten().map(|base| (base, 0));
+        let mut joined = None;
+        for (piece, begin) in base.into_iter().chain(pieces) {
+            let held = self.holds[self.storages.storage(piece)];
+            let start = held.and_then(|(content, first)| Some((content, first.checked_sub(begin)?)));
+            if start.is_none() || *joined.get_or_insert(start) != start {
+                return self.refuse(id, "it joins pieces of different tensors");
+            }
+        }
+        self.holds[self.storages.storage(whole)] = joined.flatten();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Program {
+        let holds = &self.holds;
+        let given = self.storages.iter().filter(|(_, storage)| storage.is_given(self.graph));
+        for (given, (storage, _)) in self.program.given.iter_mut().zip(given) {
+            // What only leaves and returns is no variable for the caller.
+            let last = holds[self.returned[storage].unwrap_or(storage)].map(|(content, _)| content);
+            if let Some(next) = last.filter(|&last| last != given.tensor.content) {
+                given.role = Role::Variable(next);
+            }
+        }
+        let output = |&value: &ValueId| {
+            let on_host = self.storages.get(self.storages.storage(value)).on_host;
+            Output { tensor: self.tensor(value), memory: if on_host { Memory::Slab } else { Memory::Arena } }
+        };
+        let outputs = self.graph.outputs.iter().map(output).collect();
+        self.program.outputs = outputs;
+        self.program
+    }
+}

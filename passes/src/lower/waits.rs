@@ -1,0 +1,214 @@
+//! What each command waits for, from what is at its addresses: who wrote what it reads, and who used what it overwrites.
+//!
+//! Two steps are gone through in the program's order; what the second one finds is what any later step finds. Of all that a
+//! command must follow, only what does not follow from the rest is kept, so that no wait is one too many.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use lmsc_ir::Bytes;
+use lmsc_ir::program::{Action, Command, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait};
+
+/// By stream, how many of its commands have completed, both steps together.
+type Clock = [u32; 3];
+
+/// What is at an address: the command that wrote it, if one did, and by stream the last that read it since, both as
+/// numbers of commands.
+#[derive(Clone, Default)]
+struct Held {
+    writer: Option<(Stream, u32)>,
+    readers: Clock,
+}
+
+/// What the commands of a step wait for, and what has certainly completed when each of them starts.
+struct Ordered {
+    waits: [Vec<Vec<Wait>>; 3],
+    starts: [Vec<Clock>; 3],
+}
+
+/// Adds to the program what each of its commands waits for.
+pub(super) fn add(program: &mut Program) {
+    let Ordered { waits, .. } = order(program);
+    for (commands, waits) in program.streams.iter_mut().zip(waits) {
+        for (command, waits) in commands.iter_mut().zip(waits) {
+            command.waits = waits;
+        }
+    }
+}
+
+/// Lets things that are on the host one after the other have the same slot, where the copy that brings the later one
+/// waits for the last use of the earlier one anyway.
+pub(super) fn share_slots(program: &mut Program) {
+    let Ordered { starts, .. } = order(program);
+    // What is copied back from where, last by the commands of the stream up to these.
+    let mut last_in: BTreeMap<u64, u32> = BTreeMap::new();
+    for (index, command) in (1..).zip(program.stream(Stream::In)) {
+        if let Action::Copy(copy) = &command.action {
+            last_in.insert(copy.host, index);
+        }
+    }
+    // What is given and what the caller gets has a slot of its own.
+    let given = program.given.iter().map(|given| (given.memory, given.tensor.span()));
+    let outputs = program.outputs.iter().map(|output| (output.memory, output.tensor.span()));
+    let (mut moved, mut end): (BTreeMap<u64, u64>, u64) = Default::default();
+    for (_, span) in given.chain(outputs).filter(|(memory, _)| *memory == Memory::Slab) {
+        let Some(span) = span else { continue };
+        moved.entry(span.start).or_insert_with(|| {
+            end += aligned(span.end - span.start);
+            end - aligned(span.end - span.start)
+        });
+    }
+    // Slots by size and address, with the commands of the stream In that must have completed; never, if nothing reads it.
+    let mut slots: Vec<(u64, u64, Option<u32>)> = Vec::new();
+    let first_of_step = program.stream(Stream::In).len() as u32;
+    for (index, command) in program.stream(Stream::Out).iter().enumerate() {
+        let Action::Copy(copy) = &command.action else { continue };
+        if moved.contains_key(&copy.host) {
+            continue;
+        }
+        let done = starts[Stream::Out as usize][index][Stream::In as usize];
+        let bytes = aligned(copy.bytes);
+        let is_free = |slot: &&mut (u64, u64, Option<u32>)| {
+            slot.0 >= bytes && slot.2.is_some_and(|last| done >= first_of_step + last)
+        };
+        let best = slots.iter_mut().filter(is_free).min_by_key(|slot| (slot.0, slot.1));
+        let last = last_in.get(&copy.host).copied();
+        let at = match best {
+            Some(slot) => {
+                slot.2 = last;
+                slot.1
+            }
+            None => {
+                slots.push((bytes, end, last));
+                end += bytes;
+                end - bytes
+            }
+        };
+        moved.insert(copy.host, at);
+    }
+    let to = |at: u64| moved.get(&at).copied().unwrap_or(at);
+    for command in program.streams.iter_mut().flatten() {
+        if let Action::Copy(copy) = &mut command.action {
+            copy.host = to(copy.host);
+        }
+    }
+    let given = program.given.iter_mut().filter(|g| g.memory == Memory::Slab).map(|g| &mut g.tensor);
+    let outputs = program.outputs.iter_mut().filter(|o| o.memory == Memory::Slab).map(|o| &mut o.tensor);
+    given.chain(outputs).for_each(|tensor: &mut Tensor| tensor.at = tensor.at.map(to));
+    program.slab = Bytes(end);
+}
+
+/// How many bytes a slot for so many has.
+fn aligned(bytes: u64) -> u64 {
+    super::place::aligned(Bytes(bytes)).0
+}
+
+/// What the commands of any step but the first wait for.
+fn order(program: &Program) -> Ordered {
+    let lengths = Stream::ALL.map(|stream| program.stream(stream).len() as u32);
+    let mut memories: [Spans<Held>; 2] = Default::default();
+    for given in &program.given {
+        if let Some(span) = given.tensor.span() {
+            memories[given.memory as usize].put(span, Held::default());
+        }
+    }
+    // By stream and command, both steps together, what has certainly completed when it has.
+    let mut ends: [Vec<Clock>; 3] = lengths.map(|length| Vec::with_capacity(2 * length as usize));
+    let mut ordered = Ordered { waits: Default::default(), starts: Default::default() };
+    let in_order = program.in_order();
+    for step in 0..2 {
+        for &(stream, index, command) in &in_order {
+            let own = step * lengths[stream as usize] + index + 1;
+            let mut found = Found { memories: &mut memories, stream, own, after: [0; 3] };
+            found.command(program, command, step > 0);
+            let after = found.after;
+            let before = ends[stream as usize].last().copied().unwrap_or_default();
+            let others =
+                Stream::ALL.into_iter().filter(|&other| other != stream && after[other as usize] > 0);
+            let end = |other: Stream| ends[other as usize][after[other as usize] as usize - 1];
+            let needed: Vec<Stream> = others
+                .clone()
+                .filter(|&other| {
+                    let at = other as usize;
+                    let implied = |clock: Clock| clock[at] >= after[at];
+                    !implied(before) && !others.clone().any(|third| third != other && implied(end(third)))
+                })
+                .collect();
+            let mut clock = before;
+            for &other in &needed {
+                clock.iter_mut().zip(end(other)).for_each(|(mine, theirs)| *mine = (*mine).max(theirs));
+            }
+            if step > 0 {
+                let wait = |other: Stream| {
+                    let (at, length) = (after[other as usize] - 1, lengths[other as usize]);
+                    Wait { stream: other, command: at % length, before: at < length }
+                };
+                ordered.waits[stream as usize].push(needed.iter().map(|&other| wait(other)).collect());
+                ordered.starts[stream as usize].push(clock);
+            }
+            clock[stream as usize] = own;
+            ends[stream as usize].push(clock);
+        }
+    }
+    ordered
+}
+
+/// What a command must follow.
+struct Found<'a> {
+    memories: &'a mut [Spans<Held>; 2],
+    stream: Stream,
+    /// The number of commands of its stream up to it.
+    own: u32,
+    /// By stream, how many commands must have completed.
+    after: Clock,
+}
+
+impl Found<'_> {
+    fn command(&mut self, program: &Program, command: &Command, not_first: bool) {
+        match &command.action {
+            Action::Turn => {
+                for output in program.outputs.iter().filter(|_| not_first) {
+                    self.read(output.memory, output.tensor.span());
+                }
+                for given in program.given.iter().filter(|given| given.role == Role::Input) {
+                    self.write(given.memory, given.tensor.span());
+                }
+            }
+            Action::Launch(launch) => {
+                let tensors = launch.operands.iter().flatten();
+                tensors.for_each(|tensor| self.read(Memory::Arena, tensor.span()));
+                self.write(Memory::Arena, Some(launch.workspace.clone()));
+                let tensors = launch.results.iter().flatten();
+                tensors.for_each(|tensor| self.write(Memory::Arena, tensor.span()));
+            }
+            Action::Copy(copy) => {
+                let (from, to) = Transfer::direction(self.stream);
+                self.read(from, Some(copy.span(from)));
+                self.write(to, Some(copy.span(to)));
+            }
+        }
+    }
+
+    fn read(&mut self, memory: Memory, span: Option<Range<u64>>) {
+        for (_, held) in self.memories[memory as usize].over(span.unwrap_or_default()) {
+            if let Some((stream, count)) = held.writer {
+                let after = &mut self.after[stream as usize];
+                *after = count.max(*after);
+            }
+            held.readers[self.stream as usize] = self.own;
+        }
+    }
+
+    fn write(&mut self, memory: Memory, span: Option<Range<u64>>) {
+        let span = span.unwrap_or_default();
+        for (_, held) in self.memories[memory as usize].over(span.clone()) {
+            let mut users = held.readers;
+            if let Some((stream, count)) = held.writer {
+                users[stream as usize] = users[stream as usize].max(count);
+            }
+            self.after.iter_mut().zip(users).for_each(|(after, user)| *after = (*after).max(user));
+        }
+        let held = Held { writer: Some((self.stream, self.own)), readers: [0; 3] };
+        self.memories[memory as usize].put(span, held);
+    }
+}

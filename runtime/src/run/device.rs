@@ -1,0 +1,25 @@
+//! What a device does for the loop that runs programs on it.
+
+use lmsc_ir::program::{Memory, Stream, Tensor, Transfer};
+
+use crate::kernel::Step;
+
+/// A device that has a program's memory and kernels.
+///
+/// The loop calls it from one thread for each stream, and lets every command wait for what it must.
+pub(super) trait Device: Sync {
+    /// Runs the kernel of the launch at this position of the compute stream.
+    fn launch(&self, index: u32, step: Step);
+
+    /// Copies bytes in the direction of the stream.
+    fn copy(&self, stream: Stream, copy: &Transfer);
+
+    /// What is there now, for him who computes.
+    fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8];
+
+    /// Sets what is there, for him who computes.
+    ///
+    /// # Panics
+    /// If the tensor has another number of bytes.
+    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]);
+}

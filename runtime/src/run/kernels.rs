@@ -1,0 +1,254 @@
+//! The kernels of a program, and what is known before its first step.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use lmsc_ir::program::{ContentId, Launch, Program, Role, Stream, Tensor};
+use lmsc_ir::{Bytes, Data, Type};
+
+use crate::kernel::{Io, Kernel, Step};
+use crate::spec::{Operand, PrepareError, Spec};
+use crate::table::prepare;
+
+/// Contents of more bytes are not computed before the step, even where they could be.
+const LARGEST_CONSTANT: u64 = 1 << 16;
+
+/// Why a program cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unready {
+    /// A node has no kernel.
+    #[error(transparent)]
+    Kernel(#[from] PrepareError),
+    /// A kernel needs more room than the plan gave it.
+    #[error("node `{node}` ({op}) needs {needed} bytes of workspace here, and the plan gives it {planned}")]
+    Workspace {
+        /// The node's name.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// What the kernel needs.
+        needed: u64,
+        /// What it has.
+        planned: u64,
+    },
+    /// What follows from types alone follows from something else.
+    #[error("node `{node}`: an operand of what is computed before the step is not there before the step")]
+    Unknown {
+        /// The node's name.
+        node: String,
+    },
+}
+
+/// Everything that can be wrong with a program, before it runs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NotReady(pub Vec<Unready>);
+
+/// A line for each, the first of them where they are many.
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 10;
+        for (index, one) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}  {one}", if index == 0 { "" } else { "\n" })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    }
+}
+
+/// Bytes that begin where any element may.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffer {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Buffer {
+    pub(crate) fn filled(length: usize, with: u8) -> Buffer {
+        Buffer { words: vec![u64::from_ne_bytes([with; 8]); length.div_ceil(8)], length }
+    }
+
+    pub(crate) fn copied(bytes: &[u8]) -> Buffer {
+        let mut buffer = Buffer::filled(bytes.len(), 0);
+        buffer.get_mut().copy_from_slice(bytes);
+        buffer
+    }
+
+    pub(crate) fn get(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.length]
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.length]
+    }
+}
+
+/// A program's kernels, ready to run.
+#[derive(Debug)]
+pub struct Kernels {
+    /// By position in the compute stream; none for the caller's turn.
+    of: Vec<Option<Kernel>>,
+    /// What is at no address.
+    known: BTreeMap<ContentId, Buffer>,
+}
+
+impl Kernels {
+    /// The kernels of the program's launches.
+    ///
+    /// What follows from types and small constants alone is computed here, for kernels that must know some operand before
+    /// they run.
+    ///
+    /// # Errors
+    /// All nodes that have no kernel, or one that needs more workspace than the program gives it.
+    pub fn prepare(program: &Program) -> Result<Kernels, NotReady> {
+        let mut known: BTreeMap<ContentId, Buffer> = BTreeMap::new();
+        for given in program.given.iter().filter(|given| given.role == Role::Constant) {
+            if let Some(Data::Inline(bytes)) = &given.data {
+                known.insert(given.tensor.content, Buffer::copied(bytes));
+            }
+        }
+        let mut wrong = Vec::new();
+        for launch in &program.prelude {
+            match prepare(&spec(launch, &known)) {
+                Ok(kernel) if is_known(launch, &known) || launch.op.effects().shape_only => {
+                    evaluate(&kernel, launch, &mut known);
+                }
+                Ok(_) => wrong.push(Unready::Unknown { node: launch.node.to_string() }),
+                Err(error) => wrong.push(error.into()),
+            }
+        }
+        let mut of: Vec<Option<Kernel>> = Vec::new();
+        of.resize_with(program.stream(Stream::Compute).len(), || None);
+        for (index, launch) in program.launches() {
+            let kernel = match prepare(&spec(launch, &known)) {
+                Ok(kernel) => kernel,
+                Err(error) => {
+                    wrong.push(error.into());
+                    continue;
+                }
+            };
+            let planned = launch.workspace.end - launch.workspace.start;
+            if kernel.workspace().0 > planned {
+                wrong.push(Unready::Workspace {
+                    node: launch.node.to_string(),
+                    op: launch.op.to_string(),
+                    needed: kernel.workspace().0,
+                    planned,
+                });
+            }
+            let small = |tensor: &Tensor| tensor.bytes() <= LARGEST_CONSTANT;
+            let is_function = launch.in_place.is_empty() && !launch.op.effects().random;
+            if is_function && launch.results.iter().flatten().all(small) && is_known(launch, &known) {
+                evaluate(&kernel, launch, &mut known);
+            }
+            of[index as usize] = Some(kernel);
+        }
+        // Kernels have taken what they need; only what has no address is still asked for.
+        let prelude = program.prelude.iter().flat_map(|launch| launch.results.iter().flatten());
+        let kept: Vec<ContentId> = prelude.map(|tensor| tensor.content).collect();
+        known.retain(|content, _| kept.contains(content));
+        if wrong.is_empty() { Ok(Kernels { of, known }) } else { Err(NotReady(wrong)) }
+    }
+
+    /// The kernel of the launch at this position in the compute stream.
+    pub(crate) fn get(&self, index: u32) -> &Kernel {
+        self.of[index as usize].as_ref().expect("launches have kernels")
+    }
+
+    /// The bytes of what is at no address.
+    pub(crate) fn known(&self, content: ContentId) -> &[u8] {
+        self.known.get(&content).map_or(&[], Buffer::get)
+    }
+}
+
+/// The bytes that each node of the graph needs besides its values while its kernel of the host runs; zero where it has
+/// no kernel.
+pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    let storages = lmsc_ir::Storages::of(graph);
+    let mut known: BTreeMap<lmsc_ir::ValueId, Buffer> = BTreeMap::new();
+    let variables = graph.variables();
+    for initializer in &graph.initializers {
+        if let (Data::Inline(bytes), Err(_)) =
+            (&initializer.data, variables.binary_search(&initializer.value))
+        {
+            known.insert(initializer.value, Buffer::copied(bytes));
+        }
+    }
+    let mut found = BTreeMap::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        if node.op.is_join() || node.op.is_swap() {
+            if let (Some(&Some(from)), Some(&Some(to))) = (node.operands.first(), node.results.first())
+                && let Some(bytes) = known.get(&from).filter(|_| node.attributes.is_empty()).cloned()
+            {
+                known.insert(to, bytes);
+            }
+            continue;
+        }
+        let spec = Spec::of(graph, &storages, id, |value| known.get(&value).map(Buffer::get));
+        let view = spec.in_place.contains(&(0, 0)) && node.op.effects().view;
+        let spec = Spec { in_place: if view { Vec::new() } else { spec.in_place }, ..spec };
+        let Ok(kernel) = prepare(&spec) else { continue };
+        let size = |ty: Option<&Type>| ty.and_then(Type::byte_size).unwrap_or_default();
+        let small = spec.results.iter().all(|ty| size(*ty).0 <= LARGEST_CONSTANT);
+        let constant = spec.operands.iter().flatten().all(|operand| operand.constant.is_some());
+        let known_before = node.op.effects().shape_only || constant;
+        if known_before && small && !node.op.effects().random && node.updates.is_empty() {
+            let operands: Vec<&[u8]> =
+                spec.operands.iter().map(|o| o.and_then(|o| o.constant).unwrap_or(&[])).collect();
+            let mut results: Vec<Buffer> =
+                spec.results.iter().map(|ty| Buffer::filled(size(*ty).0 as usize, 0)).collect();
+            run(&kernel, &operands, &mut results);
+            drop(operands);
+            known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
+        }
+        if !view {
+            found.insert(id, kernel.workspace());
+        }
+    }
+    found
+}
+
+fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer]) {
+    let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
+    let mut workspace = Buffer::filled(kernel.workspace().0 as usize, 0);
+    kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), Step::default());
+}
+
+/// What the launch's kernel is prepared from.
+fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<'a> {
+    let operand = |tensor: &'a Tensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
+    let named = |tensor: &'a Tensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
+    Spec {
+        node: &launch.node,
+        op: &launch.op,
+        opset: launch.opset,
+        attributes: &launch.attributes,
+        operands: launch.operands.iter().map(|tensor| tensor.as_ref().map(operand)).collect(),
+        results: launch.results.iter().map(|tensor| tensor.as_ref().and_then(named)).collect(),
+        in_place: launch.in_place.clone(),
+        seed: launch.seed,
+    }
+}
+
+fn constant<'a>(tensor: &Tensor, known: &'a BTreeMap<ContentId, Buffer>) -> Option<&'a [u8]> {
+    let (begin, bytes) = (tensor.begin as usize, tensor.bytes() as usize);
+    known.get(&tensor.content)?.get().get(begin..begin + bytes)
+}
+
+fn is_known(launch: &Launch, known: &BTreeMap<ContentId, Buffer>) -> bool {
+    launch.operands.iter().flatten().all(|tensor| constant(tensor, known).is_some())
+}
+
+/// Computes what the launch computes at every step.
+fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Buffer>) {
+    let bytes = |t: &Option<Tensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
+    let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();
+    let size = |t: &Option<Tensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
+    let mut results: Vec<Buffer> = launch.results.iter().map(|t| Buffer::filled(size(t), 0)).collect();
+    run(kernel, &operands, &mut results);
+    drop(operands);
+    let contents = launch.results.iter().map(|t| t.as_ref().map(|t| t.content));
+    known.extend(contents.zip(results).filter_map(|(content, buffer)| Some((content?, buffer))));
+}

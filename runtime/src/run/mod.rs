@@ -1,0 +1,73 @@
+//! Running programs: three streams beside each other on the host's processor, or all of them in one thread in bad orders.
+
+mod device;
+mod host;
+mod kernels;
+mod meter;
+mod progress;
+mod rehearse;
+mod session;
+
+use std::time::Duration;
+
+use lmsc_ir::program::Stream;
+
+pub use kernels::{Kernels, NotReady, Unready, workspaces};
+pub use rehearse::Rehearsal;
+pub use session::{RunError, Session, Turn, Watch};
+
+/// How fast bytes travel between the two memories of the host, each direction by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes to the slab in a second; as many as there can be where it is none.
+    pub out_bytes_per_second: Option<u64>,
+    /// Bytes to the arena in a second; as many as there can be where it is none.
+    pub in_bytes_per_second: Option<u64>,
+    /// What each copy takes besides.
+    pub latency_nanos: u64,
+}
+
+impl Link {
+    /// How long so many bytes take in the direction of the stream, at least.
+    fn nanos(&self, stream: Stream, bytes: u64) -> u64 {
+        let speed = if stream == Stream::In { self.in_bytes_per_second } else { self.out_bytes_per_second };
+        let nanos = speed.map_or(0, |speed| u128::from(bytes) * 1_000_000_000 / u128::from(speed.max(1)));
+        self.latency_nanos.saturating_add(nanos.min(u64::MAX.into()) as u64)
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The most bytes of the arena that were in use at once.
+    pub peak: u64,
+    /// How long each step took, from one turn of the caller to the next.
+    pub steps: Vec<Duration>,
+    /// By stream, how long its commands ran.
+    pub busy: [Duration; 3],
+    /// How long what computes waited for copies.
+    pub stalled: Duration,
+    /// What each command did and when, if that was asked for.
+    pub events: Vec<Event>,
+}
+
+/// A command that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Its stream and position in it.
+    pub stream: Stream,
+    /// Its position in it.
+    pub command: u32,
+    /// The step, from 0 in this run.
+    pub step: u64,
+    /// When it began to wait, began and ended, from the start of the run.
+    pub waited: Duration,
+    /// When it began.
+    pub begun: Duration,
+    /// When it had ended.
+    pub ended: Duration,
+    /// The stream that it waited for longest, if it waited.
+    pub cause: Option<Stream>,
+    /// Bytes of the arena in use when it began.
+    pub live: u64,
+}

@@ -1,0 +1,56 @@
+//! Data that needs no file: small numbers, the same for the same name and seed.
+
+use lmsc_ir::rng::{Rng, Source};
+use lmsc_ir::{ElementType, TensorType, Type};
+
+/// Bytes for an input of this name and type, such that a training step computes something: variances of 1, moments of 0, a
+/// small learning rate, flags that are set, labels and indices below 2, all other numbers small.
+pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
+    let hash =
+        name.bytes().fold(seed ^ 0x9e37_79b9, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let mut rng = Rng::new(hash);
+    match ty {
+        Type::Tensor(tensor) => one(name, tensor, &mut rng),
+        Type::Sequence(list) => list.iter().flat_map(|tensor| one(name, tensor, &mut rng)).collect(),
+    }
+}
+
+fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
+    let size = ty.byte_size().unwrap_or_default().0 as usize;
+    let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let mut number = || {
+        if is(&["running_var", "saved_var"]) {
+            1.0
+        } else if is(&[".exp_avg", ".exp_avg_sq"]) {
+            0.0
+        } else if is(&["learning_rate", "lr"]) {
+            1e-3
+        } else {
+            // 24 bits, as a number between -0.05 and 0.05.
+            0.1 * ((rng.word() >> 40) as f32 / (1 << 24) as f32 - 0.5)
+        }
+    };
+    let each = |width: usize, next: &mut dyn FnMut() -> u64| {
+        let mut bytes = Vec::with_capacity(size);
+        while bytes.len() < size {
+            bytes.extend_from_slice(&next().to_le_bytes()[..width]);
+        }
+        bytes
+    };
+    match ty.element {
+        ElementType::Float => each(4, &mut || number().to_bits().into()),
+        ElementType::Double => each(8, &mut || f64::from(number()).to_bits()),
+        // The upper half of a float.
+        ElementType::Bfloat16 => each(2, &mut || u64::from(number().to_bits() >> 16)),
+        // Between 0.03 and 0.06, of either sign.
+        ElementType::Float16 => each(2, &mut || {
+            let bits = u64::from(number().to_bits());
+            (bits >> 31) << 15 | 0x2800 | bits & 0x3ff
+        }),
+        ElementType::Bool => vec![1; size],
+        ElementType::Int64 | ElementType::Uint64 if is(&["step"]) => each(8, &mut || 1),
+        ElementType::Int64 | ElementType::Uint64 => each(8, &mut || rng.word() & 1),
+        ElementType::Int32 | ElementType::Uint32 => each(4, &mut || rng.word() & 1),
+        _ => vec![0; size],
+    }
+}

@@ -1,0 +1,45 @@
+//! What really happened, for Perfetto or chrome://tracing.
+
+use std::time::Duration;
+
+use lmsc_ir::program::{Action, Program, Stream};
+use lmsc_runtime::Event;
+use serde_json::{Value, json};
+
+/// The trace of a run: a row for each stream, a row of what computing waited for, and the bytes of the arena that were in
+/// use.
+pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
+    let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
+    let mut all: Vec<Value> = Vec::new();
+    for (row, name) in [(0, "compute"), (1, "out"), (2, "in"), (3, "waiting")] {
+        all.push(json!({ "ph": "M", "pid": 0, "tid": row, "name": "thread_name", "args": { "name": name } }));
+    }
+    let mut events: Vec<&Event> = events.iter().collect();
+    events.sort_by_key(|event| (event.begun, event.stream, event.step, event.command));
+    for event in events {
+        let (begun, length) = (micros(event.begun), micros(event.ended.saturating_sub(event.begun)));
+        let command = &program.stream(event.stream)[event.command as usize];
+        let (name, args) = match &command.action {
+            Action::Turn => ("turn".to_owned(), json!({ "step": event.step })),
+            Action::Launch(launch) => {
+                (launch.node.to_string(), json!({ "step": event.step, "operator": launch.op.to_string() }))
+            }
+            Action::Copy(copy) => (copy.node.to_string(), json!({ "step": event.step, "bytes": copy.bytes })),
+        };
+        let row = event.stream as usize;
+        all.push(json!({
+            "ph": "X", "pid": 0, "tid": row, "ts": begun, "dur": length, "name": name, "args": args
+        }));
+        if let (Stream::Compute, Some(cause)) = (event.stream, event.cause) {
+            let waited = micros(event.waited);
+            all.push(json!({
+                "ph": "X", "pid": 0, "tid": 3, "ts": waited, "dur": begun - waited,
+                "name": format!("{name} waits for {cause}")
+            }));
+        }
+        all.push(json!({
+            "ph": "C", "pid": 0, "ts": begun, "name": "arena", "args": { "bytes": event.live }
+        }));
+    }
+    json!({ "traceEvents": all, "displayTimeUnit": "ms" })
+}

@@ -1,0 +1,149 @@
+//! `lmsc run` as a user meets it.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use support::{Bench, snapshot};
+
+const STEP: &str = "testdata/models/tiny_resnet18/training_model.onnx \
+                    --optimizer testdata/models/tiny_resnet18/optimizer_model.onnx --dim batch=8";
+const FORWARD: &str = "testdata/models/tiny_resnet18/forward.onnx";
+
+fn ok(bench: &Bench, arguments: &str) -> String {
+    let outcome = bench.run(arguments);
+    assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.stderr);
+    String::from_utf8(outcome.stdout).unwrap()
+}
+
+fn losses(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.starts_with("step ")).collect()
+}
+
+/// Writes a safetensors file of floats.
+fn write(path: &Path, tensors: &[(&str, &[usize], &[f32])]) {
+    let bytes: Vec<Vec<u8>> =
+        tensors.iter().map(|(.., values)| values.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    let views = tensors
+        .iter()
+        .zip(&bytes)
+        .map(|((name, dims, _), bytes)| (*name, TensorView::new(Dtype::F32, dims.to_vec(), bytes).unwrap()));
+    std::fs::write(path, serialize(views, None).unwrap()).unwrap();
+}
+
+#[test]
+fn what_was_rewritten_trains_to_the_same_bits() {
+    let bench = Bench::new();
+    let text = ok(&bench, &format!("run {STEP} --params {FORWARD} --steps 4 --save @/a.safetensors"));
+    assert!(text.contains("nothing was copied"), "{text}");
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
+    let rewritten = ok(
+        &bench,
+        &format!(
+            "run @/step.onnx --dim batch=8 --params {FORWARD} --steps 4 --save @/b.safetensors --trace @/t.json"
+        ),
+    );
+    assert_eq!(losses(&text), losses(&rewritten));
+    assert_eq!(losses(&text).len(), 4);
+    assert!(rewritten.contains("of 1.5 MiB") && rewritten.contains("a step copies"), "{rewritten}");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert!(read("a.safetensors") == read("b.safetensors"));
+
+    ok(&bench, &format!("run @/step.onnx --dim batch=8 --params {FORWARD} --steps 3 --save @/c.safetensors"));
+    let rest =
+        ok(&bench, "run @/step.onnx --dim batch=8 --resume @/c.safetensors --steps 1 --save @/d.safetensors");
+    assert_eq!(losses(&rest), losses(&text)[3..]);
+    assert!(read("a.safetensors") == read("d.safetensors"));
+
+    let trace: serde_json::Value = serde_json::from_slice(&read("t.json")).unwrap();
+    let rows: std::collections::BTreeSet<u64> =
+        trace["traceEvents"].as_array().unwrap().iter().filter_map(|event| event["tid"].as_u64()).collect();
+    assert!(rows.is_superset(&[0, 1, 2].into()), "{rows:?}");
+}
+
+#[test]
+fn the_bytes_in_use_are_those_that_were_planned() {
+    let bench = Bench::new();
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
+    let run = "run @/step.onnx --dim batch=8 --steps 3 --json --copy-bandwidth 100MB";
+    let report: serde_json::Value = serde_json::from_str(&ok(&bench, run)).unwrap();
+    let number = |key: &str| report[key].as_u64().unwrap();
+    assert_eq!(number("peak_in_order"), number("predicted_peak"));
+    assert!(number("peak") <= number("predicted_peak") && number("last_address") <= number("budget"));
+    // 100 MB in a second are so many bytes.
+    let copied = number("copied_out").max(number("copied_in")) as f64;
+    let longest = report["step_seconds"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).sum::<f64>();
+    assert!(longest >= 3.0 * copied / 100e6, "{report}");
+}
+
+#[test]
+fn values_are_fed_and_fetched() {
+    let bench = Bench::new();
+    let graph = "g (float[2] x, float[2] w, float[1] lr) => (float[] loss, float[2] w_new) {
+        [mul] float[2] h = Mul(x, w)
+        [view] float[1,2] v = Unsqueeze<axes = [0]>(h)
+        [loss] float[] loss = ReduceSum<keepdims = 0>(h)
+        [sgd] float[2] w_new = ai.lmsc.SGDOptimizer(lr, w, h) updates (w as w_new)
+    }";
+    bench.write("g.lms", graph);
+    write(&bench.path("f.safetensors"), &[("x", &[2], &[2.0, 3.0]), ("w", &[2], &[1.0, -1.0])]);
+    write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.5])]);
+    let run = "run @/g.lms --steps 2 --params @/f.safetensors --feeds @/lr.safetensors";
+    ok(&bench, &format!("{run} --fetch h,v,x --out @/o.safetensors"));
+    let bytes = std::fs::read(bench.path("o.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let values: BTreeMap<String, (Vec<usize>, Vec<f32>)> = file
+        .tensors()
+        .into_iter()
+        .map(|(name, view)| {
+            let floats = view.data().as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
+            (name, (view.shape().to_vec(), floats))
+        })
+        .collect();
+    // w = [1, -1] - 0.5 [2, -3] = [0, 0.5] in the second step.
+    assert_eq!(values["h"], (vec![2], vec![0.0, 1.5]));
+    assert_eq!(values["v"], (vec![1, 2], vec![0.0, 1.5]));
+    assert_eq!(values["x"], (vec![2], vec![2.0, 3.0]));
+}
+
+#[test]
+fn refusals() {
+    let bench = Bench::new();
+    let check = |name: &str, arguments: &str, code: i32| {
+        let outcome = bench.run(arguments);
+        snapshot("cli", name, &bench.show(arguments, &outcome));
+        assert_eq!(outcome.code, code);
+    };
+    // How much workspace kernels need depends on the processor, so these two are no snapshots.
+    let outcome = bench.run(&format!("run {STEP} --budget 1MiB"));
+    assert!(outcome.code == 1 && outcome.stderr.contains("--target host --budget 1048576"), "{outcome:?}");
+    ok(&bench, &format!("{STEP} --budget 1MiB --target v100-pcie -o @/v100.onnx"));
+    let outcome = bench.run("run @/v100.onnx --dim batch=8");
+    assert!(outcome.code == 2 && outcome.stderr.contains("of workspace here, and the plan gives it"));
+    assert!(
+        outcome
+            .stderr
+            .ends_with("help: plan with --target host: its operators need what the kernels here need\n")
+    );
+    bench.write("p.safetensors", "nothing of the kind");
+    check("run-no-safetensors", &format!("run {STEP} --params @/p.safetensors"), 2);
+    write(&bench.path("p.safetensors"), &[("fc.weigth", &[2], &[1.0; 2]), ("fc.bias", &[2], &[1.0; 2])]);
+    check("run-wrong-tensors", &format!("run {STEP} --params @/p.safetensors"), 2);
+    check("run-nothing-to-resume", &format!("run {STEP} --resume @/missing.safetensors"), 2);
+    check("run-no-such-value", &format!("run {STEP} --fetch los --out @/o.safetensors"), 2);
+    bench
+        .write("g.lms", "g (float[2] x) => (float[2] z) { [a] float[2] y = Log(x) [b] float[2] z = Neg(y) }");
+    write(&bench.path("x.safetensors"), &[("x", &[2], &[1.0, -1.0])]);
+    check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
+}
+
+#[test]
+fn what_is_measured_is_what_planners_read() {
+    let bench = Bench::new();
+    let text = ok(&bench, &format!("calibrate {STEP} --steps 2 -o @/p.json"));
+    assert!(text.contains("kinds of nodes measured in 2 steps"), "{text}");
+    let text = ok(&bench, &format!("{STEP} --target host --profile @/p.json --budget 1.5MiB -o @/step.onnx"));
+    assert!(text.contains("profile   100.0 %") || text.contains("profile   100 %"), "{text}");
+}
