@@ -188,8 +188,10 @@ fn changes(
         }
     };
     let mut leaves_with = cx.budget.unwrap_or_default().0;
-    // With what the step takes as it came, nothing has to leave.
-    let peak = cx.memory(original).peak().0.max(leaves_with);
+    // With what the step takes as it came, and room to align it, nothing has to leave.
+    let memory = cx.memory(original);
+    let padding = cx.target().alignment_bytes.0 * (memory.storages.len() + original.order().len()) as u64;
+    let peak = memory.peak().0.saturating_add(padding).max(leaves_with);
     let mut stays_with = stays(peak)?.then_some(peak);
     let near = ((peak - leaves_with) / NEAR).max(1);
     while let Some(most) = stays_with.filter(|most| most - leaves_with > near) {
@@ -276,6 +278,7 @@ impl<'a> Rewritten<'a> {
         }
         events.sort_by(|a, b| a.start_ms.total_cmp(&b.start_ms));
         let decision = match (swapped, again) {
+            _ if self.graph.value(root).place.is_host() => "on the host between steps",
             (true, true) => "swapped and computed again",
             (true, false) => "swapped",
             (false, true) => "computed again",

@@ -1,17 +1,20 @@
 //! Addresses for a graph that has none: whatever is live at the same time lies apart.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::{Bytes, Graph, NodeId, StorageId, Storages, joined_elements};
 use lmsc_plan::Memory;
+use lmsc_plan::offsets::{Buffer, Effort, pack};
 
 use super::Places;
 
 /// What every address is a multiple of: what vectors of the processor take at once.
 const ALIGNMENT: u64 = 64;
+
+/// How much is searched for a small arena, in percent of what `lmsc offsets` does.
+const SEARCH: u32 = 1;
 
 /// The bytes, rounded up to where something else can begin.
 pub(super) fn aligned(bytes: Bytes) -> Bytes {
@@ -112,94 +115,14 @@ fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<
     groups
 }
 
-/// An offset for each object, such that those that are live at the same time lie apart: each goes where the free bytes
-/// are fewest of those that suffice, in the order in which they come.
+/// An offset for each object, such that those that are live at the same time lie apart.
 fn offsets(objects: &[Object]) -> Vec<u64> {
-    let mut order: Vec<usize> = (0..objects.len()).collect();
-    order.sort_by_key(|&i| {
-        (objects[i].live.start, Reverse(objects[i].live.end), Reverse(objects[i].bytes), i)
-    });
-    let mut offsets = vec![0; objects.len()];
-    let mut free = Free::default();
-    let mut leaving: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
-    for i in order {
-        while let Some(&Reverse((end, gone))) = leaving.peek()
-            && end <= objects[i].live.start
-        {
-            leaving.pop();
-            free.give(offsets[gone], aligned(Bytes(objects[gone].bytes)).0);
-        }
-        offsets[i] = free.take(aligned(Bytes(objects[i].bytes)).0);
-        leaving.push(Reverse((objects[i].live.end, i)));
-    }
-    offsets
-}
-
-/// Addresses below the end that nobody has.
-#[derive(Default)]
-struct Free {
-    /// By first address, how many; and the same by how many.
-    gaps: BTreeMap<u64, u64>,
-    by_size: BTreeSet<(u64, u64)>,
-    end: u64,
-}
-
-impl Free {
-    fn take(&mut self, bytes: u64) -> u64 {
-        if let Some(&(size, start)) = self.by_size.range((bytes, 0)..).next() {
-            self.remove(start, size);
-            if size > bytes {
-                self.add(start + bytes, size - bytes);
-            }
-            return start;
-        }
-        // The last gap may reach the end.
-        let last = self.gaps.last_key_value().map(|(&start, &size)| (start, size));
-        let start = match last.filter(|(start, size)| start + size == self.end) {
-            Some((start, size)) => {
-                self.remove(start, size);
-                start
-            }
-            None => self.end,
-        };
-        self.end = start + bytes;
-        start
-    }
-
-    fn give(&mut self, mut start: u64, mut size: u64) {
-        if let Some((&before, &bytes)) = self.gaps.range(..start).next_back()
-            && before + bytes == start
-        {
-            self.remove(before, bytes);
-            (start, size) = (before, size + bytes);
-        }
-        if let Some(&bytes) = self.gaps.get(&(start + size)) {
-            self.remove(start + size, bytes);
-            size += bytes;
-        }
-        self.add(start, size);
-    }
-
-    fn add(&mut self, start: u64, size: u64) {
-        self.gaps.insert(start, size);
-        self.by_size.insert((size, start));
-    }
-
-    fn remove(&mut self, start: u64, size: u64) {
-        self.gaps.remove(&start);
-        self.by_size.remove(&(size, start));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_gone_makes_room() {
-        let object = |bytes, live| Object { bytes, live };
-        let objects =
-            [object(64, 0..9), object(100, 0..2), object(64, 1..3), object(65, 2..4), object(10, 4..5)];
-        assert_eq!(offsets(&objects), [0, 64, 192, 64, 64]);
-    }
+    let buffer = |object: &Object| {
+        let live = object.live.start.into()..object.live.end.into();
+        Buffer { alignment: ALIGNMENT, ..Buffer::new(object.bytes, live) }
+    };
+    let buffers: Vec<Buffer> = objects.iter().map(buffer).collect();
+    let layout =
+        pack(&buffers, Effort::percent(SEARCH)).expect("all values together have less than 2^60 bytes");
+    layout.addresses
 }

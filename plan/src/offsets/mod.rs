@@ -11,7 +11,6 @@
 mod check;
 mod construct;
 mod csv;
-mod graph;
 mod search;
 mod sections;
 mod stack;
@@ -25,7 +24,6 @@ use smallvec::{SmallVec, smallvec};
 pub use check::{Misplaced, check};
 use construct::Field;
 pub use csv::{Malformed, Table, Wrong};
-pub use graph::{GraphLayout, lay_out};
 use search::{Block, End, search};
 use sections::Sections;
 use stack::stack;
