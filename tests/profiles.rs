@@ -40,7 +40,7 @@ fn check(name: &str, profile: &Value, arguments: &str, code: i32) {
 fn every_command_says_how_much_was_measured() {
     let within = "@/step.lms --budget 26MiB --planner optimal --profile @/p.json";
     check("profile", &profile(), within, 0);
-    check("profile-explain", &profile(), &format!("explain {within} --tensor a1"), 0);
+    check("profile-explain", &profile(), &format!("explain {within} --tensor x"), 0);
     let sweep = "sweep @/step.lms --budget 26MiB --planner optimal --profile @/p.json";
     check("profile-sweep", &profile(), sweep, 0);
     let other = json!({ "format": 1, "device": "a card", "entries": [] });
