@@ -61,7 +61,7 @@ pub enum Stays {
     /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
     /// that a copy of it was overwritten instead.
     Overwritten,
-    /// It is a constant that may say what an operator does, not only what it works on.
+    /// It is a constant of the file: one may say what an operator does, and runtimes compute a copy of one away.
     Constant,
     /// The caller gets it.
     Output,
@@ -82,7 +82,7 @@ impl Stays {
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
-            Stays::Constant => "it is a constant of few dimensions, or of no floats".to_owned(),
+            Stays::Constant => "it is a constant of the file".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
@@ -200,7 +200,7 @@ impl Bridge {
             let given = storage.is_given(graph);
             let stays = match () {
                 () if given && !movable[index] => Some(Stays::Overwritten),
-                () if is_setting(graph, storage.root) => Some(Stays::Constant),
+                () if matches!(graph.def(storage.root), Def::Initializer(_)) => Some(Stays::Constant),
                 () if output[index] && !given => Some(Stays::Output),
                 () if storage.values.len() > MOST_NAMES => Some(Stays::Names(storage.values.len())),
                 () if matches!(graph.value(storage.root).ty, Type::Sequence(_)) => Some(Stays::Sequence),
@@ -295,13 +295,6 @@ impl Bridge {
             recomputable: may_repeat,
         }
     }
-}
-
-/// Whether the value is a constant of the file like those that stand for attributes: axes, extents, ratios.
-fn is_setting(graph: &Graph, value: ValueId) -> bool {
-    let ty = graph.value(value).ty.as_tensor();
-    let matrix = ty.is_some_and(|ty| ty.element.is_float() && ty.dims.len() >= 2);
-    matches!(graph.def(value), Def::Initializer(_)) && !matrix
 }
 
 /// Whether the node only gives another name to what its first operand is.
