@@ -386,12 +386,13 @@ def other_constant(model: onnx.ModelProto) -> bool:
 
 def wrong_copy(model: onnx.ModelProto) -> bool:
     """Lets a tensor come back as another of its type."""
-    types = {value.name: value.type.SerializeToString() for value in model.graph.value_info}
+    declared = (*model.graph.value_info, *model.graph.input)
+    types = {value.name: value.type.SerializeToString() for value in declared}
     ins = [node for node in model.graph.node if is_swap(node) == "swap_in"]
     for later in reversed(ins):
         for earlier in ins:
             mine, other = later.input[0], earlier.input[0]
-            if mine != other and types.get(mine) == types.get(other):
+            if mine != other and mine in types and types[mine] == types.get(other):
                 later.input[0] = other
                 return True
     return False

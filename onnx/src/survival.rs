@@ -42,9 +42,13 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
         nodes.iter().flat_map(|n| n.output.iter().map(move |o| (o.as_str(), n))).collect();
     let computed: HashSet<&str> =
         original.graph.iter().flat_map(|g| &g.node).flat_map(|n| &n.output).map(String::as_str).collect();
+    let used = used(original);
     let mut result = Survival::default();
     for node in original.graph.iter().flat_map(|g| &g.node) {
         let Some(is_out) = swap_kind(node) else { continue };
+        if !node.output.iter().any(|output| used.contains(output.as_str())) {
+            continue;
+        }
         let inlined = original.functions.iter().any(|function| {
             let last = function.node.last().map(|n| n.op_type());
             let ours = Ours::of_function(function);
@@ -67,6 +71,19 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
         }
     }
     result
+}
+
+/// Values that lead to an output or to what computes. A copy that only brings a variable back to its place for the next
+/// step leads to neither: runtimes that know of no places leave it out, and nothing is lost.
+fn used(model: &ModelProto) -> HashSet<&str> {
+    let graph = model.graph.iter();
+    let mut used: HashSet<&str> = graph.clone().flat_map(|g| &g.output).map(|output| output.name()).collect();
+    for node in graph.flat_map(|g| g.node.iter().rev()) {
+        if swap_kind(node).is_none() || node.output.iter().any(|output| used.contains(output.as_str())) {
+            used.extend(node.input.iter().map(String::as_str));
+        }
+    }
+    used
 }
 
 /// Whether the node is a swap, and then whether it is a swap-out.
