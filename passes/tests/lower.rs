@@ -257,6 +257,16 @@ fn a_variable_on_the_host_waits_for_the_step_before() {
 }
 
 #[test]
+fn what_the_caller_gets_is_in_use_until_his_turn() {
+    let program =
+        lowered(&PARAMETER_ON_THE_HOST.replace("(float[16] y)", "(float[16] y, float[16]@host w_host)"));
+    let slot =
+        residencies(&program).into_iter().find(|r| r.memory == Memory::Slab && r.from.is_none()).unwrap();
+    // By itself, `in 0` may read the slot for the last time before the caller has looked at it.
+    assert_eq!(slot.last, [Some(0), None, Some(0)], "{program}");
+}
+
+#[test]
 fn slots_are_shared_where_waits_allow_it() {
     let text = |wait: &str| {
         lowered(&format!(

@@ -13,7 +13,7 @@ pub struct Residency {
     pub span: Range<u64>,
     /// The command that writes them first; none for what is given.
     pub from: Option<(Stream, u32)>,
-    /// By stream, the last command that uses them, if one does.
+    /// By stream, the last command that uses them, if one does; the caller's turn uses what the step before left him.
     pub last: [Option<u32>; 3],
     /// Until when.
     pub until: Until,
@@ -50,7 +50,12 @@ pub fn residencies(program: &Program) -> Vec<Residency> {
     for (stream, index, command) in program.in_order() {
         let at = (stream, index);
         match &command.action {
-            Action::Turn => {}
+            // The caller gets what the step before left, which may be where this one's variables are.
+            Action::Turn => {
+                for output in &program.outputs {
+                    walk.read(output.memory, output.tensor.span(), at);
+                }
+            }
             Action::Launch(launch) => {
                 for operand in launch.operands.iter().flatten() {
                     walk.read(Memory::Arena, operand.span(), at);
