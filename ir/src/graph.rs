@@ -428,6 +428,14 @@ impl Graph {
         }
     }
 
+    /// The values whose bytes the node needs: what it reads, but for the graph inputs at whose shapes alone it looks. Those
+    /// shapes are known, wherever the bytes are.
+    pub fn uses(&self, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
+        let node = &self.nodes[node];
+        let looks = node.op.effects().shape_only;
+        node.reads().filter(move |&value| !looks || self.defs[value] != Def::Input)
+    }
+
     /// The nodes that must complete before this one starts: producers of what it reads, and control edges.
     pub fn predecessors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let node = &self.nodes[node];

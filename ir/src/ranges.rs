@@ -217,15 +217,15 @@ fn cuts(graph: &Graph, storages: &Storages) -> Option<BTreeMap<StorageId, BTreeS
 pub(crate) fn touched<'a>(
     graph: &'a Graph,
     storages: &'a Storages,
-    node: NodeId,
+    id: NodeId,
 ) -> impl Iterator<Item = RunId> + 'a {
-    let node = graph.node(node);
+    let node = graph.node(id);
     let range = copied_elements(node).and_then(|elements| {
         let value = node.operands.first().copied().flatten()?;
         Some(byte_range(&graph.value(value).ty, elements))
     });
     // A join touches what it names: the pieces, and of the rest what stayed.
-    let reads = node.reads().filter(|_| !node.op.is_join());
+    let reads = graph.uses(id).filter(|_| !node.op.is_join());
     reads.chain(node.defines()).flat_map(move |value| {
         let range = range.clone().filter(|_| node.operands.first() == Some(&Some(value)));
         let runs = storages.runs.list(storages.storage(value)).iter();

@@ -146,7 +146,7 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
 fn last_reads(graph: &Graph, storages: &Storages) -> Vec<u32> {
     let mut last = vec![0; storages.len()];
     for (tick, &id) in graph.order().iter().enumerate() {
-        for value in graph.node(id).reads() {
+        for value in graph.uses(id) {
             last[storages.storage(value).as_u32() as usize] = tick as u32;
         }
     }
@@ -177,7 +177,7 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
     let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
     for &id in graph.order() {
         let node = graph.node(id);
-        for value in node.reads() {
+        for value in graph.uses(id) {
             let storage = storages.storage(value);
             // Of most storages the first look tells.
             if !is_written[storage.as_u32() as usize] {

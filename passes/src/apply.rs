@@ -251,7 +251,12 @@ impl<'a> Writer<'a> {
         let aside = ops::aside(self.source.node(source)).filter(|_| again).unwrap_or_default();
         for (index, &operand) in self.source.node(source).operands.iter().enumerate() {
             let operand = operand.filter(|_| aside.iter().all(|&(written, _)| written != index));
-            operands.push(operand.map(|value| self.read(value)).transpose()?);
+            let looks = |value: &ValueId| self.source.uses(source).all(|used| used != *value);
+            operands.push(match operand {
+                // The shape of what the caller gives is known, wherever it is.
+                Some(value) if looks(&value) => Some(value),
+                _ => operand.map(|value| self.read(value)).transpose()?,
+            });
         }
         for &value in &self.source.node(source).captures {
             if self.read(value)? != value {

@@ -30,7 +30,7 @@ impl Pass for HoistShapes {
             let so_far = before.last().copied().unwrap_or(0);
             before.push(so_far + u32::from(computes(id)));
         }
-        // What a node moves behind. The caller's values are there throughout and hold nothing alive.
+        // What a node moves behind. The shapes of the caller's values are known without the values.
         let target = |id: NodeId| {
             let latest = graph.predecessors(id).map(tick).max().filter(|_| looks(id))?;
             (before[latest as usize] < before[tick(id) as usize]).then_some(latest)

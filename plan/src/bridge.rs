@@ -280,7 +280,7 @@ impl Bridge {
         let mut changes: Vec<TensorId> = changed.clone().filter_map(|v| self.tensor(v)).collect();
         changes.sort_unstable();
         changes.dedup();
-        let touched = node.reads().chain(changed).chain(node.defines()).filter_map(|v| self.tensor(v));
+        let touched = graph.uses(id).chain(changed).chain(node.defines()).filter_map(|v| self.tensor(v));
         let reads = touched.filter(|tensor| !produced(tensor) && is_new(*tensor)).collect();
         let may_repeat =
             may_repeat(node) && produces.iter().all(|&t| !self.stays[t].is_some_and(|stays| stays.pins()));

@@ -76,7 +76,7 @@ impl Touches {
         for &id in graph.order() {
             let start = touches.storages.len() as u32;
             let node = graph.node(id);
-            for storage in node.reads().chain(node.defines()).map(|v| storages.storage(v)) {
+            for storage in graph.uses(id).chain(node.defines()).map(|v| storages.storage(v)) {
                 if std::mem::replace(&mut last[storage.as_u32() as usize], id.as_u32()) != id.as_u32() {
                     touches.storages.push(storage);
                 }

@@ -308,7 +308,7 @@ impl Checker<'_> {
                 }
             };
             let place = |host| if host { "host" } else { "device" };
-            for value in node.reads().filter(|&v| graph.value(v).place.is_host() != reads_host) {
+            for value in graph.uses(id).filter(|&v| graph.value(v).place.is_host() != reads_host) {
                 let message = format!(
                     "{} reads `{}` from the {}; it reads {} values only",
                     self.node(id),
@@ -535,7 +535,7 @@ impl Checker<'_> {
         let mut values: Vec<ValueId> = Vec::new();
         for &id in graph.order() {
             let node = graph.node(id);
-            for value in node.reads() {
+            for value in graph.uses(id) {
                 let storage = storages.storage(value);
                 // Of most storages the first look tells.
                 if !is_written[storage.as_u32() as usize] {

@@ -266,7 +266,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut readers = vec![(false, false); self.graph.value_capacity()];
         for &id in self.graph.order() {
             let node = self.graph.node(id);
-            for value in node.reads() {
+            for value in self.graph.uses(id) {
                 let (by_copy, by_others) = &mut readers[value.as_u32() as usize];
                 *by_copy |= node.op.is_swap_in();
                 *by_others |= !node.op.is_swap_in();

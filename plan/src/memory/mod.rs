@@ -119,7 +119,7 @@ fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u
             let after = computing.get(lines.next(id) as usize).map(|&next| tick(next));
             (before.unwrap_or(0), after.unwrap_or(end))
         };
-        for value in node.defines().chain(node.reads()) {
+        for value in node.defines().chain(graph.uses(id)) {
             extend(storages.storage(value), start, finish);
         }
     }

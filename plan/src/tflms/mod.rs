@@ -401,7 +401,7 @@ impl<'a> Analysis<'a> {
                 Some(&Some(view)) if moves => self.tick(id).max(last[view.as_u32() as usize]),
                 _ => self.tick(id),
             };
-            for value in self.graph.node(id).reads() {
+            for value in self.graph.uses(id) {
                 let index = value.as_u32() as usize;
                 last[index] = tick.max(last[index]);
                 if moves {
