@@ -115,9 +115,9 @@ class Source:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
         return int(found[1])
 
-    def with_addresses(self, budget: int) -> int:
+    def with_addresses(self, budget: int, *arguments: str) -> int:
         """This budget, or the one that lmsc names where it finds no addresses in this one."""
-        done = lmsc(self.path, *self.reading, "--budget", str(budget))
+        done = lmsc(self.path, *self.reading, "--budget", str(budget), *arguments)
         found = re.search(r"give --budget (\d+) ", done.stderr)
         return int(found[1]) if found else budget
 
@@ -129,17 +129,19 @@ class Source:
         ranges = ["--planner", "optimal", "--ranges"]
         yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(*ranges))]
         tflms = ["--planner", "tflms"]
-        yield "tflms", [*tflms, "--budget", str(self.smallest_budget(*tflms))]
+        yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(*tflms))]
         if byte_count(self) > LARGE:
             return
         yield "everything", EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
             # With room to spare: an encoding needs some.
             yield "encoded", ["--encode", "--budget", "1TiB", *EVERYTHING]
-            yield "encoded, smallest budget", ["--encode", "--budget", str(self.smallest_budget(*tflms))]
+            yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(*tflms))]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
         yield "half the way", ["--budget", str(self.with_addresses((tight + peak) // 2))]
+        least = self.smallest_budget(*tflms)
+        yield "tflms, half the way", [*tflms, "--budget", str(self.with_addresses((least + peak) // 2, *tflms))]
         yield "as much as the original needs", ["--budget", str(self.with_addresses(peak))]
         memonger = ["--planner", "memonger"]
         recomputing = (2 * self.smallest_budget(*memonger) + peak) // 3

@@ -130,7 +130,7 @@ pub struct PlanArgs {
     /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
-    /// Give everything an address, in an arena of the budget's size: `on` or `off`. The plan of `tflms` has none.
+    /// Give everything an address, in an arena of the budget's size: `on` or `off`.
     #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
     pub addresses: Switch,
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides

@@ -25,6 +25,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
+use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -155,9 +156,12 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
         Ok(bridge) => {
             let floors = Floors::of(&bridge.problem);
             let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
-            // Then it is the addresses for which there is no room.
-            let no_room = fits && cx.addresses && cx.planner.is_some_and(|planner| planner.ours);
-            match no_room {
+            // Ours find a plan then, so it is the addresses for which there is no room.
+            let plans = |planner: &Planner| match planner.name {
+                TFLMS => fits_counted(original, cx),
+                _ => planner.ours,
+            };
+            match fits && cx.addresses && cx.planner.is_some_and(plans) {
                 true => with_room(error, original, cx),
                 false => with_floors(error, &floors, cx.budget),
             }
@@ -165,6 +169,13 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
         // What planners cannot work on was refused for another reason.
         Err(_) => error,
     }
+}
+
+/// Whether there is a plan without addresses.
+fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
+    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    let cx = PassCx { addresses: false, ..cx.clone() };
+    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
 }
 
 /// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.

@@ -153,7 +153,7 @@ fn range(graph: &Graph) -> (u64, u64) {
 }
 
 const PLANNERS: [(&str, bool); 6] =
-    [("auto", true), ("tflms", false), ("window", true), ("lru", true), ("optimal", true), ("auto", false)];
+    [("auto", true), ("tflms", true), ("window", true), ("lru", true), ("optimal", true), ("auto", false)];
 
 #[test]
 fn rewritten_steps_compute_the_same_bits() {

@@ -12,7 +12,7 @@ use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{Edge, Instruction, PieceId};
 
-use crate::rewrite::{Way, add_again, add_copy, add_join};
+use crate::rewrite::{Way, add_again, add_copy, add_join, order_what_computes};
 
 /// A plan that is not one of the graph that it is applied to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,18 +82,6 @@ pub fn apply(
         order_what_computes(graph);
     }
     Ok(steps)
-}
-
-/// Makes what computes wait for what computes before it.
-fn order_what_computes(graph: &mut Graph) {
-    let computing: Vec<NodeId> =
-        graph.order().iter().copied().filter(|&node| !graph.node(node).op.is_swap()).collect();
-    let pairs: Vec<(NodeId, NodeId)> = computing.windows(2).map(|pair| (pair[0], pair[1])).collect();
-    for (&(before, node), ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
-        if !ordered {
-            graph.add_after(node, before);
-        }
-    }
 }
 
 /// Where things lie from the step on that brings them; none for what is there at the start.

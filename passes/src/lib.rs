@@ -6,6 +6,7 @@ mod apply;
 mod hoist_shapes;
 mod lower;
 mod pipeline;
+mod place;
 mod plan;
 mod reorder;
 mod rewrite;
@@ -40,7 +41,7 @@ pub trait Pass: Sync {
 
 /// Every pass. The only registration point.
 pub static REGISTRY: &[&dyn Pass] =
-    &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap, &plan::Plan];
+    &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap, &place::GiveAddresses, &plan::Plan];
 
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {
@@ -90,6 +91,11 @@ impl PassCx {
         let mut target = self.target.clone().unwrap_or_else(default);
         target.link = self.profile.as_ref().and_then(|profile| profile.link).unwrap_or(target.link);
         target
+    }
+
+    /// What every address is to be a multiple of.
+    pub fn alignment(&self) -> Bytes {
+        self.target().alignment_bytes
     }
 
     /// The host bytes that swapped tensors may occupy.

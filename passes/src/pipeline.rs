@@ -11,7 +11,11 @@ pub const TFLMS: &str = "tflms";
 pub fn pipeline(planner: &str) -> &'static [&'static str] {
     // First, so that a shape that is read late does not look like a use of the tensor; then what need not wait, so
     // that it holds no memory, which costs nothing; then what decides, with the live ranges that are left.
-    if planner == TFLMS { &["hoist-shapes", "reorder", "swap"] } else { &["hoist-shapes", "reorder", "plan"] }
+    if planner == TFLMS {
+        &["hoist-shapes", "reorder", "swap", "place"]
+    } else {
+        &["hoist-shapes", "reorder", "plan"]
+    }
 }
 
 /// Called after every pass with its number from 1, itself and the graph.

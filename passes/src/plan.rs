@@ -52,7 +52,7 @@ impl Pass for Plan {
             granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
             recompute: true,
             effort: cx.effort.unwrap_or(100),
-            alignment: cx.target().alignment_bytes.0,
+            alignment: cx.alignment().0,
             ..Request::new(&bridge.problem, budget.0)
         };
         let host = cx.host_budget();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lmsc_ir::{
-    Attr, ElementType, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, ValueId,
+    Attr, ElementType, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, ValueId, reaches,
 };
 
 /// Which way a copy goes.
@@ -118,4 +118,16 @@ pub(crate) fn add_again(
         }));
     }
     graph.add_node(node, results)
+}
+
+/// Makes what computes wait for what computes before it.
+pub(crate) fn order_what_computes(graph: &mut Graph) {
+    let computing: Vec<NodeId> =
+        graph.order().iter().copied().filter(|&node| !graph.node(node).op.is_swap()).collect();
+    let pairs: Vec<(NodeId, NodeId)> = computing.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    for (&(before, node), ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
+        if !ordered {
+            graph.add_after(node, before);
+        }
+    }
 }

@@ -1,9 +1,15 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use lmsc_ir::{Bytes, Graph, NodeId, ValueId};
+use lmsc_ir::{Bytes, Graph, NodeId, Storages, ValueId};
 use lmsc_plan::tflms::{self, SwapPlan};
 
+use crate::place::Placement;
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+
+/// So many plans for less memory are tried until the addresses of one fit the budget, each for what was missing less,
+/// and for one part in so many of the budget at least.
+const ATTEMPTS: usize = 8;
+const SMALLEST_PART: u64 = 500;
 
 /// Swaps storages out after their producer and in before their late uses (TFLMS §4).
 pub(crate) struct Swap;
@@ -19,15 +25,32 @@ impl Pass for Swap {
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
-        let (plan, params) = match cx.budget {
+        let decide = |budget| match budget {
             Some(budget) if !cx.tflms_fixed => {
                 let tuned = tflms::tune(&analysis, &cx.tflms, budget);
                 let tuned = tuned.map_err(|no| PassError::DoesNotFit(no.describe(graph)))?;
-                (tuned.plan, tuned.params)
+                Ok((limited(tuned.plan, cx.swap_limit), tuned.params))
             }
-            budget => (tflms::plan(&analysis, &cx.tflms, budget), cx.tflms.clone()),
+            budget => {
+                let plan = tflms::plan(&analysis, &cx.tflms, budget);
+                Ok((limited(plan, cx.swap_limit), cx.tflms.clone()))
+            }
         };
-        let plan = limited(plan, cx.swap_limit);
+        let (mut plan, mut params) = decide(cx.budget)?;
+        if let Some(budget) = cx.budget.filter(|_| cx.addresses) {
+            let mut aim = budget;
+            for _ in 0..ATTEMPTS {
+                let over = extent(graph, &plan, cx).0.saturating_sub(budget.0);
+                if over == 0 {
+                    break;
+                }
+                aim = Bytes(aim.0.saturating_sub(over.max(budget.0 / SMALLEST_PART)));
+                match decide(Some(aim)) {
+                    Ok(tighter) => (plan, params) = tighter,
+                    Err(_) => break,
+                }
+            }
+        }
 
         let mut outcome = Outcome { changed: !plan.swaps.is_empty(), ..Outcome::default() };
         let root_bytes = |value| graph.value(value).ty.byte_size().unwrap_or_default();
@@ -60,6 +83,13 @@ impl Pass for Swap {
         }
         Ok(outcome)
     }
+}
+
+/// How many bytes everything takes with addresses once the plan is applied.
+fn extent(graph: &Graph, plan: &SwapPlan, cx: &PassCx) -> Bytes {
+    let mut rewritten = graph.clone();
+    Rewriter::new(&mut rewritten).apply(plan);
+    Placement::of(&rewritten, &Storages::of(&rewritten), &cx.workspace(&rewritten), cx.alignment()).extent()
 }
 
 /// The plan with its first swaps only.

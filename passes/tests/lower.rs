@@ -15,7 +15,7 @@ fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
         planner: planner(name).filter(|_| name != "tflms"),
         ranges: name == "optimal" && rng.chance(50),
         effort: Some(1),
-        addresses: name != "tflms" && rng.chance(70),
+        addresses: rng.chance(70),
         ..PassCx::default()
     };
     let peak = cx.memory(graph).peak().0;

@@ -2,10 +2,9 @@
 //!
 //! A view is no command, a Join neither; what is written in place is at its operand's addresses. What computes runs in the
 //! graph's order, and so do the copies of each direction. Addresses are those of the graph where it has some; otherwise
-//! `place.rs` finds them from live ranges. What a command waits for follows from addresses alone (`waits.rs`): the
+//! the pass `place` would give it these. What a command waits for follows from addresses alone (`waits.rs`): the
 //! graph's control edges are there so that memory suffices, and once every byte has its place they say nothing new.
 
-mod place;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -18,6 +17,16 @@ use lmsc_ir::program::{
 use lmsc_ir::{
     Bytes, Def, Graph, Node, NodeId, Place, StorageId, Storages, ValueId, copied_elements, joined_elements,
 };
+
+use crate::place::Placement;
+
+/// What every address is a multiple of where the graph has none: what vectors of the processor take at once.
+const ALIGNMENT: u64 = 64;
+
+/// The bytes, rounded up to where something else can begin.
+fn aligned(bytes: Bytes) -> Bytes {
+    Bytes(bytes.0.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+}
 
 /// What lowering is told.
 pub struct Lowering<'a> {
@@ -66,7 +75,7 @@ pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
     let storages = Storages::of(graph);
     let places = match graph.has_addresses() {
         true => given_places(graph, &storages)?,
-        false => place::places(graph, &storages, how.workspace),
+        false => found_places(graph, &storages, how.workspace),
     };
     let mut lowerer = Lowerer::new(graph, &storages, &places);
     for &id in graph.order() {
@@ -88,6 +97,15 @@ pub fn lower(graph: &Graph, how: &Lowering<'_>) -> Result<Program, LowerError> {
 struct Places {
     storages: SecondaryMap<StorageId, Option<u64>>,
     workspaces: BTreeMap<NodeId, (u64, u64)>,
+}
+
+/// Addresses for a graph that has none.
+fn found_places(graph: &Graph, storages: &Storages, workspace: &dyn Fn(NodeId) -> Bytes) -> Places {
+    let placement = Placement::of(graph, storages, workspace, Bytes(ALIGNMENT));
+    let mut places = Places::default();
+    placement.storages().for_each(|(storage, address)| places.storages[storage] = Some(address));
+    places.workspaces = placement.workspaces().map(|(id, w)| (id, (w.address, w.bytes.0))).collect();
+    places
 }
 
 /// The addresses that the graph has.
@@ -145,7 +163,7 @@ impl<'a> Lowerer<'a> {
         };
         for (id, storage) in storages.iter().filter(|(_, storage)| storage.on_host) {
             lowerer.slots[id] = lowerer.program.slab.0;
-            lowerer.program.slab += place::aligned(storage.bytes);
+            lowerer.program.slab += aligned(storage.bytes);
         }
         lowerer.given();
         lowerer

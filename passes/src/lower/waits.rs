@@ -100,7 +100,7 @@ pub(super) fn share_slots(program: &mut Program) {
 
 /// How many bytes a slot for so many has.
 fn aligned(bytes: u64) -> u64 {
-    super::place::aligned(Bytes(bytes)).0
+    super::aligned(Bytes(bytes)).0
 }
 
 /// What the commands of any step but the first wait for.

@@ -1,0 +1,258 @@
+//! Addresses for a graph that has none: whatever may be live at the same time lies apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use cranelift_entity::SecondaryMap;
+use lmsc_ir::program::Spans;
+use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
+use lmsc_plan::Memory;
+use lmsc_plan::offsets::{Buffer, Effort, pack};
+
+use crate::rewrite::order_what_computes;
+use crate::{Outcome, Pass, PassCx, PassError};
+
+/// Gives everything an address, in an arena of the budget's size.
+///
+/// What takes over an address waits by an edge for what used it before, and what computes for what computes before it. The
+/// live ranges in which addresses are held are those that are counted: edges that say what the order of the copies says
+/// already make none longer.
+pub(crate) struct GiveAddresses;
+
+impl Pass for GiveAddresses {
+    fn name(&self) -> &'static str {
+        "place"
+    }
+
+    fn summary(&self) -> &'static str {
+        "an address in an arena of the budget's size for everything, and the edges that make them safe"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
+        let Some(budget) = cx.budget.filter(|_| cx.addresses && !graph.has_addresses()) else {
+            return Ok(Outcome::default());
+        };
+        // What was asked for by parameters may need more, which is not a question of addresses.
+        if cx.memory(graph).peak() > budget {
+            return Ok(Outcome::default());
+        }
+        let storages = Storages::of(graph);
+        let placement = Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment());
+        let needed = placement.extent();
+        if needed > budget {
+            return Err(PassError::DoesNotFit(format!(
+                "with addresses for everything, the step needs an arena of {needed}, above {budget}\nhelp: plan with \
+                 --addresses off, which counts bytes"
+            )));
+        }
+        placement.write(graph, &storages);
+        let spare = Bytes(budget.0 - needed.0);
+        let remarks = vec![format!("addresses up to {needed}, {spare} to spare")];
+        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}
+
+/// How much is searched for a small arena, in percent of what `lmsc offsets` does.
+const SEARCH: u32 = 1;
+
+/// Something that needs addresses for a while.
+struct Object {
+    what: What,
+    bytes: u64,
+    /// From the tick at which it may come to that at which it has certainly gone.
+    live: Range<u32>,
+}
+
+enum What {
+    /// Storages, and where in the object each begins: one, or those that are joined.
+    Storages(Vec<(StorageId, u64)>),
+    Workspace(NodeId),
+}
+
+/// Where everything on the device lies.
+pub(crate) struct Placement {
+    objects: Vec<Object>,
+    /// By object, the address of its first byte.
+    addresses: Vec<u64>,
+}
+
+impl Placement {
+    /// Addresses for all storages on the device and all workspaces.
+    ///
+    /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Tensors that are joined lie side by
+    /// side, and take the place of the whole as long as any of them is there.
+    pub(crate) fn of(
+        graph: &Graph,
+        storages: &Storages,
+        workspace: &dyn Fn(NodeId) -> Bytes,
+        alignment: Bytes,
+    ) -> Placement {
+        let memory = Memory::of(graph);
+        let groups = groups(graph, storages);
+        let mut objects: Vec<Object> = Vec::new();
+        let mut object_of: BTreeMap<StorageId, usize> = BTreeMap::new();
+        for (id, storage) in storages.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
+            let (group, begin) = groups[id].unwrap_or((id, 0));
+            let live = memory.live[id.as_u32() as usize].clone();
+            let object = *object_of.entry(group).or_insert_with(|| {
+                objects.push(Object { what: What::Storages(Vec::new()), bytes: 0, live: live.clone() });
+                objects.len() - 1
+            });
+            let object = &mut objects[object];
+            object.bytes = object.bytes.max(begin + storage.bytes.0);
+            object.live = object.live.start.min(live.start)..object.live.end.max(live.end);
+            if let What::Storages(list) = &mut object.what {
+                list.push((id, begin));
+            }
+        }
+        for (tick, &id) in (0..).zip(graph.order()) {
+            let node = graph.node(id);
+            let bytes = if node.op.is_swap() || node.op.is_join() { Bytes::ZERO } else { workspace(id) };
+            if bytes > Bytes::ZERO {
+                objects.push(Object { what: What::Workspace(id), bytes: bytes.0, live: tick..tick + 1 });
+            }
+        }
+        let buffer = |object: &Object| {
+            let live = object.live.start.into()..object.live.end.into();
+            Buffer { alignment: alignment.0, ..Buffer::new(object.bytes, live) }
+        };
+        let buffers: Vec<Buffer> = objects.iter().map(buffer).collect();
+        let layout =
+            pack(&buffers, Effort::percent(SEARCH)).expect("all values together have less than 2^60 bytes");
+        Placement { objects, addresses: layout.addresses }
+    }
+
+    /// How many bytes all of it takes.
+    pub(crate) fn extent(&self) -> Bytes {
+        let ends = self.objects.iter().zip(&self.addresses).map(|(object, address)| address + object.bytes);
+        Bytes(ends.max().unwrap_or(0))
+    }
+
+    /// The address of every storage that has one.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = (StorageId, u64)> + '_ {
+        self.objects.iter().zip(&self.addresses).flat_map(|(object, &address)| {
+            let list: &[(StorageId, u64)] = match &object.what {
+                What::Storages(list) => list,
+                What::Workspace(_) => &[],
+            };
+            list.iter().map(move |&(storage, begin)| (storage, address + begin))
+        })
+    }
+
+    /// The address and size of every workspace.
+    pub(crate) fn workspaces(&self) -> impl Iterator<Item = (NodeId, Workspace)> + '_ {
+        self.objects.iter().zip(&self.addresses).filter_map(|(object, &address)| match object.what {
+            What::Workspace(node) => Some((node, Workspace { address, bytes: Bytes(object.bytes) })),
+            What::Storages(_) => None,
+        })
+    }
+
+    /// Writes the addresses into the graph that they are of, with the edges that make them safe.
+    fn write(&self, graph: &mut Graph, storages: &Storages) {
+        for (storage, address) in self.storages() {
+            graph.set_place(storages.get(storage).root, Place::DeviceAt(address));
+        }
+        for (node, workspace) in self.workspaces() {
+            graph.set_workspace(node, workspace);
+        }
+        order_what_computes(graph);
+        let takes_over = self.takes_over(graph, storages);
+        for (&(before, node), ordered) in takes_over.iter().zip(reaches(graph, &takes_over)) {
+            if !ordered {
+                graph.add_after(node, before);
+            }
+        }
+    }
+
+    /// The nodes that use addresses last, each with a node that brings what comes there next.
+    fn takes_over(&self, graph: &Graph, storages: &Storages) -> Vec<(NodeId, NodeId)> {
+        let mut object_of: SecondaryMap<StorageId, Option<usize>> = SecondaryMap::new();
+        // By object, who brings it and who uses it last; all copies, as they wait for each other by no edges.
+        let mut brought: Vec<Vec<NodeId>> = vec![Vec::new(); self.objects.len()];
+        let mut last: Vec<Option<NodeId>> = vec![None; self.objects.len()];
+        let mut copies: Vec<Vec<NodeId>> = vec![Vec::new(); self.objects.len()];
+        for (index, object) in self.objects.iter().enumerate() {
+            match &object.what {
+                What::Workspace(node) => {
+                    brought[index].push(*node);
+                    last[index] = Some(*node);
+                }
+                What::Storages(list) => list.iter().for_each(|&(storage, _)| {
+                    object_of[storage] = Some(index);
+                    brought[index].extend(graph.producer(storages.get(storage).root));
+                }),
+            }
+        }
+        for &id in graph.order() {
+            let touched = graph.uses(id).chain(graph.node(id).defines());
+            let objects: BTreeSet<usize> =
+                touched.filter_map(|value| object_of[storages.storage(value)]).collect();
+            for object in objects {
+                match graph.node(id).op.is_swap() {
+                    true => copies[object].push(id),
+                    false => last[object] = Some(id),
+                }
+            }
+        }
+        let mut coming: Vec<usize> = (0..self.objects.len()).collect();
+        coming.sort_by_key(|&object| self.objects[object].live.start);
+        let mut owners: Spans<usize> = Spans::default();
+        let mut pairs = Vec::new();
+        for heir in coming {
+            let span = self.addresses[heir]..self.addresses[heir] + self.objects[heir].bytes;
+            let before: BTreeSet<usize> = owners.over(span.clone()).map(|(_, owner)| *owner).collect();
+            for owner in before {
+                let users = copies[owner].iter().copied().chain(last[owner]);
+                pairs.extend(users.flat_map(|user| brought[heir].iter().map(move |&node| (user, node))));
+            }
+            owners.put(span, heir);
+        }
+        pairs
+    }
+}
+
+/// By storage, the one that names the group that it is joined to, and where it begins in that one's bytes; none for what
+/// is not joined.
+fn groups(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
+    let mut groups: SecondaryMap<StorageId, Option<(StorageId, u64)>> = SecondaryMap::new();
+    let mut members: BTreeMap<StorageId, Vec<StorageId>> = BTreeMap::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        // A variable returns to its place, which stays its own.
+        if let (true, [update], &[Some(result)]) =
+            (node.op.is_swap_in(), &node.updates[..], &node.results[..])
+        {
+            let variable = storages.storage(update.variable);
+            groups[variable] = Some((variable, 0));
+            groups[storages.storage(result)] = Some((variable, 0));
+            continue;
+        }
+        let (true, Some(&Some(whole))) = (node.op.is_join(), node.results.first()) else { continue };
+        let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
+        let root = storages.storage(whole);
+        // The group begins where the whole does.
+        let base = node.operands.first().copied().flatten().map(|base| storages.storage(base));
+        let (group, first) = base.and_then(|base| groups[base]).unwrap_or((base.unwrap_or(root), 0));
+        let pieces = joined_elements(graph, node).into_iter().map(|(piece, elements)| {
+            (storages.storage(piece), (u128::from(elements.start) * u128::from(bits) / 8) as u64)
+        });
+        for (part, begin) in base.into_iter().map(|base| (base, 0)).chain(pieces).chain([(root, 0)]) {
+            match groups[part] {
+                None => {
+                    groups[part] = Some((group, first + begin));
+                    members.entry(group).or_default().push(part);
+                }
+                // A piece that was joined before, with others that lie beside it: all of them move to this group.
+                Some((other, at)) if other != group => {
+                    for moved in members.remove(&other).unwrap_or_default() {
+                        let was = groups[moved].map_or(0, |(_, was)| was);
+                        groups[moved] = Some((group, (first + begin + was).saturating_sub(at)));
+                        members.entry(group).or_default().push(moved);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    groups
+}
