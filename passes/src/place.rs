@@ -114,7 +114,8 @@ impl Placement {
         }
         let buffer = |object: &Object| {
             let live = object.live.start.into()..object.live.end.into();
-            Buffer { alignment: alignment.0, ..Buffer::new(object.bytes, live) }
+            let bytes = object.bytes.checked_next_multiple_of(alignment.0).unwrap_or(object.bytes);
+            Buffer { alignment: alignment.0, ..Buffer::new(bytes, live) }
         };
         let buffers: Vec<Buffer> = objects.iter().map(buffer).collect();
         let layout =

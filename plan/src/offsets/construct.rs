@@ -90,8 +90,8 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The smallest layout found with so many steps, or one that is no larger than `enough`; none if those that are
-    /// fixed overlap.
+    /// The smallest layout found, or one that is no larger than `enough`; none if those that are fixed overlap. Every
+    /// order is tried, since none is best everywhere; what is left of the steps goes into improving the best one.
     pub(super) fn search(&mut self, enough: u64, steps: u64) -> Option<Layout> {
         let mut best: Option<(Layout, Vec<u32>)> = None;
         for rule in 0..ORDERS {
@@ -100,7 +100,7 @@ impl<'a> Field<'a> {
             if best.as_ref().is_none_or(|(best, _)| found.bytes < best.bytes) {
                 best = Some((found, order));
             }
-            if best.as_ref().is_some_and(|(best, _)| best.bytes <= enough) || self.work > steps {
+            if best.as_ref().is_some_and(|(best, _)| best.bytes <= enough) {
                 break;
             }
         }

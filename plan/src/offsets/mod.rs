@@ -1,9 +1,9 @@
 //! Where buffers lie whose lifetimes are given: nothing moves in time, only addresses are chosen.
 //!
-//! Packing such buffers into an arena is NP-hard, so there are three stages, and the search ends where an answer cannot
-//! be better: a best fit in nearly linear time (`stack`), first fit in several orders, the best of which is improved a
-//! buffer at a time (`construct`), and an exact search (`search`). All effort is counted in steps; the same buffers lie
-//! at the same addresses on every machine.
+//! What is live all the time lies at the bottom (`ground`). Packing the rest into an arena is NP-hard, so there are three
+//! stages, and the search ends where an answer cannot be better: a best fit in nearly linear time (`stack`), first fit in
+//! several orders, the best of which is improved a buffer at a time (`construct`), and an exact search (`search`). All
+//! effort is counted in steps; the same buffers lie at the same addresses on every machine.
 //!
 //! # Source
 //! Moffitt, *MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning*, ASPLOS 2023.
@@ -11,6 +11,7 @@
 mod check;
 mod construct;
 mod csv;
+mod ground;
 mod search;
 mod sections;
 mod stack;
@@ -24,6 +25,7 @@ use smallvec::{SmallVec, smallvec};
 pub use check::{Misplaced, check};
 use construct::Field;
 pub use csv::{Malformed, Table, Wrong};
+use ground::Ground;
 use search::{Block, End, search};
 use sections::Sections;
 use stack::stack;
@@ -96,9 +98,8 @@ pub struct DoesNotFit {
     pub found: Option<Layout>,
 }
 
-/// How much is searched at most: looks at neighbours while buffers are placed in one order after the other, and
-/// placements of a buffer in the exact search. Each of the first takes some nanoseconds, each of the second some
-/// microseconds.
+/// How much is searched at most: looks at neighbours while an order of the buffers is improved, and placements of a buffer
+/// in the exact search. Each of the first takes some nanoseconds, each of the second some microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Looks at a neighbour.
@@ -138,6 +139,19 @@ fn fullest(sections: &Sections, load: &[u64]) -> (u64, u64) {
 /// # Errors
 /// [`DoesNotFit`], with the smallest layout found.
 pub fn place(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, DoesNotFit> {
+    let Some(ground) = Ground::of(buffers) else { return place_rest(buffers, capacity, effort) };
+    let Some(room) = capacity.checked_sub(ground.bytes) else {
+        let ((load, at), found) = (load(buffers), pack(buffers, effort));
+        return Err(DoesNotFit { capacity, load, at, proven: true, found });
+    };
+    let placed = place_rest(&ground.rest(buffers), room, effort);
+    placed.map(|layout| ground.under(layout)).map_err(|no| {
+        let ((load, at), found) = (load(buffers), no.found.map(|layout| ground.under(layout)));
+        DoesNotFit { capacity, load, at, found, ..no }
+    })
+}
+
+fn place_rest(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout, DoesNotFit> {
     let sections = Sections::of(buffers);
     let loads = sections.load(buffers);
     let (load, at) = fullest(&sections, &loads);
@@ -167,6 +181,13 @@ pub fn place(buffers: &[Buffer], capacity: u64, effort: Effort) -> Result<Layout
 
 /// The smallest layout found; none if buffers with fixed addresses overlap.
 pub fn pack(buffers: &[Buffer], effort: Effort) -> Option<Layout> {
+    match Ground::of(buffers) {
+        Some(ground) => Some(ground.under(pack_rest(&ground.rest(buffers), effort)?)),
+        None => pack_rest(buffers, effort),
+    }
+}
+
+fn pack_rest(buffers: &[Buffer], effort: Effort) -> Option<Layout> {
     let sections = Sections::of(buffers);
     let loads = sections.load(buffers);
     let (load, _) = fullest(&sections, &loads);

@@ -123,7 +123,11 @@ fn a_no_is_a_proof() {
             let until = from + 1 + rng.below(4) as u64;
             Buffer { alignment: [1, 1, 2][rng.below(3)], ..Buffer::new(1 + rng.below(4) as u64, from..until) }
         };
-        let buffers: Vec<Buffer> = (0..6).map(buffer).collect();
+        let mut buffers: Vec<Buffer> = (0..6).map(buffer).collect();
+        if seed % 2 == 1 {
+            // One that is live all the time.
+            buffers[3] = Buffer::new(1 + seed / 2 % 4, 0..10);
+        }
         let (load, _) = load(&buffers);
         for capacity in load..load + 4 {
             match place(&buffers, capacity, Effort::percent(1)) {
