@@ -683,6 +683,10 @@ pub struct RunArgs {
     /// Device bytes that there are. [default: those for which the model was written, else as many as it needs]
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<Bytes>,
+    /// Instead of one arena, map chunks of so many bytes to every tensor while it is in use (OOC's virtual addressing), and
+    /// tell how many bytes are lost in them. Multiples of 64 KiB.
+    #[arg(long = "virtual", value_name = "BYTES")]
+    pub chunk: Option<Bytes>,
     /// Initial parameters and other inputs by name: a safetensors file, or the initializers of an ONNX model, such as
     /// the forward model. What is in neither has small random numbers.
     #[arg(long, value_name = "FILE")]

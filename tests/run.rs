@@ -79,6 +79,55 @@ fn the_bytes_in_use_are_those_that_were_planned() {
 }
 
 #[test]
+fn chunks_hold_the_same_bits_as_an_arena() {
+    let bench = Bench::new();
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/swaps.onnx"));
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB --ranges -o @/ranges.onnx"));
+    let mlp = "testdata/models/tiny_mlp/training_model.onnx \
+               --optimizer testdata/models/tiny_mlp/optimizer_model.onnx --dim batch=8";
+    for step in [STEP, mlp, "@/swaps.onnx --dim batch=8", "@/ranges.onnx --dim batch=8"] {
+        let run = format!("run {step} --steps 3 --save");
+        let arena = ok(&bench, &format!("{run} @/a.safetensors"));
+        let chunks = ok(&bench, &format!("{run} @/b.safetensors --budget 64MiB --virtual 64KiB"));
+        assert_eq!(losses(&arena), losses(&chunks));
+        assert!(read("a.safetensors") == read("b.safetensors"), "{step}");
+        assert!(chunks.contains("chunks of 64 KiB: at most "), "{chunks}");
+    }
+    let resume =
+        "run @/swaps.onnx --dim batch=8 --resume @/b.safetensors --steps 2 --budget 64MiB --virtual 64KiB";
+    ok(&bench, &format!("run {STEP} --steps 3 --save @/b.safetensors"));
+    ok(&bench, &format!("{resume} --save @/c.safetensors"));
+    ok(&bench, &format!("run {STEP} --steps 5 --save @/d.safetensors"));
+    assert!(read("c.safetensors") == read("d.safetensors"));
+    let outcome = bench.run("run @/swaps.onnx --dim batch=8 --virtual 64KiB");
+    assert!(outcome.code == 1 && outcome.stderr.contains("chunks of 65536 bytes (64 KiB), and there are 24"));
+}
+
+#[test]
+fn what_chunks_lose_is_told() {
+    let bench = Bench::new();
+    bench.write(
+        "g.lms",
+        "g (float[20000] x) => (float[] z) {
+            [a] float[20000] y = Exp(x)
+            [b] float[] z = ReduceSum<keepdims = 0>(y)
+        }",
+    );
+    let report = ok(&bench, "run @/g.lms --steps 2 --json --virtual 64KiB");
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    // 80,000 bytes take two chunks and lose 51,072; four bytes lose 65,532. All three are there at once.
+    let expected = serde_json::json!({
+        "chunk": 65_536,
+        "chunks": 2 + 2 + 1,
+        "lost": 2 * 51_072 + 65_532,
+        "lost_below": 3 * 65_536,
+        "lost_in_arena": 0,
+    });
+    assert_eq!(report["virtual"], expected);
+}
+
+#[test]
 fn values_are_fed_and_fetched() {
     let bench = Bench::new();
     let graph = "g (float[2] x, float[2] w, float[1] lr) => (float[] loss, float[2] w_new) {
@@ -136,6 +185,8 @@ fn refusals() {
     bench
         .write("g.lms", "g (float[2] x) => (float[2] z) { [a] float[2] y = Log(x) [b] float[2] z = Neg(y) }");
     write(&bench.path("x.safetensors"), &[("x", &[2], &[1.0, -1.0])]);
+    check("run-chunks-of-no-pages", "run @/g.lms --virtual 1000", 2);
+    check("run-too-few-chunks", "run @/g.lms --virtual 64KiB --budget 100KiB", 1);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
 }
 

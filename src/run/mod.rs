@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use lmsc_ir::program::{Action, Checked, Launch, Program, Role, Stream, Tensor, peak_in_order};
 use lmsc_ir::{Bytes, ElementType, Graph, Name, Phases, Storages, Type, words};
 use lmsc_passes::{LowerError, Lowering, PassCx, lower};
-use lmsc_runtime::{Link, Measured, RunError, Session, Turn, Unready, Watch, workspaces};
+use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Unready, Watch, workspaces};
 use serde_json::json;
 
 use crate::cli::RunArgs;
@@ -46,7 +46,12 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         in_bytes_per_second: args.copy_bandwidth.map(|bytes| bytes.0),
         latency_nanos: 0,
     };
-    let mut session = Session::new(program, link).map_err(|e| not_ready(path, e))?;
+    let (arena, extent) = (program.arena, program.extent());
+    let session = match args.chunk {
+        Some(chunk) => Session::in_chunks(&program, link, chunk.0, budget.map(|budget| budget.0)),
+        None => Session::new(program, link),
+    };
+    let mut session = session.map_err(|e| not_ready(path, e))?;
     session.traces = args.trace.is_some();
     let feed = prepare(args, &mut session)?;
     let first = session.steps();
@@ -60,7 +65,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     })?;
     let last = loss.as_deref().and_then(|loss| session.get(loss)).and_then(|bytes| float(&bytes));
     let losses: Vec<f32> = losses.into_iter().chain(last).collect();
-    let report = Report::new(&graph, &session, &measured, first, losses, budget);
+    let report = Report { arena, extent, ..Report::new(&graph, &session, &measured, first, losses, budget) };
     if args.json {
         writeln!(out, "{:#}", report.to_json())
     } else {
@@ -112,6 +117,18 @@ fn refused(path: &Path, graph: &Graph, error: LowerError) -> Error {
 
 fn not_ready(path: &Path, error: RunError) -> Error {
     let message = format!("{} cannot run here:\n{error}", called(path));
+    match error {
+        RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
+        RunError::Chunks { needed, bytes, .. } => {
+            let enough = Bytes(needed.saturating_mul(bytes));
+            return Error::No(message).with_help(format!(
+                "give smaller chunks, or --budget {} ({enough}); or plan with a smaller budget",
+                enough.0
+            ));
+        }
+        RunError::Many { .. } => return Error::No(message).with_help("give larger chunks"),
+        _ => {}
+    }
     let RunError::NotReady(not_ready) = &error else { return Error::No(message) };
     match not_ready.0.iter().any(|one| matches!(one, Unready::Workspace { .. })) {
         true => Error::Input(message)
@@ -412,6 +429,8 @@ struct Report {
     extent: Bytes,
     slab: Bytes,
     budget: Option<Bytes>,
+    /// What chunks come to, where it runs in chunks.
+    virtual_: Option<Fragmentation>,
     /// In a step, to the host and back.
     copied: [Bytes; 2],
     copies: [usize; 2],
@@ -447,6 +466,7 @@ impl Report {
             extent: program.extent(),
             slab: program.slab,
             budget,
+            virtual_: session.fragmentation,
             copied: [program.copied(Stream::Out), program.copied(Stream::In)],
             copies: [copies(Stream::Out), copies(Stream::In)],
             hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
@@ -460,7 +480,21 @@ impl Report {
         times.get(times.len() / 2).copied()
     }
 
+    /// Bytes of the arena below its last address that are in nothing when most of it is in use.
+    fn lost_in_arena(&self) -> Bytes {
+        Bytes(self.extent.0.saturating_sub(self.in_order.0))
+    }
+
     fn to_json(&self) -> serde_json::Value {
+        let chunks = self.virtual_.map(|it| {
+            json!({
+                "chunk": it.chunk,
+                "chunks": it.chunks,
+                "lost": it.lost,
+                "lost_below": it.bound(),
+                "lost_in_arena": self.lost_in_arena().0,
+            })
+        });
         json!({
             "first_step": self.first + 1,
             "losses": self.losses,
@@ -477,6 +511,7 @@ impl Report {
             "copies_out": self.copies[0],
             "copies_in": self.copies[1],
             "hidden_percent": self.hidden,
+            "virtual": chunks,
         })
     }
 
@@ -493,6 +528,17 @@ impl Report {
             "device: at most {} ({} bytes) in use, predicted {}; addresses up to {}{of}\n",
             self.peak, self.peak.0, self.predicted, self.extent
         );
+        if let Some(it) = self.virtual_ {
+            let (chunk, all) = (Bytes(it.chunk), Bytes(it.chunk.saturating_mul(it.chunks)));
+            text += &format!(
+                "chunks of {chunk}: at most {} in use, {all}, of which at most {} are lost, below {} (OOC eq. 2); \
+                 an arena loses {}\n",
+                it.chunks,
+                Bytes(it.lost),
+                Bytes(it.bound()),
+                self.lost_in_arena(),
+            );
+        }
         if self.copies == [0, 0] {
             return text + "nothing was copied\n";
         }

@@ -1,6 +1,6 @@
 //! What a device does for the loop that runs programs on it.
 
-use lmsc_ir::program::{Memory, Stream, Tensor, Transfer};
+use lmsc_ir::program::{Memory, Residency, Stream, Tensor, Transfer};
 
 use crate::kernel::Step;
 
@@ -8,6 +8,13 @@ use crate::kernel::Step;
 ///
 /// The loop calls it from one thread for each stream, and lets every command wait for what it must.
 pub(super) trait Device: Sync {
+    /// Has memory at the addresses that the command begins to use, and waits until there is some; false if the run is over
+    /// before.
+    fn arrive(&self, stream: Stream, command: u32, is_over: &dyn Fn() -> bool) -> bool;
+
+    /// Nobody uses these addresses any more.
+    fn leave(&self, residency: &Residency);
+
     /// Runs the kernel of the launch at this position of the compute stream.
     fn launch(&self, index: u32, step: Step);
 

@@ -9,11 +9,12 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Launch, Memory, Stream, Tensor, Transfer};
+use lmsc_ir::program::{Checked, Launch, Memory, Residency, Stream, Tensor, Transfer};
 
 use super::Link;
 use super::device::Device;
 use super::kernels::Kernels;
+use super::pages::Pages;
 use crate::kernel::{Io, Step};
 
 /// What the addresses of programs are multiples of, at most.
@@ -26,7 +27,17 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug)]
 struct Bytes {
     start: NonNull<u8>,
-    layout: Layout,
+    size: u64,
+    keeps: Keeps,
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+enum Keeps {
+    /// All of them from the allocator.
+    Heap(Layout),
+    /// Those that are in use from chunks.
+    Pages(Box<Pages>),
 }
 
 // SAFETY: it owns its bytes, which any thread may use and free.
@@ -40,21 +51,30 @@ impl Bytes {
         let layout = Layout::from_size_align(usize::try_from(bytes).ok()?.max(1), ALIGNMENT).ok()?;
         // SAFETY: the layout has at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        let mut bytes = Bytes { start, layout };
+        let size = layout.size() as u64;
+        let mut bytes = Bytes { start, size, keeps: Keeps::Heap(layout) };
         // The system gives memory when it is first written; that must not happen during a step.
-        bytes.all().fill(0);
+        bytes.at(0..size).fill(0);
         Some(bytes)
     }
 
-    fn all(&mut self) -> &mut [u8] {
+    /// The bytes of pages.
+    fn of(pages: Pages) -> Bytes {
+        Bytes { start: pages.start(), size: pages.len(), keeps: Keeps::Pages(Box::new(pages)) }
+    }
+
+    fn at(&mut self, span: Range<u64>) -> &mut [u8] {
+        if let Keeps::Pages(pages) = &self.keeps {
+            assert!(pages.are_there(&span), "these bytes are not in use");
+        }
         // SAFETY: the bytes are there and initialized, and nobody else uses them: `self` is borrowed as mutable.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+        unsafe { self.write(span) }
     }
 
     /// # Safety
     /// Nobody writes these bytes while they are borrowed.
     unsafe fn read(&self, span: Range<u64>) -> &[u8] {
-        assert!(span.start <= span.end && span.end <= self.layout.size() as u64);
+        assert!(span.start <= span.end && span.end <= self.size);
         // SAFETY: they are inside, initialized, and as the caller promises not written.
         unsafe {
             let start = self.start.as_ptr().add(span.start as usize);
@@ -66,7 +86,7 @@ impl Bytes {
     /// Nobody else uses these bytes while they are borrowed.
     #[allow(clippy::mut_from_ref, reason = "many threads write, each other bytes")]
     unsafe fn write(&self, span: Range<u64>) -> &mut [u8] {
-        assert!(span.start <= span.end && span.end <= self.layout.size() as u64);
+        assert!(span.start <= span.end && span.end <= self.size);
         // SAFETY: they are inside, initialized, and as the caller promises used by nobody else.
         unsafe {
             let start = self.start.as_ptr().add(span.start as usize);
@@ -77,8 +97,10 @@ impl Bytes {
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and `self` is the last that has it.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        if let Keeps::Heap(layout) = self.keeps {
+            // SAFETY: it was allocated with this layout, and `self` is the last that has it.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
     }
 }
 
@@ -93,10 +115,22 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The memories, or the size of the one that the system does not give.
-    pub(super) fn new(program: Checked, kernels: Kernels, link: Link) -> Result<Host, u64> {
+    /// The memories, or the size of the one that the system does not give. `chunks`: how large and how many chunks are
+    /// for the program's addresses; else there are bytes for all of them.
+    pub(super) fn new(
+        program: Checked,
+        kernels: Kernels,
+        link: Link,
+        chunks: Option<(u64, u64)>,
+    ) -> Result<Host, u64> {
         let bytes = |bytes: u64| Bytes::new(bytes).ok_or(bytes);
-        let memories = [bytes(program.arena.0)?, bytes(program.slab.0)?];
+        let arena = match chunks {
+            Some((chunk, count)) => {
+                Bytes::of(Pages::new(&program, chunk, count).ok_or(chunk.saturating_mul(count))?)
+            }
+            None => bytes(program.arena.0)?,
+        };
+        let memories = [arena, bytes(program.slab.0)?];
         Ok(Host { program, kernels, memories, link })
     }
 
@@ -104,9 +138,16 @@ impl Host {
         &self.program
     }
 
-    /// The bytes of a memory, while no step runs.
-    pub(super) fn memory(&mut self, memory: Memory) -> &mut [u8] {
-        self.memories[memory as usize].all()
+    /// Bytes of a memory, while no step runs.
+    pub(super) fn bytes(&mut self, memory: Memory, span: Range<u64>) -> &mut [u8] {
+        self.memories[memory as usize].at(span)
+    }
+
+    fn pages(&self) -> Option<&Pages> {
+        match &self.memories[Memory::Arena as usize].keeps {
+            Keeps::Pages(pages) => Some(pages),
+            Keeps::Heap(_) => None,
+        }
     }
 
     /// The bytes of what is computed before the first step.
@@ -124,6 +165,16 @@ impl Host {
 }
 
 impl Device for Host {
+    fn arrive(&self, stream: Stream, command: u32, is_over: &dyn Fn() -> bool) -> bool {
+        self.pages().is_none_or(|pages| pages.arrive(stream, command, is_over))
+    }
+
+    fn leave(&self, residency: &Residency) {
+        if let Some(pages) = self.pages() {
+            pages.leave(residency);
+        }
+    }
+
     fn launch(&self, index: u32, step: Step) {
         let launch = self.launch_at(index);
         let is_written = |i: usize| launch.in_place.iter().any(|pair| pair.0 == i);

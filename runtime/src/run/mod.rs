@@ -1,9 +1,11 @@
 //! Running programs: three streams beside each other on the host's processor, or all of them in one thread in bad orders.
 
+mod chunks;
 mod device;
 mod host;
 mod kernels;
 mod meter;
+mod pages;
 mod progress;
 mod rehearse;
 mod session;
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use lmsc_ir::program::Stream;
 
+pub use chunks::Fragmentation;
 pub use kernels::{Kernels, NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
 pub use session::{RunError, Session, Turn, Watch};

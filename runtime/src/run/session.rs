@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::Data;
 use lmsc_ir::program::{Action, Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor, Wait};
+use lmsc_ir::{Bytes, Data};
 
+use super::chunks::{Fragmentation, apart};
 use super::device::Device;
 use super::host::Host;
 use super::kernels::{Kernels, NotReady};
 use super::meter::Meter;
 use super::progress::{Progress, StopOnPanic, Stopped};
-use super::{Event, Link, Measured};
+use super::{Event, Link, Measured, pages};
 use crate::kernel::Step;
 
 /// Why a run did not start, or ended early.
@@ -24,6 +25,32 @@ pub enum RunError {
     #[error("the system does not give {bytes} bytes of memory")]
     NoMemory {
         /// How many were asked for.
+        bytes: u64,
+    },
+    /// Chunks are not of whole pages.
+    #[error(
+        "chunks of {bytes} bytes; they are multiples of {}, up to {}",
+        Bytes(pages::LEAST),
+        Bytes(pages::LARGEST)
+    )]
+    Chunk {
+        /// How many bytes were asked for.
+        bytes: u64,
+    },
+    /// The system does not map so many chunks.
+    #[error("{chunks} chunks; the system maps no more than {} of them", pages::MOST)]
+    Many {
+        /// How many were asked for.
+        chunks: u64,
+    },
+    /// There are too few chunks.
+    #[error("the step needs {needed} chunks of {bytes} bytes ({}), and there are {chunks}", Bytes(*bytes))]
+    Chunks {
+        /// How many it needs.
+        needed: u64,
+        /// How many there are.
+        chunks: u64,
+        /// Bytes of a chunk.
         bytes: u64,
     },
     /// Who watches wants no more.
@@ -80,8 +107,12 @@ pub struct Session {
     host: Host,
     meter: Meter,
     names: BTreeMap<String, (Memory, Tensor)>,
+    /// What chunks come to, where it runs in chunks.
+    pub fragmentation: Option<Fragmentation>,
     /// How many steps have been run.
     steps: u64,
+    /// Whether a run before has left outputs.
+    has_left: bool,
     /// What random operators draw from, besides node and step.
     pub seed: u64,
     /// Whether to tell what each command did and when.
@@ -94,9 +125,46 @@ impl Session {
     /// # Errors
     /// [`RunError::NotReady`], [`RunError::NoMemory`].
     pub fn new(program: Checked, link: Link) -> Result<Session, RunError> {
+        Session::on(program, link, None)
+    }
+
+    /// The program, ready to run as [`Session::new`] makes it, in chunks of so many bytes instead of one arena: as many as
+    /// there are in the budget, or as it needs.
+    ///
+    /// # Errors
+    /// [`RunError::Chunk`], [`RunError::Chunks`], [`RunError::Many`], and those of [`Session::new`].
+    ///
+    /// # Source
+    /// OOC §4.
+    pub fn in_chunks(
+        program: &Checked,
+        link: Link,
+        chunk: u64,
+        budget: Option<u64>,
+    ) -> Result<Session, RunError> {
+        if !(pages::LEAST..=pages::LARGEST).contains(&chunk) || !chunk.is_multiple_of(pages::LEAST) {
+            return Err(RunError::Chunk { bytes: chunk });
+        }
+        let program = apart(Program::clone(program), chunk);
+        let fragmentation = Fragmentation::of(&program, chunk);
+        let (needed, bytes) = (fragmentation.chunks, chunk);
+        let chunks = budget.map_or(needed, |budget| budget / chunk);
+        if needed > chunks {
+            return Err(RunError::Chunks { needed, chunks, bytes });
+        }
+        if needed > pages::MOST {
+            return Err(RunError::Many { chunks: needed });
+        }
+        let program = Checked::new(program).expect("less shares an address than before");
+        let session = Session::on(program, link, Some((chunk, chunks)))?;
+        Ok(Session { fragmentation: Some(fragmentation), ..session })
+    }
+
+    fn on(program: Checked, link: Link, chunks: Option<(u64, u64)>) -> Result<Session, RunError> {
         let kernels = Kernels::prepare(&program)?;
         let meter = Meter::new(&program);
-        let mut host = Host::new(program, kernels, link).map_err(|bytes| RunError::NoMemory { bytes })?;
+        let mut host =
+            Host::new(program, kernels, link, chunks).map_err(|bytes| RunError::NoMemory { bytes })?;
         let mut names = BTreeMap::new();
         for Output { tensor, memory } in &host.program().outputs {
             names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
@@ -109,9 +177,18 @@ impl Session {
             }
         }
         for (memory, span, bytes) in data {
-            host.memory(memory)[span.start as usize..span.end as usize].copy_from_slice(&bytes);
+            host.bytes(memory, span).copy_from_slice(&bytes);
         }
-        Ok(Session { host, meter, names, steps: 0, seed: 0, traces: false })
+        Ok(Session {
+            host,
+            meter,
+            names,
+            fragmentation: None,
+            steps: 0,
+            has_left: false,
+            seed: 0,
+            traces: false,
+        })
     }
 
     /// The program.
@@ -133,7 +210,7 @@ impl Session {
     pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
         let (memory, tensor) = self.names.get(name)?;
         Some(match tensor.span() {
-            Some(span) => self.host.memory(*memory)[span.start as usize..span.end as usize].to_vec(),
+            Some(span) => self.host.bytes(*memory, span).to_vec(),
             None => self.host.known(tensor).to_vec(),
         })
     }
@@ -145,7 +222,7 @@ impl Session {
             return false;
         }
         if let Some(span) = tensor.span() {
-            self.host.memory(*memory)[span.start as usize..span.end as usize].copy_from_slice(bytes);
+            self.host.bytes(*memory, span).copy_from_slice(bytes);
         }
         true
     }
@@ -165,6 +242,7 @@ impl Session {
             start,
             stream,
             step: Step { number: self.steps, seed: self.seed },
+            has_left: self.has_left,
             traces: self.traces,
             measured: Measured::default(),
         };
@@ -190,6 +268,7 @@ impl Session {
             (measured, why)
         });
         self.steps += steps;
+        self.has_left = true;
         measured.peak = self.meter.peak();
         match why {
             Some(why) => Err(RunError::Stopped(why)),
@@ -216,6 +295,7 @@ struct Lane<'a, D> {
     start: Instant,
     stream: Stream,
     step: Step,
+    has_left: bool,
     traces: bool,
     measured: Measured,
 }
@@ -232,6 +312,9 @@ impl<D: Device> Lane<'_, D> {
                 let waited = self.start.elapsed();
                 let cause = self.wait(&command.waits, step).map_err(|Stopped| None)?;
                 let begun = self.start.elapsed();
+                if !self.device.arrive(stream, index, &|| self.progress.is_stopped()) {
+                    return Err(None);
+                }
                 self.meter.begin(stream, index);
                 let live = self.meter.live();
                 match &command.action {
@@ -255,7 +338,7 @@ impl<D: Device> Lane<'_, D> {
                     let event = Event { stream, command: index, step, waited, begun, ended, cause, live };
                     self.measured.events.push(event);
                 }
-                self.meter.end(stream, index, |_| {});
+                self.meter.end(stream, index, |residency| self.device.leave(residency));
                 self.progress.complete(stream, step * commands.len() as u64 + u64::from(index) + 1);
             }
         }
@@ -280,8 +363,8 @@ impl<D: Device> Lane<'_, D> {
         let number = self.step.number + step;
         let (device, program) = (self.device as &dyn Device, self.program);
         watch.turn(&mut Turn { device, program, number, has_outputs: step > 0 })?;
-        if number > 0 {
-            self.meter.turn(|_| {});
+        if step > 0 || self.has_left {
+            self.meter.turn(|residency| self.device.leave(residency));
         }
         Ok(())
     }
