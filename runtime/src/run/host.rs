@@ -2,7 +2,7 @@
 //!
 //! The only file that hands out bytes to several threads at once. Why that is sound: a [`Checked`] program says which
 //! bytes each command uses, and its check has proved that two commands of which one writes what the other uses never run
-//! at the same time, if every command waits for what it is to wait for. The loop in `session.rs` does.
+//! at the same time, if every command waits for what it is to wait for. The loop in `drive.rs` does.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
@@ -93,10 +93,14 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The memories, or the size of the one that the system does not give.
-    pub(super) fn new(program: Checked, kernels: Kernels, link: Link) -> Result<Host, u64> {
-        let bytes = |bytes: u64| Bytes::new(bytes).ok_or(bytes);
-        let memories = [bytes(program.arena.0)?, bytes(program.slab.0)?];
+    /// The memories, or the one that the system does not give and its size.
+    pub(super) fn new(
+        program: Checked,
+        kernels: Kernels,
+        link: Link,
+    ) -> Result<Host, (Memory, lmsc_ir::Bytes)> {
+        let given = |memory, bytes: lmsc_ir::Bytes| Bytes::new(bytes.0).ok_or((memory, bytes));
+        let memories = [given(Memory::Arena, program.arena)?, given(Memory::Slab, program.slab)?];
         Ok(Host { program, kernels, memories, link })
     }
 
@@ -150,7 +154,7 @@ impl Device for Host {
         self.kernels.get(index).run(Io::new(&operands, &mut results, workspace), step);
     }
 
-    fn copy(&self, stream: Stream, copy: &Transfer) {
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
         let start = Instant::now();
         let (from, to) = Transfer::direction(stream);
         // SAFETY: the program is checked: while the copy runs, nobody writes what it reads.
@@ -164,6 +168,7 @@ impl Device for Host {
             let due = self.link.nanos(stream, done);
             std::thread::sleep(Duration::from_nanos(due).saturating_sub(start.elapsed()));
         }
+        Ok(())
     }
 
     fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8] {

@@ -1,6 +1,7 @@
 //! Running programs: three streams beside each other on the host's processor, or all of them in one thread in bad orders.
 
 mod device;
+mod drive;
 mod host;
 mod kernels;
 mod meter;
@@ -10,7 +11,7 @@ mod session;
 
 use std::time::Duration;
 
-use lmsc_ir::program::Stream;
+use lmsc_ir::program::{Stream, Wait};
 
 pub use kernels::{Kernels, NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
@@ -66,8 +67,8 @@ pub struct Event {
     pub begun: Duration,
     /// When it had ended.
     pub ended: Duration,
-    /// The stream that it waited for longest, if it waited.
-    pub cause: Option<Stream>,
+    /// What it waited for longest, if it waited.
+    pub cause: Option<Wait>,
     /// Bytes of the arena in use when it began.
     pub live: u64,
 }
