@@ -72,6 +72,8 @@ pub(super) struct Report {
     /// In a step, to the host and back.
     copied: [Bytes; 2],
     copies: [usize; 2],
+    /// How long computing waited for copies in a step, on average.
+    stalled: Duration,
     /// How much of the time of all copies passed while something computed, in percent.
     hidden: Option<f64>,
 }
@@ -108,6 +110,7 @@ impl Report {
             budget: cx.budget,
             copied: [program.copied(Stream::Out), program.copied(Stream::In)],
             copies: [copies(Stream::Out), copies(Stream::In)],
+            stalled: measured.stalled / (measured.steps.len().max(1) as u32),
             hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
         }
     }
@@ -157,6 +160,7 @@ impl Report {
             "copied_in": self.copied[1].0,
             "copies_out": self.copies[0],
             "copies_in": self.copies[1],
+            "stalled_seconds": self.stalled.as_secs_f64(),
             "hidden_percent": self.hidden,
         })
     }
