@@ -19,7 +19,7 @@ use crate::DEFAULT_PLANNER;
 /// computes the same within the budget.
 ///
 /// Exit codes: 0 done; 1 the answer is no (does not fit, differs); 2 the input or the call is at fault; 101 a bug
-/// of lmsc.
+/// of lmsc; 130 a signal ended it between two steps.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(arg_required_else_help = true)]
@@ -347,6 +347,23 @@ pub struct CompileArgs {
     /// What to show between passes.
     #[command(flatten)]
     pub look: LookArgs,
+    /// Run steps of the result on this machine's processor, as `lmsc run` does; it is planned for the target `host` then.
+    #[arg(long, help_heading = "Running")]
+    pub run: bool,
+    /// How to run.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+impl CompileArgs {
+    /// The same, planned for the machine that runs it, if it is to be run and nothing else is said.
+    pub fn for_run(&self) -> CompileArgs {
+        let mut args = self.clone();
+        if args.run {
+            args.plan.target.get_or_insert_with(|| "host".to_owned());
+        }
+        args
+    }
 }
 
 /// How swaps are written in ONNX.
@@ -677,12 +694,32 @@ pub struct RunArgs {
     /// Which graph: as `lmsc` wrote it for a budget, or any other.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// How many steps.
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: u64,
     /// Device bytes that there are. [default: those for which the model was written, else as many as it needs]
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<Bytes>,
+    /// What was measured on this machine by `lmsc calibrate`: the time of a step is predicted by it, in place of what is
+    /// assumed of the target `host`.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Write a page that shows the step as it was simulated and as it ran to this file, as HTML; or, if it ends in
+    /// `.json`, all that the page shows.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// How to run.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// How steps are run.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Running")]
+pub struct RunOptions {
+    /// How many steps. [default: 10]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: Option<u64>,
     /// Instead of one arena, map chunks of so many bytes to every tensor while it is in use (OOC's virtual addressing), and
     /// tell how many bytes are lost in them. Multiples of 64 KiB.
     #[arg(long = "virtual", value_name = "BYTES")]
@@ -693,12 +730,14 @@ pub struct RunArgs {
     pub params: Option<PathBuf>,
     /// Batches by input, as a safetensors file: tensors of the inputs' shapes, or with one more dimension in front,
     /// whose indices are taken one after the other and over again; or `synthetic`: one batch of random numbers.
-    #[arg(long, value_name = "FILE", default_value = "synthetic")]
-    pub data: PathBuf,
+    /// [default: synthetic]
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
     /// What random numbers follow from. [default: 0, or that of the run that is resumed]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// Write everything that the step keeps to this safetensors file when the steps have run.
+    /// Write everything that the step keeps to this safetensors file when the steps have run, or after the step during
+    /// which Ctrl-C was pressed.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Go on where --save stopped: the same bits as if it had not.
@@ -722,9 +761,27 @@ pub struct RunArgs {
     /// Bytes that cross the link in a second, each way, such as 9GB. [default: as many as can]
     #[arg(long, value_name = "BYTES")]
     pub copy_bandwidth: Option<Bytes>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
+}
+
+impl RunOptions {
+    /// The options given.
+    pub fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--steps", self.steps.is_some()),
+            ("--params", self.params.is_some()),
+            ("--data", self.data.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--save", self.save.is_some()),
+            ("--resume", self.resume.is_some()),
+            ("--feeds", self.feeds.is_some()),
+            ("--fetch", self.fetch.is_some()),
+            ("--out", self.out.is_some()),
+            ("--check-numerics", self.check_numerics),
+            ("--trace", self.trace.is_some()),
+            ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
 }
 
 /// `lmsc verify`.

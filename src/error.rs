@@ -15,6 +15,9 @@ pub enum Error {
     /// The answer is no, in the JSON that was asked for; it belongs on standard output: exit code 1.
     #[error("{0}")]
     NoAsJson(String),
+    /// A signal ended it, between two steps: exit code 130, as shells say it of Ctrl-C.
+    #[error("{0}")]
+    Interrupted(String),
     /// The input or the call is at fault: exit code 2.
     #[error("{0}")]
     Input(String),
@@ -31,6 +34,7 @@ impl Error {
         match self {
             Error::No(_) | Error::NoAsJson(_) => 1,
             Error::Input(_) => 2,
+            Error::Interrupted(_) => 130,
             Error::Ours(_) => 101,
         }
     }
@@ -70,6 +74,7 @@ impl Error {
         match self {
             Error::No(message) => Error::No(add(message)),
             Error::Input(message) => Error::Input(add(message)),
+            Error::Interrupted(message) => Error::Interrupted(add(message)),
             other => other,
         }
     }

@@ -19,6 +19,7 @@ mod view;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -51,8 +52,18 @@ pub const DEFAULT_PLANNER: &str = "auto";
 pub struct Compiled {
     /// What there is to tell.
     pub report: Report,
-    _graphs: [Graph; 2],
+    /// As it came, and as it is now.
+    graphs: [Graph; 2],
+    /// In which the model's files are.
+    folder: Option<PathBuf>,
     _emitted: Option<Emitted>,
+}
+
+impl Compiled {
+    /// The graph as it is now.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graphs[1]
+    }
 }
 
 /// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
@@ -72,13 +83,24 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
         ));
     }
+    let given = args.options.given();
+    if !given.is_empty() && !args.run {
+        let message = format!("nothing is run, but how is said: {}", given.join(", "));
+        return Err(Error::Input(message).with_help("add --run, or leave these out"));
+    }
+    if args.run && args.output.as_deref() == Some(Path::new("-")) {
+        let message = "the model and what a run prints cannot both go to standard output".to_owned();
+        return Err(Error::Input(message).with_help("write the model to a file, or run it with `lmsc run -`"));
+    }
     for target in args.output.iter().chain(&args.report) {
         emit::check_target(target)?;
     }
+    run::check_targets(&args.options, None)?;
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
     let Loaded { mut graph, model, edited } = load(path, &args.input.binding)?;
+    let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
     stage.show("planning");
@@ -124,7 +146,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, _graphs: [original, graph], _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, _emitted: emitted })
 }
 
 /// Both answers; the first is found by a thread of its own.

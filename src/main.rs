@@ -81,8 +81,12 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             Ok(String::from_utf8_lossy(&script).into_owned())
         }
         None => {
-            let args = &cli.compile;
+            let args = &cli.compile.for_run();
             let compiled = lmsc::compile(args, out)?;
+            if args.run {
+                lmsc::run::run_compiled(args, &compiled, out)?;
+                return Ok(String::new());
+            }
             let report = &compiled.report;
             let model_on_stdout = args.output.as_deref() == Some(Path::new("-"));
             let text = match (model_on_stdout, args.json) {

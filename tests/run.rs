@@ -2,8 +2,11 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use support::{Bench, snapshot};
@@ -188,6 +191,191 @@ fn refusals() {
     check("run-chunks-of-no-pages", "run @/g.lms --virtual 1000", 2);
     check("run-too-few-chunks", "run @/g.lms --virtual 64KiB --budget 100KiB", 1);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
+    let unknown = "<opset: \"\" = 20, \"my.domain\" = 1>
+    g (float[2] x) => (float[2] z) {
+        [a] float[2] y = Neg(x)
+        [b] float[2] z = my.domain.Twist(y)
+    }";
+    bench.write("u.lms", unknown);
+    check("run-no-kernel", "run @/u.lms", 2);
+    check("run-not-asked-for", &format!("{STEP} --budget 1.5MiB --steps 3 --save @/s.safetensors"), 2);
+    check("run-of-standard-output", &format!("{STEP} --budget 1.5MiB --run -o -"), 2);
+    check("run-no-memory", &format!("run {STEP} --budget 64TiB"), 1);
+}
+
+/// Starts the program under test.
+fn start(bench: &Bench, arguments: &str) -> Child {
+    let folder = bench.path("");
+    let words = arguments.split_whitespace().map(|word| word.replace("@/", folder.to_str().unwrap()));
+    Command::new(env!("CARGO_BIN_EXE_lmsc"))
+        .args(words)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Sends the signal of this name.
+#[cfg(unix)]
+fn signal(name: &str, child: &Child) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// What the program printed and answered; it must end soon.
+fn end(mut child: Child) -> (Option<i32>, String) {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let outcome = child.wait_with_output().unwrap();
+    (outcome.status.code(), String::from_utf8(outcome.stderr).unwrap())
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_ends_after_its_step_and_is_saved() {
+    let bench = Bench::new();
+    let run = format!("run {STEP} --params {FORWARD}");
+    let mut child = start(&bench, &format!("{run} --steps 1000000 --save @/a.safetensors"));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("step 1: loss"));
+    signal("INT", &child);
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let (code, said) = end(child);
+    assert_eq!(code, Some(130), "{said}");
+    let done = said.strip_prefix("lmsc: interrupted after ").and_then(|rest| rest.split(' ').next());
+    let done: u64 = done.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
+    assert!(said.contains(" of 1000000 steps\nhelp: --resume "), "{said}");
+    assert_eq!(1 + rest.iter().filter(|line| line.starts_with("step ")).count() as u64, done);
+    assert!(rest.iter().any(|line| line.contains(" ms a step")), "{rest:?}");
+    ok(&bench, &format!("{run} --steps {done} --save @/b.safetensors"));
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert!(read("a.safetensors") == read("b.safetensors"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_signal_ends_at_once() {
+    let bench = Bench::new();
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
+    bench.write("a.safetensors", "what was there before");
+    // A step would take minutes.
+    let run = "run @/step.onnx --dim batch=8 --copy-bandwidth 1KB --save @/a.safetensors";
+    let child = start(&bench, run);
+    std::thread::sleep(Duration::from_secs(2));
+    signal("INT", &child);
+    std::thread::sleep(Duration::from_millis(500));
+    signal("INT", &child);
+    assert_eq!(end(child).0, Some(130));
+    assert_eq!(std::fs::read(bench.path("a.safetensors")).unwrap(), b"what was there before");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_killed_leaves_what_was_saved_before() {
+    let bench = Bench::new();
+    let run = format!("run {STEP} --params {FORWARD}");
+    ok(&bench, &format!("{run} --steps 1 --save @/a.safetensors"));
+    let read = || std::fs::read(bench.path("a.safetensors")).unwrap();
+    let old = read();
+    ok(&bench, &format!("{run} --steps 2 --save @/b.safetensors"));
+    let new = std::fs::read(bench.path("b.safetensors")).unwrap();
+    for delay in 0..12 {
+        let child = start(&bench, &format!("{run} --steps 2 --save @/a.safetensors"));
+        std::thread::sleep(Duration::from_millis(10 * delay));
+        signal("KILL", &child);
+        end(child);
+        assert!([&old, &new].contains(&&read()));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_told() {
+    let bench = Bench::new();
+    let outcome = bench.run(&format!("run {STEP} --steps 1 --save /dev/full"));
+    assert_eq!(outcome.code, 2);
+    assert_eq!(outcome.stderr, "lmsc: cannot write /dev/full: no space left on device\n");
+}
+
+#[test]
+fn planning_and_running_is_one_call() {
+    let bench = Bench::new();
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
+    let run = format!("run @/step.onnx --dim batch=8 --params {FORWARD} --steps 3 --save @/a.safetensors");
+    let apart = ok(&bench, &run);
+    let files = bench.files().len();
+    let call = format!("{STEP} --budget 1.5MiB --run --params {FORWARD} --steps 3 --save @/b.safetensors");
+    let together = ok(&bench, &call);
+    assert_eq!(losses(&apart), losses(&together));
+    let copies = |text: &str| text.lines().find(|line| line.starts_with("a step copies")).unwrap().to_owned();
+    assert_eq!(copies(&apart), copies(&together));
+    assert!(together.contains("proof "), "{together}");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert!(read("a.safetensors") == read("b.safetensors"));
+    assert_eq!(bench.files().len(), files + 1);
+    let json = ok(&bench, &format!("{STEP} --budget 1.5MiB --run --steps 2 --json -o @/other.onnx"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["run"]["losses"].as_array().unwrap().len(), 2);
+    assert_eq!(json["run"]["predicted_peak"], json["after"]["peak"]);
+    assert!(read("other.onnx") == read("step.onnx"));
+}
+
+#[test]
+fn a_page_shows_the_step_as_simulated_and_as_measured() {
+    let bench = Bench::new();
+    ok(&bench, &format!("calibrate {STEP} --steps 3 -o @/p.json"));
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
+    let run = "run @/step.onnx --dim batch=8 --steps 4 --profile @/p.json --copy-bandwidth 20MB";
+    let text = ok(&bench, &format!("{run} --report @/r.html --trace @/t.json"));
+    assert!(text.contains("(100 % of it from a profile)"), "{text}");
+    let page = std::fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(page.contains("\"timelines\":[\"simulated\",\"measured\"]") && !page.contains("https://"));
+    ok(&bench, &format!("{run} --report @/r.json"));
+    let data: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("r.json")).unwrap()).unwrap();
+    let steps = data["steps"].as_array().unwrap();
+    let names = |lane: u64| -> BTreeSet<&str> {
+        let of_lane = steps.iter().filter(|step| step["lane"] == lane);
+        of_lane.map(|step| step["name"].as_str().unwrap()).collect()
+    };
+    for lane in 0..3 {
+        assert!(!names(lane).is_empty());
+        assert!(names(4 + lane).is_superset(&names(lane)), "lane {lane}");
+    }
+    // Such a link makes both wait.
+    assert!(names(3).iter().chain(&names(7)).all(|name| name.contains(" waits for ")));
+    assert!(!names(3).is_empty() && !names(7).is_empty());
+    // The bytes in use never exceed what was planned, in either.
+    for curve in ["before", "after"] {
+        let points = data["memory"][curve].as_array().unwrap();
+        let most = points
+            .iter()
+            .map(|point| point.as_array().unwrap()[1..].iter().map(|b| b.as_u64().unwrap()).sum::<u64>());
+        let most = most.max().unwrap();
+        assert!(0 < most && most <= data["budget_bytes"].as_u64().unwrap(), "{curve}: {most}");
+    }
+    // Stalls in the trace name the copy that is waited for.
+    let trace: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("t.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let copies: BTreeSet<&str> =
+        events.iter().filter(|e| e["args"]["bytes"].is_u64()).filter_map(|e| e["name"].as_str()).collect();
+    let stalls: Vec<&str> = events
+        .iter()
+        .filter(|event| event["tid"] == 3 && event["ph"] == "X")
+        .map(|event| event["name"].as_str().unwrap().split_once(" waits for ").unwrap().1)
+        .collect();
+    assert!(
+        stalls.iter().any(|cause| copies.contains(cause.trim_end_matches(" of the step before"))),
+        "{stalls:?}"
+    );
 }
 
 #[test]

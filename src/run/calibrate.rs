@@ -1,6 +1,7 @@
 //! `lmsc calibrate`: how long operators and copies take on this machine.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::program::{Checked, Role, Stream};
@@ -36,21 +37,27 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     // The first step finds memory and caches cold.
     let measured = session.run(1 + args.steps, &mut Nobody).map_err(|e| not_ready(path, e))?;
 
+    // From the end of the command before: what it costs to get from one to the next is the operators' time, too.
     let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
-    for event in measured.events.iter().filter(|e| e.stream == Stream::Compute && e.step > 0) {
-        times.entry(event.command).or_default().push(event.ended.saturating_sub(event.begun));
+    let mut before = Duration::ZERO;
+    for event in measured.events.iter().filter(|e| e.stream == Stream::Compute) {
+        if event.step > 0 {
+            times.entry(event.command).or_default().push(event.ended.saturating_sub(before));
+        }
+        before = event.ended;
     }
+    // Nodes of a signature find their operands near or far; their mean is what they take together.
     let mut by_signature: BTreeMap<String, (Vec<Duration>, u64)> = BTreeMap::new();
     for (index, launch) in session.program().launches() {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
-        entry.0.extend(times.remove(&index).unwrap_or_default());
+        entry.0.push(median(times.remove(&index).unwrap_or_default()));
         entry.1 = entry.1.max(launch.workspace.end - launch.workspace.start);
     }
     let mut profile = Profile::new("host", Some(link()));
     let count = by_signature.len();
     for (signature, (times, workspace)) in by_signature {
-        let nanos = median(times).as_nanos() as u64;
+        let nanos = times.iter().sum::<Duration>().as_nanos() as u64 / times.len().max(1) as u64;
         profile.insert(signature, Measured { nanos, workspace });
     }
     let text = profile.to_json();
@@ -88,9 +95,26 @@ fn link() -> Link {
         in_bytes_per_second: alone,
         out_beside_in_bytes_per_second: Some(beside),
         in_beside_out_bytes_per_second: Some(beside),
-        // Waking a thread.
-        latency_nanos: 50_000,
+        latency_nanos: waking().as_nanos() as u64,
     }
+}
+
+/// How long it takes until a thread that waits for another one runs.
+fn waking() -> Duration {
+    const TIMES: usize = 100;
+    let ((to, there), (back, here)) = (channel(), channel());
+    std::thread::scope(|scope| {
+        scope.spawn(move || there.iter().try_for_each(|()| back.send(())));
+        let both_ways = (0..TIMES).map(|_| {
+            let start = Instant::now();
+            _ = to.send(());
+            _ = here.recv();
+            start.elapsed()
+        });
+        let time = median(both_ways.collect()) / 2;
+        drop(to);
+        time
+    })
 }
 
 /// How many bytes each of so many threads copies in a second.

@@ -1,89 +1,185 @@
 //! `lmsc run` and `lmsc calibrate`: steps that really run, on the host.
 
 mod calibrate;
+mod interrupt;
+mod page;
+mod report;
 mod synthetic;
 mod tensors;
 mod trace;
+mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
-use indicatif::ProgressBar;
-use lmsc_ir::program::{Action, Checked, Launch, Program, Role, Stream, Tensor, peak_in_order};
-use lmsc_ir::{Bytes, ElementType, Graph, Name, Phases, Storages, Type, words};
+use lmsc_ir::program::{Checked, Memory, Program, Role, Tensor};
+use lmsc_ir::{Bytes, Graph, Type, words};
 use lmsc_passes::{LowerError, Lowering, PassCx, lower};
-use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Unready, Watch, workspaces};
-use serde_json::json;
+use lmsc_plan::Target;
+use lmsc_runtime::{Link, RunError, Session, Unready, workspaces};
 
-use crate::cli::RunArgs;
+use crate::cli::{BindingArgs, CompileArgs, RunArgs, RunOptions};
 use crate::error::called;
-use crate::{Error, emit, load};
+use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
+use report::{Prediction, Report};
 pub use synthetic::synthetic;
 use tensors::{Stored, Tensors};
+use watch::{Fetches, Watcher};
+
+/// How many steps run where the user does not say.
+const STEPS: u64 = 10;
 
 /// Runs a model's steps, and prints what they came to.
 ///
 /// # Errors
-/// [`Error::No`] where the step does not fit, or computes what is no number and that was to be noticed; the other
-/// families as they say.
+/// [`Error::No`] where the step does not fit, or computes what is no number and that was to be noticed;
+/// [`Error::Interrupted`] where a signal ended it; the other families as they say.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
-    for target in args.save.iter().chain(&args.out).chain(&args.trace) {
-        emit::check_target(target)?;
-    }
+    check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
     let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
-    let budget = args.budget.or(planned);
-    let program = program(&graph, budget).map_err(|e| refused(path, &graph, e))?;
-    let program =
-        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
-    let link = Link {
-        out_bytes_per_second: args.copy_bandwidth.map(|bytes| bytes.0),
-        in_bytes_per_second: args.copy_bandwidth.map(|bytes| bytes.0),
-        latency_nanos: 0,
+    let cx = PassCx {
+        budget: args.budget.or(planned),
+        target: Some(Target::built_in("host").expect("the host is built in").clone()),
+        profile: targets::read_profile(args.profile.as_deref())?,
+        workspaces: Some(workspaces),
+        ..PassCx::default()
     };
-    let (arena, extent) = (program.arena, program.extent());
-    let session = match args.chunk {
-        Some(chunk) => Session::in_chunks(&program, link, chunk.0, budget.map(|budget| budget.0)),
-        None => Session::new(program, link),
-    };
-    let mut session = session.map_err(|e| not_ready(path, e))?;
-    session.traces = args.trace.is_some();
-    let feed = prepare(args, &mut session)?;
-    let first = session.steps();
-    let mut watch = Watcher::new(args, &graph, session.program(), feed, out)?;
-    let ran = session.run(args.steps, &mut watch);
-    let Watcher { losses, loss, fetched, fetches, bar, .. } = watch;
-    bar.finish_and_clear();
-    let measured = ran.map_err(|error| match error {
-        RunError::Stopped(why) => Error::No(why),
-        other => not_ready(path, other),
-    })?;
-    let last = loss.as_deref().and_then(|loss| session.get(loss)).and_then(|bytes| float(&bytes));
-    let losses: Vec<f32> = losses.into_iter().chain(last).collect();
-    let report = Report { arena, extent, ..Report::new(&graph, &session, &measured, first, losses, budget) };
+    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, binding: &args.input.binding };
+    let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
-        writeln!(out, "{:#}", report.to_json())
-    } else {
-        out.write_all(report.to_text().as_bytes())
+        writeln!(out, "{:#}", ran.report.to_json()).map_err(|e| Error::writing(Path::new("-"), &e))?;
     }
-    .map_err(|e| Error::writing(Path::new("-"), &e))?;
-    if let Some(path) = &args.save {
-        Tensors::write(path, &variables(&mut session), Some((session.steps(), session.seed)))?;
+    ran.end
+}
+
+/// Runs steps of what was compiled, and prints what they came to; as JSON, what there is to tell of both.
+///
+/// # Errors
+/// As [`run()`].
+pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
+    let cx = crate::pass_cx(&args.plan)?;
+    let mut graph = compiled.graph().clone();
+    tensors::inline(&mut graph, compiled.folder.as_deref())?;
+    let (path, binding) = (args.input.path(), &args.input.binding);
+    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, binding };
+    let mut print =
+        |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
+    if !args.json {
+        print(&compiled.report.to_text(args.verbose))?;
+        return job.run(None, Some(out))?.end;
     }
-    if let (Some(path), Some(fetches)) = (&args.out, fetches) {
-        let fetched = all_fetched(&mut session, fetched, &fetches);
-        Tensors::write(path, &fetched, None)?;
+    let ran = job.run(None, None)?;
+    let mut json = serde_json::to_value(&compiled.report).expect("a report is JSON");
+    json["run"] = ran.report.to_json();
+    print(&format!("{json:#}\n"))?;
+    ran.end
+}
+
+/// Refuses paths that nothing can be written to, before anything is done.
+///
+/// # Errors
+/// [`Error::Input`] naming the path.
+pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
+    let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
+    targets.map(|path| &**path).chain(report).try_for_each(emit::check_target)
+}
+
+/// Steps to run.
+struct Job<'a> {
+    path: &'a Path,
+    /// With the bytes of its initializers.
+    graph: &'a Graph,
+    /// For which budget and machine it is planned.
+    cx: &'a PassCx,
+    options: &'a RunOptions,
+    binding: &'a BindingArgs,
+}
+
+/// What they came to.
+struct Ran {
+    report: Report,
+    /// Whether a signal ended them.
+    end: Result<(), Error>,
+}
+
+impl Job<'_> {
+    /// Runs them, with the losses and the report printed to `out` if it is given, and writes what is to be written.
+    fn run(&self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
+        let Job { path, graph, cx, options, .. } = *self;
+        let steps = options.steps.unwrap_or(STEPS);
+        let program = program(graph, cx.budget).map_err(|e| refused(path, graph, e))?;
+        let program = Checked::new(program)
+            .map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+        let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
+        let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
+        let (arena, extent) = (program.arena, program.extent());
+        let session = match options.chunk {
+            Some(chunk) => Session::in_chunks(&program, link, chunk.0, cx.budget.map(|budget| budget.0)),
+            None => Session::new(program, link),
+        };
+        let mut session = session.map_err(|e| not_ready(path, e))?;
+        session.traces = options.trace.is_some() || page.is_some();
+        let feed = prepare(options, self.binding, &mut session)?;
+        let first = session.steps();
+        let signal = interrupt::listen();
+        let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
+        let mut watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
+        let ran = session.run(steps, &mut watch);
+        let Watcher { losses, loss, fetched, fetches, bar, .. } = watch;
+        bar.finish_and_clear();
+        let measured = ran.map_err(|error| match error {
+            RunError::Stopped(why) => Error::No(why),
+            other => not_ready(path, other),
+        })?;
+        let done = measured.steps.len() as u64;
+        let last = loss.as_deref().filter(|_| done > 0).and_then(|loss| session.get(loss));
+        let losses: Vec<f32> = losses.into_iter().chain(last.as_deref().and_then(watch::float)).collect();
+        let prediction = Prediction::new(graph, cx, bandwidth);
+        let mut report = Report::new(graph, cx, &session, &measured, first, losses, &prediction);
+        // In chunks, the session's program has addresses of its own.
+        (report.arena, report.extent) = (arena, extent);
+        if let Some(out) = out {
+            out.write_all(report.to_text().as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))?;
+        }
+        if let Some(path) = &options.save {
+            Tensors::write(path, &variables(&mut session), Some((session.steps(), session.seed)))?;
+        }
+        // What is fetched is of the last step, which a signal may have made another one.
+        if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
+            Tensors::write(path, &all_fetched(&mut session, fetched, &fetches), None)?;
+        }
+        if let Some(path) = &options.trace {
+            let trace = trace::trace(session.program(), &measured.events).to_string();
+            crate::write_atomically(path, |w| w.write_all(trace.as_bytes()))?;
+        }
+        if let Some(file) = page {
+            let data = page::data(path, graph, &session, &measured, &report, &prediction);
+            let is_json = file.extension().is_some_and(|extension| extension == "json");
+            let text = if is_json { format!("{data:#}\n") } else { view::page(&data) };
+            crate::write_atomically(file, |w| w.write_all(text.as_bytes()))?;
+        }
+        let end = if done == steps { Ok(()) } else { Err(interrupted(options, done, steps)) };
+        Ok(Ran { report, end })
     }
-    if let Some(path) = &args.trace {
-        let trace = trace::trace(session.program(), &measured.events).to_string();
-        crate::write_atomically(path, |w| w.write_all(trace.as_bytes()))?;
+}
+
+/// What is said where a signal has ended a run.
+fn interrupted(options: &RunOptions, done: u64, steps: u64) -> Error {
+    let mut message = format!("interrupted after {done} of {}", words::count(steps as usize, "step"));
+    if options.out.is_some() {
+        message += "; what was to be fetched is of the last step, and is not written";
     }
-    Ok(())
+    match &options.save {
+        Some(path) => {
+            Error::Interrupted(message).with_help(format!("--resume {} goes on from here", path.display()))
+        }
+        None => Error::Interrupted(message),
+    }
 }
 
 /// The budget for which a file was written.
@@ -116,20 +212,31 @@ fn refused(path: &Path, graph: &Graph, error: LowerError) -> Error {
 }
 
 fn not_ready(path: &Path, error: RunError) -> Error {
-    let message = format!("{} cannot run here:\n{error}", called(path));
-    match error {
+    let not_ready = match &error {
+        RunError::NotReady(not_ready) => not_ready,
+        RunError::NoMemory { memory, .. } => {
+            let help = match memory {
+                Memory::Arena => "give a smaller --budget",
+                Memory::Slab => "plan with a smaller --host-budget",
+            };
+            return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(help);
+        }
+        // The run is lost, and nothing that was written before.
+        RunError::Copy { .. } | RunError::Stopped(_) => return Error::No(error.to_string()),
         RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
         RunError::Chunks { needed, bytes, .. } => {
-            let enough = Bytes(needed.saturating_mul(bytes));
-            return Error::No(message).with_help(format!(
+            let enough = Bytes(needed.saturating_mul(*bytes));
+            return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(format!(
                 "give smaller chunks, or --budget {} ({enough}); or plan with a smaller budget",
                 enough.0
             ));
         }
-        RunError::Many { .. } => return Error::No(message).with_help("give larger chunks"),
-        _ => {}
-    }
-    let RunError::NotReady(not_ready) = &error else { return Error::No(message) };
+        RunError::Many { .. } => {
+            return Error::No(format!("{} cannot run here: {error}", called(path)))
+                .with_help("give larger chunks");
+        }
+    };
+    let message = format!("{} cannot run here:\n{error}", called(path));
     match not_ready.0.iter().any(|one| matches!(one, Unready::Workspace { .. })) {
         true => Error::Input(message)
             .with_help("plan with --target host: its operators need what the kernels here need"),
@@ -141,7 +248,7 @@ fn not_ready(path: &Path, error: RunError) -> Error {
 type Feed = BTreeMap<String, Vec<Vec<u8>>>;
 
 /// Gives everything its first value; what differs from step to step comes back.
-fn prepare(args: &RunArgs, session: &mut Session) -> Result<Feed, Error> {
+fn prepare(args: &RunOptions, binding: &BindingArgs, session: &mut Session) -> Result<Feed, Error> {
     let (mut settable, mut inputs, mut state) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut open = Vec::new();
     for given in &session.program().given {
@@ -168,7 +275,7 @@ fn prepare(args: &RunArgs, session: &mut Session) -> Result<Feed, Error> {
     if let Some(path) = &args.params {
         let is_model = path.extension().is_some_and(|extension| extension == "onnx");
         let mut tensors = match is_model {
-            true => Tensors::of_model(path, &args.input.binding)?,
+            true => Tensors::of_model(path, binding)?,
             false => Tensors::read(path)?,
         };
         if is_model {
@@ -202,9 +309,9 @@ fn prepare(args: &RunArgs, session: &mut Session) -> Result<Feed, Error> {
         session.seed = args.seed.unwrap_or(seed);
     }
     let mut feed = Feed::new();
-    if args.data != Path::new("synthetic") {
-        let tensors = Tensors::read(&args.data)?;
-        fits(&args.data, &tensors.by_name, &inputs, "inputs", true)?;
+    if let Some(path) = args.data.as_deref().filter(|path| *path != Path::new("synthetic")) {
+        let tensors = Tensors::read(path)?;
+        fits(path, &tensors.by_name, &inputs, "inputs", true)?;
         for (name, stored) in tensors.by_name {
             let size = inputs[&name].byte_size().unwrap_or_default().0.max(1) as usize;
             feed.insert(name, stored.bytes.chunks(size).map(<[u8]>::to_vec).collect());
@@ -251,155 +358,6 @@ fn stored(session: &mut Session, tensor: &Tensor) -> Option<Stored> {
     Some(Stored { ty, bytes: session.get(&tensor.name)? })
 }
 
-/// What is to be fetched: a value's name, by the name under which the program computes it.
-type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
-
-/// Sees a run from within: gives data, keeps losses, looks for what is no number, fetches values of the last step.
-struct Watcher<'a> {
-    out: &'a mut dyn Write,
-    prints: bool,
-    feed: Feed,
-    steps_input: Option<String>,
-    loss: Option<Name>,
-    losses: Vec<f32>,
-    checks: bool,
-    fetches: Option<Fetches>,
-    fetched: BTreeMap<String, Stored>,
-    /// How many steps there are, and how many have begun.
-    steps: u64,
-    begun: u64,
-    bar: ProgressBar,
-}
-
-impl<'a> Watcher<'a> {
-    fn new(
-        args: &RunArgs,
-        graph: &Graph,
-        program: &Program,
-        feed: Feed,
-        out: &'a mut dyn Write,
-    ) -> Result<Watcher<'a>, Error> {
-        let loss = Phases::of(graph, |_| None).loss.map(|loss| graph.value(loss).name.clone());
-        let is_count = |given: &&lmsc_ir::program::Given| {
-            let tensor = given.tensor.ty.as_tensor();
-            given.role == Role::Input
-                && &*given.tensor.name == "step"
-                && tensor.is_some_and(|t| t.element == ElementType::Int64 && t.element_count() == Some(1))
-        };
-        let steps_input = program.given.iter().find(is_count).map(|given| given.tensor.name.to_string());
-        let hidden = args.json || !std::io::IsTerminal::is_terminal(&std::io::stderr());
-        Ok(Watcher {
-            out,
-            prints: !args.json,
-            steps_input: steps_input.filter(|name| !feed.contains_key(name)),
-            feed,
-            loss,
-            losses: Vec::new(),
-            checks: args.check_numerics,
-            fetches: args.fetch.as_deref().map(|names| fetches(names, graph, program)).transpose()?,
-            fetched: BTreeMap::new(),
-            steps: args.steps,
-            begun: 0,
-            bar: if hidden { ProgressBar::hidden() } else { ProgressBar::new(args.steps) },
-        })
-    }
-}
-
-impl Watch for Watcher<'_> {
-    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
-        let loss = self.loss.as_ref().and_then(|loss| turn.output(loss)).and_then(float);
-        if let Some(loss) = loss {
-            self.losses.push(loss);
-            if self.prints {
-                // Who reads may have seen enough.
-                _ = writeln!(self.out, "step {}: loss {loss}", turn.number);
-            }
-        }
-        for (name, batches) in &self.feed {
-            turn.set(name, &batches[(turn.number % batches.len() as u64) as usize]);
-        }
-        if let Some(name) = &self.steps_input {
-            turn.set(name, &(turn.number as i64 + 1).to_le_bytes());
-        }
-        self.bar.set_position(self.begun);
-        self.begun += 1;
-        Ok(())
-    }
-
-    fn launched(&mut self, launch: &Launch, bytes: &dyn Fn(&Tensor) -> Vec<u8>) -> Result<(), String> {
-        if self.checks {
-            for tensor in launch.results.iter().flatten() {
-                if let Some(index) = no_number(&tensor.ty, &bytes(tensor)) {
-                    return Err(format!(
-                        "node `{}` ({}): element {index} of `{}` is no number, the first in step {}",
-                        launch.node, launch.op, tensor.name, self.begun
-                    ));
-                }
-            }
-        }
-        if let (Some(fetches), true) = (&self.fetches, self.begun == self.steps) {
-            for tensor in launch.results.iter().flatten() {
-                for (name, ty) in fetches.get(&tensor.name).into_iter().flatten() {
-                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor) };
-                    self.fetched.insert(name.clone(), stored);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The first element that is no number, or an infinite one.
-fn no_number(ty: &Type, bytes: &[u8]) -> Option<usize> {
-    match ty.as_tensor()?.element {
-        ElementType::Float => bytes.as_chunks().0.iter().position(|&b| !f32::from_le_bytes(b).is_finite()),
-        ElementType::Double => bytes.as_chunks().0.iter().position(|&b| !f64::from_le_bytes(b).is_finite()),
-        ElementType::Bfloat16 => {
-            bytes.as_chunks().0.iter().position(|&b| u16::from_le_bytes(b) & 0x7f80 == 0x7f80)
-        }
-        ElementType::Float16 => {
-            bytes.as_chunks().0.iter().position(|&b| u16::from_le_bytes(b) & 0x7c00 == 0x7c00)
-        }
-        _ => None,
-    }
-}
-
-fn float(bytes: &[u8]) -> Option<f32> {
-    bytes.first_chunk().map(|&bytes| f32::from_le_bytes(bytes))
-}
-
-/// By the name under which the program computes it, what is asked for: values, views of them, or all.
-fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
-    let storages = Storages::of(graph);
-    let results = program.launches().flat_map(|(_, launch)| launch.results.iter().flatten());
-    let given = program.given.iter().map(|given| &given.tensor);
-    let there: BTreeSet<&Name> = results.chain(given).map(|tensor| &tensor.name).collect();
-    let mut found = Fetches::new();
-    let mut add = |name: &str| {
-        let value = graph.value_named(name)?;
-        let ty = graph.value(value).ty.as_tensor()?.clone();
-        let storage = storages.get(storages.storage(value));
-        let own = &graph.value(value).name;
-        let root = &graph.value(storage.root).name;
-        let computed = [own, root].into_iter().find(|name| there.contains(name))?;
-        found.entry(computed.clone()).or_default().push((name.to_owned(), ty));
-        Some(())
-    };
-    if names.iter().any(|name| name == "all") {
-        there.iter().filter(|name| !name.is_empty()).for_each(|name| _ = add(name));
-        return Ok(found);
-    }
-    let wrong: Vec<String> = names
-        .iter()
-        .filter(|name| add(name).is_none())
-        .map(|name| {
-            let instead = words::instead(name, there.iter().map(|name| &***name), "values");
-            format!("--fetch {name}: no node computes this value on the device; {instead}")
-        })
-        .collect();
-    if wrong.is_empty() { Ok(found) } else { Err(Error::Input(wrong.join("\n"))) }
-}
-
 /// What was computed, and of what is given what was asked for.
 fn all_fetched(
     session: &mut Session,
@@ -414,145 +372,4 @@ fn all_fetched(
         }
     }
     fetched
-}
-
-/// What there is to tell about a run.
-struct Report {
-    losses: Vec<f32>,
-    first: u64,
-    steps: Vec<Duration>,
-    /// The most bytes of the device in use at once, as measured; what the plan allows; and the device's.
-    peak: Bytes,
-    predicted: Bytes,
-    in_order: Bytes,
-    arena: Bytes,
-    extent: Bytes,
-    slab: Bytes,
-    budget: Option<Bytes>,
-    /// What chunks come to, where it runs in chunks.
-    virtual_: Option<Fragmentation>,
-    /// In a step, to the host and back.
-    copied: [Bytes; 2],
-    copies: [usize; 2],
-    /// How much of the time of all copies passed while something computed, in percent.
-    hidden: Option<f64>,
-}
-
-impl Report {
-    fn new(
-        graph: &Graph,
-        session: &Session,
-        measured: &Measured,
-        first: u64,
-        losses: Vec<f32>,
-        budget: Option<Bytes>,
-    ) -> Report {
-        let program = session.program();
-        let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
-        let copying = measured.busy[Stream::Out as usize] + measured.busy[Stream::In as usize];
-        let exposed = measured.stalled.as_secs_f64() / copying.as_secs_f64();
-        let copies = |stream| {
-            let is_copy = |command: &&lmsc_ir::program::Command| matches!(command.action, Action::Copy(_));
-            program.stream(stream).iter().filter(is_copy).count()
-        };
-        Report {
-            losses,
-            first,
-            steps: measured.steps.clone(),
-            peak: Bytes(measured.peak),
-            predicted: cx.memory(graph).peak(),
-            in_order: Bytes(peak_in_order(program)),
-            arena: program.arena,
-            extent: program.extent(),
-            slab: program.slab,
-            budget,
-            virtual_: session.fragmentation,
-            copied: [program.copied(Stream::Out), program.copied(Stream::In)],
-            copies: [copies(Stream::Out), copies(Stream::In)],
-            hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
-        }
-    }
-
-    /// The median of the steps' times but the first, in which memory is still cold.
-    fn step_time(&self) -> Option<Duration> {
-        let mut times = self.steps.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(&self.steps).to_vec();
-        times.sort_unstable();
-        times.get(times.len() / 2).copied()
-    }
-
-    /// Bytes of the arena below its last address that are in nothing when most of it is in use.
-    fn lost_in_arena(&self) -> Bytes {
-        Bytes(self.extent.0.saturating_sub(self.in_order.0))
-    }
-
-    fn to_json(&self) -> serde_json::Value {
-        let chunks = self.virtual_.map(|it| {
-            json!({
-                "chunk": it.chunk,
-                "chunks": it.chunks,
-                "lost": it.lost,
-                "lost_below": it.bound(),
-                "lost_in_arena": self.lost_in_arena().0,
-            })
-        });
-        json!({
-            "first_step": self.first + 1,
-            "losses": self.losses,
-            "step_seconds": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
-            "peak": self.peak.0,
-            "predicted_peak": self.predicted.0,
-            "peak_in_order": self.in_order.0,
-            "arena": self.arena.0,
-            "last_address": self.extent.0,
-            "slab": self.slab.0,
-            "budget": self.budget.map(|budget| budget.0),
-            "copied_out": self.copied[0].0,
-            "copied_in": self.copied[1].0,
-            "copies_out": self.copies[0],
-            "copies_in": self.copies[1],
-            "hidden_percent": self.hidden,
-            "virtual": chunks,
-        })
-    }
-
-    fn to_text(&self) -> String {
-        let mut text = String::new();
-        if let Some(loss) = self.losses.last().filter(|_| self.losses.len() == self.steps.len()) {
-            text += &format!("step {}: loss {loss}\n", self.first + self.steps.len() as u64);
-        }
-        if let Some(time) = self.step_time() {
-            text += &format!("{:.3} ms a step\n", time.as_secs_f64() * 1e3);
-        }
-        let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
-        text += &format!(
-            "device: at most {} ({} bytes) in use, predicted {}; addresses up to {}{of}\n",
-            self.peak, self.peak.0, self.predicted, self.extent
-        );
-        if let Some(it) = self.virtual_ {
-            let (chunk, all) = (Bytes(it.chunk), Bytes(it.chunk.saturating_mul(it.chunks)));
-            text += &format!(
-                "chunks of {chunk}: at most {} in use, {all}, of which at most {} are lost, below {} (OOC eq. 2); \
-                 an arena loses {}\n",
-                it.chunks,
-                Bytes(it.lost),
-                Bytes(it.bound()),
-                self.lost_in_arena(),
-            );
-        }
-        if self.copies == [0, 0] {
-            return text + "nothing was copied\n";
-        }
-        text += &format!(
-            "a step copies {} out in {} and {} in in {}, through {} of the host\n",
-            self.copied[0],
-            words::count(self.copies[0], "copy"),
-            self.copied[1],
-            words::count(self.copies[1], "copy"),
-            self.slab
-        );
-        if let Some(hidden) = self.hidden {
-            text += &format!("{hidden:.0} % of the copying was hidden\n");
-        }
-        text
-    }
 }

@@ -1,6 +1,8 @@
 //! Tensors by name in files: parameters, state and batches.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 use lmsc_ir::{Data, ElementType, TensorType, Type, words};
@@ -111,7 +113,12 @@ impl Tensors {
             )])
         });
         let bytes = safetensors::serialize(views, says).map_err(|e| Error::in_file(path, e))?;
-        crate::write_atomically(path, |w| w.write_all(&bytes))
+        let write = |file: &mut File| {
+            file.write_all(&bytes)?;
+            // Before it takes the place of another file, and hours of training with it, it is on the disk.
+            if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
+        };
+        lmsc_onnx::file::write_whole(path, write).map_err(|e| Error::writing(path, &e))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lmsc_ir::program::{Action, Program, Stream};
+use lmsc_ir::program::{Action, Program, Stream, Wait};
 use lmsc_runtime::Event;
 use serde_json::{Value, json};
 
@@ -32,9 +32,10 @@ pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
         }));
         if let (Stream::Compute, Some(cause)) = (event.stream, event.cause) {
             let waited = micros(event.waited);
+            let args = json!({ "step": event.step, "stream": cause.stream.to_string() });
+            let name = format!("{name} waits for {}", cause_name(program, &cause));
             all.push(json!({
-                "ph": "X", "pid": 0, "tid": 3, "ts": waited, "dur": begun - waited,
-                "name": format!("{name} waits for {cause}")
+                "ph": "X", "pid": 0, "tid": 3, "ts": waited, "dur": begun - waited, "name": name, "args": args
             }));
         }
         all.push(json!({
@@ -42,4 +43,11 @@ pub(super) fn trace(program: &Program, events: &[Event]) -> Value {
         }));
     }
     json!({ "traceEvents": all, "displayTimeUnit": "ms" })
+}
+
+/// What a command waits for, by its node.
+pub(super) fn cause_name(program: &Program, wait: &Wait) -> String {
+    let action = &program.stream(wait.stream)[wait.command as usize].action;
+    let node = action.node().map_or("the caller's turn", |node| node);
+    if wait.before { format!("{node} of the step before") } else { node.to_owned() }
 }

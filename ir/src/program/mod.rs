@@ -186,6 +186,22 @@ pub enum Action {
     Copy(Transfer),
 }
 
+impl Action {
+    /// Whether it is the caller's turn.
+    pub fn is_turn(&self) -> bool {
+        matches!(self, Action::Turn)
+    }
+
+    /// The node that does it; none for the caller's turn.
+    pub fn node(&self) -> Option<&Name> {
+        match self {
+            Action::Turn => None,
+            Action::Launch(launch) => Some(&launch.node),
+            Action::Copy(copy) => Some(&copy.node),
+        }
+    }
+}
+
 /// A kernel, and what it runs on.
 #[derive(Clone, Debug)]
 pub struct Launch {

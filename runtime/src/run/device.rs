@@ -19,7 +19,10 @@ pub(super) trait Device: Sync {
     fn launch(&self, index: u32, step: Step);
 
     /// Copies bytes in the direction of the stream.
-    fn copy(&self, stream: Stream, copy: &Transfer);
+    ///
+    /// # Errors
+    /// Why it could not.
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String>;
 
     /// What is there now, for him who computes.
     fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8];

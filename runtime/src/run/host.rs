@@ -2,7 +2,7 @@
 //!
 //! The only file that hands out bytes to several threads at once. Why that is sound: a [`Checked`] program says which
 //! bytes each command uses, and its check has proved that two commands of which one writes what the other uses never run
-//! at the same time, if every command waits for what it is to wait for. The loop in `session.rs` does.
+//! at the same time, if every command waits for what it is to wait for. The loop in `drive.rs` does.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
@@ -115,23 +115,23 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The memories, or the size of the one that the system does not give. `chunks`: how large and how many chunks are
-    /// for the program's addresses; else there are bytes for all of them.
+    /// The memories, or the one that the system does not give and its size. `chunks`: how large and how many chunks are for
+    /// the program's addresses; else there are bytes for all of them.
     pub(super) fn new(
         program: Checked,
         kernels: Kernels,
         link: Link,
         chunks: Option<(u64, u64)>,
-    ) -> Result<Host, u64> {
-        let bytes = |bytes: u64| Bytes::new(bytes).ok_or(bytes);
+    ) -> Result<Host, (Memory, lmsc_ir::Bytes)> {
         let arena = match chunks {
             Some((chunk, count)) => {
-                Bytes::of(Pages::new(&program, chunk, count).ok_or(chunk.saturating_mul(count))?)
+                let all = lmsc_ir::Bytes(chunk.saturating_mul(count));
+                Bytes::of(Pages::new(&program, chunk, count).ok_or((Memory::Arena, all))?)
             }
-            None => bytes(program.arena.0)?,
+            None => Bytes::new(program.arena.0).ok_or((Memory::Arena, program.arena))?,
         };
-        let memories = [arena, bytes(program.slab.0)?];
-        Ok(Host { program, kernels, memories, link })
+        let slab = Bytes::new(program.slab.0).ok_or((Memory::Slab, program.slab))?;
+        Ok(Host { program, kernels, memories: [arena, slab], link })
     }
 
     pub(super) fn program(&self) -> &Checked {
@@ -201,7 +201,7 @@ impl Device for Host {
         self.kernels.get(index).run(Io::new(&operands, &mut results, workspace), step);
     }
 
-    fn copy(&self, stream: Stream, copy: &Transfer) {
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
         let start = Instant::now();
         let (from, to) = Transfer::direction(stream);
         // SAFETY: the program is checked: while the copy runs, nobody writes what it reads.
@@ -215,6 +215,7 @@ impl Device for Host {
             let due = self.link.nanos(stream, done);
             std::thread::sleep(Duration::from_nanos(due).saturating_sub(start.elapsed()));
         }
+        Ok(())
     }
 
     fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8] {

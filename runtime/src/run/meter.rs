@@ -58,10 +58,11 @@ impl Meter {
         }
     }
 
-    /// The caller's turn has come: what he got from the step before is not in use any more.
-    pub(crate) fn turn(&self, mut free: impl FnMut(&Residency)) {
+    /// The caller's turn has come: what he got from the step before is not in use any more. `counted`: whether it was this
+    /// meter that saw it come.
+    pub(crate) fn turn(&self, counted: bool, mut free: impl FnMut(&Residency)) {
         for residency in self.residencies.iter().filter(|r| r.until == Until::Turn) {
-            if residency.memory == Memory::Arena {
+            if residency.memory == Memory::Arena && counted {
                 self.live.fetch_sub(residency.bytes() as i64, SeqCst);
             }
             free(residency);

@@ -2,6 +2,7 @@
 
 mod chunks;
 mod device;
+mod drive;
 mod host;
 mod kernels;
 mod meter;
@@ -12,7 +13,7 @@ mod session;
 
 use std::time::Duration;
 
-use lmsc_ir::program::Stream;
+use lmsc_ir::program::{Stream, Wait};
 
 pub use chunks::Fragmentation;
 pub use kernels::{Kernels, NotReady, Unready, workspaces};
@@ -69,8 +70,8 @@ pub struct Event {
     pub begun: Duration,
     /// When it had ended.
     pub ended: Duration,
-    /// The stream that it waited for longest, if it waited.
-    pub cause: Option<Stream>,
+    /// What it waited for longest, if it waited.
+    pub cause: Option<Wait>,
     /// Bytes of the arena in use when it began.
     pub live: u64,
 }

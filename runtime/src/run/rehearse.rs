@@ -159,7 +159,7 @@ impl Rehearsal {
             Action::Turn if at.begun => {
                 turn(self, number);
                 if number > 0 {
-                    self.free(|meter, free| meter.turn(free));
+                    self.free(|meter, free| meter.turn(true, free));
                 }
             }
             Action::Launch(launch) if at.begun => self.launch(index, &launch, Step { number, seed }),

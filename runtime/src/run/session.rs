@@ -1,18 +1,16 @@
-//! Running a program step after step: a thread for each stream, and a loop about a screen long.
+//! A program on the host, ready to run any number of steps, and what its caller sees of them.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Action, Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor, Wait};
+use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor};
 use lmsc_ir::{Bytes, Data};
 
 use super::chunks::{Fragmentation, apart};
 use super::device::Device;
+use super::drive::{Drive, drive};
 use super::host::Host;
 use super::kernels::{Kernels, NotReady};
-use super::meter::Meter;
-use super::progress::{Progress, StopOnPanic, Stopped};
-use super::{Event, Link, Measured, pages};
+use super::{Link, Measured, pages};
 use crate::kernel::Step;
 
 /// Why a run did not start, or ended early.
@@ -22,10 +20,24 @@ pub enum RunError {
     #[error(transparent)]
     NotReady(#[from] NotReady),
     /// The system does not give the memory.
-    #[error("the system does not give {bytes} bytes of memory")]
+    #[error("the system does not give the {bytes} ({} bytes) of the {}", bytes.0, called(*.memory))]
     NoMemory {
-        /// How many were asked for.
-        bytes: u64,
+        /// For which memory.
+        memory: Memory,
+        /// How many bytes were asked for.
+        bytes: Bytes,
+    },
+    /// The device could not copy.
+    #[error("the copy `{node}` ({stream}) failed in step {step}: {why}")]
+    Copy {
+        /// The node that copies.
+        node: String,
+        /// Its stream.
+        stream: Stream,
+        /// The step, from 1 in all runs together.
+        step: u64,
+        /// What the device says.
+        why: String,
     },
     /// Chunks are not of whole pages.
     #[error(
@@ -58,9 +70,16 @@ pub enum RunError {
     Stopped(String),
 }
 
+fn called(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Arena => "device's arena",
+        Memory::Slab => "host's memory for what leaves the device",
+    }
+}
+
 /// Somebody who sees a run from within. All of it happens in the thread that computes.
 pub trait Watch {
-    /// It is the caller's turn, before each step. `Err` ends the run before this step.
+    /// It is the caller's turn, before each step. `Err` gives the run up; [`Turn::end`] ends it.
     ///
     /// # Errors
     /// Why the run ends.
@@ -77,8 +96,9 @@ pub trait Watch {
 
 /// What the caller may do before a step.
 pub struct Turn<'a> {
-    device: &'a dyn Device,
-    program: &'a Program,
+    pub(super) device: &'a dyn Device,
+    pub(super) program: &'a Program,
+    pub(super) ends: bool,
     /// How many steps came before, in all runs together.
     pub number: u64,
     /// Whether there was a step before in this run, whose outputs can be read.
@@ -86,6 +106,11 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// Ends the run with the step before, as if no more had been asked for.
+    pub fn end(&mut self) {
+        self.ends = true;
+    }
+
     /// An output of the step before.
     pub fn output(&self, name: &str) -> Option<&[u8]> {
         let output = self.program.outputs.iter().find(|output| *output.tensor.name == *name)?;
@@ -105,14 +130,13 @@ impl Turn<'_> {
 #[derive(Debug)]
 pub struct Session {
     host: Host,
-    meter: Meter,
     names: BTreeMap<String, (Memory, Tensor)>,
     /// What chunks come to, where it runs in chunks.
     pub fragmentation: Option<Fragmentation>,
-    /// How many steps have been run.
-    steps: u64,
     /// Whether a run before has left outputs.
     has_left: bool,
+    /// How many steps have been run.
+    steps: u64,
     /// What random operators draw from, besides node and step.
     pub seed: u64,
     /// Whether to tell what each command did and when.
@@ -162,9 +186,8 @@ impl Session {
 
     fn on(program: Checked, link: Link, chunks: Option<(u64, u64)>) -> Result<Session, RunError> {
         let kernels = Kernels::prepare(&program)?;
-        let meter = Meter::new(&program);
-        let mut host =
-            Host::new(program, kernels, link, chunks).map_err(|bytes| RunError::NoMemory { bytes })?;
+        let mut host = Host::new(program, kernels, link, chunks)
+            .map_err(|(memory, bytes)| RunError::NoMemory { memory, bytes })?;
         let mut names = BTreeMap::new();
         for Output { tensor, memory } in &host.program().outputs {
             names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
@@ -179,16 +202,7 @@ impl Session {
         for (memory, span, bytes) in data {
             host.bytes(memory, span).copy_from_slice(&bytes);
         }
-        Ok(Session {
-            host,
-            meter,
-            names,
-            fragmentation: None,
-            steps: 0,
-            has_left: false,
-            seed: 0,
-            traces: false,
-        })
+        Ok(Session { host, names, fragmentation: None, has_left: false, steps: 0, seed: 0, traces: false })
     }
 
     /// The program.
@@ -227,145 +241,16 @@ impl Session {
         true
     }
 
-    /// Runs so many steps, one into the other, and waits for the last to end.
+    /// Runs so many steps, one into the other, or fewer if the watch ends the run, and waits for the last to end.
     ///
     /// # Errors
-    /// [`RunError::Stopped`], with what the watch says.
+    /// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`].
     pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
-        let progress = Progress::default();
-        let start = Instant::now();
-        let lane = |stream: Stream| Lane {
-            device: &self.host,
-            program: self.host.program(),
-            meter: &self.meter,
-            progress: &progress,
-            start,
-            stream,
-            step: Step { number: self.steps, seed: self.seed },
-            has_left: self.has_left,
-            traces: self.traces,
-            measured: Measured::default(),
-        };
-        let (mut measured, why) = std::thread::scope(|scope| {
-            let copying = [Stream::Out, Stream::In].map(|stream| {
-                let mut lane = lane(stream);
-                scope.spawn(move || {
-                    _ = lane.drive(steps, &mut Silent);
-                    lane.measured
-                })
-            });
-            let mut lane = lane(Stream::Compute);
-            let why = lane.drive(steps, watch).err().flatten();
-            if why.is_some() {
-                progress.stop();
-            }
-            let mut measured = lane.measured;
-            for thread in copying {
-                let other = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                measured.events.extend(other.events);
-                measured.busy.iter_mut().zip(other.busy).for_each(|(all, one)| *all += one);
-            }
-            (measured, why)
-        });
-        self.steps += steps;
+        let start = Step { number: self.steps, seed: self.seed };
+        let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
+        let measured = drive(&self.host, self.host.program(), what, watch)?;
         self.has_left = true;
-        measured.peak = self.meter.peak();
-        match why {
-            Some(why) => Err(RunError::Stopped(why)),
-            None => Ok(measured),
-        }
-    }
-}
-
-/// Nobody watches.
-struct Silent;
-
-impl Watch for Silent {
-    fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-/// A stream and the thread that runs it.
-struct Lane<'a, D> {
-    device: &'a D,
-    program: &'a Program,
-    meter: &'a Meter,
-    progress: &'a Progress,
-    start: Instant,
-    stream: Stream,
-    step: Step,
-    has_left: bool,
-    traces: bool,
-    measured: Measured,
-}
-
-impl<D: Device> Lane<'_, D> {
-    /// Runs the stream's commands, so many steps. Whoever does not come to the end says why, if it is his own doing.
-    fn drive(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<(), Option<String>> {
-        let _guard = StopOnPanic(self.progress);
-        let (program, stream) = (self.program, self.stream);
-        let commands = program.stream(stream);
-        let mut turned = self.start.elapsed();
-        for step in 0..steps {
-            for (index, command) in (0..).zip(commands) {
-                let waited = self.start.elapsed();
-                let cause = self.wait(&command.waits, step).map_err(|Stopped| None)?;
-                let begun = self.start.elapsed();
-                if !self.device.arrive(stream, index, &|| self.progress.is_stopped()) {
-                    return Err(None);
-                }
-                self.meter.begin(stream, index);
-                let live = self.meter.live();
-                match &command.action {
-                    Action::Turn => {
-                        self.turn(step, watch)?;
-                        let now = self.start.elapsed();
-                        self.measured.steps.extend((step > 0).then(|| now.saturating_sub(turned)));
-                        turned = now;
-                    }
-                    Action::Launch(launch) => {
-                        self.device.launch(index, Step { number: self.step.number + step, ..self.step });
-                        let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).to_vec();
-                        watch.launched(launch, &bytes)?;
-                    }
-                    Action::Copy(copy) => self.device.copy(stream, copy),
-                }
-                let ended = self.start.elapsed();
-                self.measured.busy[stream as usize] += ended.saturating_sub(begun);
-                self.measured.stalled += begun.saturating_sub(waited);
-                if self.traces {
-                    let event = Event { stream, command: index, step, waited, begun, ended, cause, live };
-                    self.measured.events.push(event);
-                }
-                self.meter.end(stream, index, |residency| self.device.leave(residency));
-                self.progress.complete(stream, step * commands.len() as u64 + u64::from(index) + 1);
-            }
-        }
-        self.measured.steps.push(self.start.elapsed().saturating_sub(turned));
-        Ok(())
-    }
-
-    /// Waits for all of these; the stream that took longest, if one took any time.
-    fn wait(&self, waits: &[Wait], step: u64) -> Result<Option<Stream>, Stopped> {
-        let mut longest = (Duration::ZERO, None);
-        for wait in waits {
-            let Some(of) = step.checked_sub(u64::from(wait.before)) else { continue };
-            let since = Instant::now();
-            let length = self.program.stream(wait.stream).len() as u64;
-            self.progress.wait(wait.stream, of * length + u64::from(wait.command) + 1)?;
-            longest = longest.max((since.elapsed(), Some(wait.stream)));
-        }
-        if self.progress.is_stopped() { Err(Stopped) } else { Ok(longest.1) }
-    }
-
-    fn turn(&self, step: u64, watch: &mut dyn Watch) -> Result<(), String> {
-        let number = self.step.number + step;
-        let (device, program) = (self.device as &dyn Device, self.program);
-        watch.turn(&mut Turn { device, program, number, has_outputs: step > 0 })?;
-        if step > 0 || self.has_left {
-            self.meter.turn(|residency| self.device.leave(residency));
-        }
-        Ok(())
+        self.steps += measured.steps.len() as u64;
+        Ok(measured)
     }
 }

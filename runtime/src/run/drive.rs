@@ -1,0 +1,198 @@
+//! Running a program step after step: a thread for each stream, and a loop about a screen long.
+
+use std::time::{Duration, Instant};
+
+use lmsc_ir::program::{Action, Memory, Program, Stream, Tensor, Wait};
+
+use super::device::Device;
+use super::meter::Meter;
+use super::progress::{Progress, StopOnPanic, Stopped};
+use super::session::{RunError, Turn, Watch};
+use super::{Event, Measured};
+use crate::kernel::Step;
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drive {
+    /// How many steps, at most.
+    pub(super) steps: u64,
+    /// The first of them.
+    pub(super) start: Step,
+    /// Whether a run before has left outputs.
+    pub(super) has_left: bool,
+    /// Whether to tell what each command did and when.
+    pub(super) traces: bool,
+}
+
+/// Runs the steps of the program on the device; what they came to.
+///
+/// # Errors
+/// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]. No stream runs any more then.
+pub(super) fn drive<D: Device>(
+    device: &D,
+    program: &Program,
+    what: Drive,
+    watch: &mut dyn Watch,
+) -> Result<Measured, RunError> {
+    let (progress, meter, start) = (Progress::new(what.steps), Meter::new(program), Instant::now());
+    let lane = |stream: Stream| Lane {
+        device,
+        program,
+        meter: &meter,
+        progress: &progress,
+        start,
+        stream,
+        what,
+        measured: Measured::default(),
+    };
+    let lanes = std::thread::scope(|scope| {
+        let copying =
+            [Stream::Out, Stream::In].map(|stream| scope.spawn(move || lane(stream).run(&mut Silent)));
+        let computing = lane(Stream::Compute).run(watch);
+        let copying =
+            copying.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        [computing].into_iter().chain(copying).collect::<Result<Vec<Measured>, RunError>>()
+    })?;
+    let add = |mut all: Measured, one: Measured| {
+        all.events.extend(one.events);
+        all.busy.iter_mut().zip(one.busy).for_each(|(all, one)| *all += one);
+        all
+    };
+    let measured = lanes.into_iter().reduce(add).unwrap_or_default();
+    Ok(Measured { peak: meter.peak(), ..measured })
+}
+
+/// Nobody watches.
+struct Silent;
+
+impl Watch for Silent {
+    fn turn(&mut self, _: &mut Turn<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A stream and the thread that runs it.
+struct Lane<'a, D> {
+    device: &'a D,
+    program: &'a Program,
+    meter: &'a Meter,
+    progress: &'a Progress,
+    start: Instant,
+    stream: Stream,
+    what: Drive,
+    measured: Measured,
+}
+
+/// Why a stream does not come to the end of its steps.
+enum Ended {
+    /// There are no more steps, or another stream has failed.
+    Elsewhere,
+    /// It is its own doing.
+    Failed(RunError),
+}
+
+impl From<Stopped> for Ended {
+    fn from(_: Stopped) -> Ended {
+        Ended::Elsewhere
+    }
+}
+
+impl<D: Device> Lane<'_, D> {
+    /// Runs the stream's commands to the end, or stops the others if it fails.
+    fn run(mut self, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let _guard = StopOnPanic(self.progress);
+        match self.steps(watch) {
+            Ok(()) | Err(Ended::Elsewhere) => Ok(self.measured),
+            Err(Ended::Failed(error)) => {
+                self.progress.stop();
+                Err(error)
+            }
+        }
+    }
+
+    fn steps(&mut self, watch: &mut dyn Watch) -> Result<(), Ended> {
+        let (program, stream) = (self.program, self.stream);
+        let commands = program.stream(stream);
+        let mut turned = self.start.elapsed();
+        for step in (0..).take_while(|&step| step < self.progress.end()) {
+            for (index, command) in (0..).zip(commands) {
+                let waited = self.start.elapsed();
+                let cause = self.wait(&command.waits, step)?;
+                let begun = self.start.elapsed();
+                if command.action.is_turn() {
+                    self.measured.steps.extend((step > 0).then(|| begun.saturating_sub(turned)));
+                    turned = begun;
+                }
+                let is_over = || self.progress.is_stopped() || step >= self.progress.end();
+                if !self.device.arrive(stream, index, &is_over) {
+                    return Err(Ended::Elsewhere);
+                }
+                self.meter.begin(stream, index);
+                let live = self.meter.live();
+                self.act(&command.action, index, step, watch)?;
+                let ended = self.start.elapsed();
+                self.measured.busy[stream as usize] += ended.saturating_sub(begun);
+                self.measured.stalled += begun.saturating_sub(waited);
+                if self.what.traces {
+                    let event = Event { stream, command: index, step, waited, begun, ended, cause, live };
+                    self.measured.events.push(event);
+                }
+                self.meter.end(stream, index, |residency| self.device.leave(residency));
+                self.progress.complete(stream, step * commands.len() as u64 + u64::from(index) + 1);
+            }
+        }
+        let last = self.start.elapsed().saturating_sub(turned);
+        self.measured.steps.extend((stream == Stream::Compute).then_some(last));
+        Ok(())
+    }
+
+    fn act(&self, action: &Action, index: u32, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
+        let Step { number, seed } = self.what.start;
+        let number = number + step;
+        match action {
+            Action::Turn => self.turn(step, watch)?,
+            Action::Launch(launch) => {
+                self.device.launch(index, Step { number, seed });
+                let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).to_vec();
+                watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
+            }
+            Action::Copy(copy) => self.device.copy(self.stream, copy).map_err(|why| {
+                let (node, stream) = (copy.node.to_string(), self.stream);
+                Ended::Failed(RunError::Copy { node, stream, step: number + 1, why })
+            })?,
+        }
+        Ok(())
+    }
+
+    /// Waits for all of these; the one that took longest, if one took any time.
+    fn wait(&self, waits: &[Wait], step: u64) -> Result<Option<Wait>, Stopped> {
+        let mut longest = (Duration::ZERO, None);
+        for &wait in waits {
+            let Some(of) = step.checked_sub(u64::from(wait.before)) else { continue };
+            let since = Instant::now();
+            let length = self.program.stream(wait.stream).len() as u64;
+            if self.progress.wait(wait.stream, of * length + u64::from(wait.command) + 1, step)? {
+                longest = longest.max((since.elapsed(), Some(wait)));
+            }
+        }
+        if self.progress.is_stopped() { Err(Stopped) } else { Ok(longest.1) }
+    }
+
+    fn turn(&self, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
+        let number = self.what.start.number + step;
+        let (device, program) = (self.device as &dyn Device, self.program);
+        let mut turn = Turn { device, program, ends: false, number, has_outputs: step > 0 };
+        watch.turn(&mut turn).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
+        if turn.ends {
+            self.progress.end_at(step);
+            return Err(Ended::Elsewhere);
+        }
+        if step > 0 || self.what.has_left {
+            self.meter.turn(step > 0, |residency| self.device.leave(residency));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! What there is to tell about a run, measured and predicted.
+
+use std::time::Duration;
+
+use lmsc_ir::program::{Action, Command, Stream, peak_in_order};
+use lmsc_ir::{Bytes, Graph, words};
+use lmsc_passes::PassCx;
+use lmsc_plan::Execution;
+use lmsc_plan::bridge::Cost;
+use lmsc_runtime::{Fragmentation, Measured, Session};
+use serde_json::json;
+
+/// What a step was to take.
+pub(super) struct Prediction {
+    pub(super) execution: Execution,
+    /// What of the operators' time was measured before, in percent; none without a profile.
+    measured_percent: Option<f64>,
+    target: String,
+}
+
+impl Prediction {
+    /// The execution of a step by its edges, on the target or as it was measured; over a link of this bandwidth, if it is
+    /// given.
+    pub(super) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>) -> Prediction {
+        let (costs, target) = (cx.costs(graph), cx.target());
+        let mut link = target.link.for_planning();
+        if let Some(bandwidth) = bandwidth {
+            // No faster than this machine copies.
+            link.out_bytes_per_second = bandwidth.min(link.out_bytes_per_second);
+            link.in_bytes_per_second = bandwidth.min(link.in_bytes_per_second);
+        }
+        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        let coverage = costs.coverage();
+        let share =
+            || 100.0 * coverage.measured_nanos as f64 / (coverage.nanos as f64).max(f64::MIN_POSITIVE);
+        Prediction {
+            execution: Execution::of(graph, &link, cost),
+            measured_percent: cx.profile.is_some().then(share),
+            target: target.name,
+        }
+    }
+
+    pub(super) fn step(&self) -> Duration {
+        Duration::from_nanos(self.execution.makespan)
+    }
+
+    /// By what it is known, in words.
+    fn source(&self) -> String {
+        match self.measured_percent {
+            Some(percent) => format!("{percent:.0} % of it from a profile"),
+            None => format!("the model of the target {}", self.target),
+        }
+    }
+}
+
+/// What there is to tell about a run.
+pub(super) struct Report {
+    losses: Vec<f32>,
+    first: u64,
+    steps: Vec<Duration>,
+    /// How long a step was to take, and how that is known.
+    step: Duration,
+    source: String,
+    /// The most bytes of the device in use at once, as measured; what the plan allows; and the device's.
+    peak: Bytes,
+    predicted: Bytes,
+    in_order: Bytes,
+    pub(super) arena: Bytes,
+    pub(super) extent: Bytes,
+    slab: Bytes,
+    budget: Option<Bytes>,
+    /// What chunks come to, where it runs in chunks.
+    virtual_: Option<Fragmentation>,
+    /// In a step, to the host and back.
+    copied: [Bytes; 2],
+    copies: [usize; 2],
+    /// How long computing waited for copies in a step, on average.
+    stalled: Duration,
+    /// How much of the time of all copies passed while something computed, in percent.
+    hidden: Option<f64>,
+}
+
+impl Report {
+    pub(super) fn new(
+        graph: &Graph,
+        cx: &PassCx,
+        session: &Session,
+        measured: &Measured,
+        first: u64,
+        losses: Vec<f32>,
+        prediction: &Prediction,
+    ) -> Report {
+        let program = session.program();
+        let copying = measured.busy[Stream::Out as usize] + measured.busy[Stream::In as usize];
+        let exposed = measured.stalled.as_secs_f64() / copying.as_secs_f64();
+        let copies = |stream| {
+            let is_copy = |command: &&Command| matches!(command.action, Action::Copy(_));
+            program.stream(stream).iter().filter(is_copy).count()
+        };
+        Report {
+            losses,
+            first,
+            steps: measured.steps.clone(),
+            step: prediction.step(),
+            source: prediction.source(),
+            peak: Bytes(measured.peak),
+            predicted: cx.memory(graph).peak(),
+            in_order: Bytes(peak_in_order(program)),
+            arena: program.arena,
+            extent: program.extent(),
+            slab: program.slab,
+            budget: cx.budget,
+            virtual_: session.fragmentation,
+            copied: [program.copied(Stream::Out), program.copied(Stream::In)],
+            copies: [copies(Stream::Out), copies(Stream::In)],
+            stalled: measured.stalled / (measured.steps.len().max(1) as u32),
+            hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
+        }
+    }
+
+    /// The median of the steps' times but the first, in which memory is still cold.
+    pub(super) fn step_time(&self) -> Option<Duration> {
+        let mut times = self.steps.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(&self.steps).to_vec();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    }
+
+    pub(super) fn budget(&self) -> Option<Bytes> {
+        self.budget
+    }
+
+    /// What stands at the head of a page: pairs of a label and a number.
+    pub(super) fn facts(&self) -> Vec<[String; 2]> {
+        let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+        let fact = |label: &str, value: String| [label.to_owned(), value];
+        let mut facts = vec![
+            fact("simulated step", ms(self.step)),
+            fact("measured step", self.step_time().map_or_else(String::new, ms)),
+            fact("in use at most", self.peak.to_string()),
+            fact("predicted", self.predicted.to_string()),
+            fact("out", self.copied[0].to_string()),
+            fact("in", self.copied[1].to_string()),
+        ];
+        facts.extend(self.hidden.map(|hidden| fact("of the copying hidden", format!("{hidden:.0} %"))));
+        facts
+    }
+
+    /// Bytes of the arena below its last address that are in nothing when most of it is in use.
+    fn lost_in_arena(&self) -> Bytes {
+        Bytes(self.extent.0.saturating_sub(self.in_order.0))
+    }
+
+    pub(super) fn to_json(&self) -> serde_json::Value {
+        let chunks = self.virtual_.map(|it| {
+            json!({
+                "chunk": it.chunk,
+                "chunks": it.chunks,
+                "lost": it.lost,
+                "lost_below": it.bound(),
+                "lost_in_arena": self.lost_in_arena().0,
+            })
+        });
+        json!({
+            "first_step": self.first + 1,
+            "losses": self.losses,
+            "step_seconds": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
+            "predicted_step_seconds": self.step.as_secs_f64(),
+            "prediction": self.source,
+            "peak": self.peak.0,
+            "predicted_peak": self.predicted.0,
+            "peak_in_order": self.in_order.0,
+            "arena": self.arena.0,
+            "last_address": self.extent.0,
+            "slab": self.slab.0,
+            "budget": self.budget.map(|budget| budget.0),
+            "copied_out": self.copied[0].0,
+            "copied_in": self.copied[1].0,
+            "copies_out": self.copies[0],
+            "copies_in": self.copies[1],
+            "stalled_seconds": self.stalled.as_secs_f64(),
+            "hidden_percent": self.hidden,
+            "virtual": chunks,
+        })
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        if let Some(loss) =
+            self.losses.last().filter(|_| !self.steps.is_empty() && self.losses.len() == self.steps.len())
+        {
+            text += &format!("step {}: loss {loss}\n", self.first + self.steps.len() as u64);
+        }
+        if let Some(time) = self.step_time() {
+            let ms = |time: Duration| time.as_secs_f64() * 1e3;
+            let (predicted, source) = (ms(self.step), &self.source);
+            text += &format!("{:.3} ms a step, predicted {predicted:.3} ms ({source})\n", ms(time));
+        }
+        let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+        text += &format!(
+            "device: at most {} ({} bytes) in use, predicted {}; addresses up to {}{of}\n",
+            self.peak, self.peak.0, self.predicted, self.extent
+        );
+        if let Some(it) = self.virtual_ {
+            let (chunk, all) = (Bytes(it.chunk), Bytes(it.chunk.saturating_mul(it.chunks)));
+            text += &format!(
+                "chunks of {chunk}: at most {} in use, {all}, of which at most {} are lost, below {} (OOC eq. 2); \
+                 an arena loses {}\n",
+                it.chunks,
+                Bytes(it.lost),
+                Bytes(it.bound()),
+                self.lost_in_arena(),
+            );
+        }
+        if self.copies == [0, 0] {
+            return text + "nothing was copied\n";
+        }
+        text += &format!(
+            "a step copies {} out in {} and {} in in {}, through {} of the host\n",
+            self.copied[0],
+            words::count(self.copies[0], "copy"),
+            self.copied[1],
+            words::count(self.copies[1], "copy"),
+            self.slab
+        );
+        if let Some(hidden) = self.hidden {
+            text += &format!("{hidden:.0} % of the copying was hidden\n");
+        }
+        text
+    }
+}

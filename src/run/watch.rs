@@ -1,0 +1,173 @@
+//! Seeing a run from within.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::ProgressBar;
+use lmsc_ir::program::{Launch, Program, Role, Tensor};
+use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, words};
+use lmsc_runtime::{Turn, Watch};
+
+use super::Feed;
+use super::tensors::Stored;
+use crate::Error;
+use crate::cli::RunOptions;
+
+/// What is to be fetched: a value's name, by the name under which the program computes it.
+pub(super) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
+
+/// Sees a run from within: gives data, keeps losses, looks for what is no number, fetches values of the last step.
+pub(super) struct Watcher<'a> {
+    /// Where losses are printed, if they are.
+    out: Option<&'a mut dyn Write>,
+    /// Whether the user wants no more steps.
+    signal: Arc<AtomicBool>,
+    feed: Feed,
+    steps_input: Option<String>,
+    pub(super) loss: Option<Name>,
+    pub(super) losses: Vec<f32>,
+    checks: bool,
+    pub(super) fetches: Option<Fetches>,
+    pub(super) fetched: BTreeMap<String, Stored>,
+    /// How many steps there are, and how many have begun.
+    steps: u64,
+    begun: u64,
+    pub(super) bar: ProgressBar,
+}
+
+impl<'a> Watcher<'a> {
+    pub(super) fn new(
+        args: &RunOptions,
+        steps: u64,
+        graph: &Graph,
+        program: &Program,
+        feed: Feed,
+        signal: Arc<AtomicBool>,
+        out: Option<&'a mut dyn Write>,
+    ) -> Result<Watcher<'a>, Error> {
+        let loss = Phases::of(graph, |_| None).loss.map(|loss| graph.value(loss).name.clone());
+        let is_count = |given: &&lmsc_ir::program::Given| {
+            let tensor = given.tensor.ty.as_tensor();
+            given.role == Role::Input
+                && &*given.tensor.name == "step"
+                && tensor.is_some_and(|t| t.element == ElementType::Int64 && t.element_count() == Some(1))
+        };
+        let steps_input = program.given.iter().find(is_count).map(|given| given.tensor.name.to_string());
+        let hidden = out.is_none() || !std::io::IsTerminal::is_terminal(&std::io::stderr());
+        Ok(Watcher {
+            out,
+            signal,
+            steps_input: steps_input.filter(|name| !feed.contains_key(name)),
+            feed,
+            loss,
+            losses: Vec::new(),
+            checks: args.check_numerics,
+            fetches: args.fetch.as_deref().map(|names| fetches(names, graph, program)).transpose()?,
+            fetched: BTreeMap::new(),
+            steps,
+            begun: 0,
+            bar: if hidden { ProgressBar::hidden() } else { ProgressBar::new(steps) },
+        })
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
+        if self.signal.load(Ordering::Relaxed) {
+            turn.end();
+            return Ok(());
+        }
+        let loss = self.loss.as_ref().and_then(|loss| turn.output(loss)).and_then(float);
+        if let Some(loss) = loss {
+            self.losses.push(loss);
+            if let Some(out) = &mut self.out {
+                // Who reads may have seen enough.
+                _ = writeln!(out, "step {}: loss {loss}", turn.number);
+            }
+        }
+        for (name, batches) in &self.feed {
+            turn.set(name, &batches[(turn.number % batches.len() as u64) as usize]);
+        }
+        if let Some(name) = &self.steps_input {
+            turn.set(name, &(turn.number as i64 + 1).to_le_bytes());
+        }
+        self.bar.set_position(self.begun);
+        self.begun += 1;
+        Ok(())
+    }
+
+    fn launched(&mut self, launch: &Launch, bytes: &dyn Fn(&Tensor) -> Vec<u8>) -> Result<(), String> {
+        if self.checks {
+            for tensor in launch.results.iter().flatten() {
+                if let Some(index) = no_number(&tensor.ty, &bytes(tensor)) {
+                    return Err(format!(
+                        "node `{}` ({}): element {index} of `{}` is no number, the first in step {}",
+                        launch.node, launch.op, tensor.name, self.begun
+                    ));
+                }
+            }
+        }
+        if let (Some(fetches), true) = (&self.fetches, self.begun == self.steps) {
+            for tensor in launch.results.iter().flatten() {
+                for (name, ty) in fetches.get(&tensor.name).into_iter().flatten() {
+                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor) };
+                    self.fetched.insert(name.clone(), stored);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first element that is no number, or an infinite one.
+fn no_number(ty: &Type, bytes: &[u8]) -> Option<usize> {
+    match ty.as_tensor()?.element {
+        ElementType::Float => bytes.as_chunks().0.iter().position(|&b| !f32::from_le_bytes(b).is_finite()),
+        ElementType::Double => bytes.as_chunks().0.iter().position(|&b| !f64::from_le_bytes(b).is_finite()),
+        ElementType::Bfloat16 => {
+            bytes.as_chunks().0.iter().position(|&b| u16::from_le_bytes(b) & 0x7f80 == 0x7f80)
+        }
+        ElementType::Float16 => {
+            bytes.as_chunks().0.iter().position(|&b| u16::from_le_bytes(b) & 0x7c00 == 0x7c00)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn float(bytes: &[u8]) -> Option<f32> {
+    bytes.first_chunk().map(|&bytes| f32::from_le_bytes(bytes))
+}
+
+/// By the name under which the program computes it, what is asked for: values, views of them, or all.
+fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
+    let storages = Storages::of(graph);
+    let results = program.launches().flat_map(|(_, launch)| launch.results.iter().flatten());
+    let given = program.given.iter().map(|given| &given.tensor);
+    let there: BTreeSet<&Name> = results.chain(given).map(|tensor| &tensor.name).collect();
+    let mut found = Fetches::new();
+    let mut add = |name: &str| {
+        let value = graph.value_named(name)?;
+        let ty = graph.value(value).ty.as_tensor()?.clone();
+        let storage = storages.get(storages.storage(value));
+        let own = &graph.value(value).name;
+        let root = &graph.value(storage.root).name;
+        let computed = [own, root].into_iter().find(|name| there.contains(name))?;
+        found.entry(computed.clone()).or_default().push((name.to_owned(), ty));
+        Some(())
+    };
+    if names.iter().any(|name| name == "all") {
+        there.iter().filter(|name| !name.is_empty()).for_each(|name| _ = add(name));
+        return Ok(found);
+    }
+    let wrong: Vec<String> = names
+        .iter()
+        .filter(|name| add(name).is_none())
+        .map(|name| {
+            let instead = words::instead(name, there.iter().map(|name| &***name), "values");
+            format!("--fetch {name}: no node computes this value on the device; {instead}")
+        })
+        .collect();
+    if wrong.is_empty() { Ok(found) } else { Err(Error::Input(wrong.join("\n"))) }
+}
