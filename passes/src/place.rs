@@ -7,7 +7,7 @@ use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
 use lmsc_plan::Memory;
-use lmsc_plan::offsets::{Buffer, Effort, pack};
+use lmsc_plan::offsets::{Buffer, Effort, pack, place};
 
 use crate::rewrite::order_what_computes;
 use crate::{Outcome, Pass, PassCx, PassError};
@@ -37,7 +37,7 @@ impl Pass for GiveAddresses {
             return Ok(Outcome::default());
         }
         let storages = Storages::of(graph);
-        let placement = Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment());
+        let placement = Placement::within(budget, graph, &storages, &cx.workspace(graph), cx.alignment());
         let needed = placement.extent();
         if needed > budget {
             return Err(PassError::DoesNotFit(format!(
@@ -54,6 +54,11 @@ impl Pass for GiveAddresses {
 
 /// How much is searched for a small arena, in percent of what `lmsc offsets` does.
 const SEARCH: u32 = 1;
+
+/// How much for one of a given size, where a plan for less memory can be had instead.
+const QUICK: Effort = Effort { looks: 200_000, placements: 0 };
+
+const NOTHING_IS_FIXED: &str = "no two buffers have fixed addresses that overlap";
 
 /// Something that needs addresses for a while.
 struct Object {
@@ -77,7 +82,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Addresses for all storages on the device and all workspaces.
+    /// Addresses for all storages on the device and all workspaces, in an arena as small as can be found.
     ///
     /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Tensors that are joined lie side by
     /// side, and take the place of the whole as long as any of them is there.
@@ -87,39 +92,22 @@ impl Placement {
         workspace: &dyn Fn(NodeId) -> Bytes,
         alignment: Bytes,
     ) -> Placement {
-        let memory = Memory::of(graph);
-        let groups = groups(graph, storages);
-        let mut objects: Vec<Object> = Vec::new();
-        let mut object_of: BTreeMap<StorageId, usize> = BTreeMap::new();
-        for (id, storage) in storages.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
-            let (group, begin) = groups[id].unwrap_or((id, 0));
-            let live = memory.live[id.as_u32() as usize].clone();
-            let object = *object_of.entry(group).or_insert_with(|| {
-                objects.push(Object { what: What::Storages(Vec::new()), bytes: 0, live: live.clone() });
-                objects.len() - 1
-            });
-            let object = &mut objects[object];
-            object.bytes = object.bytes.max(begin + storage.bytes.0);
-            object.live = object.live.start.min(live.start)..object.live.end.max(live.end);
-            if let What::Storages(list) = &mut object.what {
-                list.push((id, begin));
-            }
-        }
-        for (tick, &id) in (0..).zip(graph.order()) {
-            let node = graph.node(id);
-            let bytes = if node.op.is_swap() || node.op.is_join() { Bytes::ZERO } else { workspace(id) };
-            if bytes > Bytes::ZERO {
-                objects.push(Object { what: What::Workspace(id), bytes: bytes.0, live: tick..tick + 1 });
-            }
-        }
-        let buffer = |object: &Object| {
-            let live = object.live.start.into()..object.live.end.into();
-            let bytes = object.bytes.checked_next_multiple_of(alignment.0).unwrap_or(object.bytes);
-            Buffer { alignment: alignment.0, ..Buffer::new(bytes, live) }
-        };
-        let buffers: Vec<Buffer> = objects.iter().map(buffer).collect();
-        let layout =
-            pack(&buffers, Effort::percent(SEARCH)).expect("all values together have less than 2^60 bytes");
+        let (objects, buffers) = objects(graph, storages, workspace, alignment);
+        let layout = pack(&buffers, Effort::percent(SEARCH));
+        Placement { objects, addresses: layout.expect(NOTHING_IS_FIXED).addresses }
+    }
+
+    /// The same, in an arena of this size, or one not much larger.
+    pub(crate) fn within(
+        room: Bytes,
+        graph: &Graph,
+        storages: &Storages,
+        workspace: &dyn Fn(NodeId) -> Bytes,
+        alignment: Bytes,
+    ) -> Placement {
+        let (objects, buffers) = objects(graph, storages, workspace, alignment);
+        let layout = place(&buffers, room.0, QUICK);
+        let layout = layout.or_else(|no| no.found.ok_or(())).expect(NOTHING_IS_FIXED);
         Placement { objects, addresses: layout.addresses }
     }
 
@@ -210,6 +198,47 @@ impl Placement {
         }
         pairs
     }
+}
+
+/// What needs addresses, and the same as buffers.
+fn objects(
+    graph: &Graph,
+    storages: &Storages,
+    workspace: &dyn Fn(NodeId) -> Bytes,
+    alignment: Bytes,
+) -> (Vec<Object>, Vec<Buffer>) {
+    let memory = Memory::of(graph);
+    let groups = groups(graph, storages);
+    let mut objects: Vec<Object> = Vec::new();
+    let mut object_of: BTreeMap<StorageId, usize> = BTreeMap::new();
+    for (id, storage) in storages.iter().filter(|(_, s)| !s.on_host && s.bytes > Bytes::ZERO) {
+        let (group, begin) = groups[id].unwrap_or((id, 0));
+        let live = memory.live[id.as_u32() as usize].clone();
+        let object = *object_of.entry(group).or_insert_with(|| {
+            objects.push(Object { what: What::Storages(Vec::new()), bytes: 0, live: live.clone() });
+            objects.len() - 1
+        });
+        let object = &mut objects[object];
+        object.bytes = object.bytes.max(begin + storage.bytes.0);
+        object.live = object.live.start.min(live.start)..object.live.end.max(live.end);
+        if let What::Storages(list) = &mut object.what {
+            list.push((id, begin));
+        }
+    }
+    for (tick, &id) in (0..).zip(graph.order()) {
+        let node = graph.node(id);
+        let bytes = if node.op.is_swap() || node.op.is_join() { Bytes::ZERO } else { workspace(id) };
+        if bytes > Bytes::ZERO {
+            objects.push(Object { what: What::Workspace(id), bytes: bytes.0, live: tick..tick + 1 });
+        }
+    }
+    let buffer = |object: &Object| {
+        let live = object.live.start.into()..object.live.end.into();
+        let bytes = object.bytes.checked_next_multiple_of(alignment.0).unwrap_or(object.bytes);
+        Buffer { alignment: alignment.0, ..Buffer::new(bytes, live) }
+    };
+    let buffers: Vec<Buffer> = objects.iter().map(buffer).collect();
+    (objects, buffers)
 }
 
 /// By storage, the one that names the group that it is joined to, and where it begins in that one's bytes; none for what

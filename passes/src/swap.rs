@@ -40,7 +40,7 @@ impl Pass for Swap {
         if let Some(budget) = cx.budget.filter(|_| cx.addresses) {
             let mut aim = budget;
             for _ in 0..ATTEMPTS {
-                let over = extent(graph, &plan, cx).0.saturating_sub(budget.0);
+                let over = extent(graph, &plan, budget, cx).0.saturating_sub(budget.0);
                 if over == 0 {
                     break;
                 }
@@ -85,11 +85,12 @@ impl Pass for Swap {
     }
 }
 
-/// How many bytes everything takes with addresses once the plan is applied.
-fn extent(graph: &Graph, plan: &SwapPlan, cx: &PassCx) -> Bytes {
+/// How many bytes everything takes with addresses once the plan is applied, if they are found quickly.
+fn extent(graph: &Graph, plan: &SwapPlan, budget: Bytes, cx: &PassCx) -> Bytes {
     let mut rewritten = graph.clone();
     Rewriter::new(&mut rewritten).apply(plan);
-    Placement::of(&rewritten, &Storages::of(&rewritten), &cx.workspace(&rewritten), cx.alignment()).extent()
+    let storages = Storages::of(&rewritten);
+    Placement::within(budget, &rewritten, &storages, &cx.workspace(&rewritten), cx.alignment()).extent()
 }
 
 /// The plan with its first swaps only.

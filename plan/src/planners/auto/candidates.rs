@@ -1,6 +1,7 @@
 //! What could be made anew, and what for it could be kept.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use cranelift_entity::SecondaryMap;
 
@@ -40,18 +41,27 @@ pub(super) struct Candidate {
     pub(super) bytes: u64,
     pub(super) kind: u32,
     pub(super) producer: u32,
+    /// Candidates of one number are alike: of the same bytes, and produced and read by the same kinds.
+    pub(super) class: u32,
 }
 
 /// What the backward phase uses after a while, if it can be made anew, and what that rests on and is over by then.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
     let mut candidates = Vec::new();
+    let mut readers: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
+    for op in &problem.ops {
+        op.reads.iter().for_each(|&tensor| readers[tensor].push(op.kind));
+    }
+    let mut classes: BTreeMap<(u32, u64, bool, &[u32]), u32> = BTreeMap::new();
     let mut rests_on: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(problem.tensors.len());
     let mut add = |tensor: TensorId, dropped: Option<Dropped>, until: u32| {
         let bytes = problem.tensors[tensor].bytes;
         let Some(producer) = remat.producer(tensor).filter(|_| bytes >= SMALLEST) else { return };
         let nanos = nanos_anew(remat, problem, tensor, until);
         let kind = problem.ops[producer as usize].kind;
-        candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer });
+        let next = classes.len() as u32;
+        let class = *classes.entry((kind, bytes, dropped.is_some(), &readers[tensor])).or_insert(next);
+        candidates.push(Candidate { tensor, dropped, nanos, bytes, kind, producer, class });
     };
     for window in remat.windows() {
         let long = window.from <= turn || window.until - window.from >= SHORTEST;

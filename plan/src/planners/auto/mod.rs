@@ -10,6 +10,8 @@ mod candidates;
 mod moves;
 mod starts;
 
+use std::collections::BTreeMap;
+
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
 use lmsc_ir::rng::Rng;
@@ -153,7 +155,58 @@ impl<'a> Search<'a> {
             found.sort();
             found.dedup();
         }
-        found.into_iter().take(FINISHED).map(|(_, choice)| choice).collect()
+        found.truncate(FINISHED);
+        let mut polished = self.polished(&found, share);
+        let again = self.walks(&polished, &AGAIN, share, 1);
+        polished.extend(self.polished(&again, share));
+        found.extend(polished);
+        found.sort();
+        found.dedup();
+        found.into_iter().map(|(_, choice)| choice).collect()
+    }
+
+    /// Each of the choices, polished.
+    fn polished(&self, choices: &[(u64, Choice)], evaluations: usize) -> Vec<(u64, Choice)> {
+        std::thread::scope(|scope| {
+            let polish = |one: &(u64, Choice)| {
+                scope.spawn({
+                    let one = one.clone();
+                    move || self.polish(one, evaluations)
+                })
+            };
+            let polished: Vec<_> = choices.iter().map(polish).collect();
+            polished.into_iter().map(|one| one.join().expect("polishing does not panic")).collect()
+        })
+    }
+
+    /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
+    fn polish(&self, (mut least, mut choice): (u64, Choice), evaluations: usize) -> (u64, Choice) {
+        let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
+        let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
+        groups.extend((0..choice.len()).map(|i| vec![i]));
+        let fates = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
+        let changes: Vec<(&[usize], Fate)> =
+            groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
+        let mut memory = Memory::default();
+        // How many changes in a row were none for the better.
+        let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
+        while in_vain < changes.len() && evaluated < evaluations {
+            let (group, fate) = changes[at];
+            (at, in_vain) = ((at + 1) % changes.len(), in_vain + 1);
+            if group.iter().all(|&i| choice[i] == fate) {
+                continue;
+            }
+            let mut next = choice.clone();
+            group.iter().for_each(|&i| next[i] = fate);
+            evaluated += 1;
+            if let Some(found) = self.evaluate(&mut memory, &next, least.saturating_sub(1))
+                && found.makespan < least
+            {
+                (least, choice, in_vain) = (found.makespan, next, 0);
+            }
+        }
+        (least, choice)
     }
 
     /// The best choices met on walks from these, each with its heat, the best first.
@@ -237,16 +290,22 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The plan of a choice.
+    /// The plan of a choice, in small pieces or in those of the search, whichever are better.
     fn finish(&self, choice: &Choice) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
         self.rewrite(choice, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
-        let absences = optimal::cover(&problem, self.budget, self.final_piece).ok()?;
-        let acts = Acts::of(&problem, &absences);
-        let (order, times) =
-            justify(&mut Simulator::default(), &acts, &acts.order, self.budget, ROUNDS).ok()?;
-        let schedule: Schedule = acts.schedule(&absences, &order, &times);
+        let in_pieces = |piece| -> Option<Schedule> {
+            let absences = optimal::cover(&problem, self.budget, piece).ok()?;
+            let acts = Acts::of(&problem, &absences);
+            let (order, times) =
+                justify(&mut Simulator::default(), &acts, &acts.order, self.budget, ROUNDS).ok()?;
+            Some(acts.schedule(&absences, &order, &times))
+        };
+        let mut pieces = vec![self.final_piece, self.piece];
+        pieces.dedup();
+        let found = pieces.into_iter().filter_map(in_pieces);
+        let schedule = found.min_by_key(Schedule::makespan)?;
         Some(Plan { problem, op_origin, tensor_origin, schedule })
     }
 }
