@@ -139,10 +139,12 @@ class Source:
             yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(*tflms))]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
-        yield "half the way", ["--budget", str(self.with_addresses((tight + peak) // 2))]
+        # What is checked does not depend on how good the plan is.
+        quick = ["--effort", "10"]
+        yield "half the way", [*quick, "--budget", str(self.with_addresses((tight + peak) // 2, *quick))]
         least = self.smallest_budget(*tflms)
         yield "tflms, half the way", [*tflms, "--budget", str(self.with_addresses((least + peak) // 2, *tflms))]
-        yield "as much as the original needs", ["--budget", str(self.with_addresses(peak))]
+        yield "as much as the original needs", [*quick, "--budget", str(self.with_addresses(peak, *quick))]
         memonger = ["--planner", "memonger"]
         recomputing = (2 * self.smallest_budget(*memonger) + peak) // 3
         yield "memonger", [*memonger, *counted, "--budget", str(recomputing)]
