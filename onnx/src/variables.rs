@@ -133,7 +133,9 @@ fn in_place(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
         let elementwise = node.op.domain().is_empty() && ELEMENTWISE.contains(&node.op.name());
         let own = !node.op.effects().view && storages.get(storages.storage(next)).root == next;
         let before = last_read[storage.as_u32() as usize] <= tick(writer);
-        if own && before && (elementwise || !reads_old) && written.insert(storage) {
+        // What is on the host is overwritten by copies, and those say so.
+        let here = graph.value(variable).place.is_host() == graph.value(next).place.is_host();
+        if own && here && before && (elementwise || !reads_old) && written.insert(storage) {
             updates.push((writer, Update { variable, result: Some(index) }));
         }
     }
@@ -209,4 +211,26 @@ fn order(graph: &mut Graph) -> Result<(), StateError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_the_host_is_overwritten_by_copies_only() {
+        let variables = |text: &str| {
+            let mut graph = Graph::parse(text).unwrap();
+            settle(&mut graph, &[]).unwrap();
+            lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}"));
+            graph.variables().len()
+        };
+        let here = "g (float[4] w, float[4] g) => (float[4] w_new) { [add] float[4] w_new = Add(w, g) }";
+        assert_eq!(variables(here), 1);
+        let there = "g (float[4]@host w, float[4] g) => (float[4] w_new) {
+            [in] float[4] w_in = ai.lmsc.SwapIn(w)
+            [add] float[4] w_new = Add(w_in, g)
+        }";
+        assert_eq!(variables(there), 0);
+    }
 }

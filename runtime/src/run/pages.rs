@@ -62,7 +62,8 @@ impl Pages {
     /// not give them.
     pub(super) fn new(program: &Program, chunk: u64, chunks: u64) -> Option<Pages> {
         let (chunk, chunks) = (usize::try_from(chunk).ok()?, usize::try_from(chunks).ok()?);
-        let bytes = usize::try_from(program.arena.0).ok()?.max(chunk);
+        // Whole chunks: what is mapped to the last one must not reach beyond.
+        let bytes = usize::try_from(program.arena.0).ok()?.max(1).checked_next_multiple_of(chunk)?;
         let length = chunk.checked_mul(chunks)?;
         // SAFETY: the name is a string that ends with a zero.
         let file = unsafe { libc::memfd_create(c"lmsc".as_ptr(), libc::MFD_CLOEXEC) };
@@ -82,7 +83,7 @@ impl Pages {
             return None;
         }
         let start = NonNull::new(start.cast())?;
-        let spots = bytes.div_ceil(chunk);
+        let spots = bytes / chunk;
         let state = State {
             free: (0..chunks).rev().collect(),
             users: vec![0; spots],
@@ -205,7 +206,7 @@ impl Pages {
 
     /// Replaces what is mapped to a chunk of the addresses.
     fn map(&self, spot: usize, access: i32, flags: i32, file: i32, offset: usize) {
-        assert!((spot + 1) * self.chunk <= self.bytes.next_multiple_of(self.chunk));
+        assert!((spot + 1) * self.chunk <= self.bytes);
         // SAFETY: these addresses are ours. Nobody uses what was mapped there: its count of users is zero. The offset was
         // below the file's length when that was made, so it is no less than what a length can be.
         let at = unsafe {
