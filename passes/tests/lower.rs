@@ -242,16 +242,16 @@ fn a_variable_on_the_host_waits_for_the_step_before() {
     assert_eq!(
         text.lines().filter(|line| !line.starts_with("given") || line.contains("host")).collect::<Vec<_>>(),
         [
-            "g: arena 324, slab 64",
+            "g: arena 356, slab 64",
             "given float[16] w@0 on the host, then w_new",
             "compute 0: turn",
-            "compute 1: [mul] float[16] y@128 = Mul(float[16] x@0, float[16] w_in@64) workspace 192..292 after in 0",
-            "compute 2: [sgd] float[16] w_new@64 = ai.lmsc.SGDOptimizer(float[] lr@320, float[16] w_in@64, float[16] \
-             y@128) workspace 192..292",
-            "out 0: out_w copies w_new[0..64] from 64 to host:0 after compute 2",
+            "compute 1: [mul] float[16] y@192 = Mul(float[16] x@0, float[16] w_in@128) workspace 256..356 after in 0",
+            "compute 2: [sgd] float[16] w_new@128 = ai.lmsc.SGDOptimizer(float[] lr@64, float[16] w_in@128, float[16] \
+             y@192) workspace 256..356",
+            "out 0: out_w copies w_new[0..64] from 128 to host:0 after compute 2",
             // By then it has left, and what computed before has ended.
-            "in 0: in_w copies w[0..64] from host:0 to 64 after out 0 of the step before",
-            "output float[16] y@128",
+            "in 0: in_w copies w[0..64] from host:0 to 128 after out 0 of the step before",
+            "output float[16] y@192",
         ]
     );
 }
