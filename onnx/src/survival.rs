@@ -33,7 +33,8 @@ impl Survival {
 /// A swap is left if the value that it defines is still defined by a node that computes the same operator, and
 /// what it reads is still the value that it read: an optimizer that removes a swap either drops the value or
 /// reads past it. A swap-out may read another value where nothing computes its own any more: the optimizer has found one
-/// that is equal, such as the operand of two transpositions. Operators are compared without their domain, since the optimizer may have inlined functions: a
+/// that is equal, such as the operand of two transpositions. A copy may be one with that of an equal value, where all that
+/// read what it brought back read what the other one brings. Operators are compared without their domain, since the optimizer may have inlined functions: a
 /// function whose last node copies is left if such a node defines the value.
 pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let empty = Vec::new();
@@ -60,6 +61,7 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
             now.op_type() == node.op_type() && (now.input.first() == node.input.first() || replaced)
                 || inlined && now.op_type() == COPY
         });
+        let left = left || merged(original, &defined, node, is_out);
         let (all, some) = match is_out {
             true => (&mut result.swap_outs, &mut result.swap_outs_left),
             false => (&mut result.swap_ins, &mut result.swap_ins_left),
@@ -71,6 +73,33 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
         }
     }
     result
+}
+
+/// Whether the optimizer has made the copy one with that of an equal value: what read its result reads that of another copy
+/// of its kind, or, of a swap-out, so does what read those of its swap-ins.
+fn merged(
+    original: &ModelProto,
+    defined: &HashMap<&str, &NodeProto>,
+    node: &NodeProto,
+    is_out: bool,
+) -> bool {
+    let Some(result) = node.output.first().filter(|result| !defined.contains_key(result.as_str())) else {
+        return false;
+    };
+    let nodes = || original.graph.iter().flat_map(|g| &g.node);
+    let brings = |value: &String| {
+        let brought = nodes().any(|n| swap_kind(n) == Some(false) && n.output.first() == Some(value));
+        brought && defined.get(value.as_str()).is_some_and(|now| now.op_type() == node.op_type())
+    };
+    let readers = nodes().flat_map(|n| (0..n.input.len()).map(move |i| (n, i)));
+    let readers: Vec<(&NodeProto, usize)> = readers.filter(|&(n, i)| n.input[i] == *result).collect();
+    !readers.is_empty()
+        && readers.into_iter().all(|(reader, index)| match is_out {
+            true => swap_kind(reader) == Some(false) && merged(original, defined, reader, false),
+            false => reader.output.first().is_some_and(|output| {
+                defined.get(output.as_str()).and_then(|now| now.input.get(index)).is_some_and(brings)
+            }),
+        })
 }
 
 /// Values that lead to an output or to what computes. A copy that only brings a variable back to its place for the next
@@ -135,5 +164,19 @@ mod tests {
         assert_eq!(gone(&["out: Relu(a) -> h"]), ["out"], "it is no copy");
         let past = model(&["out: Max(a) -> h", "in: Max(a) -> d", "use: Relu(d) -> y"]);
         assert_eq!(survival(&original, &past).gone, ["in"], "what comes back has left");
+    }
+
+    #[test]
+    fn copies_of_equal_values_may_become_one() {
+        let (one, two) = (["out: Max(a) -> h", "in: Max(h) -> d"], ["out: Max(b) -> i", "in: Max(i) -> e"]);
+        let original = model(&[&one[..], &two, &["use: Relu(d) -> y", "use: Relu(e) -> z"]].concat());
+        let gone = |reads: [&str; 2]| {
+            let uses = reads.map(|read| format!("use: Relu({read}) -> "));
+            let uses = [uses[0].clone() + "y", uses[1].clone() + "z"];
+            survival(&original, &model(&[&one[..], &[&uses[0], &uses[1]]].concat())).gone
+        };
+        assert!(gone(["d", "d"]).is_empty());
+        assert_eq!(gone(["d", "b"]), ["out", "in"], "it is read past what was to bring it back");
+        assert_eq!(gone(["d", "h"]), ["out", "in"], "what is on the host did not come back");
     }
 }
