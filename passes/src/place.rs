@@ -37,7 +37,7 @@ impl Pass for GiveAddresses {
             return Ok(Outcome::default());
         }
         let storages = Storages::of(graph);
-        let placement = Placement::within(budget, graph, &storages, &cx.workspace(graph), cx.alignment());
+        let placement = Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment(), Some(budget));
         let needed = placement.extent();
         if needed > budget {
             return Err(PassError::DoesNotFit(format!(
@@ -57,8 +57,6 @@ const SEARCH: u32 = 1;
 
 /// How much for one of a given size, where a plan for less memory can be had instead.
 const QUICK: Effort = Effort { looks: 200_000, placements: 0 };
-
-const NOTHING_IS_FIXED: &str = "no two buffers have fixed addresses that overlap";
 
 /// Something that needs addresses for a while.
 struct Object {
@@ -82,7 +80,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Addresses for all storages on the device and all workspaces, in an arena as small as can be found.
+    /// Addresses for all storages on the device and all workspaces, in an arena of this size, or one not much larger; as
+    /// small as can be found, where no size is given.
     ///
     /// Live ranges are those of [`Memory`]: no timing of the copies makes them longer. Tensors that are joined lie side by
     /// side, and take the place of the whole as long as any of them is there.
@@ -91,23 +90,14 @@ impl Placement {
         storages: &Storages,
         workspace: &dyn Fn(NodeId) -> Bytes,
         alignment: Bytes,
+        room: Option<Bytes>,
     ) -> Placement {
         let (objects, buffers) = objects(graph, storages, workspace, alignment);
-        let layout = pack(&buffers, Effort::percent(SEARCH));
-        Placement { objects, addresses: layout.expect(NOTHING_IS_FIXED).addresses }
-    }
-
-    /// The same, in an arena of this size, or one not much larger.
-    pub(crate) fn within(
-        room: Bytes,
-        graph: &Graph,
-        storages: &Storages,
-        workspace: &dyn Fn(NodeId) -> Bytes,
-        alignment: Bytes,
-    ) -> Placement {
-        let (objects, buffers) = objects(graph, storages, workspace, alignment);
-        let layout = place(&buffers, room.0, QUICK);
-        let layout = layout.or_else(|no| no.found.ok_or(())).expect(NOTHING_IS_FIXED);
+        let layout = match room {
+            Some(room) => place(&buffers, room.0, QUICK).or_else(|no| no.found.ok_or(())).ok(),
+            None => pack(&buffers, Effort::percent(SEARCH)),
+        };
+        let layout = layout.expect("no two buffers have fixed addresses that overlap");
         Placement { objects, addresses: layout.addresses }
     }
 

@@ -90,7 +90,7 @@ fn extent(graph: &Graph, plan: &SwapPlan, budget: Bytes, cx: &PassCx) -> Bytes {
     let mut rewritten = graph.clone();
     Rewriter::new(&mut rewritten).apply(plan);
     let storages = Storages::of(&rewritten);
-    Placement::within(budget, &rewritten, &storages, &cx.workspace(&rewritten), cx.alignment()).extent()
+    Placement::of(&rewritten, &storages, &cx.workspace(&rewritten), cx.alignment(), Some(budget)).extent()
 }
 
 /// The plan with its first swaps only.

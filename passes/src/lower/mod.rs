@@ -101,7 +101,7 @@ struct Places {
 
 /// Addresses for a graph that has none.
 fn found_places(graph: &Graph, storages: &Storages, workspace: &dyn Fn(NodeId) -> Bytes) -> Places {
-    let placement = Placement::of(graph, storages, workspace, Bytes(ALIGNMENT));
+    let placement = Placement::of(graph, storages, workspace, Bytes(ALIGNMENT), None);
     let mut places = Places::default();
     placement.storages().for_each(|(storage, address)| places.storages[storage] = Some(address));
     places.workspaces = placement.workspaces().map(|(id, w)| (id, (w.address, w.bytes.0))).collect();
