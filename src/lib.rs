@@ -25,6 +25,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
+use lmsc_onnx::Dims;
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
 use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
@@ -56,6 +57,7 @@ pub struct Compiled {
     graphs: [Graph; 2],
     /// In which the model's files are.
     folder: Option<PathBuf>,
+    dims: Dims,
     _emitted: Option<Emitted>,
 }
 
@@ -99,7 +101,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, edited } = load(path, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, edited } = load(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
@@ -146,7 +148,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
 }
 
 /// Both answers; the first is found by a thread of its own.

@@ -7,7 +7,7 @@ use std::string::FromUtf8Error;
 use lmsc_ir::equiv::Difference;
 use lmsc_ir::{Graph, Invariant, Node, Violation, Violations};
 use lmsc_onnx::file::FileError;
-use lmsc_onnx::{Dims, Foreign, Model};
+use lmsc_onnx::{Dims, Foreign, Model, key};
 
 use crate::Error;
 use crate::cli::BindingArgs;
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub graph: Graph,
     /// The ONNX file, with the optimizer linked; `None` for text.
     pub model: Option<Model>,
+    /// What its symbolic dimensions are bound to: as was asked for, else as the file was rewritten for.
+    pub dims: Dims,
     /// Whether the model is not the file any more: the optimizer was linked, or updates of variables that the file
     /// spells out were gathered.
     pub edited: bool,
@@ -107,7 +109,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
-    Ok(Loaded { graph, model: None, edited: false })
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false })
 }
 
 /// What is said of bytes that are no UTF-8.
@@ -144,17 +146,36 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::Input(e.to_string()))?;
     }
     let gathered = lmsc_onnx::gather(&mut model);
+    let dims = dims(path, &model, &binding.dims)?;
+    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+    lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
+        .map_err(|e| Error::in_file(path, e))?;
+    Ok(Loaded { graph, model: Some(model), dims, edited: gathered || binding.optimizer.is_some() })
+}
+
+/// What is asked for, and besides that what the file was rewritten for.
+fn dims(path: &Path, model: &Model, asked: &[(String, u64)]) -> Result<Dims, Error> {
     let mut dims = Dims::none();
-    for (name, value) in &binding.dims {
+    for (name, value) in asked {
         if let Some(other) = dims.bind(name.clone(), *value).filter(|other| other != value) {
             let message = format!("--dim {name} is given twice, as {other} and as {value}; give it once");
             return Err(Error::Input(message));
         }
     }
-    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
-    lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
-        .map_err(|e| Error::in_file(path, e))?;
-    Ok(Loaded { graph, model: Some(model), edited: gathered || binding.optimizer.is_some() })
+    let has_addresses = model.proto.metadata_props.iter().any(|p| p.key() == key::ADDRESSES);
+    for (name, value) in Dims::written(model).iter() {
+        match dims.get(name) {
+            None => _ = dims.bind(name, value),
+            Some(other) if has_addresses && other != value => {
+                let problem =
+                    format!("its addresses are those for {name}={value}, and --dim {name}={other} is given");
+                let help = format!("leave --dim out, or rewrite the original model for {name}={other}");
+                return Err(Error::in_file(path, problem).with_help(help));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(dims)
 }
 
 /// What is said of standard input that is none of what lmsc reads.

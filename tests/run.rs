@@ -44,9 +44,7 @@ fn what_was_rewritten_trains_to_the_same_bits() {
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
     let rewritten = ok(
         &bench,
-        &format!(
-            "run @/step.onnx --dim batch=8 --params {FORWARD} --steps 4 --save @/b.safetensors --trace @/t.json"
-        ),
+        &format!("run @/step.onnx --params {FORWARD} --steps 4 --save @/b.safetensors --trace @/t.json"),
     );
     assert_eq!(losses(&text), losses(&rewritten));
     assert_eq!(losses(&text).len(), 4);
@@ -54,9 +52,8 @@ fn what_was_rewritten_trains_to_the_same_bits() {
     let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
     assert!(read("a.safetensors") == read("b.safetensors"));
 
-    ok(&bench, &format!("run @/step.onnx --dim batch=8 --params {FORWARD} --steps 3 --save @/c.safetensors"));
-    let rest =
-        ok(&bench, "run @/step.onnx --dim batch=8 --resume @/c.safetensors --steps 1 --save @/d.safetensors");
+    ok(&bench, &format!("run @/step.onnx --params {FORWARD} --steps 3 --save @/c.safetensors"));
+    let rest = ok(&bench, "run @/step.onnx --resume @/c.safetensors --steps 1 --save @/d.safetensors");
     assert_eq!(losses(&rest), losses(&text)[3..]);
     assert!(read("a.safetensors") == read("d.safetensors"));
 
@@ -70,7 +67,7 @@ fn what_was_rewritten_trains_to_the_same_bits() {
 fn the_bytes_in_use_are_those_that_were_planned() {
     let bench = Bench::new();
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
-    let run = "run @/step.onnx --dim batch=8 --steps 3 --json --copy-bandwidth 100MB";
+    let run = "run @/step.onnx --steps 3 --json --copy-bandwidth 100MB";
     let report: serde_json::Value = serde_json::from_str(&ok(&bench, run)).unwrap();
     let number = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(number("peak_in_order"), number("predicted_peak"));
@@ -97,13 +94,12 @@ fn chunks_hold_the_same_bits_as_an_arena() {
         assert!(read("a.safetensors") == read("b.safetensors"), "{step}");
         assert!(chunks.contains("chunks of 64 KiB: at most "), "{chunks}");
     }
-    let resume =
-        "run @/swaps.onnx --dim batch=8 --resume @/b.safetensors --steps 2 --budget 64MiB --virtual 64KiB";
+    let resume = "run @/swaps.onnx --resume @/b.safetensors --steps 2 --budget 64MiB --virtual 64KiB";
     ok(&bench, &format!("run {STEP} --steps 3 --save @/b.safetensors"));
     ok(&bench, &format!("{resume} --save @/c.safetensors"));
     ok(&bench, &format!("run {STEP} --steps 5 --save @/d.safetensors"));
     assert!(read("c.safetensors") == read("d.safetensors"));
-    let outcome = bench.run("run @/swaps.onnx --dim batch=8 --virtual 64KiB");
+    let outcome = bench.run("run @/swaps.onnx --virtual 64KiB");
     assert!(outcome.code == 1 && outcome.stderr.contains("chunks of 65536 bytes (64 KiB), and there are 24"));
 }
 
@@ -172,7 +168,8 @@ fn refusals() {
     let outcome = bench.run(&format!("run {STEP} --budget 1MiB"));
     assert!(outcome.code == 1 && outcome.stderr.contains("--target host --budget 1048576"), "{outcome:?}");
     ok(&bench, &format!("{STEP} --budget 1MiB --target v100-pcie -o @/v100.onnx"));
-    let outcome = bench.run("run @/v100.onnx --dim batch=8");
+    check("run-another-size", "run @/v100.onnx --dim batch=4", 2);
+    let outcome = bench.run("run @/v100.onnx");
     assert!(outcome.code == 2 && outcome.stderr.contains("of workspace here, and the plan gives it"));
     assert!(
         outcome
@@ -266,7 +263,7 @@ fn a_second_signal_ends_at_once() {
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
     bench.write("a.safetensors", "what was there before");
     // A step would take minutes.
-    let run = "run @/step.onnx --dim batch=8 --copy-bandwidth 1KB --save @/a.safetensors";
+    let run = "run @/step.onnx --copy-bandwidth 1KB --save @/a.safetensors";
     let child = start(&bench, run);
     std::thread::sleep(Duration::from_secs(2));
     signal("INT", &child);
@@ -308,7 +305,7 @@ fn a_full_disk_is_told() {
 fn planning_and_running_is_one_call() {
     let bench = Bench::new();
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
-    let run = format!("run @/step.onnx --dim batch=8 --params {FORWARD} --steps 3 --save @/a.safetensors");
+    let run = format!("run @/step.onnx --params {FORWARD} --steps 3 --save @/a.safetensors");
     let apart = ok(&bench, &run);
     let files = bench.files().len();
     let call = format!("{STEP} --budget 1.5MiB --run --params {FORWARD} --steps 3 --save @/b.safetensors");
@@ -332,7 +329,7 @@ fn a_page_shows_the_step_as_simulated_and_as_measured() {
     let bench = Bench::new();
     ok(&bench, &format!("calibrate {STEP} --steps 3 -o @/p.json"));
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
-    let run = "run @/step.onnx --dim batch=8 --steps 4 --profile @/p.json --copy-bandwidth 20MB";
+    let run = "run @/step.onnx --steps 4 --profile @/p.json --copy-bandwidth 20MB";
     let text = ok(&bench, &format!("{run} --report @/r.html --trace @/t.json"));
     assert!(text.contains("(100 % of it from a profile)"), "{text}");
     let page = std::fs::read_to_string(bench.path("r.html")).unwrap();

@@ -45,6 +45,8 @@ pub mod key {
     pub const ASIDE: &str = "ai.lmsc.aside";
     /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
+    /// On the model: the values of symbolic dimensions for which it was rewritten, as a JSON object.
+    pub const DIMS: &str = "ai.lmsc.dims";
     /// On the model: where everything lies in the arena, as JSON.
     pub const ADDRESSES: &str = "ai.lmsc.addresses";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.

@@ -15,11 +15,12 @@ use std::path::Path;
 
 use lmsc_ir::program::{Checked, Memory, Program, Role, Tensor};
 use lmsc_ir::{Bytes, Graph, Type, words};
+use lmsc_onnx::Dims;
 use lmsc_passes::{LowerError, Lowering, PassCx, lower};
 use lmsc_plan::Target;
 use lmsc_runtime::{Link, RunError, Session, Unready, workspaces};
 
-use crate::cli::{BindingArgs, CompileArgs, RunArgs, RunOptions};
+use crate::cli::{CompileArgs, RunArgs, RunOptions};
 use crate::error::called;
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
@@ -39,7 +40,7 @@ const STEPS: u64 = 10;
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
-    let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
+    let load::Loaded { mut graph, model, dims, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let cx = PassCx {
@@ -49,7 +50,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         workspaces: Some(workspaces),
         ..PassCx::default()
     };
-    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, binding: &args.input.binding };
+    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, dims: &dims };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         writeln!(out, "{:#}", ran.report.to_json()).map_err(|e| Error::writing(Path::new("-"), &e))?;
@@ -65,8 +66,8 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let cx = crate::pass_cx(&args.plan)?;
     let mut graph = compiled.graph().clone();
     tensors::inline(&mut graph, compiled.folder.as_deref())?;
-    let (path, binding) = (args.input.path(), &args.input.binding);
-    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, binding };
+    let (path, dims) = (args.input.path(), &compiled.dims);
+    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, dims };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     if !args.json {
@@ -97,7 +98,7 @@ struct Job<'a> {
     /// For which budget and machine it is planned.
     cx: &'a PassCx,
     options: &'a RunOptions,
-    binding: &'a BindingArgs,
+    dims: &'a Dims,
 }
 
 /// What they came to.
@@ -124,7 +125,7 @@ impl Job<'_> {
         };
         let mut session = session.map_err(|e| not_ready(path, e))?;
         session.traces = options.trace.is_some() || page.is_some();
-        let feed = prepare(options, self.binding, &mut session)?;
+        let feed = prepare(options, self.dims, &mut session)?;
         let first = session.steps();
         let signal = interrupt::listen();
         let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
@@ -248,7 +249,7 @@ fn not_ready(path: &Path, error: RunError) -> Error {
 type Feed = BTreeMap<String, Vec<Vec<u8>>>;
 
 /// Gives everything its first value; what differs from step to step comes back.
-fn prepare(args: &RunOptions, binding: &BindingArgs, session: &mut Session) -> Result<Feed, Error> {
+fn prepare(args: &RunOptions, dims: &Dims, session: &mut Session) -> Result<Feed, Error> {
     let (mut settable, mut inputs, mut state) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut open = Vec::new();
     for given in &session.program().given {
@@ -275,7 +276,7 @@ fn prepare(args: &RunOptions, binding: &BindingArgs, session: &mut Session) -> R
     if let Some(path) = &args.params {
         let is_model = path.extension().is_some_and(|extension| extension == "onnx");
         let mut tensors = match is_model {
-            true => Tensors::of_model(path, binding)?,
+            true => Tensors::of_model(path, dims)?,
             false => Tensors::read(path)?,
         };
         if is_model {

@@ -10,7 +10,6 @@ use lmsc_onnx::Dims;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 
 use crate::Error;
-use crate::cli::BindingArgs;
 
 /// A tensor and its bytes.
 #[derive(Clone, Debug)]
@@ -69,13 +68,9 @@ impl Tensors {
     }
 
     /// The initializers of the ONNX model at the path.
-    pub(super) fn of_model(path: &Path, binding: &BindingArgs) -> Result<Tensors, Error> {
+    pub(super) fn of_model(path: &Path, dims: &Dims) -> Result<Tensors, Error> {
         let model = lmsc_onnx::Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
-        let mut dims = Dims::none();
-        for (name, value) in &binding.dims {
-            dims.bind(name.clone(), *value);
-        }
-        let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+        let mut graph = lmsc_onnx::import(&model, dims).map_err(|e| Error::Input(e.to_string()))?;
         inline(&mut graph, model.folder.as_deref())?;
         let mut by_name = BTreeMap::new();
         for initializer in &graph.initializers {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::file::Model;
+
 /// What symbolic dimensions are bound to: `--dim NAME=VALUE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dims(BTreeMap<String, u64>);
@@ -10,6 +12,12 @@ impl Dims {
     /// No bindings.
     pub fn none() -> Dims {
         Dims::default()
+    }
+
+    /// The bindings for which the model was rewritten, as its metadata says; none if it was not, or says nothing.
+    pub fn written(model: &Model) -> Dims {
+        let entry = model.proto.metadata_props.iter().find(|p| p.key() == crate::key::DIMS);
+        Dims(entry.and_then(|p| serde_json::from_str(p.value()).ok()).unwrap_or_default())
     }
 
     /// Binds `name`; what comes back is the value it had before.
