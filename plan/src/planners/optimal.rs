@@ -17,6 +17,10 @@ const SMALLEST_PIECE: u64 = 1 << 20;
 /// So many pieces make the peak.
 pub const PIECES: u64 = 1500;
 
+/// Of pieces so many times as large, too, there is a plan, and the best is taken: over a link with latency few large copies
+/// may beat many small ones.
+const COARSER: [u64; 3] = [1, 4, 16];
+
 /// The plan that swaps and does nothing else.
 ///
 /// # Errors
@@ -29,7 +33,12 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, effort, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
-        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
+        Granularity::Ranges => {
+            let smallest = piece_bytes(problem, PIECES);
+            let found = COARSER.map(|factor| swaps(problem, budget, smallest.saturating_mul(factor)));
+            let makespan = |found: &Result<Schedule, _>| found.as_ref().map_or(u64::MAX, Schedule::makespan);
+            found.into_iter().min_by_key(makespan).expect("there are some")?
+        }
     };
     Ok(Plan::without_recomputation(problem, schedule))
 }

@@ -1,0 +1,162 @@
+//! How much of the copying is hidden on this machine, where it takes as long as computing.
+//!
+//! `cargo bench --bench overlap` does for each model what a user would: `lmsc calibrate`, plans with `optimal`, and
+//! `lmsc run` with the bandwidth for which all copies of the step, one after the other, take as long as its operators.
+//! Of ten budgets it takes the tightest for which the plan's exposed time, as simulated, is less than 5 % of the step, and
+//! prints that beside what was measured. It fails where computing waits for copies in 15 % of a step or more.
+//!
+//! `-- WORDS` runs the models whose name has all of the words.
+
+#![allow(clippy::print_stdout, reason = "its answer is what it prints")]
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+/// Folders of `testdata/models` and the sizes of a step, which takes about a second.
+const CASES: [(&str, &[&str]); 3] =
+    [("resnet18", &["batch=8"]), ("gpt2_small", &["batch=2", "seq=64"]), ("tiny_vgg", &["batch=512"])];
+
+/// Of a step, in percent: what simulation may leave exposed, and what may be measured then.
+const SIMULATED: f64 = 5.0;
+const MEASURED: f64 = 15.0;
+
+/// Steps that are run.
+const STEPS: &str = "8";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let mut good = true;
+    println!(
+        "| model | budget, MiB | copied each way, MiB | link, MB/s | exposed, simulated | measured | step, simulated | measured |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (name, dims) in CASES.iter().filter(|(name, _)| words.iter().all(|word| name.contains(&**word))) {
+        let case = Case::new(name, dims);
+        match case.tightest() {
+            Some(planned) => good &= case.run(&planned) < MEASURED,
+            None => {
+                println!("| {name} | no budget leaves less than {SIMULATED} % exposed |");
+                good = false;
+            }
+        }
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A model, and a folder for what is made of it.
+struct Case {
+    name: String,
+    read: Vec<String>,
+    folder: tempfile::TempDir,
+}
+
+/// A plan whose copies take as long as computing.
+struct Planned {
+    budget: u64,
+    bandwidth: u64,
+    /// Of the step, in percent.
+    exposed: f64,
+}
+
+impl Case {
+    fn new(name: &str, dims: &[&str]) -> Case {
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/models").join(name);
+        let path = |file: &str| model.join(file).display().to_string();
+        let mut read =
+            vec![path("training_model.onnx"), "--optimizer".to_owned(), path("optimizer_model.onnx")];
+        read.extend(dims.iter().flat_map(|dim| ["--dim".to_owned(), (*dim).to_owned()]));
+        let case = Case { name: name.to_owned(), read, folder: tempfile::tempdir().expect("a folder") };
+        case.lmsc(&["calibrate"], &["-o", &case.path("profile.json")]);
+        case
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.folder.path().join(file).display().to_string()
+    }
+
+    /// What the command prints.
+    fn lmsc(&self, command: &[&str], arguments: &[&str]) -> String {
+        let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        let out = lmsc.args(command).args(&self.read).args(arguments).output().expect("it starts");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).expect("it prints text")
+    }
+
+    fn json(&self, command: &[&str], arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.lmsc(command, arguments)).expect("it prints JSON")
+    }
+
+    /// The plan for the tightest budget that exposes little, by a profile with its link.
+    fn tightest(&self) -> Option<Planned> {
+        let peak = self.json(&["inspect"], &["--json"])["memory"]["peak"].as_u64().expect("bytes");
+        (4..10).find_map(|tenths| self.planned(peak / 10 * tenths))
+    }
+
+    /// The plan for the budget over a link for which its copies take as long as its operators, if it exposes little.
+    fn planned(&self, budget: u64) -> Option<Planned> {
+        let text = std::fs::read_to_string(self.path("profile.json")).expect("the profile");
+        let mut profile: Value = serde_json::from_str(&text).expect("it is JSON");
+        let mut planned = None;
+        // What leaves depends on the link, and the link on what leaves.
+        for _ in 0..4 {
+            std::fs::write(self.path("link.json"), profile.to_string()).expect("it is written");
+            let plan = self.plan(budget)?;
+            let copied = plan["swapped_bytes"].as_u64()? + plan["returned_bytes"].as_u64()?;
+            let compute = plan["compute_ms"].as_f64()?;
+            let exposed = 100.0 * (1.0 - compute / plan["addressed_makespan_ms"].as_f64()?);
+            let bandwidth = (copied as f64 / compute * 1e3) as u64;
+            let link = profile["link"].as_object_mut()?;
+            let is_at =
+                |rate: &Value| rate.as_f64().is_some_and(|rate| (rate / bandwidth as f64 - 1.0).abs() < 0.05);
+            if copied > 0 && is_at(&link["out_bytes_per_second"]) {
+                planned =
+                    Some(Planned { budget, bandwidth: link["out_bytes_per_second"].as_u64()?, exposed });
+                break;
+            }
+            link.iter_mut()
+                .filter(|(key, _)| key.ends_with("per_second"))
+                .for_each(|(_, rate)| *rate = bandwidth.into());
+        }
+        planned.filter(|planned| planned.exposed < SIMULATED)
+    }
+
+    fn plan(&self, budget: u64) -> Option<Value> {
+        let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        let (profile, budget) = (self.path("link.json"), budget.to_string());
+        lmsc.arg("plan").args(&self.read).args(["--json", "--planner", "optimal", "--target", "host"]);
+        let out = lmsc.args(["--profile", &profile, "--budget", &budget]).output().expect("it starts");
+        serde_json::from_slice(&out.stdout).ok()
+    }
+
+    /// Runs it, prints a line, and says how much of a step computing waited, in percent.
+    fn run(&self, planned: &Planned) -> f64 {
+        let (profile, model) = (self.path("link.json"), self.path("model.onnx"));
+        let budget = planned.budget.to_string();
+        let how = ["--planner", "optimal", "--target", "host", "--profile", &profile, "--budget", &budget];
+        self.lmsc(&[], &[&how[..], &["-o", &model]].concat());
+        let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        lmsc.args(["run", &model, "--json", "--steps", STEPS, "--profile", &profile]);
+        let out =
+            lmsc.args(["--copy-bandwidth", &planned.bandwidth.to_string()]).output().expect("it starts");
+        let ran: Value = serde_json::from_slice(&out.stdout).expect("it prints JSON");
+        let number = |key: &str| ran[key].as_f64().expect("a number");
+        let mut steps: Vec<f64> =
+            ran["step_seconds"].as_array().expect("steps").iter().filter_map(Value::as_f64).collect();
+        steps[1..].sort_by(f64::total_cmp);
+        let step = steps[1 + steps.len() / 2];
+        let measured = 100.0 * number("stalled_seconds") / step;
+        println!(
+            "| {} | {:.0} | {:.0} | {:.0} | {:.1} % | {measured:.1} % | {:.0} ms | {:.0} ms |",
+            self.name,
+            planned.budget as f64 / 1048576.0,
+            number("copied_out") / 1048576.0,
+            planned.bandwidth as f64 / 1e6,
+            planned.exposed,
+            1e3 * number("predicted_step_seconds"),
+            1e3 * step,
+        );
+        measured
+    }
+}
