@@ -99,7 +99,8 @@ pub struct DoesNotFit {
 }
 
 /// How much is searched at most: looks at neighbours while an order of the buffers is improved, and placements of a buffer
-/// in the exact search. Each of the first takes some nanoseconds, each of the second some microseconds.
+/// in the exact search. Each of the first takes some nanoseconds, each of the second tens of microseconds for hundreds of
+/// buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Looks at a neighbour.
@@ -238,7 +239,7 @@ fn shrink(
             return;
         }
         let capacity = below + (best.bytes - below) / 2;
-        match search(blocks, loads, capacity, effort.placements / 20) {
+        match search(blocks, loads, capacity, effort.placements / 10) {
             End::Found(addresses) => *best = Layout::of(buffers, addresses),
             _ => below = capacity + 1,
         }
