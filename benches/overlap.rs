@@ -1,8 +1,8 @@
 //! How much of the copying is hidden on this machine, where it takes as long as computing.
 //!
 //! `cargo bench --bench overlap` does for each model what a user would: `lmsc calibrate`, plans with `optimal`, and
-//! `lmsc run` with the bandwidth for which all copies of the step, one after the other, take as long as its operators.
-//! Of ten budgets it takes the tightest for which the plan's exposed time, as simulated, is less than 5 % of the step, and
+//! `lmsc run` of gradients with the bandwidth for which all copies of the step, one after the other, take as long as its operators.
+//! Of five budgets it takes the tightest for which the plan's exposed time, as simulated, is less than 5 % of the step, and
 //! prints that beside what was measured. It fails where computing waits for copies in 15 % of a step or more.
 //!
 //! `-- WORDS` runs the models whose name has all of the words.
@@ -15,8 +15,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Folders of `testdata/models` and the sizes of a step, which takes about a second.
-const CASES: [(&str, &[&str]); 3] =
-    [("resnet18", &["batch=8"]), ("gpt2_small", &["batch=2", "seq=64"]), ("tiny_vgg", &["batch=512"])];
+const CASES: [(&str, &[&str]); 1] = [("resnet18", &["batch=8"])];
 
 /// Of a step, in percent: what simulation may leave exposed, and what may be measured then.
 const SIMULATED: f64 = 5.0;
@@ -64,8 +63,7 @@ impl Case {
     fn new(name: &str, dims: &[&str]) -> Case {
         let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/models").join(name);
         let path = |file: &str| model.join(file).display().to_string();
-        let mut read =
-            vec![path("training_model.onnx"), "--optimizer".to_owned(), path("optimizer_model.onnx")];
+        let mut read = vec![path("training_model.onnx")];
         read.extend(dims.iter().flat_map(|dim| ["--dim".to_owned(), (*dim).to_owned()]));
         let case = Case { name: name.to_owned(), read, folder: tempfile::tempdir().expect("a folder") };
         case.lmsc(&["calibrate"], &["-o", &case.path("profile.json")]);
@@ -91,35 +89,31 @@ impl Case {
     /// The plan for the tightest budget that exposes little, by a profile with its link.
     fn tightest(&self) -> Option<Planned> {
         let peak = self.json(&["inspect"], &["--json"])["memory"]["peak"].as_u64().expect("bytes");
-        (4..10).find_map(|tenths| self.planned(peak / 10 * tenths))
+        (5..10).find_map(|tenths| self.planned(peak / 10 * tenths))
     }
 
     /// The plan for the budget over a link for which its copies take as long as its operators, if it exposes little.
     fn planned(&self, budget: u64) -> Option<Planned> {
         let text = std::fs::read_to_string(self.path("profile.json")).expect("the profile");
         let mut profile: Value = serde_json::from_str(&text).expect("it is JSON");
-        let mut planned = None;
         // What leaves depends on the link, and the link on what leaves.
-        for _ in 0..4 {
+        for _ in 0..8 {
             std::fs::write(self.path("link.json"), profile.to_string()).expect("it is written");
             let plan = self.plan(budget)?;
             let copied = plan["swapped_bytes"].as_u64()? + plan["returned_bytes"].as_u64()?;
             let compute = plan["compute_ms"].as_f64()?;
             let exposed = 100.0 * (1.0 - compute / plan["addressed_makespan_ms"].as_f64()?);
-            let bandwidth = (copied as f64 / compute * 1e3) as u64;
+            let as_long = copied as f64 / compute * 1e3;
             let link = profile["link"].as_object_mut()?;
-            let is_at =
-                |rate: &Value| rate.as_f64().is_some_and(|rate| (rate / bandwidth as f64 - 1.0).abs() < 0.05);
-            if copied > 0 && is_at(&link["out_bytes_per_second"]) {
-                planned =
-                    Some(Planned { budget, bandwidth: link["out_bytes_per_second"].as_u64()?, exposed });
-                break;
+            let bandwidth = link["out_bytes_per_second"].as_u64()?;
+            let takes_as_long = copied > 0 && (0.98..1.12).contains(&(bandwidth as f64 / as_long));
+            if takes_as_long && exposed < SIMULATED {
+                return Some(Planned { budget, bandwidth, exposed });
             }
-            link.iter_mut()
-                .filter(|(key, _)| key.ends_with("per_second"))
-                .for_each(|(_, rate)| *rate = bandwidth.into());
+            let rates = link.iter_mut().filter(|(key, _)| key.ends_with("per_second"));
+            rates.for_each(|(_, rate)| *rate = ((as_long * 1.05) as u64).into());
         }
-        planned.filter(|planned| planned.exposed < SIMULATED)
+        None
     }
 
     fn plan(&self, budget: u64) -> Option<Value> {
