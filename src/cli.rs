@@ -43,6 +43,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure how long a model's operators take on this machine, and write the profile that planners read.
     Calibrate(CalibrateArgs),
+    /// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
+    Env(Box<EnvArgs>),
     /// Tell what happens to one tensor within a budget, when, and why.
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
@@ -384,6 +386,43 @@ pub enum Emit {
     Lms,
 }
 
+/// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
+///
+/// The first line tells nodes and edges of the graph. Then each line of standard input, {"do":"reset"},
+/// {"do":"step","node":N} or {"do":"plan"}, is answered by one line: where the agent is, which nodes can be chosen, what
+/// the last one cost, whether the episode is over; or its plan. docs/formats.md says what the fields are.
+#[derive(Debug, Args, Clone)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
+pub struct EnvArgs {
+    /// The model: `.onnx` or `.lms`.
+    pub model: Option<PathBuf>,
+    /// How the file becomes a step with known sizes.
+    #[command(flatten)]
+    pub binding: BindingArgs,
+    /// An instance instead of a model: JSON of the formats that `lmsc plan` reads, or a trace.
+    #[arg(long, value_name = "FILE")]
+    pub instance: Option<PathBuf>,
+    /// Device bytes that may be allocated at once.
+    #[arg(long, visible_alias = "budget", value_name = "BYTES")]
+    pub memory: Bytes,
+    /// The machine that runs a model: a name that `lmsc targets` lists, or a TOML file of that form.
+    /// [default: a100-pcie4]
+    #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
+    pub target: Option<String>,
+    /// What was measured on that machine, as JSON.
+    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
+    pub profile: Option<PathBuf>,
+    /// Operators may run twice, as those of a model always may.
+    #[arg(long)]
+    pub recompute: bool,
+    /// Who orders the copies of what was chosen.
+    #[arg(long, value_enum, default_value_t = SchedulerArg::Justified)]
+    pub scheduler: SchedulerArg,
+    /// Instead, write the operations of a step to this file, as a trace in JSON lines; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
 /// `lmsc explain`.
 #[derive(Debug, Args, Clone)]
 pub struct ExplainArgs {
@@ -481,7 +520,8 @@ pub struct PlanCommandArgs {
     /// How the file becomes a step with known sizes.
     #[command(flatten)]
     pub binding: BindingArgs,
-    /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1.
+    /// An instance instead of a model: JSON of the formats lmsc-planner-chain-1 and lmsc-planner-dag-1, or a trace of the
+    /// operations of a step, as JSON lines of the format lmsc-trace-1.
     #[arg(long, value_name = "FILE")]
     pub instance: Option<PathBuf>,
     /// Device bytes that may be allocated at once.
@@ -580,6 +620,18 @@ pub struct ParameterArgs {
     /// tflms: backward uses at most this many operators apart share a copy back. [default: none]
     #[arg(long, value_name = "OPERATORS")]
     pub fuse_swapins: Option<u32>,
+    /// dqn: learn from this many episodes. [default: 40]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub episodes: Option<u32>,
+    /// dqn: what random choices follow from. [default: 0]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// dqn: the weights to begin with, as --save-weights writes them. [default: random ones]
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// dqn: write the weights after the last episode to this file, as safetensors.
+    #[arg(long, value_name = "FILE")]
+    pub save_weights: Option<PathBuf>,
 }
 
 impl ParameterArgs {
@@ -598,13 +650,18 @@ impl ParameterArgs {
     /// The options given, each with the planners that have it.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         let tflms: &[&str] = &["tflms", "tflms-best"];
-        let all: [(&str, &[&str], bool); 6] = [
+        let dqn: &[&str] = &["dqn"];
+        let all: [(&str, &[&str], bool); 10] = [
             ("--window", &["window"], self.window.is_some()),
             ("--n-tensors", tflms, self.n_tensors.is_some()),
             ("--ahead", tflms, self.ahead.is_some()),
             ("--threshold", tflms, self.threshold.is_some()),
             ("--branch-threshold", tflms, self.branch_threshold.is_some()),
             ("--fuse-swapins", tflms, self.fuse_swapins.is_some()),
+            ("--episodes", dqn, self.episodes.is_some()),
+            ("--seed", dqn, self.seed.is_some()),
+            ("--weights", dqn, self.weights.is_some()),
+            ("--save-weights", dqn, self.save_weights.is_some()),
         ];
         all.into_iter().filter(|(.., given)| *given).map(|(name, planners, _)| (name, planners))
     }

@@ -2,10 +2,12 @@
 
 pub mod cli;
 mod emit;
+mod env;
 mod error;
 mod excerpt;
 mod explain;
 mod inspect;
+mod learning;
 mod load;
 mod offsets;
 mod plan;
@@ -34,6 +36,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
+pub use env::env;
 pub use error::Error;
 pub use explain::explain;
 pub use inspect::inspect;

@@ -10,14 +10,16 @@ use lmsc_passes::{PassCx, bridge, pipeline};
 use lmsc_plan::address::{self, Arena, Placed, Run};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
+use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use lmsc_plan::{Bridge, Floors};
 use serde::Serialize;
 
-use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
-use crate::emit::write_atomically;
+use crate::cli::{BindingArgs, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
+use crate::emit::{check_target, write_atomically};
+use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
 use crate::view::{self, Ladder, Numbers, OfModel};
@@ -123,7 +125,16 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     if args.ranges {
         knows_ranges(planner.name)?;
     }
-    let mut task = Task::of(args)?;
+    args.parameters.save_weights.iter().try_for_each(|path| check_target(path))?;
+    let weights = weights(&args.parameters)?;
+    let mut task = Task::of(&Asked {
+        model: args.model.as_deref(),
+        instance: args.instance.as_deref(),
+        binding: &args.binding,
+        memory: args.memory,
+        target: args.target.as_deref(),
+        profile: args.profile.as_deref(),
+    })?;
     if let Some(duplex) = args.duplex {
         task.link().duplex = match duplex {
             DuplexArg::Half => Duplex::Half,
@@ -144,9 +155,13 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
             SchedulerArg::Justified => Scheduler::Justified,
         },
         options: args.parameters.options(),
+        learning: learning(&args.parameters, weights.as_ref()),
         ..Request::new(problem, args.memory.0)
     };
-    let bounds = Bounds::of(&request);
+    let listener = Listener::new(problem.compute_nanos());
+    let watch = |episode: &Episode| listener.hear(episode);
+    let watched = Request { learning: Learning { watch: Some(&watch), ..request.learning }, ..request };
+    let bounds = Bounds::of(&watched);
     let (found, plan) = find(planner, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
     let placed = placed(args, &request, &plan)?;
     if let Some(file) = &args.schedule {
@@ -158,6 +173,9 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     let compared = compared(args, &task, &bounds)?;
+    if let (Some(weights), Some(file)) = (listener.weights(), &args.parameters.save_weights) {
+        learning::write(file, &weights)?;
+    }
     let answer = Answer {
         format: 1,
         instance: (!is_model).then(|| task.name().to_owned()),
@@ -187,8 +205,18 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     })
 }
 
+/// What a call says of what is planned: a model or an instance.
+pub(crate) struct Asked<'a> {
+    pub(crate) model: Option<&'a Path>,
+    pub(crate) instance: Option<&'a Path>,
+    pub(crate) binding: &'a BindingArgs,
+    pub(crate) memory: Bytes,
+    pub(crate) target: Option<&'a str>,
+    pub(crate) profile: Option<&'a Path>,
+}
+
 /// What is planned.
-enum Task {
+pub(crate) enum Task {
     /// Without a model.
     Instance(Box<Instance>),
     /// A model.
@@ -196,25 +224,25 @@ enum Task {
 }
 
 impl Task {
-    fn of(args: &PlanCommandArgs) -> Result<Task, Error> {
-        if let Some(path) = &args.instance {
+    pub(crate) fn of(args: &Asked) -> Result<Task, Error> {
+        if let Some(path) = args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
             return Ok(Task::Instance(Box::new(instance)));
         }
-        let path = args.model.as_deref().expect("one of the two is required");
-        let target = args.target.as_deref().map(named_target).transpose()?;
-        let profile = read_profile(args.profile.as_deref())?;
+        let path = args.model.expect("one of the two is required");
+        let target = args.target.map(named_target).transpose()?;
+        let profile = read_profile(args.profile)?;
         let workspaces = crate::workspaces(target.as_ref());
         let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..PassCx::default() };
-        let mut graph = load(path, &args.binding)?.graph;
+        let mut graph = load(path, args.binding)?.graph;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
         Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile })
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Task::Instance(instance) => &instance.name,
             Task::Model { name, .. } => name,
@@ -228,7 +256,7 @@ impl Task {
         }
     }
 
-    fn problem(&self) -> &Problem {
+    pub(crate) fn problem(&self) -> &Problem {
         match self {
             Task::Instance(instance) => &instance.problem,
             Task::Model { model, .. } => &model.bridge.problem,
@@ -275,9 +303,19 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
 }
 
 fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
-    if refused.needed <= refused.budget {
-        return format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget));
+    match refused.needed <= refused.budget {
+        true => format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget)),
+        false => too_much(task, refused),
     }
+}
+
+/// What an environment says of a limit that is too low.
+pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
+    let floor = format!("give --memory {}, the least with which everything can be swapped", refused.needed);
+    Error::No(too_much(task, refused)).with_help(floor)
+}
+
+fn too_much(task: &Task, refused: &DoesNotFit) -> String {
     format!(
         "does not fit {}: {} needs {} at once ({} bytes)",
         Bytes(refused.budget),
@@ -558,10 +596,15 @@ impl Answer {
     }
 }
 
-/// The plan's instructions in its order with their times, as JSON; where it has been placed, as it has been placed,
-/// with the address of everything from the step on that brings it, and the steps that steps wait for.
+/// Writes the plan to a file; where it has been placed, as it has been placed.
 fn write_schedule(file: &Path, plan: &Plan, placed: Option<&Placed>) -> Result<(), Error> {
-    let plan = placed.map_or(plan, |placed| &placed.plan);
+    let json = schedule_json(placed.map_or(plan, |placed| &placed.plan), placed);
+    write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))
+}
+
+/// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
+/// everything from the step on that brings it, and the steps that steps wait for.
+pub(crate) fn schedule_json(plan: &Plan, placed: Option<&Placed>) -> serde_json::Value {
     #[derive(Serialize)]
     struct SpotFacts {
         /// The index of the step; none for what is there at the start.
@@ -619,7 +662,7 @@ fn write_schedule(file: &Path, plan: &Plan, placed: Option<&Placed>) -> Result<(
         json["spots"] = serde_json::to_value(spots.collect::<Vec<_>>()).expect("spots are JSON");
         json["edges"] = placed.edges.iter().map(|edge| vec![edge.step, edge.before]).collect();
     }
-    write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))
+    json
 }
 
 /// By how much a ratio is above 1.

@@ -31,6 +31,7 @@ fn help() {
     check("help", "--help", 0);
     check("help-short", "-h", 0);
     for command in [
+        "env",
         "explain",
         "inspect",
         "offsets",
@@ -101,6 +102,58 @@ fn offsets() {
         snapshot("cli", &format!("offsets-{name}"), &bench.show(&arguments, &outcome));
         assert_eq!(outcome.code, code, "{outcome:?}");
     }
+}
+
+#[test]
+fn env() {
+    let bench = Bench::new();
+    let kmeans = "env --instance testdata/traces/kmeans.jsonl";
+    bench.write(
+        "twice.jsonl",
+        include_str!("../testdata/traces/kmeans.jsonl").replace(r#""free""#, r#""malloc""#),
+    );
+    let asked = "{\"do\": \"reset\"}\n{\"do\": \"step\", \"node\": 0}\nnothing\n{\"do\": \"plan\"}\n";
+    let cases = [
+        ("kmeans", format!("{kmeans} --memory 118MiB --recompute"), 0),
+        ("does-not-fit", format!("{kmeans} --memory 100MiB"), 1),
+        (
+            "trace",
+            "env --instance testdata/instances/tiny_rand6_0.json --memory 1GiB --trace -".to_owned(),
+            0,
+        ),
+        ("wrong-trace", "env --instance @/twice.jsonl --memory 1GiB".to_owned(), 2),
+    ];
+    for (name, arguments, code) in cases {
+        let outcome = bench.run_with(&arguments, asked.as_bytes());
+        snapshot("cli", &format!("env-{name}"), &bench.show(&arguments, &outcome));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+    }
+}
+
+/// An episode in which the last of the valid nodes is chosen over and over.
+#[test]
+fn an_environment_is_played_to_its_end_from_outside() {
+    let bench = Bench::new();
+    let arguments = "env --instance testdata/traces/kmeans.jsonl --memory 118MiB --recompute";
+    let mut asked = "{\"do\":\"reset\"}\n".to_owned();
+    let lines = |asked: &str| -> Vec<serde_json::Value> {
+        let outcome = bench.run_with(arguments, asked.as_bytes());
+        let text = String::from_utf8(outcome.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let mut rewards = 0;
+    let end = loop {
+        let state = lines(&asked).pop().unwrap();
+        rewards += state["reward_ns"].as_i64().unwrap();
+        let Some(node) = state["valid"].as_array().unwrap().last() else { break state };
+        asked += &format!("{{\"do\":\"step\",\"node\":{node}}}\n");
+    };
+    assert_eq!((end["terminal"].as_bool(), end["overhead_ns"].as_i64()), (Some(true), Some(-rewards)));
+    asked += "{\"do\":\"plan\"}\n";
+    let lines = lines(&asked);
+    let steps = lines.last().unwrap()["steps"].as_array().unwrap();
+    let makespan = steps.iter().map(|step| step["end_ns"].as_i64().unwrap()).max();
+    assert_eq!(makespan, Some(lines[0]["compute_ns"].as_i64().unwrap() - rewards));
 }
 
 #[test]

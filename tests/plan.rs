@@ -49,6 +49,34 @@ fn parameters_and_the_scheduler_reach_the_planners() {
 }
 
 #[test]
+fn what_was_learned_is_written_and_begun_with() {
+    let bench = Bench::new();
+    let trace = "plan --instance testdata/traces/kmeans.jsonl --memory 118MiB --recompute --addresses off";
+    let makespan = |arguments: &str| -> f64 {
+        let outcome = bench.run(&format!("{trace} {arguments} --json"));
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        serde_json::from_slice::<Value>(&outcome.stdout).unwrap()["makespan_ms"].as_f64().unwrap()
+    };
+    let learned = makespan("--planner dqn --episodes 30 --seed 2 --save-weights @/w.safetensors");
+    assert_eq!(learned, makespan("--planner dqn --episodes 30 --seed 2 --save-weights @/same.safetensors"));
+    let written = std::fs::read(bench.path("w.safetensors")).unwrap();
+    assert_eq!(written, std::fs::read(bench.path("same.safetensors")).unwrap());
+    // A single episode is the choice of the network alone.
+    let chosen =
+        makespan("--planner dqn --episodes 1 --weights @/w.safetensors --save-weights @/next.safetensors");
+    assert!(learned <= chosen && chosen < makespan("--planner dqn --episodes 1"), "{chosen}");
+    assert_ne!(written, std::fs::read(bench.path("next.safetensors")).unwrap());
+
+    bench.write("empty.safetensors", b"\x02\0\0\0\0\0\0\0{}");
+    for (name, file) in [("empty", "empty.safetensors"), ("other", "none.safetensors")] {
+        let arguments = format!("{trace} --planner dqn --weights @/{file}");
+        let outcome = bench.run(&arguments);
+        snapshot("cli", &format!("plan-weights-{name}"), &bench.show(&arguments, &outcome));
+        assert_eq!(outcome.code, 2);
+    }
+}
+
+#[test]
 fn noise_is_replayed_within_the_budget() {
     let arguments = format!("{RESNET} --memory 1.8GB --planner optimal --addresses off");
     let without = answer(&arguments);

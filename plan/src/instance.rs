@@ -1,11 +1,13 @@
-//! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`).
+//! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`); or a
+//! [trace](crate::env::trace).
 //!
-//! Times in the files are microseconds, sizes bytes, bandwidths bytes per second.
+//! Times of chains and operators are microseconds, sizes bytes, bandwidths bytes per second.
 
 use lmsc_ir::Phase;
 use serde::Deserialize;
 
 use crate::chain::Chain;
+use crate::env::trace::{self, TraceError};
 use crate::problem::{Duplex, Link, Op, Problem, ProblemError, Tensor, TensorId};
 
 /// What an instance file describes.
@@ -28,7 +30,7 @@ pub const SMALLEST_SWAPPABLE: u64 = 1 << 20;
 pub enum InstanceError {
     #[error("not an instance: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the format is `{0}`; lmsc reads lmsc-planner-chain-1 and lmsc-planner-dag-1")]
+    #[error("the format is `{0}`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1 and lmsc-trace-1")]
     Format(String),
     #[error("`{field}` has {found} entries; {stages} stages need {needed}")]
     Length { field: &'static str, found: usize, stages: usize, needed: usize },
@@ -40,6 +42,8 @@ pub enum InstanceError {
     Tensor(usize, usize),
     #[error("tensor {0} has no bytes, but operator {1} names it; leave it out")]
     Empty(usize, usize),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     #[error(transparent)]
     Problem(#[from] ProblemError),
 }
@@ -81,8 +85,11 @@ impl Instance {
     /// # Errors
     /// [`InstanceError`] says which field is wrong and what was expected.
     pub fn parse(text: &str) -> Result<Instance, InstanceError> {
-        let header: Header = serde_json::from_str(text)?;
+        // A trace has more than one value.
+        let first = serde_json::Deserializer::from_str(text).into_iter().next();
+        let header: Header = first.unwrap_or_else(|| serde_json::from_str(text))?;
         let (problem, chain) = match header.format.as_str() {
+            trace::FORMAT => (trace::parse(text)?.1, None),
             "lmsc-planner-chain-1" => {
                 let chain = chain(&serde_json::from_str(text)?)?;
                 (chain.problem(), Some(chain))
@@ -223,7 +230,7 @@ mod tests {
         assert_eq!(dag("[0, 0, 1, 0, [0, 0], [1], 1]"), "operator 0 reads tensor t0 twice; name it once");
         assert_eq!(
             error(r#"{"format": "other", "name": ""}"#),
-            "the format is `other`; lmsc reads lmsc-planner-chain-1 and lmsc-planner-dag-1"
+            "the format is `other`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1 and lmsc-trace-1"
         );
     }
 }

@@ -6,6 +6,7 @@ pub mod bound;
 pub mod bridge;
 pub mod chain;
 pub mod cost;
+pub mod env;
 pub mod execution;
 mod floors;
 pub mod host;

@@ -119,6 +119,8 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     cx.swap_limit = *u.choose(&[None, None, None, Some(0), Some(1), Some(3)])?;
     if u.ratio(1, 3)? {
         (cx.planner, cx.ranges) = (Some(u.choose(PLANNERS)?), u.arbitrary()?);
+        // Learning takes long, and the plan of its first episode is as much of a plan.
+        cx.effort = cx.planner.filter(|planner| planner.name == "dqn").map(|_| 1);
     }
 
     let mut rewritten = graph.clone();

@@ -6,6 +6,7 @@
 mod annealing;
 pub mod auto;
 pub mod autoswap;
+pub mod dqn;
 pub mod dynprog;
 #[cfg(test)]
 pub(crate) mod exact;
@@ -26,6 +27,7 @@ pub mod window;
 use crate::problem::{Problem, TensorId};
 use crate::schedule::Schedule;
 use cranelift_entity::PrimaryMap;
+pub(crate) use offload::refuse_below_floor;
 
 /// What is asked of a planner.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,8 @@ pub struct Request<'a> {
     pub options: Options,
     /// What addresses are multiples of, as far as the arena is large enough for that.
     pub alignment: u64,
+    /// `dqn`: how to learn.
+    pub learning: dqn::Learning<'a>,
 }
 
 /// Parameters of planners; those that are not given are searched for, or have the defaults of their paper.
@@ -80,6 +84,7 @@ impl<'a> Request<'a> {
             scheduler: Scheduler::Justified,
             options: Options::default(),
             alignment: ALIGNMENT,
+            learning: dqn::Learning::default(),
         }
     }
 }
@@ -242,6 +247,15 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         run: tflms::plan_best,
+    },
+    // Where its own plan has no addresses, what it lets run again is what counts: to learn anew for a little less takes
+    // too long.
+    Planner {
+        name: "dqn",
+        summary: "swapping and recomputation as a network learns them (DQN)",
+        ranges: false,
+        ours: true,
+        run: dqn::plan,
     },
 ];
 

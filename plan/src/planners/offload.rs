@@ -23,7 +23,7 @@ pub(super) fn plan(request: &Request, windows: Vec<Window>) -> Result<Plan, Does
 ///
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs most of those that no window can make fit.
-pub(super) fn refuse_below_floor(request: &Request) -> Result<(), DoesNotFit> {
+pub(crate) fn refuse_below_floor(request: &Request) -> Result<(), DoesNotFit> {
     let (tick, needed) = request.problem.floor();
     let refusal = DoesNotFit { tick, needed, budget: request.budget };
     if needed > request.budget { Err(refusal) } else { Ok(()) }

@@ -1,0 +1,403 @@
+//! The network that tells what an action is worth (DQN eq. 1 to 3), and its gradients.
+//!
+//! Written out by hand in 64-bit floats, every sum in one order: a crate of tensors would bring eighty others, and picks
+//! its kernels by the processor, so that a seed would not give the same plan on every machine. The gradients are held
+//! against finite differences.
+
+use lmsc_ir::rng::{Rng, Source};
+
+use crate::env::{Env, Kind, NOTHING, State};
+
+/// The length of a node's state: p.
+pub const WIDTH: usize = 16;
+
+/// How often states are exchanged with neighbours: T.
+pub const ROUNDS: usize = 4;
+
+/// What is known of a node: the length of x.
+pub const FEATURES: usize = 6;
+
+type Vector = [f64; WIDTH];
+
+/// The names of the matrices, in the order in which their numbers lie, each with its inputs and outputs.
+pub const MATRICES: [(&str, [usize; 2]); 8] = [
+    ("W1", [FEATURES, WIDTH]),
+    ("W2", [WIDTH, WIDTH]),
+    ("W3", [WIDTH, WIDTH]),
+    ("W4", [1, WIDTH]),
+    ("W5", [WIDTH, WIDTH]),
+    ("W6", [WIDTH, WIDTH]),
+    ("W7", [3, WIDTH]),
+    ("W8", [WIDTH, WIDTH]),
+];
+
+/// All matrices, one after the other: of each, the numbers of the first input, of the second, and so on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights(Vec<f64>);
+
+impl Weights {
+    /// How many numbers there are.
+    pub const COUNT: usize = {
+        let (mut count, mut at) = (0, 0);
+        while at < MATRICES.len() {
+            count += MATRICES[at].1[0] * MATRICES[at].1[1];
+            at += 1;
+        }
+        count
+    };
+
+    /// The weights of these numbers; none unless there are [`Weights::COUNT`] and all are finite.
+    pub fn new(numbers: Vec<f64>) -> Option<Weights> {
+        let fit = numbers.len() == Weights::COUNT && numbers.iter().all(|number| number.is_finite());
+        fit.then_some(Weights(numbers))
+    }
+
+    /// Weights to begin with.
+    pub fn random(seed: u64) -> Weights {
+        let mut rng = Rng::new(seed);
+        let mut numbers = Vec::with_capacity(Weights::COUNT);
+        for (name, [inputs, outputs]) in MATRICES {
+            // Five neighbours at most are usual: their sum is not to grow from round to round.
+            let inputs_of_one = if name == "W2" { inputs * 5 } else { inputs };
+            let most = (3.0 / inputs_of_one as f64).sqrt();
+            numbers.extend((0..inputs * outputs).map(|_| most * (2.0 * unit(&mut rng) - 1.0)));
+        }
+        Weights(numbers)
+    }
+
+    /// The numbers.
+    pub fn numbers(&self) -> &[f64] {
+        &self.0
+    }
+
+    pub(super) fn numbers_mut(&mut self) -> &mut [f64] {
+        &mut self.0
+    }
+}
+
+/// A random number from 0 to 1.
+pub(super) fn unit(rng: &mut Rng) -> f64 {
+    (rng.word() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The place of a matrix's numbers.
+const fn place(matrix: usize) -> (usize, usize) {
+    let (mut begin, mut at) = (0, 0);
+    while at + 1 < matrix {
+        begin += MATRICES[at].1[0] * MATRICES[at].1[1];
+        at += 1;
+    }
+    (begin, begin + MATRICES[at].1[0] * MATRICES[at].1[1])
+}
+
+/// The numbers of the matrix of this number: W₁ is 1.
+fn of(numbers: &[f64], matrix: usize) -> &[f64] {
+    let (begin, end) = place(matrix);
+    &numbers[begin..end]
+}
+
+fn of_mut(numbers: &mut [f64], matrix: usize) -> &mut [f64] {
+    let (begin, end) = place(matrix);
+    &mut numbers[begin..end]
+}
+
+/// The matrix times the vector.
+fn times(matrix: &[f64], x: &[f64]) -> Vector {
+    let mut y = [0.0; WIDTH];
+    for (row, x) in matrix.chunks_exact(WIDTH).zip(x) {
+        y.iter_mut().zip(row).for_each(|(y, w)| *y += w * x);
+    }
+    y
+}
+
+/// The transposed matrix times the vector.
+fn transposed_times(matrix: &[f64], d: &Vector) -> Vector {
+    let mut x = [0.0; WIDTH];
+    for (x, row) in x.iter_mut().zip(matrix.chunks_exact(WIDTH)) {
+        let mut lanes = [0.0; 4];
+        for (row, d) in row.chunks_exact(4).zip(d.chunks_exact(4)) {
+            (0..4).for_each(|lane| lanes[lane] += row[lane] * d[lane]);
+        }
+        *x = lanes.iter().sum();
+    }
+    x
+}
+
+/// Adds the gradient of a matrix whose product with `x` has the gradient `d`.
+fn add_outer(gradient: &mut [f64], x: &[f64], d: &Vector) {
+    for (row, x) in gradient.chunks_exact_mut(WIDTH).zip(x) {
+        row.iter_mut().zip(d).for_each(|(g, d)| *g += x * d);
+    }
+}
+
+fn add(y: &mut Vector, x: &Vector) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+}
+
+fn scaled(x: &Vector, by: f64) -> Vector {
+    x.map(|x| x * by)
+}
+
+fn relu(x: &Vector) -> Vector {
+    x.map(|x| x.max(0.0))
+}
+
+/// `d` where `x` is above zero, as behind a ReLU.
+fn gated(d: &Vector, x: &Vector) -> Vector {
+    std::array::from_fn(|i| if x[i] > 0.0 { d[i] } else { 0.0 })
+}
+
+fn dot(a: &[f64], b: &Vector) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The graph of an environment in numbers.
+///
+/// Sizes and times are a / (a + m) with the mean m over the nodes that have any: they lie from 0 to 1 in every graph,
+/// so that what was learned on one says something of another.
+#[derive(Debug)]
+pub(super) struct Graph {
+    /// By node; the last, whether the action is valid, belongs to the state.
+    features: Vec<[f64; FEATURES]>,
+    /// By node, the end of its neighbours in `neighbours`, itself among them.
+    ends: Vec<usize>,
+    neighbours: Vec<u32>,
+    /// By node, the sum of the time lags to its neighbours.
+    lags: Vec<f64>,
+}
+
+impl Graph {
+    pub(super) fn of(env: &Env) -> Graph {
+        let nodes = env.nodes();
+        let bytes = shares(nodes.iter().map(|node| node.operation.map_or(0, |o| o.bytes)));
+        let transfer = shares(nodes.iter().map(|node| node.transfer_nanos));
+        let recompute = shares(nodes.iter().map(|node| node.recompute_nanos));
+        let revisit = shares(nodes.iter().map(|node| node.revisit_nanos));
+        let features = (0..nodes.len()).map(|node| {
+            let kind = match nodes[node].action.map(|action| action.kind) {
+                None => 0.0,
+                Some(Kind::Offload) => 0.5,
+                Some(Kind::Remove) => 1.0,
+            };
+            [bytes[node], transfer[node], recompute[node], revisit[node], kind, 0.0]
+        });
+        let features = features.collect();
+        let weights = shares(env.lags().iter().map(|lag| lag.nanos));
+        let mut beside: Vec<Vec<u32>> = (0..nodes.len() as u32).map(|node| vec![node]).collect();
+        let mut lags = vec![0.0; nodes.len()];
+        for (lag, weight) in env.lags().iter().zip(weights) {
+            for (node, other) in [(lag.from, lag.to), (lag.to, lag.from)] {
+                beside[node as usize].push(other);
+                lags[node as usize] += weight;
+            }
+        }
+        let ends = beside.iter().scan(0, |end, beside| {
+            *end += beside.len();
+            Some(*end)
+        });
+        let ends = ends.collect();
+        Graph { features, ends, neighbours: beside.concat(), lags }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    fn neighbours(&self, node: usize) -> &[u32] {
+        let begin = if node == 0 { 0 } else { self.ends[node - 1] };
+        &self.neighbours[begin..self.ends[node]]
+    }
+
+    /// By node, the sum of what its neighbours and itself have.
+    fn summed(&self, of: &[Vector]) -> Vec<Vector> {
+        let sum = |node| {
+            let mut sum = [0.0; WIDTH];
+            self.neighbours(node).iter().for_each(|&u| add(&mut sum, &of[u as usize]));
+            sum
+        };
+        (0..self.len()).map(sum).collect()
+    }
+}
+
+/// Each amount a as a / (a + m), m being the mean of those above zero.
+fn shares(amounts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
+    let (mut sum, mut count) = (0u128, 0u128);
+    for amount in amounts.clone().filter(|&amount| amount > 0) {
+        sum += u128::from(amount);
+        count += 1;
+    }
+    let mean = (sum / count.max(1)).max(1) as f64;
+    amounts.map(|amount| amount as f64 / (amount as f64 + mean)).collect()
+}
+
+/// What the network computes of a state.
+pub(super) struct Seen {
+    features: Vec<[f64; FEATURES]>,
+    /// By round, the states of the nodes and the sums of their neighbours' before it.
+    rounds: Vec<(Vec<Vector>, Vec<Vector>)>,
+    /// The mean of the last states: a sum, as in eq. 2, would grow with the graph.
+    mean: Vector,
+    current: usize,
+    /// W₇ of the state's part of eq. 3.
+    worth: f64,
+}
+
+impl Seen {
+    fn last(&self, node: usize) -> &Vector {
+        &self.rounds[ROUNDS - 1].0[node]
+    }
+}
+
+/// What is seen of a state: eq. 1 and 2.
+pub(super) fn see(weights: &Weights, graph: &Graph, state: &State) -> Seen {
+    let w = weights.numbers();
+    let mut features = graph.features.clone();
+    state.valid.iter().for_each(|&node| features[node as usize][FEATURES - 1] = 1.0);
+    // A lag is not negative, so ReLU(W₄ w) = w ReLU(W₄), and the sum over the neighbours goes before the matrix.
+    let lag: Vector = times(of(w, 3), &times(of(w, 4), &[1.0]).map(|x| x.max(0.0)));
+    let own = features.iter().zip(&graph.lags).map(|(x, &lags)| {
+        let mut own = times(of(w, 1), x);
+        add(&mut own, &scaled(&lag, lags));
+        own
+    });
+    let own: Vec<Vector> = own.collect();
+    let mut rounds: Vec<(Vec<Vector>, Vec<Vector>)> =
+        vec![(own.iter().map(relu).collect(), vec![[0.0; WIDTH]; graph.len()])];
+    for round in 1..ROUNDS {
+        let sums = graph.summed(&rounds[round - 1].0);
+        let states = own.iter().zip(&sums).map(|(own, sum)| {
+            let mut state = times(of(w, 2), sum);
+            add(&mut state, own);
+            relu(&state)
+        });
+        rounds.push((states.collect(), sums));
+    }
+    let mut mean = [0.0; WIDTH];
+    rounds[ROUNDS - 1].0.iter().for_each(|state| add(&mut mean, state));
+    mean = scaled(&mean, 1.0 / graph.len() as f64);
+    let current = state.current as usize;
+    let mut seen = Seen { features, rounds, mean, current, worth: 0.0 };
+    let all = relu(&times(of(w, 5), &seen.mean));
+    let here = relu(&times(of(w, 6), seen.last(current)));
+    let w7 = of(w, 7);
+    seen.worth = dot(&w7[..WIDTH], &all) + dot(&w7[WIDTH..2 * WIDTH], &here);
+    seen
+}
+
+/// What an action is worth: eq. 3.
+pub(super) fn worth(weights: &Weights, seen: &Seen, action: u32) -> f64 {
+    let w = weights.numbers();
+    let action = relu(&times(of(w, 8), seen.last(action as usize)));
+    seen.worth + dot(&of(w, 7)[2 * WIDTH..], &action)
+}
+
+/// The action that is worth most, of several the first, and its worth; nothing and 0 in the terminal state (§4.10).
+pub(super) fn best(weights: &Weights, seen: &Seen, state: &State) -> (u32, f64) {
+    let worths = state.valid.iter().map(|&node| (node, worth(weights, seen, node)));
+    worths.reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or((NOTHING, 0.0))
+}
+
+/// Adds `d` times the gradient of an action's worth by the weights.
+pub(super) fn add_gradient(
+    weights: &Weights,
+    graph: &Graph,
+    seen: &Seen,
+    action: u32,
+    d: f64,
+    gradient: &mut [f64],
+) {
+    let w = weights.numbers();
+    let mut by_state = vec![[0.0; WIDTH]; graph.len()];
+    let parts: [(usize, &Vector); 3] =
+        [(5, &seen.mean), (6, seen.last(seen.current)), (8, seen.last(action as usize))];
+    for (part, (matrix, x)) in parts.into_iter().enumerate() {
+        let z = times(of(w, matrix), x);
+        let (begin, end) = (part * WIDTH, (part + 1) * WIDTH);
+        let d_relu: Vector = std::array::from_fn(|i| d * of(w, 7)[begin + i]);
+        let own = &mut of_mut(gradient, 7)[begin..end];
+        own.iter_mut().zip(relu(&z)).for_each(|(g, z)| *g += d * z);
+        let d_z = gated(&d_relu, &z);
+        add_outer(of_mut(gradient, matrix), x, &d_z);
+        let d_x = transposed_times(of(w, matrix), &d_z);
+        match matrix {
+            5 => {
+                let share = scaled(&d_x, 1.0 / graph.len() as f64);
+                by_state.iter_mut().for_each(|state| add(state, &share));
+            }
+            6 => add(&mut by_state[seen.current], &d_x),
+            _ => add(&mut by_state[action as usize], &d_x),
+        }
+    }
+    let mut by_lag = [0.0; WIDTH];
+    for round in (0..ROUNDS).rev() {
+        let (states, sums) = &seen.rounds[round];
+        let mut by_sum = vec![[0.0; WIDTH]; graph.len()];
+        for node in 0..graph.len() {
+            let d = gated(&by_state[node], &states[node]);
+            if d.iter().all(|&d| d == 0.0) {
+                continue;
+            }
+            add_outer(of_mut(gradient, 1), &seen.features[node], &d);
+            add(&mut by_lag, &scaled(&d, graph.lags[node]));
+            if round > 0 {
+                add_outer(of_mut(gradient, 2), &sums[node], &d);
+                by_sum[node] = transposed_times(of(w, 2), &d);
+            }
+        }
+        // Neighbours are neighbours of each other.
+        by_state = graph.summed(&by_sum);
+    }
+    let w4 = times(of(w, 4), &[1.0]);
+    add_outer(of_mut(gradient, 3), &relu(&w4), &by_lag);
+    let by_w4 = gated(&transposed_times(of(w, 3), &by_lag), &w4);
+    add_outer(of_mut(gradient, 4), &[1.0], &by_w4);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planners::Request;
+    use crate::random;
+
+    #[test]
+    fn gradients_are_finite_differences() {
+        let mut compared = 0;
+        for seed in 0..4 {
+            let problem = random::problem(&mut Rng::new(seed), 8);
+            let (_, floor) = problem.floor();
+            let request = Request { recompute: true, ..Request::new(&problem, floor) };
+            let env = Env::new(&request).unwrap();
+            let graph = Graph::of(&env);
+            let weights = Weights::random(seed);
+            let state = State { current: 2, valid: vec![0, 3] };
+            let seen = see(&weights, &graph, &state);
+            let mut gradient = vec![0.0; Weights::COUNT];
+            add_gradient(&weights, &graph, &seen, 3, 1.0, &mut gradient);
+            for (at, &gradient) in gradient.iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut moved = weights.clone();
+                    moved.numbers_mut()[at] += by;
+                    worth(&moved, &see(&moved, &graph, &state), 3)
+                };
+                let [near, far] = [1e-6, 2e-6].map(|by| (moved(by) - moved(-by)) / (2.0 * by));
+                // Where a ReLU bends in between, the differences do not agree with each other either.
+                if (near - far).abs() < 1e-7 {
+                    let error = (near - gradient).abs();
+                    assert!(error < 1e-5 * (1.0 + gradient.abs()), "{seed} {at}: {near} is not {gradient}");
+                    compared += usize::from(gradient != 0.0);
+                }
+            }
+        }
+        assert!(compared > Weights::COUNT, "{compared}");
+    }
+
+    #[test]
+    fn matrices_lie_one_after_the_other() {
+        let ends: Vec<(usize, usize)> = (1..=8).map(place).collect();
+        assert_eq!(ends[0].0, 0);
+        assert!(ends.windows(2).all(|pair| pair[0].1 == pair[1].0));
+        assert_eq!(ends[7].1, Weights::COUNT);
+        assert_eq!(Weights::new(vec![0.0; 3]), None);
+        assert_eq!(Weights::new(vec![f64::NAN; Weights::COUNT]), None);
+    }
+}

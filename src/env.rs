@@ -1,0 +1,177 @@
+//! `lmsc env`: planning as an environment for programs that learn, in JSON lines.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use lmsc_plan::env::trace::{self, Operation};
+use lmsc_plan::env::{Env, Kind, State};
+use lmsc_plan::planners::{Granularity, Request, Scheduler};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::cli::{EnvArgs, SchedulerArg};
+use crate::emit::write_atomically;
+use crate::plan::{Asked, Task, does_not_fit, schedule_json};
+
+/// What a program asks.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+enum Ask {
+    /// Another episode.
+    Reset,
+    /// The node's action.
+    Step { node: u32 },
+    /// The plan of the episode.
+    Plan,
+}
+
+/// What it works on: the first line.
+#[derive(Serialize)]
+struct Hello<'a> {
+    format: &'static str,
+    name: &'a str,
+    memory_bytes: u64,
+    compute_ns: u64,
+    nodes: Vec<NodeFacts>,
+    /// From, to, and the time lag between them in nanoseconds.
+    edges: Vec<(u32, u32, u64)>,
+}
+
+#[derive(Serialize)]
+struct NodeFacts {
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    operation: Option<OperationFacts>,
+    time_ns: u64,
+    transfer_ns: u64,
+    recompute_ns: u64,
+    revisit_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct OperationFacts {
+    op: trace::Verb,
+    variable: u32,
+    bytes: u64,
+}
+
+/// Where the agent is, and what the last action has cost.
+#[derive(Serialize)]
+struct Answer {
+    current: u32,
+    valid: Vec<u32>,
+    reward_ns: i64,
+    overhead_ns: u64,
+    terminal: bool,
+}
+
+#[derive(Serialize)]
+struct Complaint {
+    error: String,
+}
+
+/// Speaks JSON lines with a program until its input ends; or writes the trace, where asked for.
+///
+/// # Errors
+/// [`Error::No`] where the limit is too low; [`Error::Input`] for a file that is wrong.
+pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
+    let task = Task::of(&Asked {
+        model: args.model.as_deref(),
+        instance: args.instance.as_deref(),
+        binding: &args.binding,
+        memory: args.memory,
+        target: args.target.as_deref(),
+        profile: args.profile.as_deref(),
+    })?;
+    let problem = task.problem();
+    if let Some(path) = &args.trace {
+        let lines = trace::to_lines(problem, task.name());
+        if path == Path::new("-") {
+            return say(out, lines.trim_end());
+        }
+        return write_atomically(path, |w| w.write_all(lines.as_bytes()));
+    }
+    let request = Request {
+        granularity: Granularity::Whole,
+        recompute: args.recompute || args.model.is_some(),
+        scheduler: match args.scheduler {
+            SchedulerArg::Paper => Scheduler::Paper,
+            SchedulerArg::Justified => Scheduler::Justified,
+        },
+        ..Request::new(problem, args.memory.0)
+    };
+    let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
+    say_json(out, &hello(&env, &request, task.name()))?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|e| Error::reading(Path::new("-"), &e))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match answer(&mut env, &line) {
+            Ok(answer) => say(out, &answer)?,
+            Err(error) => say_json(out, &Complaint { error })?,
+        }
+    }
+    Ok(())
+}
+
+/// The answer to a line, or what is wrong with it.
+fn answer(env: &mut Env, line: &str) -> Result<String, String> {
+    let ask: Ask = serde_json::from_str(line).map_err(|why| why.to_string())?;
+    let reward_ns = match ask {
+        Ask::Reset => {
+            env.reset();
+            0
+        }
+        Ask::Step { node } => env.step(node).map_err(|why| why.to_string())?,
+        Ask::Plan => {
+            let plan = env.plan().ok_or("the episode is not over: something exceeds the limit still")?;
+            return Ok(schedule_json(&plan, None).to_string());
+        }
+    };
+    let state = env.state();
+    let terminal = state.is_terminal();
+    let State { current, valid } = state;
+    let answer = Answer { current, valid, reward_ns, overhead_ns: env.overhead_nanos(), terminal };
+    Ok(serde_json::to_string(&answer).expect("an answer is JSON"))
+}
+
+fn hello<'a>(env: &Env, request: &Request, name: &'a str) -> Hello<'a> {
+    let nodes = env.nodes().iter().map(|node| NodeFacts {
+        operation: node.operation.map(|Operation { verb, variable, bytes, .. }| OperationFacts {
+            op: verb,
+            variable,
+            bytes,
+        }),
+        time_ns: node.nanos,
+        transfer_ns: node.transfer_nanos,
+        recompute_ns: node.recompute_nanos,
+        revisit_ns: node.revisit_nanos,
+        action: node.action.map(|action| match action.kind {
+            Kind::Offload => "offload",
+            Kind::Remove => "remove",
+        }),
+    });
+    Hello {
+        format: "lmsc-env-1",
+        name,
+        memory_bytes: request.budget,
+        compute_ns: request.problem.compute_nanos(),
+        nodes: nodes.collect(),
+        edges: env.lags().iter().map(|lag| (lag.from, lag.to, lag.nanos)).collect(),
+    }
+}
+
+fn say_json(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Error> {
+    say(out, &serde_json::to_string(line).expect("an answer is JSON"))
+}
+
+/// Writes a line and sees to it that it arrives.
+fn say(out: &mut dyn Write, line: &str) -> Result<(), Error> {
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // Who reads us may have seen enough.
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),
+        _ => Ok(()),
+    }
+}
