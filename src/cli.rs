@@ -538,7 +538,7 @@ pub struct PlanCommandArgs {
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,
-    /// Other planners to show beside it, or `all`.
+    /// Other planners to show beside it; `all` stands for all but `dqn`, which learns for minutes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub compare: Vec<String>,
     /// Whether copies in the two directions overlap, instead of what the instance or the target says.

@@ -113,7 +113,8 @@ struct Compared {
 /// # Errors
 /// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
-    let asked = |name: &str| args.planner == name || args.compare.iter().any(|c| c == name || c == "all");
+    let others = compared_with(args);
+    let asked = |name: &str| args.planner == name || others.contains(&name);
     if let Some((option, owners)) =
         args.parameters.given().find(|(_, owners)| !owners.iter().any(|o| asked(o)))
     {
@@ -449,10 +450,6 @@ fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>
 }
 
 fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<Compared>, Error> {
-    let names: Vec<&str> = match args.compare.as_slice() {
-        [all] if all == "all" => PLANNERS.iter().map(|p| p.name).collect(),
-        names => names.iter().map(String::as_str).collect(),
-    };
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
         Ok(match find(planner, bounds)? {
@@ -463,7 +460,14 @@ fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<
             }
         })
     };
-    names.into_iter().map(one).collect()
+    compared_with(args).into_iter().map(one).collect()
+}
+
+/// The names after `--compare`, and for `all` those of the planners that take seconds.
+fn compared_with(args: &PlanCommandArgs) -> Vec<&str> {
+    let all = || PLANNERS.iter().filter(|planner| !planner.learns).map(|planner| planner.name);
+    let named = |name| if name == "all" { all().collect() } else { vec![name] };
+    args.compare.iter().map(String::as_str).flat_map(named).collect()
 }
 
 impl Answer {

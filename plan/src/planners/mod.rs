@@ -165,6 +165,8 @@ pub struct Planner {
     pub ranges: bool,
     /// Whether its swaps are the best for what it chose to run again, so that others, chosen anew, are its plans too.
     pub ours: bool,
+    /// Whether it learns, for minutes where the others take seconds.
+    pub learns: bool,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
@@ -176,6 +178,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping and recomputation together (ours)",
         ranges: true,
         ours: true,
+        learns: false,
         run: auto::plan,
     },
     Planner {
@@ -183,6 +186,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping only, near the bound (ours)",
         ranges: true,
         ours: true,
+        learns: false,
         run: optimal::plan,
     },
     Planner {
@@ -190,6 +194,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping the first activations (OPT §4)",
         ranges: true,
         ours: false,
+        learns: false,
         run: greedy::plan,
     },
     Planner {
@@ -197,6 +202,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping what is best if copies could stop (OPT §5)",
         ranges: true,
         ours: false,
+        learns: false,
         run: dynprog::plan,
     },
     Planner {
@@ -204,6 +210,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping what overlaps best, or half of it (OPT §6.1)",
         ranges: true,
         ours: false,
+        learns: false,
         run: vdnn::plan,
     },
     Planner {
@@ -211,6 +218,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping by four scores, weighted best (AutoSwap)",
         ranges: true,
         ours: false,
+        learns: false,
         run: autoswap::plan,
     },
     Planner {
@@ -218,6 +226,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "recomputation between kept tensors (Memonger)",
         ranges: false,
         ours: false,
+        learns: false,
         run: memonger::plan,
     },
     Planner {
@@ -225,6 +234,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "an adaptive window over the next uses (OOC)",
         ranges: false,
         ours: false,
+        learns: false,
         run: window::plan,
     },
     Planner {
@@ -232,6 +242,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "eviction of what was used longest ago (SuperNeurons)",
         ranges: false,
         ours: false,
+        learns: false,
         run: lru::plan,
     },
     Planner {
@@ -239,6 +250,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
         ranges: false,
         ours: false,
+        learns: false,
         run: tflms::plan,
     },
     Planner {
@@ -246,6 +258,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "the same, with the parameters that fit and take the least time",
         ranges: false,
         ours: false,
+        learns: false,
         run: tflms::plan_best,
     },
     // Where its own plan has no addresses, what it lets run again is what counts: to learn anew for a little less takes
@@ -255,6 +268,7 @@ pub static PLANNERS: &[Planner] = &[
         summary: "swapping and recomputation as a network learns them (DQN)",
         ranges: false,
         ours: true,
+        learns: true,
         run: dqn::plan,
     },
 ];
