@@ -1,7 +1,8 @@
 //! A rewritten step computes the same bits as the original, whatever the budget and the planner, in bad orders of its
 //! streams and with everything overwritten that is not in use any more.
 //!
-//! Large models are left out, and listed with `LMSC_REPORT=1`; `LMSC_BITWISE=all` runs them too.
+//! Each model is run at five budgets by planners in turn, but for large ones, which `LMSC_REPORT=1` lists. `LMSC_BITWISE=all`
+//! runs all of them by every planner that finds a plan.
 
 mod support;
 
@@ -152,8 +153,20 @@ fn range(graph: &Graph) -> (u64, u64) {
     (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
 }
 
+/// By name, and whether with addresses.
 const PLANNERS: [(&str, bool); 6] =
     [("auto", true), ("tflms", true), ("window", true), ("lru", true), ("optimal", true), ("auto", false)];
+
+/// Those that have no turn.
+const OTHERS: [(&str, bool); 7] = [
+    ("greedy", true),
+    ("dynprog", true),
+    ("vdnn", true),
+    ("autoswap", true),
+    ("memonger", true),
+    ("tflms-best", true),
+    ("dqn", true),
+];
 
 #[test]
 fn rewritten_steps_compute_the_same_bits() {
@@ -178,21 +191,27 @@ fn rewritten_steps_compute_the_same_bits() {
         let (executed, _) = execute(original);
         assert_eq!(expected.difference(&executed), None, "{name}, as it is");
         for (step, share) in [0, 15, 35, 65, 100].into_iter().enumerate() {
-            let (planner, addresses) = PLANNERS[(number + step) % PLANNERS.len()];
-            let budget = floor + (peak - floor) * share / 100;
-            let Some((graph, budget)) = rewritten(&graph, planner, addresses, budget) else { continue };
-            let program = lowered(&graph, Some(budget));
-            let what = || format!("{name}, {planner}, {budget}, addresses {addresses}");
-            check(&program).unwrap_or_else(|e| panic!("{}: {e}\n{program}", what()));
-            assert!(!graph.has_addresses() || program.arena <= budget, "{}", what());
-            let (found, needed) = rehearse(&program, step as u64);
-            assert!(needed <= program.arena.0, "{}", what());
-            assert_eq!(expected.difference(&found), None, "{}", what());
-            copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
-            let (executed, measured) = execute(program);
-            assert_eq!(expected.difference(&executed), None, "{}, executed", what());
-            assert!(measured <= budget.0 || !addresses, "{}: {}", what(), Bytes(measured));
-            runs += 1;
+            let turn = (number + step) % PLANNERS.len();
+            let planners = match all {
+                true => [&PLANNERS[..], &OTHERS].concat(),
+                false => vec![PLANNERS[turn]],
+            };
+            for (planner, addresses) in planners {
+                let budget = floor + (peak - floor) * share / 100;
+                let Some((graph, budget)) = rewritten(&graph, planner, addresses, budget) else { continue };
+                let program = lowered(&graph, Some(budget));
+                let what = format!("{name}, {planner}, {budget}, addresses {addresses}");
+                check(&program).unwrap_or_else(|e| panic!("{what}: {e}\n{program}"));
+                assert!(!graph.has_addresses() || program.arena <= budget, "{what}");
+                let (found, needed) = rehearse(&program, step as u64);
+                assert!(needed <= program.arena.0, "{what}");
+                assert_eq!(expected.difference(&found), None, "{what}");
+                copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
+                let (executed, measured) = execute(program);
+                assert_eq!(expected.difference(&executed), None, "{what}, executed");
+                assert!(measured <= budget.0 || !addresses, "{what}: {}", Bytes(measured));
+                runs += 1;
+            }
         }
         if report {
             println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
