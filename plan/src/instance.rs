@@ -1,5 +1,5 @@
 //! Problems from instance files: JSON, a chain (`lmsc-planner-chain-1`) or operators (`lmsc-planner-dag-1`); or a
-//! [trace](crate::env::trace).
+//! [trace].
 //!
 //! Times of chains and operators are microseconds, sizes bytes, bandwidths bytes per second.
 
