@@ -64,8 +64,8 @@ const BUFFER_SUFFIX: &str = "_grad.accumulation.buffer";
 /// The step that computes gradients with `training` and then applies `optimizer` to them.
 ///
 /// Its inputs are those of the training graph, then the optimizer's scalars, then the moments of each parameter
-/// `p` as `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then for each parameter
-/// `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, which is written
+/// `p` as `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then the accumulated gradients that
+/// the next step may go on from, then for each parameter `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, which is written
 /// as the original operator over sequences of one element, so any runtime that runs the two files runs the step.
 ///
 /// # Errors
@@ -156,6 +156,7 @@ fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, 
         .enumerate()
         .map(|(i, input)| (input.name.clone().unwrap_or_default(), (i, input.r#type.clone())))
         .collect();
+    let known = names(graph);
     let mut gradients = Vec::new();
     for node in &mut graph.node {
         if node.domain.as_deref() != Some("com.microsoft")
@@ -171,9 +172,13 @@ fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, 
         let value = match node.output.get(1).filter(|o| !o.is_empty()) {
             Some(value) => value.clone(),
             None => {
-                let value = format!("{parameter}_grad.accumulation.value");
+                let value = format!("{buffer}_new");
+                if known.contains(&value) {
+                    return Err(LinkError::NameTaken { file: file(), name: value });
+                }
                 node.output.resize(2, String::new());
                 node.output[1] = value.clone();
+                graph.output.push(value_info(&value, ty));
                 value
             }
         };

@@ -145,6 +145,8 @@ struct Writer<'a> {
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
     /// By piece, the steps of its first copy and its last.
     copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
+    /// By piece, the step of its last copy to the host.
+    last_out: SecondaryMap<PieceId, Option<usize>>,
     /// By tensor of the source, the step at which a tensor of the plan stood for it, and that tensor.
     stands_for: SecondaryMap<TensorId, Option<(usize, TensorId)>>,
     /// By tick of the source, the step of the first run.
@@ -169,6 +171,7 @@ impl<'a> Writer<'a> {
         addresses: Addresses,
     ) -> Writer<'a> {
         let mut copies: SecondaryMap<PieceId, Option<(usize, usize)>> = SecondaryMap::new();
+        let mut last_out: SecondaryMap<PieceId, Option<usize>> = SecondaryMap::new();
         let mut hosts: SecondaryMap<PieceId, Option<ValueId>> = SecondaryMap::new();
         let mut is_away: SecondaryMap<TensorId, bool> = SecondaryMap::new();
         for (index, step) in plan.schedule.steps.iter().enumerate() {
@@ -180,6 +183,9 @@ impl<'a> Writer<'a> {
                 hosts[piece] = Some(bridge.root(plan.tensor_origin[tensor]));
             }
             copies[piece] = Some((copies[piece].map_or(index, |(first, _)| first), index));
+            if matches!(step.instruction, Instruction::Out(_)) {
+                last_out[piece] = Some(index);
+            }
         }
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
@@ -208,6 +214,7 @@ impl<'a> Writer<'a> {
             presences,
             hosts,
             copies,
+            last_out,
             stands_for: SecondaryMap::new(),
             ran: vec![None; bridge.nodes.len()],
             is_variable,
@@ -433,7 +440,8 @@ impl<'a> Writer<'a> {
         let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
         let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
         self.hosts[piece] = Some(host);
-        if self.is_away_at_the_end(piece) && self.is_last_copy(piece) {
+        // It may come in once more, to be read.
+        if self.is_away_at_the_end(piece) && self.last_out[piece] == Some(self.step) {
             self.graph.add_update(node, Update { variable: root, result: Some(0) });
             let before = std::mem::take(&mut self.brought[tensor]);
             self.overwrites.extend(before.into_iter().map(|copy| (copy, node)));
@@ -479,20 +487,25 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Makes outputs of what was copied to the host at the end, under the names of what was copied.
+    /// Makes outputs of the copies that hold what variables are at the end, on the host or returned to their places,
+    /// under the names of what was copied.
     fn hand_over(&mut self) {
         for (piece, facts) in &self.plan.schedule.pieces {
-            let version = self.presences[facts.tensor].version;
-            let (Some(host), Some(version)) = (self.hosts[piece], version) else { continue };
-            if !self.is_away_at_the_end(piece) {
-                continue;
-            }
+            let Presence { version, latest, .. } = self.presences[facts.tensor];
+            let returned = latest.filter(|&copy| {
+                self.graph.producer(copy).is_some_and(|node| self.graph.node(node).op.is_swap_in())
+            });
+            let (copy, left) = match self.is_away_at_the_end(piece) {
+                true => (self.hosts[piece], "device"),
+                false => (returned, "left"),
+            };
+            let (Some(copy), Some(version)) = (copy, version) else { continue };
             let index = self.source.outputs.iter().position(|&output| output == version);
             let Some(index) = index else { continue };
-            self.graph.outputs[index] = host;
+            self.graph.outputs[index] = copy;
             let name = self.source.value(version).name.clone();
-            self.graph.rename(version, self.graph.fresh_value_name(&format!("{name}_device")));
-            self.graph.rename(host, name);
+            self.graph.rename(version, self.graph.fresh_value_name(&format!("{name}_{left}")));
+            self.graph.rename(copy, name);
         }
     }
 }
