@@ -80,6 +80,9 @@ fn main() {
     }
     for (planner, _) in PLANNERS {
         let of: Vec<&Vec<f64>> = lines.iter().filter(|l| l.planner.0 == planner).map(|l| &l.ratios).collect();
+        if of.is_empty() {
+            continue;
+        }
         let column = |share: usize| of.iter().filter_map(move |ratios| ratios.get(share).copied());
         let mean = |share| column(share).sum::<f64>() / column(share).count().max(1) as f64;
         let most = |share| column(share).fold(1.0, f64::max);
