@@ -299,6 +299,13 @@ fn a_full_disk_is_told() {
     let outcome = bench.run(&format!("run {STEP} --steps 1 --save /dev/full"));
     assert_eq!(outcome.code, 2);
     assert_eq!(outcome.stderr, "lmsc: cannot write /dev/full: no space left on device\n");
+    bench.write("a.safetensors", "what was there before");
+    let full = "trap '' XFSZ; ulimit -f 100;";
+    let outcome = bench.shell(&format!("{full} lmsc run {STEP} --steps 1 --save @/a.safetensors"));
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("/a.safetensors: file too large"), "{}", outcome.stderr);
+    assert_eq!(std::fs::read(bench.path("a.safetensors")).unwrap(), b"what was there before");
+    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 1, "nothing else is left");
 }
 
 #[test]
