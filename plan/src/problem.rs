@@ -290,7 +290,7 @@ impl Problem {
     }
 
     /// By moment, the bytes that no window covers.
-    fn needed_by_moment(&self, live: &[u64], windows: &[Window]) -> Vec<u64> {
+    pub(crate) fn needed_by_moment(&self, live: &[u64], windows: &[Window]) -> Vec<u64> {
         let mut needed = live.to_vec();
         let mut covered = vec![0i64; needed.len() + 1];
         for window in windows {

@@ -144,21 +144,7 @@ fn places(rewritten: &Rewritten) -> Vec<u32> {
 
 /// By moment, the bytes that are live while these are away.
 fn live(problem: &Problem, away: &[Window]) -> Vec<u64> {
-    let mut live = problem.live_by_moment(&problem.uses());
-    let mut gone = vec![0i64; live.len() + 1];
-    for window in away {
-        let bytes = problem.tensors[window.tensor].bytes as i64;
-        for range in window.moments(problem.ticks()) {
-            gone[range.start as usize] += bytes;
-            gone[range.end as usize] -= bytes;
-        }
-    }
-    let mut now = 0;
-    for (live, gone) in live.iter_mut().zip(gone) {
-        now += gone;
-        *live -= now as u64;
-    }
-    live
+    problem.needed_by_moment(&problem.live_by_moment(&problem.uses()), away)
 }
 
 /// The windows, by tensor and end, each with the tick before which its copy back stands: the first from which on
