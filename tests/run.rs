@@ -309,6 +309,30 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn memory_that_the_system_does_not_give_is_told() {
+    let bench = Bench::new();
+    let layers =
+        include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms").replace("4096", "65536");
+    bench.write("layers.lms", layers.replace("com.microsoft.MeanGrad", "Relu"));
+    let plan = "--budget 284MiB --planner optimal --target host";
+    ok(&bench, &format!("@/layers.lms {plan} -o @/step.lms"));
+    for (kilobytes, refused) in [
+        (240_000, "the 260 MiB (272629824 bytes) of the device's arena\nhelp: give a smaller --budget\n"),
+        (
+            380_000,
+            "of the host's memory for what leaves the device\nhelp: plan with a smaller --host-budget\n",
+        ),
+    ] {
+        let run = format!("ulimit -v {kilobytes}; lmsc run @/step.lms --steps 1");
+        let outcome = bench.shell(&run);
+        assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("cannot run here: the system does not give"), "{}", outcome.stderr);
+        assert!(outcome.stderr.ends_with(refused), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn planning_and_running_is_one_call() {
     let bench = Bench::new();
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
