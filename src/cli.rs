@@ -392,26 +392,10 @@ pub enum Emit {
 /// {"do":"step","node":N} or {"do":"plan"}, is answered by one line: where the agent is, which nodes can be chosen, what
 /// the last one cost, whether the episode is over; or its plan. docs/formats.md says what the fields are.
 #[derive(Debug, Args, Clone)]
-#[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
 pub struct EnvArgs {
-    /// The model: `.onnx` or `.lms`.
-    pub model: Option<PathBuf>,
-    /// How the file becomes a step with known sizes.
+    /// What is planned.
     #[command(flatten)]
-    pub binding: BindingArgs,
-    /// An instance instead of a model: JSON of the formats that `lmsc plan` reads, or a trace.
-    #[arg(long, value_name = "FILE")]
-    pub instance: Option<PathBuf>,
-    /// Device bytes that may be allocated at once.
-    #[arg(long, visible_alias = "budget", value_name = "BYTES")]
-    pub memory: Bytes,
-    /// The machine that runs a model: a name that `lmsc targets` lists, or a TOML file of that form.
-    /// [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
-    pub target: Option<String>,
-    /// What was measured on that machine, as JSON.
-    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
-    pub profile: Option<PathBuf>,
+    pub task: TaskArgs,
     /// Operators may run twice, as those of a model always may.
     #[arg(long)]
     pub recompute: bool,
@@ -511,10 +495,10 @@ pub struct OptArgs {
     pub look: LookArgs,
 }
 
-/// `lmsc plan`.
+/// What is planned without a model being written: a step or an instance, and for which memory and machine.
 #[derive(Debug, Args, Clone)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
-pub struct PlanCommandArgs {
+pub struct TaskArgs {
     /// The model: `.onnx`, `.lms`, or `-` for standard input.
     pub model: Option<PathBuf>,
     /// How the file becomes a step with known sizes.
@@ -535,6 +519,14 @@ pub struct PlanCommandArgs {
     /// model, which stands for what is missing; and the link, if that was measured.
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]
     pub profile: Option<PathBuf>,
+}
+
+/// `lmsc plan`.
+#[derive(Debug, Args, Clone)]
+pub struct PlanCommandArgs {
+    /// What is planned.
+    #[command(flatten)]
+    pub task: TaskArgs,
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,

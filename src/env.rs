@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::cli::{EnvArgs, SchedulerArg};
 use crate::emit::write_atomically;
-use crate::plan::{Asked, Task, does_not_fit, schedule_json};
+use crate::plan::{Task, does_not_fit, schedule_json};
 
 /// What a program asks.
 #[derive(Deserialize)]
@@ -76,14 +76,7 @@ struct Complaint {
 /// # Errors
 /// [`Error::No`] where the limit is too low; [`Error::Input`] for a file that is wrong.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
-    let task = Task::of(&Asked {
-        model: args.model.as_deref(),
-        instance: args.instance.as_deref(),
-        binding: &args.binding,
-        memory: args.memory,
-        target: args.target.as_deref(),
-        profile: args.profile.as_deref(),
-    })?;
+    let task = Task::of(&args.task)?;
     let problem = task.problem();
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());
@@ -94,12 +87,12 @@ pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
     }
     let request = Request {
         granularity: Granularity::Whole,
-        recompute: args.recompute || args.model.is_some(),
+        recompute: args.recompute || args.task.model.is_some(),
         scheduler: match args.scheduler {
             SchedulerArg::Paper => Scheduler::Paper,
             SchedulerArg::Justified => Scheduler::Justified,
         },
-        ..Request::new(problem, args.memory.0)
+        ..Request::new(problem, args.task.memory.0)
     };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
     say_json(out, &hello(&env, &request, task.name()))?;

@@ -17,7 +17,7 @@ use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use lmsc_plan::{Bridge, Floors};
 use serde::Serialize;
 
-use crate::cli::{BindingArgs, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch};
+use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch, TaskArgs};
 use crate::emit::{check_target, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
@@ -128,14 +128,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
     args.parameters.save_weights.iter().try_for_each(|path| check_target(path))?;
     let weights = weights(&args.parameters)?;
-    let mut task = Task::of(&Asked {
-        model: args.model.as_deref(),
-        instance: args.instance.as_deref(),
-        binding: &args.binding,
-        memory: args.memory,
-        target: args.target.as_deref(),
-        profile: args.profile.as_deref(),
-    })?;
+    let mut task = Task::of(&args.task)?;
     if let Some(duplex) = args.duplex {
         task.link().duplex = match duplex {
             DuplexArg::Half => Duplex::Half,
@@ -143,7 +136,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         };
     }
     let problem = task.problem();
-    let is_model = args.model.is_some();
+    let is_model = args.task.model.is_some();
     let request = Request {
         granularity: match args.whole || is_model && !args.ranges {
             true => Granularity::Whole,
@@ -157,7 +150,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         },
         options: args.parameters.options(),
         learning: learning(&args.parameters, weights.as_ref()),
-        ..Request::new(problem, args.memory.0)
+        ..Request::new(problem, args.task.memory.0)
     };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
@@ -182,12 +175,12 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         instance: (!is_model).then(|| task.name().to_owned()),
         model: is_model.then(|| task.name().to_owned()),
         profile: task.profile(),
-        memory_bytes: args.memory.0,
+        memory_bytes: args.task.memory.0,
         compute_ms: millis(problem.compute_nanos()),
         found,
         addressed: placed.map(|placed| Addressed {
             addressed_makespan_ms: millis(placed.plan.schedule.makespan()),
-            arena_bytes: args.memory.0,
+            arena_bytes: args.task.memory.0,
         }),
         replayed,
         compared,
@@ -206,16 +199,6 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     })
 }
 
-/// What a call says of what is planned: a model or an instance.
-pub(crate) struct Asked<'a> {
-    pub(crate) model: Option<&'a Path>,
-    pub(crate) instance: Option<&'a Path>,
-    pub(crate) binding: &'a BindingArgs,
-    pub(crate) memory: Bytes,
-    pub(crate) target: Option<&'a str>,
-    pub(crate) profile: Option<&'a Path>,
-}
-
 /// What is planned.
 pub(crate) enum Task {
     /// Without a model.
@@ -225,18 +208,18 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    pub(crate) fn of(args: &Asked) -> Result<Task, Error> {
-        if let Some(path) = args.instance {
+    pub(crate) fn of(args: &TaskArgs) -> Result<Task, Error> {
+        if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
             return Ok(Task::Instance(Box::new(instance)));
         }
-        let path = args.model.expect("one of the two is required");
-        let target = args.target.map(named_target).transpose()?;
-        let profile = read_profile(args.profile)?;
+        let path = args.model.as_deref().expect("one of the two is required");
+        let target = args.target.as_deref().map(named_target).transpose()?;
+        let profile = read_profile(args.profile.as_deref())?;
         let workspaces = crate::workspaces(target.as_ref());
         let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..PassCx::default() };
-        let mut graph = load(path, args.binding)?.graph;
+        let mut graph = load(path, &args.binding)?.graph;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
@@ -299,7 +282,9 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
     let floors = Floors::of(task.problem());
     match task {
         Task::Instance(_) => with_floors(refusal, &floors, None),
-        Task::Model { .. } => smaller(with_floors(refusal, &floors, Some(args.memory)), &args.binding),
+        Task::Model { .. } => {
+            smaller(with_floors(refusal, &floors, Some(args.task.memory)), &args.task.binding)
+        }
     }
 }
 
@@ -435,7 +420,7 @@ fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>
         contention_percent: args.contention.unwrap_or(0),
     };
     let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
-    let budget = args.memory.0;
+    let budget = args.task.memory.0;
     let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget));
     let edges = edges.map_err(|e| ours(e.to_string()))?;
     let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
