@@ -11,7 +11,7 @@ use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Link;
-use lmsc_plan::schedule::{self, Acts, ROUNDS, Room, Simulator, justify};
+use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Memory};
 use support::models::{import, models, open};
 
@@ -43,11 +43,8 @@ fn every_model_runs_as_planned() {
         let half = floor.midpoint(memory.peak().0);
         let in_pieces = |budget| {
             let piece = (memory.peak().0 / 200).max(1 << 12);
-            let absences = optimal::cover(&bridge.problem, budget, piece).unwrap();
-            let acts = Acts::of(&bridge.problem, &absences);
-            let (order, times) =
-                justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS).unwrap();
-            Plan::without_recomputation(&bridge.problem, acts.schedule(&absences, &order, &times))
+            let schedule = optimal::swaps(&bridge.problem, budget, piece).unwrap();
+            Plan::without_recomputation(&bridge.problem, schedule)
         };
         let mut plans = vec![(floor, in_pieces(floor)), (half, in_pieces(half))];
         for (planner, budget) in

@@ -9,7 +9,7 @@ use lmsc_plan::address::{Arena, check, covers, place};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
-use lmsc_plan::schedule::{self, Acts, Piece, ROUNDS, Room, Simulator, justify};
+use lmsc_plan::schedule::{self, Piece, Room};
 use lmsc_plan::{Execution, Memory};
 
 /// A random graph, and what it takes to run it.
@@ -207,10 +207,7 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
 
 /// The plan of `optimal` with pieces of at most so many bytes.
 fn in_pieces(problem: &Problem, budget: u64, bytes: u64) -> Plan {
-    let absences = optimal::cover(problem, budget, bytes).unwrap();
-    let acts = Acts::of(problem, &absences);
-    let (order, times) = justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS).unwrap();
-    Plan::without_recomputation(problem, acts.schedule(&absences, &order, &times))
+    Plan::without_recomputation(problem, optimal::swaps(problem, budget, bytes).unwrap())
 }
 
 #[test]

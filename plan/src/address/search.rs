@@ -227,7 +227,7 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
     let mut sizes = vec![u64::MAX];
     sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
     move |budget| {
-        let schedules = sizes.iter().filter_map(|&piece| optimal::swaps(&plan.problem, budget, piece).ok());
+        let schedules = sizes.iter().filter_map(|&piece| optimal::eager(&plan.problem, budget, piece).ok());
         let anew = schedules.map(|schedule| Plan { schedule, ..plan.clone() });
         anew.chain(own.take()).collect()
     }

@@ -195,28 +195,70 @@ fn json(value: &impl Serialize) -> String {
 
 /// Why a text is no trace. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum TraceError {
+    /// A line is no JSON, or not of this kind.
     #[error("line {line}: {why}")]
-    Json { line: usize, why: serde_json::Error },
+    Json {
+        /// Which one.
+        line: usize,
+        /// What is wrong with it.
+        why: serde_json::Error,
+    },
+    /// There is no first line, or it names another format.
     #[error("the first line is to name the format, `{FORMAT}`")]
     NoHeader,
+    /// This line's time is before that of the line above.
     #[error("line {0}: it begins before the line above; write operations in the order of their times")]
     Order(usize),
+    /// This line's access belongs to no kernel.
     #[error("line {0}: which kernel reads or writes is not said; give `kernel`, a number for each launch")]
     NoKernel(usize),
+    /// The lines of a kernel are not beside each other, or of different times.
     #[error("line {line}: kernel {kernel} has begun before, at another time or before another kernel")]
-    Kernel { line: usize, kernel: u32 },
+    Kernel {
+        /// Where it is named again.
+        line: usize,
+        /// Its number.
+        kernel: u32,
+    },
+    /// A variable has another size than before.
     #[error("line {line}: variable {variable} has {found} bytes, but {bytes} above")]
-    Bytes { line: usize, variable: u32, found: u64, bytes: u64 },
+    Bytes {
+        /// Where it has.
+        line: usize,
+        /// Which one.
+        variable: u32,
+        /// Its bytes there.
+        found: u64,
+        /// Its bytes before.
+        bytes: u64,
+    },
+    /// A variable is allocated twice, used or freed after it was freed, or used before it is allocated.
     #[error(
         "line {line}: variable {variable} is {now}, but {before} above; memory that is used anew is another variable"
     )]
-    Life { line: usize, variable: u32, now: &'static str, before: &'static str },
+    Life {
+        /// Where it is.
+        line: usize,
+        /// Which one.
+        variable: u32,
+        /// What happens to it there.
+        now: &'static str,
+        /// What happened to it before.
+        before: &'static str,
+    },
+    /// Nothing uses this variable.
     #[error("variable {0} is allocated, but no kernel reads or writes it; leave it out")]
     Untouched(u32),
+    /// The step ends before its last kernel begins.
     #[error("`end_ns` is {end}, but the last kernel begins at {begin}")]
-    End { end: u64, begin: u64 },
+    End {
+        /// When it ends.
+        end: u64,
+        /// When that kernel begins.
+        begin: u64,
+    },
+    /// A link of this field's name that carries nothing.
     #[error("`{0}` is 0; write bytes per second, at least 1")]
     Bandwidth(&'static str),
 }

@@ -6,6 +6,7 @@
 mod annealing;
 pub mod auto;
 pub mod autoswap;
+pub(crate) mod cover;
 pub mod dqn;
 pub mod dynprog;
 #[cfg(test)]

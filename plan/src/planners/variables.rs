@@ -6,10 +6,11 @@ use crate::bound;
 use crate::problem::Tensor;
 
 /// A plan is good enough if it is this part of the bound above it.
-const ENOUGH: u64 = 100;
+const ENOUGH: u64 = 400;
 
-/// Variables of less than this part of the budget make no room worth looking for.
-const LITTLE: u64 = 20;
+/// Variables of less than this part of the budget make no room worth looking for: where planning is quick, and where it
+/// searches for what to compute again.
+const LITTLE: [u64; 2] = [200, 20];
 
 /// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
 /// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
@@ -28,7 +29,7 @@ pub(super) fn staying_or_leaving(
     let half = Request { effort: request.effort / 2, ..*request };
     let movable: u64 =
         problem.tensors.values().filter(|tensor| leaves(tensor)).map(|tensor| tensor.bytes).sum();
-    let little = movable < request.budget / LITTLE;
+    let little = movable < request.budget / LITTLE[usize::from(request.recompute)];
     let effort = if little { request.effort } else { half.effort };
     let Ok(mut staying) = run(&Request { problem: &still, effort, ..half }) else {
         return leaving(request, &run);

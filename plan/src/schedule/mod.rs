@@ -125,6 +125,16 @@ impl Schedule {
         self.steps.iter().map(|step| step.end).max().unwrap_or(0)
     }
 
+    /// By tick, the nanoseconds from the start of its operator to the start of the next; the first from the start of the
+    /// step, the last to its end.
+    pub fn pace(&self) -> Vec<u64> {
+        let of_operators = self.steps.iter().filter(|step| matches!(step.instruction, Instruction::Op(_)));
+        let mut starts: Vec<u64> = of_operators.map(|step| step.start).skip(1).collect();
+        starts.push(self.makespan());
+        let mut before = 0;
+        starts.iter().map(|&start| start - std::mem::replace(&mut before, start)).collect()
+    }
+
     /// The bytes copied to the host and from it.
     pub fn copied_bytes(&self) -> (u64, u64) {
         self.steps.iter().fold((0, 0), |(out, back), step| match step.instruction {

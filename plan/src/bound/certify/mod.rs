@@ -40,15 +40,25 @@ pub enum NotProven {
 /// # Errors
 /// [`NotProven`] says what is wrong with it.
 pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Result<u64, NotProven> {
-    let proven = match &certificate.proof {
-        Proof::Paper { at } => paper(problem, budget, *at)?,
-        Proof::Swap { facts } => {
-            Reach::of(problem, budget, Plans::Swap, Way::Out, facts)?.until(Place::End)?
-        }
+    let proven = proven(problem, budget, &certificate.proof)?;
+    match certificate.nanos {
+        claimed if u128::from(claimed) <= proven => Ok(claimed),
+        claimed => Err(NotProven::Less { claimed, proven: proven.try_into().unwrap_or(u64::MAX) }),
+    }
+}
+
+/// The nanoseconds that the proof shows.
+///
+/// # Errors
+/// [`NotProven`] says why it shows nothing.
+pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u128, NotProven> {
+    match proof {
+        Proof::Paper { at } => paper(problem, budget, *at),
+        Proof::Swap { facts } => Reach::of(problem, budget, Plans::Swap, Way::Out, facts)?.until(Place::End),
         Proof::Whole { at, before, after } => {
             let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, before)?;
             let mut lasts = Reach::of(problem, budget, Plans::Whole, Way::In, after)?;
-            starts.until(*at)? + lasts.beyond(*at)?
+            Ok(starts.until(*at)? + lasts.beyond(*at)?)
         }
         Proof::Joint { at, before, after, intervals } => {
             let mut starts = Reach::of(problem, budget, Plans::Joint, Way::Out, before)?;
@@ -56,15 +66,11 @@ pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Res
             match *at {
                 Place::Op(tick) if !intervals.is_empty() => {
                     from(problem, *at)?;
-                    Trade::of(problem, budget, tick, &mut starts, &mut lasts)?.least(intervals)?
+                    Trade::of(problem, budget, tick, &mut starts, &mut lasts)?.least(intervals)
                 }
-                _ => starts.until(*at)? + lasts.beyond(*at)?,
+                _ => Ok(starts.until(*at)? + lasts.beyond(*at)?),
             }
         }
-    };
-    match certificate.nanos {
-        claimed if u128::from(claimed) <= proven => Ok(claimed),
-        claimed => Err(NotProven::Less { claimed, proven: proven.try_into().unwrap_or(u64::MAX) }),
     }
 }
 

@@ -101,9 +101,11 @@ impl There {
         };
         let moved = self.away.iter().filter(|away| limit(away).is_some_and(&bound));
         let bytes = moved.clone().map(|away| away.bytes).sum::<u64>().saturating_sub(self.fits);
-        // Each copy is of one tensor.
-        let largest = moved.map(|away| away.bytes).max().unwrap_or(1);
-        copy_nanos(problem, way, bytes, bytes.div_ceil(largest))
+        // Each copy is of one tensor, so there are as many as it takes of the largest.
+        let mut sizes: Vec<u64> = moved.map(|away| away.bytes).collect();
+        sizes.sort_unstable_by_key(|&bytes| std::cmp::Reverse(bytes));
+        let sums = sizes.into_iter().scan(0u64, |sum, size| Some(std::mem::replace(sum, *sum + size)));
+        copy_nanos(problem, way, bytes, sums.take_while(|&sum| sum < bytes).count() as u64)
     }
 }
 

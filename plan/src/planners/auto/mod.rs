@@ -20,10 +20,10 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::variables::staying_or_leaving;
-use super::{DoesNotFit, Granularity, Plan, Request, optimal, whole};
+use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
-use crate::schedule::{Acts, ROUNDS, Schedule, Simulator, justified_within, justify};
+use crate::schedule::{Acts, Schedule, Simulator, justified_within};
 
 /// While searching, so many pieces make the peak.
 const SEARCH_PIECES: u64 = 150;
@@ -37,6 +37,9 @@ const AGAIN: [u64; 2] = [2000, 6000];
 
 /// So many of the best choices found are planned in small pieces.
 const FINISHED: usize = 3;
+
+/// So many of the best plans have their swaps chosen in time.
+const REFINED: usize = 3;
 
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
@@ -61,8 +64,10 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let search = Search::new(&remat, request);
-    let found = search.run().into_iter().filter_map(|choice| search.finish(&choice));
-    let best = found.min_by_key(|plan| plan.schedule.makespan());
+    let mut found: Vec<Plan> = search.run().into_iter().filter_map(|choice| search.finish(&choice)).collect();
+    found.sort_by_key(|plan| plan.schedule.makespan());
+    found.truncate(REFINED);
+    let best = found.into_iter().map(|plan| search.refined(plan)).min_by_key(|plan| plan.schedule.makespan());
     let best = match (best, swapping) {
         (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
         (Some(best), _) => best,
@@ -251,7 +256,7 @@ impl<'a> Search<'a> {
         if !self.rewrite(choice, rewritten) || rewritten.problem.compute_nanos() > limit {
             return None;
         }
-        let absences = optimal::cover(&rewritten.problem, self.budget, self.piece).ok()?;
+        let absences = cover::cover(&rewritten.problem, self.budget, self.piece).ok()?;
         let acts = Acts::of(&rewritten.problem, &absences);
         let makespan = justified_within(simulator, &acts, self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
@@ -295,18 +300,21 @@ impl<'a> Search<'a> {
         let mut rewritten = Rewritten::default();
         self.rewrite(choice, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
-        let in_pieces = |piece| -> Option<Schedule> {
-            let absences = optimal::cover(&problem, self.budget, piece).ok()?;
-            let acts = Acts::of(&problem, &absences);
-            let (order, times) =
-                justify(&mut Simulator::default(), &acts, &acts.order, self.budget, ROUNDS).ok()?;
-            Some(acts.schedule(&absences, &order, &times))
-        };
+        let in_pieces = |piece| optimal::eager(&problem, self.budget, piece).ok();
         let mut pieces = vec![self.final_piece, self.piece];
         pieces.dedup();
         let found = pieces.into_iter().filter_map(in_pieces);
         let schedule = found.min_by_key(Schedule::makespan)?;
         Some(Plan { problem, op_origin, tensor_origin, schedule })
+    }
+
+    /// The plan with swaps chosen in time, if these are better.
+    fn refined(&self, plan: Plan) -> Plan {
+        let swaps = optimal::swaps(&plan.problem, self.budget, self.final_piece).ok();
+        match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {
+            Some(schedule) => Plan { schedule, ..plan },
+            None => plan,
+        }
     }
 }
 

@@ -1,0 +1,484 @@
+//! Which pieces are away in which windows, so that every moment fits.
+//!
+//! A cover takes windows in an order, as many pieces of each as moments need, and gives back what turns out not to be
+//! needed. An *eager* cover looks at bytes alone: what is used at a moment need only be there at that moment. A cover
+//! *in time* knows that copies take time: a piece is away from the end of its copy out to the start of its copy in,
+//! on engines that make one copy after the other beside operators that take as long as is known. So it makes room for
+//! what comes back before it is due, where an eager cover has the operator wait.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use cranelift_entity::SecondaryMap;
+
+use super::DoesNotFit;
+use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Window};
+use crate::schedule::{Absences, Piece, PieceId};
+use crate::segment_tree::SegmentTree;
+
+/// Pieces begin at multiples of this many bytes, and so at an element.
+const ALIGNMENT: u64 = 256;
+
+/// The absences that make every moment fit, those that start early first and no more than needed.
+///
+/// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
+/// cover a tick that does not fit yet, as many pieces of each as that needs; then, the last first, given back
+/// where the others suffice.
+///
+/// # Errors
+/// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
+pub(crate) fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
+    Ok(Cover::eager(problem, budget, piece)?.absences(1))
+}
+
+/// A choice of pieces.
+pub(super) struct Cover<'a> {
+    problem: &'a Problem,
+    piece: u64,
+    /// In the order in which they are taken.
+    windows: Vec<Choice>,
+    /// By moment, the bytes that do not fit.
+    excess: SegmentTree,
+    /// The same, with the time that copies take, of pieces that were taken in time.
+    in_time: SegmentTree,
+    /// In the order taken.
+    taken: Vec<Taken>,
+}
+
+/// A window, and how many pieces of its tensor are away in it, the first ones.
+struct Choice {
+    window: Window,
+    count: u32,
+    /// Whether a variable that leaves in it is back when the step ends, which it could also be when the next step needs it.
+    returns: bool,
+    /// Where the window of the same variable is that goes round the end of the step.
+    around: Option<usize>,
+}
+
+struct Taken {
+    /// By index.
+    window: usize,
+    bytes: i64,
+    /// When it is away, if it was taken in time.
+    away: Option<[Range<u32>; 2]>,
+}
+
+impl<'a> Cover<'a> {
+    /// The cover that looks at bytes alone.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] as of [`cover`].
+    pub(super) fn eager(problem: &'a Problem, budget: u64, piece: u64) -> Result<Cover<'a>, DoesNotFit> {
+        let mut cover = Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { w.from })?;
+        cover.take();
+        cover.give_back();
+        Ok(cover)
+    }
+
+    /// The cover in time, where from the start of an operator to that of the next it takes what `pace` says; completed by
+    /// an eager one where time does not suffice.
+    ///
+    /// A variable may return before the end of the step where the next step would wait for it. With `clean_first`, variables
+    /// leave before all else where their last copy on the host still holds.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] as of [`cover`].
+    pub(super) fn in_time(
+        problem: &'a Problem,
+        budget: u64,
+        piece: u64,
+        pace: &[u64],
+        clean_first: bool,
+    ) -> Result<Cover<'a>, DoesNotFit> {
+        let mut engines = Engines::new(problem, pace);
+        let is_first = |w: &Window| w.wraps() || clean_first && engines.is_clean(w);
+        let mut cover = Cover::new(problem, budget, piece, |w| if is_first(w) { 0 } else { w.from })?;
+        cover.pair_variables();
+        cover.take_in_time(&mut engines);
+        cover.take();
+        cover.give_back();
+        Ok(cover)
+    }
+
+    fn new(
+        problem: &'a Problem,
+        budget: u64,
+        piece: u64,
+        start: impl Fn(&Window) -> u32,
+    ) -> Result<Cover<'a>, DoesNotFit> {
+        let uses = problem.uses();
+        let live = problem.live_by_moment(&uses);
+        let mut windows = problem.windows(&uses);
+        let (tick, needed) = problem.floor_of(&live, &windows);
+        if needed > budget {
+            return Err(DoesNotFit { tick, needed, budget });
+        }
+        windows.sort_by_cached_key(|w| (start(w), Reverse(w.until), w.tensor));
+        // A larger budget than all bytes can be is as good.
+        let budget = budget.min(MOST) as i64;
+        let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
+        let choice = |window| Choice { window, count: 0, returns: false, around: None };
+        let windows = windows.into_iter().map(choice).collect();
+        Ok(Cover { problem, piece, windows, in_time: excess.clone(), excess, taken: Vec::new() })
+    }
+
+    /// Finds windows of the same variable, and adds those that end with the step, each after the one that goes round the end.
+    fn pair_variables(&mut self) {
+        let ticks = self.problem.ticks();
+        let mut around: SecondaryMap<TensorId, Option<usize>> = SecondaryMap::new();
+        let mut windows = Vec::with_capacity(self.windows.len());
+        for choice in self.windows.drain(..) {
+            let window = choice.window;
+            if window.wraps() {
+                around[window.tensor] = Some(windows.len());
+            }
+            windows.push(choice);
+            if window.wraps() && window.from < ticks {
+                let window = Window { until: ticks, ..window };
+                windows.push(Choice { window, count: 0, returns: true, around: None });
+            }
+        }
+        windows.iter_mut().filter(|c| !c.window.wraps()).for_each(|c| c.around = around[c.window.tensor]);
+        self.windows = windows;
+    }
+
+    /// The bytes of the next piece that can be away in the window.
+    fn next(&self, index: usize) -> Option<i64> {
+        let Choice { window, count, returns, around } = self.windows[index];
+        let tensor = &self.problem.tensors[window.tensor];
+        let (pieces, size) = pieces_of(tensor, self.piece);
+        let other = if window.wraps() { self.windows.get(index + 1).filter(|c| c.returns) } else { None };
+        let other = other.or_else(|| around.filter(|_| returns).map(|around| &self.windows[around]));
+        let is_left = count < pieces && other.is_none_or(|other| other.count == 0);
+        is_left.then(|| size.min(tensor.bytes - u64::from(count) * size) as i64)
+    }
+
+    fn choose(&mut self, index: usize, bytes: i64, away: Option<[Range<u32>; 2]>) {
+        let moments = self.moments(index);
+        self.windows[index].count += 1;
+        add(&mut self.excess, &moments, -bytes);
+        away.iter().for_each(|away| add(&mut self.in_time, away, -bytes));
+        self.taken.push(Taken { window: index, bytes, away });
+    }
+
+    fn moments(&self, index: usize) -> [Range<u32>; 2] {
+        self.windows[index].window.moments(self.problem.ticks())
+    }
+
+    /// Takes what helps bytes, whether there is time or not.
+    fn take(&mut self) {
+        for index in 0..self.windows.len() {
+            if self.windows[index].returns {
+                continue;
+            }
+            let moments = self.moments(index);
+            if over(&self.excess, &moments) > 0 && self.windows.get(index + 1).is_some_and(|c| c.returns) {
+                self.give_back_all(index + 1);
+            }
+            while over(&self.excess, &moments) > 0 {
+                let Some(bytes) = self.next(index) else { break };
+                self.choose(index, bytes, None);
+            }
+        }
+    }
+
+    /// Gives back the pieces of the window.
+    fn give_back_all(&mut self, index: usize) {
+        for taken in self.taken.extract_if(.., |taken| taken.window == index) {
+            add(&mut self.excess, &self.windows[index].window.moments(self.problem.ticks()), taken.bytes);
+            taken.away.iter().for_each(|away| add(&mut self.in_time, away, taken.bytes));
+            self.windows[index].count -= 1;
+        }
+    }
+
+    /// Takes what helps and has time to leave and to come back.
+    fn take_in_time(&mut self, engines: &mut Engines) {
+        for index in 0..self.windows.len() {
+            let Choice { window, returns, around, .. } = self.windows[index];
+            let moments = self.moments(index);
+            while over(&self.in_time, &moments) > 0 {
+                let Some(bytes) = self.next(index) else { break };
+                // A variable that begins the step on the host need not be copied there before it changes.
+                let is_clean = !returns && engines.is_clean(&window);
+                let first = around.filter(|_| is_clean).and_then(|around| {
+                    let bytes = self.next(around)?;
+                    Some((around, bytes, engines.away(&self.windows[around].window, bytes as u64, true)?))
+                });
+                let on_host = is_clean
+                    && (window.wraps()
+                        || first.is_some()
+                        || around.is_some_and(|around| self.windows[around].count > 0));
+                let Some((away, used)) = engines.away(&window, bytes as u64, on_host) else { break };
+                if over(&self.in_time, &away) <= 0 {
+                    break;
+                }
+                engines.occupy(&used);
+                if let Some((around, bytes, (away, used))) = first {
+                    engines.occupy(&used);
+                    self.choose(around, bytes, Some(away));
+                }
+                self.choose(index, bytes, Some(away));
+            }
+        }
+    }
+
+    /// Gives back what is not needed, the last taken first.
+    fn give_back(&mut self) {
+        let mut saves_a_copy = vec![0u32; self.windows.len()];
+        for around in self.windows.iter().filter(|c| c.count > 0 && !c.returns).filter_map(|c| c.around) {
+            saves_a_copy[around] += 1;
+        }
+        for Taken { window: index, bytes, away } in std::mem::take(&mut self.taken).into_iter().rev() {
+            let moments = self.moments(index);
+            let is_needed = saves_a_copy[index] > 0
+                || over(&self.excess, &moments) + bytes > 0
+                || away.as_ref().is_some_and(|away| over(&self.in_time, away) + bytes > 0);
+            if is_needed {
+                continue;
+            }
+            add(&mut self.excess, &moments, bytes);
+            away.iter().for_each(|away| add(&mut self.in_time, away, bytes));
+            let choice = &mut self.windows[index];
+            choice.count -= 1;
+            if let Some(around) = choice.around.filter(|_| choice.count == 0 && !choice.returns) {
+                saves_a_copy[around] -= 1;
+            }
+        }
+    }
+
+    /// The absences, where up to so many pieces that are beside each other and away at the same time travel as one.
+    pub(super) fn absences(&self, together: u32) -> Absences {
+        let mut kept: Vec<(Window, u32)> =
+            self.windows.iter().filter(|c| c.count > 0).map(|c| (c.window, c.count)).collect();
+        kept.sort_unstable_by_key(|(window, count)| (window.tensor, Reverse(*count), window.until));
+        let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
+        for same in kept.chunk_by(|(one, _), (other, _)| one.tensor == other.tensor) {
+            let tensor = same[0].0.tensor;
+            let bytes = self.problem.tensors[tensor].bytes;
+            let size = pieces_of(&self.problem.tensors[tensor], self.piece).1;
+            let mut first = 0;
+            while first < same[0].1 {
+                let away = same.iter().take_while(|(_, count)| *count > first);
+                let end = away
+                    .clone()
+                    .map(|(_, count)| *count)
+                    .min()
+                    .unwrap_or(first)
+                    .min(first.saturating_add(together));
+                let range = u64::from(first) * size..(u64::from(end) * size).min(bytes);
+                let piece: PieceId = absences.pieces.push(Piece { tensor, bytes: range });
+                let mut windows: Vec<Window> = away.map(|(window, _)| *window).collect();
+                windows.sort_unstable_by_key(|window| window.until);
+                absences.windows[piece] = windows;
+                first = end;
+            }
+        }
+        absences
+    }
+}
+
+/// Into how many pieces the tensor falls, and the size of all but the last. A variable travels whole.
+fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
+    let bytes = tensor.bytes;
+    if tensor.is_variable() {
+        return (1, bytes);
+    }
+    let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);
+    (bytes.div_ceil(size) as u32, size)
+}
+
+/// The most bytes by which one of the moments does not fit.
+fn over(excess: &SegmentTree, moments: &[Range<u32>; 2]) -> i64 {
+    moments.iter().map(|range| excess.max(range.clone())).max().unwrap_or(i64::MIN)
+}
+
+fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
+    moments.iter().for_each(|range| excess.add(range.clone(), bytes));
+}
+
+/// When copies can be made beside operators that take as long as is known.
+struct Engines<'a> {
+    problem: &'a Problem,
+    /// By tensor, the ticks that bring it into being or change it, ascending.
+    changes: SecondaryMap<TensorId, Vec<u32>>,
+    out: Engine,
+    /// None where copies in both directions take turns.
+    back: Option<Engine>,
+}
+
+/// What copies of one piece take: of each tick of the copy out, then of that in, so many nanoseconds.
+type Used = [Vec<(u32, u64)>; 2];
+
+impl<'a> Engines<'a> {
+    fn new(problem: &'a Problem, pace: &[u64]) -> Engines<'a> {
+        let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
+        for (tick, op) in problem.ops.iter().enumerate() {
+            op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
+        }
+        let back = (problem.link.duplex == Duplex::Full).then(|| Engine::new(pace));
+        Engines { problem, changes, out: Engine::new(pace), back }
+    }
+
+    /// The tick that last changes the window's tensor before it can leave.
+    fn changed(&self, window: &Window) -> Option<u32> {
+        self.changes[window.tensor].iter().rev().copied().find(|&tick| tick < window.from)
+    }
+
+    /// Whether nothing changes the variable from the start of the step until it can leave.
+    fn is_clean(&self, window: &Window) -> bool {
+        self.problem.tensors[window.tensor].is_variable() && self.changed(window).is_none()
+    }
+
+    /// The moments at which so many bytes are away in the window, and what their copies take; none if there is no time
+    /// for these.
+    fn away(&self, window: &Window, bytes: u64, on_host: bool) -> Option<([Range<u32>; 2], Used)> {
+        let (ticks, link) = (self.problem.ticks(), self.problem.link);
+        let last = if window.wraps() { ticks } else { window.until };
+        let (gone, out) = match on_host {
+            true => (window.from, Vec::new()),
+            false => {
+                let ready = self.changed(window).map_or(0, |tick| tick + 1);
+                let (end, used) = self.out.earliest(ready..last, link.out_nanos(bytes))?;
+                (end.max(window.from), used)
+            }
+        };
+        let first = if window.wraps() { 0 } else { gone };
+        let engine = self.back.as_ref().unwrap_or(&self.out);
+        let (comes, back) = engine.latest(first..window.until, link.in_nanos(bytes))?;
+        let away = match window.wraps() {
+            true => [gone + 1..ticks + 2, 0..comes + 1],
+            false => [gone + 1..comes + 1, 0..0],
+        };
+        Some((away, [out, back]))
+    }
+
+    fn occupy(&mut self, [out, back]: &Used) {
+        self.out.occupy(out);
+        self.back.as_mut().unwrap_or(&mut self.out).occupy(back);
+    }
+}
+
+/// What is left of an engine's time.
+#[derive(Clone)]
+struct Engine {
+    /// By tick, the nanoseconds in which it copies nothing yet.
+    idle: Vec<u64>,
+    /// By tick, one at or after it before which all are busy, as far as is known; and the other way round, with one added.
+    later: Vec<u32>,
+    earlier: Vec<u32>,
+}
+
+impl Engine {
+    fn new(pace: &[u64]) -> Engine {
+        let ticks = pace.len() as u32;
+        Engine { idle: pace.to_vec(), later: (0..=ticks).collect(), earlier: (0..=ticks).collect() }
+    }
+
+    /// The tick after that in which a copy ends that starts as early as it can, and its time in each tick.
+    fn earliest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
+        let mut used = Vec::new();
+        let mut tick = self.later[ticks.start as usize];
+        while tick < ticks.end {
+            let taken = self.idle[tick as usize].min(nanos);
+            used.push((tick, taken));
+            nanos -= taken;
+            if nanos == 0 {
+                return Some((tick + 1, used));
+            }
+            tick = self.later[tick as usize + 1];
+        }
+        None
+    }
+
+    /// The tick in which a copy starts that starts as late as it can, and its time in each tick.
+    fn latest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
+        let mut used = Vec::new();
+        let mut end = self.earlier[ticks.end as usize];
+        while end > ticks.start {
+            let tick = end - 1;
+            let taken = self.idle[tick as usize].min(nanos);
+            used.push((tick, taken));
+            nanos -= taken;
+            if nanos == 0 {
+                return Some((tick, used));
+            }
+            end = self.earlier[tick as usize];
+        }
+        None
+    }
+
+    fn occupy(&mut self, used: &[(u32, u64)]) {
+        for &(tick, nanos) in used {
+            let t = tick as usize;
+            // Where copies in both directions take turns, the two of one piece may have been given the same time.
+            self.idle[t] = self.idle[t].saturating_sub(nanos);
+            if self.idle[t] == 0 {
+                let (later, earlier) = (self.later[t + 1], self.earlier[t]);
+                // All busy ones beside it lead to the next that is not.
+                (earlier..=tick).for_each(|t| self.later[t as usize] = later);
+                (tick + 1..=later).for_each(|t| self.earlier[t as usize] = earlier);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planners::optimal;
+    use crate::random::{self, Rng, Source};
+    use crate::schedule::check;
+
+    #[test]
+    fn covers_make_every_moment_fit_at_any_pace() {
+        for seed in 0..2000 {
+            let mut u = Rng::new(seed);
+            let ops = 1 + u.below(20);
+            let problem = random::problem(&mut u, ops);
+            let (floor, live) = (problem.floor().1, problem.live_by_moment(&problem.uses()));
+            let peak = live.into_iter().max().unwrap();
+            let budget = floor + (peak - floor) * u.below(4) as u64 / 4;
+            let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
+            let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
+            let eager = Cover::eager(&problem, budget, piece).unwrap();
+            let in_time = [false, true]
+                .map(|clean_first| Cover::in_time(&problem, budget, piece, &pace, clean_first).unwrap());
+            for cover in in_time.into_iter().chain([eager]) {
+                let absences = cover.absences(1 + u.below(5) as u32);
+                let most = absences.live_by_moment(&problem).into_iter().max().unwrap();
+                assert!(most <= budget, "seed {seed}: {most} of {budget}");
+            }
+        }
+    }
+
+    #[test]
+    fn time_to_come_back_is_worth_room() {
+        let (mut cases, mut faster) = (0, 0);
+        for seed in 0..150 {
+            let mut u = Rng::new(seed);
+            let problem = random::problem(&mut u, 12);
+            let (floor, live) = (problem.floor().1, problem.live_by_moment(&problem.uses()));
+            let peak = live.into_iter().max().unwrap();
+            let budget = floor.midpoint(peak);
+            let eager = optimal::eager(&problem, budget, 1 + peak / 30).unwrap().makespan();
+            let best = optimal::swaps(&problem, budget, 1 + peak / 30).unwrap();
+            check(&problem, &best, budget).unwrap();
+            assert!(best.makespan() <= eager, "seed {seed}");
+            cases += usize::from(eager > problem.compute_nanos());
+            faster += usize::from(best.makespan() < eager);
+        }
+        assert!(cases > 100 && faster * 10 > cases, "{faster} of {cases}");
+    }
+
+    #[test]
+    fn an_engine_gives_each_nanosecond_once() {
+        let mut engine = Engine::new(&[5, 0, 5, 5]);
+        let (end, used) = engine.earliest(0..4, 7).unwrap();
+        assert_eq!((end, used.as_slice()), (3, [(0, 5), (1, 0), (2, 2)].as_slice()));
+        engine.occupy(&used);
+        assert_eq!(engine.latest(0..3, 3).map(|(start, _)| start), Some(2));
+        assert_eq!(engine.latest(0..3, 4), None);
+        assert_eq!(engine.earliest(0..4, 8).map(|(end, _)| end), Some(4));
+        assert_eq!(engine.earliest(0..4, 9), None);
+    }
+}
