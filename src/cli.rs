@@ -337,7 +337,8 @@ pub struct CompileArgs {
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Write the report as JSON to this file as well.
+    /// Write the report to this file as well, as JSON; or, with --run and a name that ends in `.html`, a page that shows the
+    /// step as it was simulated and as it ran.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print a reason for every tensor that stays.

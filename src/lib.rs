@@ -100,6 +100,12 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     for target in args.output.iter().chain(&args.report) {
         emit::check_target(target)?;
     }
+    if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
+        let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
+        return Err(Error::Input(message).with_help(
+            "add --run, draw the plan with `lmsc plan MODEL --report FILE.html`, or name a .json file",
+        ));
+    }
     run::check_targets(&args.options, None)?;
     let stage = Stage::new();
     stage.show("reading");
@@ -147,11 +153,16 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     }
     stage.done();
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
-    if let Some(file) = &args.report {
+    if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
+}
+
+/// Whether the report that goes to this file is a page to look at.
+pub(crate) fn is_page(report: &Path) -> bool {
+    report.extension().is_some_and(|extension| extension == "html")
 }
 
 /// Both answers; the first is found by a thread of its own.

@@ -70,11 +70,12 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let job = Job { path, graph: &graph, cx: &cx, options: &args.options, dims };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
+    let page = args.report.as_deref().filter(|file| crate::is_page(file));
     if !args.json {
         print(&compiled.report.to_text(args.verbose))?;
-        return job.run(None, Some(out))?.end;
+        return job.run(page, Some(out))?.end;
     }
-    let ran = job.run(None, None)?;
+    let ran = job.run(page, None)?;
     let mut json = serde_json::to_value(&compiled.report).expect("a report is JSON");
     json["run"] = ran.report.to_json();
     print(&format!("{json:#}\n"))?;
