@@ -83,7 +83,8 @@ impl Line {
         let uses = problem.uses();
         let live = problem.live_by_moment(&uses);
         let period = live.len() as i64;
-        let (first, last) = cut.map_or((-1, period), |tick| (i64::from(tick) + 1, i64::from(tick) + 1 + period));
+        let (first, last) =
+            cut.map_or((-1, period), |tick| (i64::from(tick) + 1, i64::from(tick) + 1 + period));
         let moments = first..last + 1;
         let index = |place: i64| place.rem_euclid(period) as usize;
         let mut nanos = vec![0];
@@ -115,7 +116,8 @@ impl Line {
             };
             // In the step before, in this one and in the next.
             for shift in [-period, 0, period] {
-                let moment = |place: i64| (moments.contains(&(place + shift))).then(|| (place + shift - first) as u32);
+                let moment =
+                    |place: i64| (moments.contains(&(place + shift))).then(|| (place + shift - first) as u32);
                 let from = (op(window.from) + shift).max(first);
                 let until = (next + shift).min(last + 1);
                 if from < until {

@@ -52,7 +52,8 @@ impl There {
         let (since, till) = (row.end(problem, at)?, row.index(problem, at)?);
         let in_row_before =
             |place: &Place| !around || row.index(problem, *place).is_ok_and(|index| index < since);
-        let in_row_after = |place: &Place| !around || row.end(problem, *place).is_ok_and(|index| index > till);
+        let in_row_after =
+            |place: &Place| !around || row.end(problem, *place).is_ok_and(|index| index > till);
         let mut seen: SecondaryMap<TensorId, Seen> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
             let here = at == Place::Op(tick as u32);
