@@ -18,14 +18,18 @@
 //! is an `lms.trigger` of its first result. Where there is no operand or no result, the token itself is one.
 //!
 //! Everything else stands in attributes, whose names begin with `lms.`: docs/formats.md lists them. Names are kept there, so
-//! that values may be renumbered. [`parse`] reads what [`print`] writes, and what `mlir-opt` makes of it.
+//! that values may be renumbered. [`parse`] reads what [`print()`] writes, and what `mlir-opt` makes of it.
 
+#[cfg(feature = "melior")]
+mod llvm;
 mod print;
 mod read;
 mod types;
 
 use lmsc_ir::{Graph, ParseError};
 
+#[cfg(feature = "melior")]
+pub use llvm::check;
 pub use print::PrintError;
 
 /// The dialect `lms` in IRDL, as `mlir-opt --irdl-file=` takes it.
@@ -51,7 +55,7 @@ pub fn print(graph: &Graph) -> Result<String, PrintError> {
 /// The graph may break invariants: `lmsc_ir::verify` tells.
 ///
 /// # Errors
-/// [`ParseError`] with line and column, where the text is not of the form that [`print`] writes.
+/// [`ParseError`] with line and column, where the text is not of the form that [`print()`] writes.
 pub fn parse(text: &str) -> Result<Graph, ParseError> {
     read::module(text)
 }

@@ -22,7 +22,7 @@ pub enum PrintError {
         extent: u64,
     },
     /// A name that no attribute of MLIR can have, or that the form uses itself.
-    #[error("{place}: the attribute {name:?} cannot be written in MLIR: {why}")]
+    #[error("{place}: the attribute `{name}` cannot be written in MLIR: {why}")]
     AttributeName {
         /// The node.
         place: String,

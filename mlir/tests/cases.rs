@@ -31,3 +31,29 @@ fn cases_print_as_their_snapshots_say_and_are_read_back() {
         assert!(lmsc_mlir::looks_like(&text));
     }
 }
+
+#[test]
+fn what_llvm_refuses_is_refused_without_it() {
+    let files = std::fs::read_dir(Path::new(CASES).join("refused")).unwrap();
+    let files =
+        files.map(|entry| entry.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "mlir"));
+    let mut messages: Vec<String> = files
+        .map(|file| {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let message = match lmsc_mlir::parse(&text) {
+                Err(error) => error.to_string(),
+                Ok(graph) => lmsc_ir::verify(&graph).expect_err(&file.display().to_string()).0[0].to_string(),
+            };
+            format!("{}: {message}", file.file_stem().unwrap().to_str().unwrap())
+        })
+        .collect();
+    messages.sort();
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    a-copy-has-a-name: 5:5: `lms.swap_out` has no `onnx_node_name`
+    a-copy-has-another-type: I8: `out_a1` (ai.lmsc.SwapOut) turns float[4,8] into float[4,9]; a copy keeps the type
+    a-tensor-is-no-token: I3: `in_a1` (ai.lmsc.SwapIn) reads `a2` from the device; it reads host values only
+    control-edges-make-no-cycle: 6:24: `%6` is not defined before this
+    there-is-no-such-operation: 7:5: `lms.triger` is no operation of ONNX or of the dialect `lms`
+    what-is-on-the-host-is-no-tensor: 12:12: `%1#0` is of type !lms.host<tensor<4x8xf32>>, not the one stated
+    ");
+}

@@ -138,15 +138,15 @@ fn what_mlir_cannot_say_names_the_node() {
     };
     assert_eq!(
         refused("[n] float[2] y = F<onnx_node_name = 1>(x)"),
-        "`n` (F): the attribute \"onnx_node_name\" cannot be written in MLIR: the form uses this name itself"
+        "`n` (F): the attribute `onnx_node_name` cannot be written in MLIR: the form uses this name itself"
     );
     assert_eq!(
         refused("[n] float[2] y = F<\"\" = 1>(x)"),
-        "`n` (F): the attribute \"\" cannot be written in MLIR: it has no name"
+        "`n` (F): the attribute `` cannot be written in MLIR: it has no name"
     );
     assert_eq!(
         refused("[n] float[2] y = F<a = 1, a = 2>(x)"),
-        "`n` (F): the attribute \"a\" cannot be written in MLIR: the node has two of this name"
+        "`n` (F): the attribute `a` cannot be written in MLIR: the node has two of this name"
     );
     assert_eq!(
         refused("[n] float[0,18446744073709551615] y = F(x)"),

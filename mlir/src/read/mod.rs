@@ -425,11 +425,11 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        node.op = self.op(operation, at, domain, function)?;
         let Some(name) = name else {
             return Err(self.syntax.error(at, format!("`{operation}` has no `{}`", key::NODE)));
         };
         node.name = name.into();
-        node.op = self.op(operation, at, domain, function)?;
         if let Some((at, sequence)) = sequence {
             self.reorder(&mut node, sequence, at)?;
         }
