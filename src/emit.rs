@@ -65,13 +65,11 @@ impl Emitted {
 /// The graph of the file at `path`, changed or not, as MLIR.
 pub(crate) fn mlir(graph: &Graph, path: &Path) -> Result<String, Error> {
     let text = lmsc_mlir::print(graph).map_err(|e| Error::in_file(path, e))?;
-    #[cfg(feature = "melior")]
     lmsc_mlir::check(&text).map_err(|found| refused_by_llvm(&text, &found))?;
     Ok(text)
 }
 
 /// What is said of a text of ours that LLVM does not accept.
-#[cfg(feature = "melior")]
 fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
     let told = found.iter().map(|e| match e.line {
         0 => format!("\n{}", e.message),

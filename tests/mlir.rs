@@ -17,7 +17,6 @@ fn read_back(graph: &Graph, what: &str) {
     assert_eq!(lmsc_mlir::print(graph).as_ref(), Ok(&text), "{what}");
     let read = lmsc_mlir::parse(&text).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert!(read.to_text() == graph.to_text(), "{what}: {}", read.to_text());
-    #[cfg(feature = "melior")]
     lmsc_mlir::check(&text).unwrap_or_else(|found| panic!("{what}: {found:?}"));
 }
 

@@ -28,8 +28,6 @@ mod types;
 
 use lmsc_ir::{Graph, ParseError};
 
-#[cfg(feature = "melior")]
-pub use llvm::check;
 pub use print::PrintError;
 
 /// The dialect `lms` in IRDL, as `mlir-opt --irdl-file=` takes it.
@@ -58,6 +56,21 @@ pub fn print(graph: &Graph) -> Result<String, PrintError> {
 /// [`ParseError`] with line and column, where the text is not of the form that [`print()`] writes.
 pub fn parse(text: &str) -> Result<Graph, ParseError> {
     read::module(text)
+}
+
+/// Nothing, if LLVM's own parser and verifier accept the text as a module whose `lms` operations are those of the dialect.
+/// Without the feature `melior` LLVM is not asked.
+///
+/// # Errors
+/// What LLVM finds wrong, each with its place: line and column, or 0 where it tells none.
+pub fn check(text: &str) -> Result<(), Vec<ParseError>> {
+    #[cfg(feature = "melior")]
+    return llvm::check(text);
+    #[cfg(not(feature = "melior"))]
+    {
+        _ = text;
+        Ok(())
+    }
 }
 
 /// Whether the text, blanks and comments left out, begins as a module does.

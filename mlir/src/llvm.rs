@@ -13,22 +13,16 @@ use melior::utility::load_irdl_dialects;
 
 use crate::DIALECT;
 
-/// Nothing, if LLVM's parser and verifier accept the text as a module whose `lms` operations are those of the dialect.
-///
-/// # Errors
-/// What LLVM finds wrong, each with its place: line and column, or 0 where it tells none.
-///
-/// # Panics
-/// If LLVM refuses the dialect itself.
-pub fn check(text: &str) -> Result<(), Vec<ParseError>> {
+/// As [`crate::check`].
+pub(crate) fn check(text: &str) -> Result<(), Vec<ParseError>> {
     let context = Context::new_with_threading(false);
     DialectHandle::func().load_dialect(&context);
     // SAFETY: the function takes nothing and returns a pointer to a constant of LLVM's, as those of the other handles do.
     let irdl = unsafe { DialectHandle::from_raw(mlir_sys::mlirGetDialectHandle__irdl__()) };
     irdl.load_dialect(&context);
-    let dialect = Module::parse(&context, DIALECT).expect("the dialect is tested");
+    let dialect = Module::parse(&context, DIALECT).expect("the dialect does not depend on the text");
     // Once in a context: LLVM does not survive a second time.
-    assert!(load_irdl_dialects(&dialect), "the dialect is tested");
+    assert!(load_irdl_dialects(&dialect), "the dialect does not depend on the text");
     // Operators of ONNX are of a dialect that LLVM does not know.
     context.set_allow_unregistered_dialects(true);
 
