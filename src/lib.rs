@@ -33,7 +33,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
-use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
@@ -174,7 +174,7 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
     })
 }
 
-/// Runs passes on a graph and returns its text.
+/// Runs passes on a graph and returns its text, as MLIR if that is what the output's name says.
 ///
 /// # Errors
 /// As [`compile`].
@@ -183,7 +183,10 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
-    Ok(loaded.graph.to_text())
+    match args.output.as_deref().map(Emit::named) {
+        Some(Emit::Mlir) => emit::mlir(&loaded.graph, args.input.path()),
+        _ => Ok(loaded.graph.to_text()),
+    }
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
