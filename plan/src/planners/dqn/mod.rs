@@ -18,6 +18,8 @@
 //! - In eq. 5 the next state's worth is that by the weights at the start of the episode (Mnih et al., 2015); otherwise
 //!   the network follows its own errors.
 //! - Algorithm 1 returns the actions of the last episode; here they are those of the best.
+//! - Networks whose layers come and go (§5, stochastic depth) are planned as if all of them were there, by this planner as by
+//!   any other; [`Replay::without`](crate::schedule::Replay::without) tells what that comes to in a step.
 //! - Eq. 3 adds a worth of the state to a worth of the action's node. So an action's rank among the others depends on the
 //!   state only by what is valid within T hops of its node.
 
