@@ -818,6 +818,10 @@ pub struct RunOptions {
     /// Stop at the first result that is no number, or infinite, and name its operator.
     #[arg(long)]
     pub check_numerics: bool,
+    /// Leave out of each step what it would multiply by a random 0: the layers of stochastic depth that it draws. Running
+    /// statistics of what is left out stay; all else is what it would be.
+    #[arg(long, conflicts_with = "fetch")]
+    pub skip_closed: bool,
     /// Write what happened when to this file, for Perfetto or chrome://tracing, as JSON.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -840,6 +844,7 @@ impl RunOptions {
             ("--fetch", self.fetch.is_some()),
             ("--out", self.out.is_some()),
             ("--check-numerics", self.check_numerics),
+            ("--skip-closed", self.skip_closed),
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
         ];

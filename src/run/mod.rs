@@ -126,6 +126,7 @@ impl Job<'_> {
         };
         let mut session = session.map_err(|e| not_ready(path, e))?;
         session.traces = options.trace.is_some() || page.is_some();
+        session.skip_closed(options.skip_closed);
         let feed = prepare(options, self.dims, &mut session)?;
         let first = session.steps();
         let signal = interrupt::listen();
