@@ -14,7 +14,8 @@ use crate::bridge::Cost;
 /// By so many percent less is clearly less.
 const CLEARLY: u128 = 3;
 
-/// At most so many nodes move together, and of so many that follow one the next of them is chosen.
+/// At most so many nodes move together, and of so many that follow one the next of them is chosen, if it waits for and
+/// touches no more.
 const TOGETHER: usize = 8;
 const FOLLOWERS: usize = 32;
 
@@ -43,20 +44,25 @@ pub fn least_memory(graph: &Graph, enough: Option<Bytes>, cost: impl Fn(NodeId) 
     if enough.is_some_and(|enough| own.peak <= enough) {
         return own.nodes;
     }
+    let nodes = own.nodes.clone();
     let moved = |moves: Moves| {
-        let early = listing(&own.nodes, Way::Forward, moves);
-        let reversed: Vec<NodeId> = own.nodes.iter().rev().copied().collect();
+        let early = listing(&nodes, Way::Forward, moves);
+        let reversed: Vec<NodeId> = nodes.iter().rev().copied().collect();
         let mut late = listing(&reversed, Way::Backward, moves).nodes;
         late.reverse();
         let both = listing(&late, Way::Forward, moves);
         [early, listing(&late, Way::Forward, Moves::None), both]
     };
-    let alone = moved(Moves::Alone);
-    let together = moved(Moves::Together(own.peak));
     // Of equals the first.
-    let lowest = [own].into_iter().chain(alone).min_by_key(|listed| (listed.peak, listed.area));
-    let lowest = lowest.expect("one at least");
-    let least = together.into_iter().min_by_key(|listed| (listed.beyond, listed.peak)).expect("three");
+    let lowest = moved(Moves::Alone).into_iter().fold(own, |lowest, listed| {
+        let rank = |listed: &Listed| (listed.peak, listed.area);
+        if rank(&listed) < rank(&lowest) { listed } else { lowest }
+    });
+    if lowest.beyond == 0 {
+        return lowest.nodes;
+    }
+    let together = moved(Moves::Together(lowest.peak)).into_iter();
+    let least = together.min_by_key(|listed| (listed.beyond, listed.peak)).expect("three");
     let clearly = lowest.beyond / 100 * CLEARLY;
     if least.beyond + clearly < lowest.beyond { least.nodes } else { lowest.nodes }
 }
@@ -276,7 +282,10 @@ impl<'a> Listing<'a> {
         if freed > brought {
             return vec![first];
         }
-        let Moves::Together(most) = self.moves else { return Vec::new() };
+        let most = match self.moves {
+            Moves::Together(most) if self.is_small(first) => most,
+            _ => return Vec::new(),
+        };
         let mut some = Vec::new();
         let (mut live, mut gain, mut gaining) = (self.live, 0, 0);
         let mut next = Some(first);
@@ -296,15 +305,21 @@ impl<'a> Listing<'a> {
         some
     }
 
+    /// Whether it takes little to say what the node would change after some others.
+    fn is_small(&self, node: NodeId) -> bool {
+        self.before.of(node).len().max(self.touches.of_node(node).len()) <= FOLLOWERS
+    }
+
     /// The node that can run after these and not without them, frees most beyond what it brings, and comes first.
     fn follower(&self, some: &[NodeId]) -> Option<NodeId> {
         let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS).copied());
-        let waits = |node: NodeId| {
-            let met = some.iter().filter(|&&before| self.after.of(before).contains(&node)).count();
-            self.waits[number(node)] as usize - met
+        let is_ready = |node: NodeId| {
+            let met = self.before.of(node).iter().filter(|before| some.contains(before)).count();
+            self.waits[number(node)] as usize == met
         };
         let can_run = |node: &NodeId| {
-            !some.contains(node) && !self.graph.node(*node).op.effects().random && waits(*node) == 0
+            let is_small = self.is_small(*node) && !self.graph.node(*node).op.effects().random;
+            is_small && !some.contains(node) && is_ready(*node)
         };
         after.filter(can_run).min_by_key(|&node| {
             let (brought, freed) = self.change(node, some);
