@@ -17,6 +17,9 @@ use lmsc_plan::schedule::{Noise, Replay, Room, check_however_long, edges};
 /// By how much the memory is less than the step would take, in percent.
 const LESS: &[u64] = &[10, 20, 30, 40, 50, 60];
 
+/// The same where little of it can leave at all.
+const LITTLE_LESS: &[u64] = &[2, 4, 6, 8, 10, 12];
+
 const WAYS: &[Way] =
     &[Way::paper("memonger"), Way::paper("lru"), Way::paper("tflms-best"), Way::DQN, Way::OPTIMAL, Way::AUTO];
 
@@ -193,7 +196,10 @@ fn case(index: usize, network: &Stochastic, less: u64, scale: Scale, begin: Opti
 
 pub(crate) fn run(scale: Scale) -> Page {
     let names = scale.some(NETWORKS, 1);
-    let less = scale.some(LESS, 3);
+    let less = |index: usize| {
+        let little = matches!(names[index], (_, _, From::Trace(_)));
+        scale.some(if little { LITTLE_LESS } else { LESS }, 3)
+    };
     let networks: Vec<Stochastic> = each(names, |&(.., from)| network(from));
     let at = |name: &str| names.iter().position(|(_, short, _)| *short == name);
     let small = at(TUNED.1).zip(at(TUNED.0)).and_then(|(small, _)| {
@@ -201,16 +207,16 @@ pub(crate) fn run(scale: Scale) -> Page {
         plan(problem, &Way::DQN, budget(problem, TUNED.2), scale, None)?.1
     });
     let begin = |index: usize| Some(&small.as_ref().filter(|_| names[index].1 == TUNED.0)?.weights);
-    // Those that take longest first.
+    // What takes least time last.
     let pairs: Vec<(usize, u64)> =
-        (0..names.len()).rev().flat_map(|n| less.iter().map(move |&less| (n, less))).collect();
+        (0..names.len()).rev().flat_map(|n| less(n).iter().map(move |&less| (n, less))).collect();
     let mut cases = each(&pairs, |&(index, less)| case(index, &networks[index], less, scale, begin(index)));
     cases.sort_by_key(|case| (case.network, case.less));
     let labels: Vec<&str> = WAYS.iter().map(|way| way.label).collect();
     let ratio = |case: &Case, nanos: u64| nanos as f64 / case.compute as f64;
     let mut tables = Vec::new();
     let mut plots = Vec::new();
-    for (index, (name, short, _)) in names.iter().enumerate() {
+    for (index, (name, short, from)) in names.iter().enumerate() {
         let columns: Vec<&str> =
             ["memory", "GiB"].into_iter().chain(labels.iter().copied()).chain(["no plan beats"]).collect();
         let least = work::gib(networks[index].problem.floor().1);
@@ -245,7 +251,7 @@ pub(crate) fn run(scale: Scale) -> Page {
             title: format!("{name}: what less memory costs"),
             x: "memory less than the step would take, %",
             y: "overhead, %",
-            top: Some(150.0),
+            top: if matches!(from, From::Trace(_)) { None } else { Some(150.0) },
             curves,
         });
     }
@@ -267,8 +273,7 @@ pub(crate) fn run(scale: Scale) -> Page {
                 less than the step would take. `memonger` only computes again; `lru` evicts as SuperNeurons does; `tflms-best` \
                 is TFLMS with the number of tensors and the time of the swap-ins that are best within the budget; `dqn` learns, \
                 for each budget from random weights, in twelve episodes; on ResNet-50 in three, from the weights that it learned on \
-                ResNet-18; `optimal` only swaps; `auto` swaps and computes again. A \
-                dash: the planner has no plan. The last column is certified for swapping and computing again. K-means is \
+                ResNet-18; `optimal` only swaps; `auto` swaps and computes again. A dash: the planner has no plan. The last column is certified for swapping and computing again. K-means is \
                 the recorded iteration of `testdata/traces`, by its own times and link. Of stochastic depth, the plan is that \
                 of the whole network; the overhead is the mean one of twelve steps in which layers are left out, over the mean time of \
                 these without a limit, and the last column what no plans of their own could beat.",

@@ -162,6 +162,15 @@ impl Way {
     /// `dqn`, which may compute again, with its paper's rule of prefetching.
     pub(crate) const DQN: Way = Way { recompute: true, ..Way::paper("dqn") };
 
+    fn request<'a>(&self, problem: &'a Problem, budget: u64) -> Request<'a> {
+        Request {
+            granularity: self.granularity,
+            recompute: self.recompute,
+            scheduler: self.scheduler,
+            ..Request::new(problem, budget)
+        }
+    }
+
     /// `optimal`: swapping of whole tensors.
     pub(crate) const OPTIMAL: Way = Way::justified("optimal", "optimal");
 
@@ -189,14 +198,7 @@ impl Way {
         scale: Scale,
         learning: Learning<'_>,
     ) -> Option<Plan> {
-        let request = Request {
-            learning,
-            granularity: self.granularity,
-            recompute: self.recompute,
-            scheduler: self.scheduler,
-            effort: scale.effort(),
-            ..Request::new(problem, budget)
-        };
+        let request = Request { learning, effort: scale.effort(), ..self.request(problem, budget) };
         let planner = planners::planner(self.planner).expect("the experiments name planners that are there");
         let plan = (planner.run)(&request).ok()?;
         schedule::check(&plan.problem, &plan.schedule, budget)
