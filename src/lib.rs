@@ -324,7 +324,7 @@ pub fn list_passes() -> String {
     let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
     let line = |pass: &&dyn Pass| {
         let place = place(pass.name()).map_or("   ".to_owned(), |i| format!("{}. ", i + 1));
-        format!("{place}{:<14} {}\n", pass.name(), pass.summary())
+        format!("{place}{:<19} {}\n", pass.name(), pass.summary())
     };
     REGISTRY.iter().map(line).collect()
 }
