@@ -95,7 +95,7 @@ struct Feeder<'a> {
 impl Watch for Feeder<'_> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if turn.has_outputs {
-            let value = |name: &String| (name.clone(), turn.output(name).unwrap().to_vec());
+            let value = |name: &String| (name.clone(), turn.output(name).unwrap().into_owned());
             self.steps.push(self.outputs.iter().map(value).collect());
         }
         for input in self.program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {

@@ -6,12 +6,32 @@
 //!
 //! `make` has one file a family of operators, `table` one row an operator.
 
+#[cfg(feature = "cuda")]
+mod compile;
+#[cfg(feature = "cuda")]
+mod driver;
+#[cfg(feature = "cuda")]
+mod library;
 mod make;
 mod recipe;
+#[cfg(feature = "cuda")]
+mod session;
 mod table;
 
+#[cfg(feature = "cuda")]
+pub use compile::{CompileError, Compiler};
+#[cfg(feature = "cuda")]
+pub use driver::OpenError;
+#[cfg(feature = "cuda")]
+pub use library::Missing;
 pub use recipe::{Address, Arg, At, Call, Recipe};
+#[cfg(feature = "cuda")]
+pub use session::{Options, Session};
 pub use table::{operators, prepare};
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::Bytes;
 
 /// Threads of every block.
 pub const BLOCK: u32 = 256;
@@ -49,3 +69,10 @@ pub const SOURCES: &[Source] = sources![
     "reduce" true,
     "rnn" false,
 ];
+
+/// The bytes that each node of the graph needs besides its values while it runs on a CUDA device; zero where it cannot.
+pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    let needs =
+        |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace);
+    crate::run::kernels::workspaces_by(graph, needs)
+}

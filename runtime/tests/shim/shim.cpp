@@ -24,8 +24,13 @@ __thread shim::Dims threadIdx, blockIdx, blockDim, gridDim;
 namespace shim {
 namespace {
 
-std::map<std::string, Call>& calls() {
-    static std::map<std::string, Call> all;
+struct Kernel {
+    Call call;
+    std::vector<unsigned> words;
+};
+
+std::map<std::string, Kernel>& kernels() {
+    static std::map<std::string, Kernel> all;
     return all;
 }
 
@@ -69,17 +74,57 @@ class Barrier {
 
 Barrier of_block, of_warps[32];
 
+// Threads that stay, for one block after the other.
+class Pool {
+    std::mutex mutex;
+    std::condition_variable begun, ended;
+    std::vector<std::thread> all;
+    Barrier starting;
+    uint64_t round = 0;
+    unsigned left = 0;
+    const Call* call = nullptr;
+    void** args = nullptr;
+    Dims block, grid;
+
+    void work(unsigned thread) {
+        for (uint64_t mine = 1;; mine++) {
+            {
+                std::unique_lock<std::mutex> guard(mutex);
+                begun.wait(guard, [&] { return round >= mine; });
+                threadIdx = {thread, 0, 0}, blockIdx = block, gridDim = grid;
+                blockDim = {static_cast<unsigned>(all.size()), 1, 1};
+            }
+            // What one thread of a block does is not before what another one does, whoever comes first.
+            starting.wait();
+            (*call)(args);
+            of_block.leave();
+            std::unique_lock<std::mutex> guard(mutex);
+            if (--left == 0) ended.notify_all();
+        }
+    }
+
+  public:
+    void run(const Call& what, void** with, unsigned threads, Dims at, Dims of) {
+        std::unique_lock<std::mutex> guard(mutex);
+        while (all.size() < threads) {
+            const unsigned thread = static_cast<unsigned>(all.size());
+            all.emplace_back([this, thread] { work(thread); });
+            all.back().detach();
+        }
+        call = &what, args = with, block = at, grid = of, left = threads;
+        starting.begin(threads);
+        round++;
+        begun.notify_all();
+        ended.wait(guard, [&] { return left == 0; });
+    }
+};
+
 void run_block(const Call& call, void** args, unsigned threads, Dims block, Dims grid) {
+    // Blocks of one size, so that every thread has a part in each.
+    static Pool& pool = *new Pool;
     of_block.begin(threads);
     for (unsigned w = 0; w * 32 < threads; w++) of_warps[w].begin(threads - w * 32 < 32 ? threads - w * 32 : 32);
-    std::vector<std::thread> all;
-    for (unsigned t = 0; t < threads; t++)
-        all.emplace_back([&, t] {
-            threadIdx = {t, 0, 0}, blockIdx = block, blockDim = {threads, 1, 1}, gridDim = grid;
-            call(args);
-            of_block.leave();
-        });
-    for (auto& one : all) one.join();
+    pool.run(call, args, threads, block, grid);
 }
 
 #else
@@ -227,8 +272,8 @@ uint64_t* of_warp() { return warps[threadIdx.x / 32]; }
 unsigned lane() { return threadIdx.x % 32; }
 void lock() { atomic.lock(); }
 void unlock() { atomic.unlock(); }
-void add(const char* name, Call call) {
-    if (!calls().emplace(name, std::move(call)).second) {
+void add(const char* name, Call call, std::vector<unsigned> words) {
+    if (!kernels().emplace(name, Kernel{std::move(call), std::move(words)}).second) {
         fprintf(stderr, "shim: two kernels named %s\n", name);
         abort();
     }
@@ -238,17 +283,24 @@ void add(const char* name, Call call) {
 
 // Runs a kernel to its end; 1 where there is none of this name.
 extern "C" int shim_launch(const char* name, unsigned blocks, unsigned threads, void** args) {
-    auto found = shim::calls().find(name);
-    if (found == shim::calls().end()) return 1;
+    auto found = shim::kernels().find(name);
+    if (found == shim::kernels().end()) return 1;
     std::lock_guard<std::mutex> guard(shim::launching);
     for (unsigned block = 0; block < blocks; block++)
-        shim::run_block(found->second, args, threads, {block, 0, 0}, {blocks, 1, 1});
+        shim::run_block(found->second.call, args, threads, {block, 0, 0}, {blocks, 1, 1});
     return 0;
 }
 
 // The name of the index-th kernel, or null.
 extern "C" const char* shim_kernel(unsigned index) {
-    for (auto& entry : shim::calls())
+    for (auto& entry : shim::kernels())
         if (index-- == 0) return entry.first.c_str();
     return nullptr;
+}
+
+// How many words the index-th argument of a kernel has; 0 behind the last one.
+extern "C" unsigned shim_words(const char* name, unsigned index) {
+    auto found = shim::kernels().find(name);
+    if (found == shim::kernels().end() || index >= found->second.words.size()) return 0;
+    return found->second.words[index];
 }

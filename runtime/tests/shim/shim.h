@@ -9,6 +9,7 @@
 #include <functional>
 #include <math.h>
 #include <utility>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -31,7 +32,8 @@ void lock();
 void unlock();
 
 using Call = std::function<void(void**)>;
-void add(const char* name, Call call);
+// With the words of each argument.
+void add(const char* name, Call call, std::vector<unsigned> words);
 
 template <class... A, size_t... I>
 void apply(void (*kernel)(A...), void** args, std::index_sequence<I...>) {
@@ -41,7 +43,8 @@ void apply(void (*kernel)(A...), void** args, std::index_sequence<I...>) {
 struct Registered {
     template <class... A>
     Registered(const char* name, void (*kernel)(A...)) {
-        add(name, [kernel](void** args) { apply(kernel, args, std::index_sequence_for<A...>()); });
+        add(name, [kernel](void** args) { apply(kernel, args, std::index_sequence_for<A...>()); },
+            {static_cast<unsigned>((sizeof(A) + 7) / 8)...});
     }
 };
 

@@ -15,7 +15,11 @@ use std::sync::{Mutex, OnceLock};
 use lmsc_runtime::Step;
 use lmsc_runtime::cuda::{Address, Arg, At, BLOCK, Call, Recipe, SOURCES};
 
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+/// The package of the kernels: that of these tests, or below it.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if own.join("kernels").is_dir() { own.to_owned() } else { own.join("runtime") }
+}
 
 /// How something is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ pub(crate) fn build(
         println!("skipped: there is no C++ compiler for the kernels of CUDA devices");
         return Ok(None);
     };
-    let (shim, folder) = (Path::new(ROOT).join("tests/shim"), Path::new(ROOT).join("kernels"));
+    let (shim, folder) = (root().join("tests/shim"), root().join("kernels"));
     let mut flags: Vec<String> = [
         "-std=c++17",
         "-fPIC",
@@ -143,7 +147,7 @@ pub(crate) fn build(
 
 /// The files of all kernels.
 pub(crate) fn all_kernels() -> Vec<String> {
-    SOURCES.iter().map(|source| format!("{ROOT}/kernels/{}.cu", source.name)).collect()
+    SOURCES.iter().map(|source| format!("{}/kernels/{}.cu", root().display(), source.name)).collect()
 }
 
 type Launch = unsafe extern "C" fn(*const c_char, c_uint, c_uint, *const *const c_void) -> c_int;
@@ -163,16 +167,39 @@ pub(crate) fn shim() -> Option<&'static Shim> {
     shim.as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()
 }
 
+/// Opens a library that was built here, for good.
+pub(crate) fn load(library: &Path) -> *mut c_void {
+    let path = CString::new(library.to_str().unwrap()).unwrap();
+    // SAFETY: the library is one that was built here; what it does when it is opened is to list its kernels.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null(), "{} does not open", library.display());
+    handle
+}
+
+/// Functions of a library that was built here.
+pub(crate) fn symbols<const N: usize>(library: &Path, names: [&CStr; N]) -> [*mut c_void; N] {
+    let handle = load(library);
+    // SAFETY: the handle is open, and never closed.
+    let found = names.map(|name| unsafe { libc::dlsym(handle, name.as_ptr()) });
+    assert!(found.iter().all(|symbol| !symbol.is_null()), "{} lacks a function", library.display());
+    found
+}
+
+/// A driver and an NVRTC that have no device, under names that a loader asks for; none where there is no compiler.
+pub(crate) fn fake() -> Result<Option<[PathBuf; 2]>, String> {
+    let soname = |name: &str| format!("-Wl,-soname,{name}");
+    let [driver, nvrtc] = ["libcuda.so.1", "libnvrtc.so.13"];
+    let link = ["-shared", &soname(driver)];
+    let files = ["shim.cpp", "fake.cpp"];
+    let Some(driver) = build(driver, &all_kernels(), &files, Mode::Fibers, &link)? else { return Ok(None) };
+    let link = ["-shared", &soname(nvrtc)];
+    let nvrtc = build(nvrtc, &[], &["fake_nvrtc.cpp"], Mode::Fibers, &link)?;
+    Ok(nvrtc.map(|nvrtc| [driver, nvrtc]))
+}
+
 impl Shim {
     pub(crate) fn open(library: &Path) -> Shim {
-        let path = CString::new(library.to_str().unwrap()).unwrap();
-        // SAFETY: the library is the one that was built above; what it does when it is opened is to list its kernels.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
-        assert!(!handle.is_null(), "{} does not open", library.display());
-        // SAFETY: the handle is open, and never closed.
-        let [launch, name] =
-            [c"shim_launch", c"shim_kernel"].map(|name| unsafe { libc::dlsym(handle, name.as_ptr()) });
-        assert!(!launch.is_null() && !name.is_null());
+        let [launch, name] = symbols(library, [c"shim_launch", c"shim_kernel"]);
         // SAFETY: both are functions of the library, of these types.
         unsafe {
             Shim {
@@ -244,6 +271,7 @@ pub(crate) fn launched() -> BTreeSet<String> {
 pub(crate) struct Input {
     buffers: Vec<Vec<u8>>,
     calls: Vec<u64>,
+    count: u64,
 }
 
 impl Input {
@@ -255,6 +283,7 @@ impl Input {
 
     /// A call, whose words are offsets into buffers, or words where the buffer is 0.
     pub(crate) fn call(&mut self, kernel: &str, blocks: u32, args: &[Vec<(u64, u64)>]) {
+        self.count += 1;
         self.calls.push(kernel.len() as u64);
         self.calls.extend(words(kernel.as_bytes()));
         self.calls.extend([u64::from(blocks), args.len() as u64]);
@@ -270,6 +299,7 @@ impl Input {
             all.push(buffer.len() as u64);
             all.extend(words(buffer));
         }
+        all.push(self.count);
         all.iter().chain(&self.calls).flat_map(|word| word.to_le_bytes()).collect()
     }
 }
@@ -301,7 +331,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: Step) {
     /// A block is as many threads of the system.
     const FEW: u32 = 12;
-    let blocks: u32 = recipe.calls.iter().map(|call| call.blocks).sum();
+    let blocks = recipe.calls.iter().map(|call| call.blocks).max().unwrap_or(0);
     let kernels: BTreeSet<String> = recipe.calls.iter().map(|call| call.kernel.clone()).collect();
     let mut kept = SCENARIOS.lock().unwrap();
     let is_new = kernels.iter().any(|kernel| !kept.iter().any(|one| one.kernels.contains(kernel)));
