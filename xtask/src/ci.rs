@@ -24,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 9] = [
+pub(crate) const STEPS: [Step; 11] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -34,7 +34,9 @@ pub(crate) const STEPS: [Step; 9] = [
     Step { name: "doc", run: doc },
     Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
     Step { name: "deny", run: deny },
-    Step { name: "ort", run: ort },
+    Step { name: "kernels", run: kernels },
+    Step { name: "nvrtc", run: |run| script(run, "check-nvrtc") },
+    Step { name: "ort", run: |run| script(run, "check-ort") },
 ];
 
 enum Outcome {
@@ -214,12 +216,23 @@ fn deny(run: &mut Run) -> Outcome {
     run.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
 }
 
-fn ort(run: &mut Run) -> Outcome {
-    let script = run.root.join("scripts").join("check-ort");
-    if !script.exists() {
-        return Outcome::Skipped("no scripts/check-ort");
+/// The kernels of CUDA devices on the processor, under sanitizers, and their device over a driver that has none: `test`
+/// runs them where there is a C++ compiler, and here it must be.
+fn kernels(run: &mut Run) -> Outcome {
+    let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
+    let own = ["test", "--package", "lmsc-runtime", "--test", "cuda_kernels"];
+    match run.cargo(&own, &needed) {
+        Outcome::Ok => run.cargo(&["test", "--package", "lmsc", "--test", "cuda"], &needed),
+        outcome => outcome,
     }
-    print_command("scripts/check-ort", &[]);
+}
+
+fn script(run: &mut Run, name: &str) -> Outcome {
+    let script = run.root.join("scripts").join(name);
+    if !script.exists() {
+        return Outcome::Skipped("its script is not there");
+    }
+    print_command(&format!("scripts/{name}"), &[]);
     succeeds(Command::new(script).current_dir(run.root)).into()
 }
 

@@ -35,6 +35,14 @@ pub enum OpenError {
     Driver(String),
 }
 
+/// Whether there is a device of this number; the vendor's name for it.
+///
+/// # Errors
+/// [`OpenError`], which says what was looked for and where.
+pub fn probe(ordinal: u32) -> Result<String, OpenError> {
+    Gpu::open(ordinal).map(|gpu| gpu.name.clone())
+}
+
 /// What the driver's answer means, with what was asked.
 fn check(what: &str, result: CUresult) -> Result<(), String> {
     if result == CUresult::CUDA_SUCCESS {

@@ -21,7 +21,7 @@ mod table;
 #[cfg(feature = "cuda")]
 pub use compile::{CompileError, Compiler};
 #[cfg(feature = "cuda")]
-pub use driver::OpenError;
+pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
 pub use library::Missing;
 pub use recipe::{Address, Arg, At, Call, Recipe};

@@ -59,7 +59,6 @@ pub struct Session {
     names: BTreeMap<String, (Memory, Tensor)>,
     options: Options,
     steps: u64,
-    has_run: bool,
     /// Waits that are not obeyed, for tests.
     forgotten: Vec<(Stream, u32, usize)>,
     /// What random operators draw from, besides node and step.
@@ -264,7 +263,6 @@ impl Session {
             names,
             options,
             steps: 0,
-            has_run: false,
             forgotten: Vec::new(),
             seed: 0,
             traces: false,
@@ -401,7 +399,6 @@ impl Session {
         let measured = ran?;
         ended.map_err(RunError::Device)?;
         self.steps += measured.steps.len() as u64;
-        self.has_run = true;
         Ok(measured)
     }
 
@@ -413,7 +410,7 @@ impl Session {
         let mut tracer =
             if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
         let graph = self.options.graph && tracer.is_none();
-        let mut begun = 0;
+        let (mut begun, mut ended) = (0, false);
         for step in 0..steps {
             if step > 0 {
                 self.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
@@ -430,6 +427,7 @@ impl Session {
             self.gpu.record(&self.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
             begun = step + 1;
             if ends {
+                ended = true;
                 break;
             }
             if graph {
@@ -450,12 +448,11 @@ impl Session {
                 Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream)).map_err(failed)?;
                 tracer.tell(&self.program, step, &mut measured).map_err(failed)?;
             }
-            if step + 1 == steps {
-                // The end of the last step is the turn that none has.
-                let end = &self.turns[((step + 1) % 3) as usize];
-                self.gpu.record(end, Stream::Compute).map_err(failed)?;
-                begun += 1;
-            }
+        }
+        if begun == steps && !ended {
+            // The end of the last step is the turn that none has.
+            self.gpu.record(&self.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
+            begun += 1;
         }
         // The last turns that were recorded bound what has not been told yet.
         for turn in (measured.steps.len() as u64 + 1)..begun {

@@ -54,6 +54,7 @@ fn fingerprint(files: &[PathBuf], flags: &[String]) -> String {
 
 /// Compiles what is named: `.cu` files of these folders, each behind the prelude, and C++ files of `tests/shim`. The
 /// library's or program's path, or none where there is no compiler.
+#[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
 pub(crate) fn build(
     name: &str,
     kernels: &[String],
@@ -150,8 +151,8 @@ pub(crate) fn all_kernels() -> Vec<String> {
     SOURCES.iter().map(|source| format!("{}/kernels/{}.cu", root().display(), source.name)).collect()
 }
 
-type Launch = unsafe extern "C" fn(*const c_char, c_uint, c_uint, *const *const c_void) -> c_int;
-type Name = unsafe extern "C" fn(c_uint) -> *const c_char;
+type Launch = extern "C" fn(*const c_char, c_uint, c_uint, *const *const c_void) -> c_int;
+type Name = extern "C" fn(c_uint) -> *const c_char;
 
 /// Kernels that run on the processor.
 pub(crate) struct Shim {
@@ -221,9 +222,9 @@ impl Shim {
         LAUNCHED.lock().unwrap().insert(kernel.to_owned());
         let name = CString::new(kernel).unwrap();
         let pointers: Vec<*const c_void> = args.iter().map(|words| words.as_ptr().cast()).collect();
-        // SAFETY: recipes say what their kernels take; the tests' buffers are as large as recipes say. What a kernel does
+        // Recipes say what their kernels take, and the tests' buffers are as large as recipes say. What a kernel does
         // besides is what is tested.
-        let failed = unsafe { (self.launch)(name.as_ptr(), blocks, BLOCK, pointers.as_ptr()) };
+        let failed = (self.launch)(name.as_ptr(), blocks, BLOCK, pointers.as_ptr());
         assert_eq!(failed, 0, "there is no kernel {kernel}");
     }
 
