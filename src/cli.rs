@@ -10,7 +10,7 @@ use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::planners::{self, Options, PLANNERS};
 use lmsc_plan::tflms::{self, Scope};
 
-use crate::DEFAULT_PLANNER;
+use crate::{DEFAULT_PLANNER, Error};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
@@ -768,12 +768,49 @@ pub struct RunArgs {
     /// `.json`, all that the page shows.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU, whose libraries are found and loaded then; with
+    /// `+graph` a step is written down once and replayed.
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    pub device: Device,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
     /// How to run.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// What runs a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// The processor.
+    Host,
+    /// A GPU.
+    Cuda {
+        /// Its number, from 0.
+        ordinal: u32,
+        /// Whether a step is written down once and replayed.
+        graph: bool,
+    },
+}
+
+impl std::str::FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Device, String> {
+        if text == "host" {
+            return Ok(Device::Host);
+        }
+        let (name, graph) = text.strip_suffix("+graph").map_or((text, false), |name| (name, true));
+        let ordinal = match name.strip_prefix("cuda") {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix(':').and_then(|number| number.parse().ok()),
+            None => None,
+        };
+        let unknown =
+            || "expected `host`, `cuda` or `cuda:N`, the latter two perhaps with `+graph`".to_owned();
+        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph })
+    }
 }
 
 /// How steps are run.
@@ -831,6 +868,32 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// Refuses what the device cannot do.
+    ///
+    /// # Errors
+    /// [`Error::Input`] naming the option.
+    pub fn suits(&self, device: Device) -> Result<(), Error> {
+        let Device::Cuda { graph, .. } = device else { return Ok(()) };
+        let needs_host =
+            [
+                ("--virtual", self.chunk.is_some()),
+                ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+                ("--skip-closed", self.skip_closed),
+            ];
+        let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
+        if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
+            return Err(Error::Input(format!(
+                "{name} is of the host alone; leave it out with --device cuda"
+            )));
+        }
+        match within.iter().find(|(_, given)| *given && graph) {
+            Some((name, _)) => Err(Error::Input(format!(
+                "{name} looks into a step, which is replayed as a whole; leave out `+graph`"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The options given.
     pub fn given(&self) -> Vec<&'static str> {
         let all = [

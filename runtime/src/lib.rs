@@ -13,6 +13,7 @@
 //!
 //! Knows no file format, no pass and no planner. Of what may run and wait for what it knows the program alone.
 
+pub mod cuda;
 mod element;
 mod gemm;
 mod host;

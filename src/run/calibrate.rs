@@ -11,7 +11,7 @@ use lmsc_plan::target::{Duplex, Link};
 use lmsc_runtime::{Session, Turn, Watch};
 
 use super::{not_ready, program, refused, synthetic, tensors};
-use crate::cli::CalibrateArgs;
+use crate::cli::{CalibrateArgs, Device};
 use crate::{Error, emit, load};
 
 /// Runs the model's steps, measures its operators, and writes the profile that planners read; what there is to tell comes
@@ -24,7 +24,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let path = args.input.path();
     let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
-    let program = program(&graph, None).map_err(|e| refused(path, &graph, e))?;
+    let program = program(&graph, None, Device::Host).map_err(|e| refused(path, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
     let mut session = Session::new(program, lmsc_runtime::Link::default()).map_err(|e| not_ready(path, e))?;

@@ -4,6 +4,7 @@ mod calibrate;
 mod interrupt;
 mod page;
 mod report;
+mod runner;
 mod synthetic;
 mod tensors;
 mod trace;
@@ -16,15 +17,16 @@ use std::path::Path;
 use lmsc_ir::program::{Checked, Memory, Program, Role, Tensor};
 use lmsc_ir::{Bytes, Graph, Type, words};
 use lmsc_onnx::Dims;
-use lmsc_passes::{LowerError, Lowering, PassCx, lower};
+use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::Target;
-use lmsc_runtime::{Link, RunError, Session, Unready, workspaces};
+use lmsc_runtime::{Link, RunError, Unready};
 
-use crate::cli::{CompileArgs, RunArgs, RunOptions};
+use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::called;
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
 use report::{Prediction, Report};
+use runner::Runner;
 pub use synthetic::synthetic;
 use tensors::{Stored, Tensors};
 use watch::{Fetches, Watcher};
@@ -40,6 +42,7 @@ const STEPS: u64 = 10;
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
+    args.options.suits(args.device)?;
     let load::Loaded { mut graph, model, dims, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
@@ -47,10 +50,11 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         budget: args.budget.or(planned),
         target: Some(Target::built_in("host").expect("the host is built in").clone()),
         profile: targets::read_profile(args.profile.as_deref())?,
-        workspaces: Some(workspaces),
+        workspaces: Some(workspaces_of(args.device)),
         ..PassCx::default()
     };
-    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, dims: &dims };
+    let (options, device) = (&args.options, args.device);
+    let job = Job { path, graph: &graph, cx: &cx, options, device, dims: &dims };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         writeln!(out, "{:#}", ran.report.to_json()).map_err(|e| Error::writing(Path::new("-"), &e))?;
@@ -67,7 +71,8 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let mut graph = compiled.graph().clone();
     tensors::inline(&mut graph, compiled.folder.as_deref())?;
     let (path, dims) = (args.input.path(), &compiled.dims);
-    let job = Job { path, graph: &graph, cx: &cx, options: &args.options, dims };
+    let (options, device) = (&args.options, Device::Host);
+    let job = Job { path, graph: &graph, cx: &cx, options, device, dims };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
@@ -99,6 +104,8 @@ struct Job<'a> {
     /// For which budget and machine it is planned.
     cx: &'a PassCx,
     options: &'a RunOptions,
+    /// What runs them.
+    device: Device,
     dims: &'a Dims,
 }
 
@@ -114,18 +121,16 @@ impl Job<'_> {
     fn run(&self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
         let Job { path, graph, cx, options, .. } = *self;
         let steps = options.steps.unwrap_or(STEPS);
-        let program = program(graph, cx.budget).map_err(|e| refused(path, graph, e))?;
+        let program = program(graph, cx.budget, self.device).map_err(|e| refused(path, graph, e))?;
         let program = Checked::new(program)
             .map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
         let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
         let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
         let (arena, extent) = (program.arena, program.extent());
-        let session = match options.chunk {
-            Some(chunk) => Session::in_chunks(&program, link, chunk.0, cx.budget.map(|budget| budget.0)),
-            None => Session::new(program, link),
-        };
+        let budget = cx.budget.map(|budget| budget.0);
+        let session = Runner::new(program, self.device, options, link, budget);
         let mut session = session.map_err(|e| not_ready(path, e))?;
-        session.traces = options.trace.is_some() || page.is_some();
+        session.set_traces(options.trace.is_some() || page.is_some());
         session.skip_closed(options.skip_closed);
         let feed = prepare(options, self.dims, &mut session)?;
         let first = session.steps();
@@ -150,7 +155,7 @@ impl Job<'_> {
             out.write_all(report.to_text().as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
         if let Some(path) = &options.save {
-            Tensors::write(path, &variables(&mut session), Some((session.steps(), session.seed)))?;
+            Tensors::write(path, &variables(&mut session), Some((session.steps(), session.seed())))?;
         }
         // What is fetched is of the last step, which a signal may have made another one.
         if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
@@ -192,9 +197,17 @@ fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
     entry.value.as_deref()?.parse().ok().map(Bytes)
 }
 
-/// The program of the graph on the host, in an arena of the budget.
-fn program(graph: &Graph, budget: Option<Bytes>) -> Result<Program, LowerError> {
-    let needed = workspaces(graph);
+/// What tells the workspaces of the device's kernels.
+fn workspaces_of(device: Device) -> Workspaces {
+    match device {
+        Device::Host => lmsc_runtime::workspaces,
+        Device::Cuda { .. } => lmsc_runtime::cuda::workspaces,
+    }
+}
+
+/// The program of the graph on the device, in an arena of the budget.
+fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Program, LowerError> {
+    let needed = workspaces_of(device)(graph);
     let workspace = |node| needed.get(&node).copied().unwrap_or_default();
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
 }
@@ -224,6 +237,11 @@ fn not_ready(path: &Path, error: RunError) -> Error {
             };
             return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(help);
         }
+        RunError::Device(_) => {
+            return Error::No(format!("{} cannot run on a CUDA device: {error}", called(path))).with_help(
+                "name the folders of CUDA's libraries in LMSC_CUDA_PATH, or run on the host, without --device",
+            );
+        }
         // The run is lost, and nothing that was written before.
         RunError::Copy { .. } | RunError::Stopped(_) => return Error::No(error.to_string()),
         RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
@@ -251,7 +269,7 @@ fn not_ready(path: &Path, error: RunError) -> Error {
 type Feed = BTreeMap<String, Vec<Vec<u8>>>;
 
 /// Gives everything its first value; what differs from step to step comes back.
-fn prepare(args: &RunOptions, dims: &Dims, session: &mut Session) -> Result<Feed, Error> {
+fn prepare(args: &RunOptions, dims: &Dims, session: &mut Runner) -> Result<Feed, Error> {
     let (mut settable, mut inputs, mut state) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut open = Vec::new();
     for given in &session.program().given {
@@ -266,11 +284,12 @@ fn prepare(args: &RunOptions, dims: &Dims, session: &mut Session) -> Result<Feed
         }
         settable.insert(name, ty);
     }
-    session.seed = args.seed.unwrap_or(0);
+    let seed = args.seed.unwrap_or(0);
+    session.set_seed(seed);
     for (name, ty) in open {
-        session.set(&name, &synthetic(&name, &ty, session.seed));
+        session.set(&name, &synthetic(&name, &ty, seed));
     }
-    let set = |session: &mut Session, tensors: &BTreeMap<String, Stored>| {
+    let set = |session: &mut Runner, tensors: &BTreeMap<String, Stored>| {
         for (name, stored) in tensors {
             session.set(name, &stored.bytes);
         }
@@ -309,7 +328,7 @@ fn prepare(args: &RunOptions, dims: &Dims, session: &mut Session) -> Result<Feed
         };
         set(session, &tensors.by_name);
         session.set_steps(steps);
-        session.seed = args.seed.unwrap_or(seed);
+        session.set_seed(args.seed.unwrap_or(seed));
     }
     let mut feed = Feed::new();
     if let Some(path) = args.data.as_deref().filter(|path| *path != Path::new("synthetic")) {
@@ -350,20 +369,20 @@ fn fits(
 }
 
 /// What the step keeps from one to the next.
-fn variables(session: &mut Session) -> BTreeMap<String, Stored> {
+fn variables(session: &mut Runner) -> BTreeMap<String, Stored> {
     let given = session.program().given.iter().filter(|given| matches!(given.role, Role::Variable(_)));
     let names: Vec<Tensor> = given.map(|given| given.tensor.clone()).collect();
     names.iter().filter_map(|tensor| Some((tensor.name.to_string(), stored(session, tensor)?))).collect()
 }
 
-fn stored(session: &mut Session, tensor: &Tensor) -> Option<Stored> {
+fn stored(session: &mut Runner, tensor: &Tensor) -> Option<Stored> {
     let ty = tensor.ty.as_tensor()?.clone();
     Some(Stored { ty, bytes: session.get(&tensor.name)? })
 }
 
 /// What was computed, and of what is given what was asked for.
 fn all_fetched(
-    session: &mut Session,
+    session: &mut Runner,
     mut fetched: BTreeMap<String, Stored>,
     fetches: &Fetches,
 ) -> BTreeMap<String, Stored> {

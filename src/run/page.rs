@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use lmsc_ir::program::{Action, Memory, Program, Stream, Until, residencies};
 use lmsc_ir::{Graph, Name, NodeId, Phases};
-use lmsc_runtime::{Event, Measured, Session};
+use lmsc_runtime::{Event, Measured};
 use serde_json::{Value, json};
 
 use super::report::{Prediction, Report};
+use super::runner::Runner;
 use super::trace::cause_name;
 
 /// Times in nanoseconds.
@@ -19,7 +20,7 @@ type Span = (u64, u64);
 pub(super) fn data(
     path: &Path,
     graph: &Graph,
-    session: &Session,
+    session: &Runner,
     measured: &Measured,
     report: &Report,
     prediction: &Prediction,

@@ -7,8 +7,10 @@ use lmsc_ir::{Bytes, Graph, words};
 use lmsc_passes::PassCx;
 use lmsc_plan::Execution;
 use lmsc_plan::bridge::Cost;
-use lmsc_runtime::{Fragmentation, Measured, Session};
+use lmsc_runtime::{Fragmentation, Measured};
 use serde_json::json;
+
+use super::runner::Runner;
 
 /// What a step was to take.
 pub(super) struct Prediction {
@@ -84,7 +86,7 @@ impl Report {
     pub(super) fn new(
         graph: &Graph,
         cx: &PassCx,
-        session: &Session,
+        session: &Runner,
         measured: &Measured,
         first: u64,
         losses: Vec<f32>,
@@ -110,7 +112,7 @@ impl Report {
             extent: program.extent(),
             slab: program.slab,
             budget: cx.budget,
-            virtual_: session.fragmentation,
+            virtual_: session.fragmentation(),
             copied: [program.copied(Stream::Out), program.copied(Stream::In)],
             copies: [copies(Stream::Out), copies(Stream::In)],
             stalled: measured.stalled / (measured.steps.len().max(1) as u32),

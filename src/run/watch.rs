@@ -79,7 +79,7 @@ impl Watch for Watcher<'_> {
             turn.end();
             return Ok(());
         }
-        let loss = self.loss.as_ref().and_then(|loss| turn.output(loss)).and_then(float);
+        let loss = self.loss.as_ref().and_then(|loss| turn.output(loss)).and_then(|bytes| float(&bytes));
         if let Some(loss) = loss {
             self.losses.push(loss);
             if let Some(out) = &mut self.out {

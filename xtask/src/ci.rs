@@ -24,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 10] = [
+pub(crate) const STEPS: [Step; 12] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -34,6 +34,8 @@ pub(crate) const STEPS: [Step; 10] = [
     Step { name: "doc", run: doc },
     Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
     Step { name: "deny", run: deny },
+    Step { name: "kernels", run: kernels },
+    Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
     Step { name: "mlir", run: |run| run.script("check-mlir") },
     Step { name: "ort", run: |run| run.script("check-ort") },
 ];
@@ -224,6 +226,17 @@ fn deny(run: &mut Run) -> Outcome {
         }
     }
     run.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
+}
+
+/// The kernels of CUDA devices on the processor, under sanitizers, and their device over a driver that has none: `test`
+/// runs them where there is a C++ compiler, and here it must be.
+fn kernels(run: &mut Run) -> Outcome {
+    let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
+    let own = ["test", "--package", "lmsc-runtime", "--test", "cuda_kernels"];
+    match run.cargo(&own, &needed) {
+        Outcome::Ok => run.cargo(&["test", "--package", "lmsc", "--test", "cuda"], &needed),
+        outcome => outcome,
+    }
 }
 
 /// The cargo that runs this program.

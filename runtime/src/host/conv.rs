@@ -18,19 +18,19 @@ const SUM: usize = 256;
 /// A convolution between an image and the positions of its window. Forward it computes positions; a transposed one
 /// computes the image.
 #[derive(Clone, Copy, Debug)]
-struct Conv {
-    batch: usize,
-    groups: usize,
+pub(crate) struct Conv {
+    pub(crate) batch: usize,
+    pub(crate) groups: usize,
     /// Channels of the image, of one group.
-    inner: usize,
+    pub(crate) inner: usize,
     /// Channels of the positions, of one group.
-    outer: usize,
-    window: Window,
+    pub(crate) outer: usize,
+    pub(crate) window: Window,
 }
 
 impl Conv {
     /// From extents of image, weights and positions.
-    fn new(
+    pub(crate) fn new(
         spec: &Spec<'_>,
         image: &[usize],
         weights: &[usize],

@@ -48,11 +48,16 @@ macro_rules! elementwise {
     (@stored $T:ident bool) => { u8 };
 }
 
-fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, Refusal> {
+pub(crate) fn alpha(spec: &Spec<'_>, default: f32) -> Result<Parameters, Refusal> {
     Ok([f64::from(spec.float("alpha", default)?), 0.0, 0.0])
 }
 
-fn alpha_and(spec: &Spec<'_>, alpha: f32, other: &str, default: f32) -> Result<Parameters, Refusal> {
+pub(crate) fn alpha_and(
+    spec: &Spec<'_>,
+    alpha: f32,
+    other: &str,
+    default: f32,
+) -> Result<Parameters, Refusal> {
     Ok([f64::from(spec.float("alpha", alpha)?), f64::from(spec.float(other, default)?), 0.0])
 }
 
@@ -200,7 +205,7 @@ fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
     M::of_f64(if of_dividend { x % y } else { x - y * (x / y).floor() })
 }
 
-fn infinities(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+pub(crate) fn infinities(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     let detect = |name| spec.flag(name, true).map(|b| f64::from(u8::from(b)));
     Ok([detect("detect_positive")?, detect("detect_negative")?, 0.0])
 }
@@ -296,6 +301,21 @@ pub(crate) fn equals(spec: &Spec<'_>) -> Made {
     }
 }
 
+/// The exponent of a `Pow` whose exponent is of another type than its base.
+pub(crate) fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
+    let exponent = match spec.element(1)? {
+        lmsc_ir::ElementType::Float => {
+            spec.constant_floats(1)?.map(|e| e.into_iter().map(f64::from).collect())
+        }
+        _ => spec.constants(1)?.map(|e| e.into_iter().map(|i| i as f64).collect()),
+    };
+    let exponent: Vec<f64> = exponent.unwrap_or_default();
+    match exponent[..] {
+        [exponent] => Ok(exponent),
+        _ => refuse("exponents of another type than their base are not one constant"),
+    }
+}
+
 /// `Pow`, whose exponent may be of another type where it is constant.
 pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     fn each<M: Number>([x]: [&[M]; 1], p: &Parameters, out: &mut [M]) {
@@ -304,29 +324,14 @@ pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     if spec.element(0)? == spec.element(1)? {
         return pow(spec);
     }
-    let exponent = match spec.element(1)? {
-        lmsc_ir::ElementType::Float => {
-            spec.constant_floats(1)?.map(|e| e.into_iter().map(f64::from).collect())
-        }
-        _ => spec.constants(1)?.map(|e| e.into_iter().map(|i| i as f64).collect()),
-    };
-    let exponent: Vec<f64> = exponent.unwrap_or_default();
-    let [exponent] = exponent[..] else {
-        return refuse("exponents of another type than their base are not one constant");
-    };
+    let exponent = exponent(spec)?;
     dispatch!(number spec.element(0)?, T => {
         each::kernel::<T, T, 1>(spec, [exponent, 0.0, 0.0], each::<<T as Stored>::Math>)
     })
 }
 
-/// `Clip`, with bounds as attributes or constant operands.
-pub(crate) fn clip(spec: &Spec<'_>) -> Made {
-    fn each<M: Number>([x]: [&[M]; 1], p: &Parameters, out: &mut [M]) {
-        let (low, high) = (M::of_f64(p[0]), M::of_f64(p[1]));
-        let above = |x: M| if p[0] == f64::NEG_INFINITY { x } else { x.larger(low) };
-        let below = |x: M| if p[1] == f64::INFINITY { x } else { x.smaller(high) };
-        out.iter_mut().zip(x).for_each(|(o, &x)| *o = below(above(x)));
-    }
+/// The bounds of a `Clip`, as attributes or constant operands.
+pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
         if spec.has(operand) {
             return Ok(match spec.element(operand)? {
@@ -339,7 +344,18 @@ pub(crate) fn clip(spec: &Spec<'_>) -> Made {
         }
         if spec.says(name) { Ok(f64::from(spec.float(name, 0.0)?)) } else { Ok(default) }
     };
-    let parameters = [bound(1, "min", f64::NEG_INFINITY)?, bound(2, "max", f64::INFINITY)?, 0.0];
+    Ok([bound(1, "min", f64::NEG_INFINITY)?, bound(2, "max", f64::INFINITY)?, 0.0])
+}
+
+/// `Clip`.
+pub(crate) fn clip(spec: &Spec<'_>) -> Made {
+    fn each<M: Number>([x]: [&[M]; 1], p: &Parameters, out: &mut [M]) {
+        let (low, high) = (M::of_f64(p[0]), M::of_f64(p[1]));
+        let above = |x: M| if p[0] == f64::NEG_INFINITY { x } else { x.larger(low) };
+        let below = |x: M| if p[1] == f64::INFINITY { x } else { x.smaller(high) };
+        out.iter_mut().zip(x).for_each(|(o, &x)| *o = below(above(x)));
+    }
+    let parameters = bounds(spec)?;
     dispatch!(number spec.element(0)?, T => {
         each::kernel::<T, T, 1>(spec, parameters, each::<<T as Stored>::Math>)
     })

@@ -73,17 +73,21 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
 }
 
 /// Each element of a tensor of indices, and where the element lies in one that is indexed along an axis.
-struct Elements {
+pub(crate) struct Elements {
     /// Extents of the indices.
-    dims: Vec<usize>,
+    pub(crate) dims: Vec<usize>,
     /// Strides of the indexed tensor; 0 along the axis.
-    strides: Vec<usize>,
+    pub(crate) strides: Vec<usize>,
     /// Extent and stride of the axis.
-    axis: (usize, usize),
+    pub(crate) axis: (usize, usize),
 }
 
 impl Elements {
-    fn new(spec: &Spec<'_>, indexed: &[usize], indices: usize) -> Result<Elements, crate::spec::Refusal> {
+    pub(crate) fn new(
+        spec: &Spec<'_>,
+        indexed: &[usize],
+        indices: usize,
+    ) -> Result<Elements, crate::spec::Refusal> {
         let dims = spec.dims(indices)?;
         let axis = spec.axis(spec.int("axis", 0)?, indexed.len())?;
         let fits = dims.len() == indexed.len() && (0..dims.len()).all(|d| d == axis || dims[d] <= indexed[d]);
@@ -200,17 +204,21 @@ pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
 }
 
 /// Slices that tuples of indices name: `GatherND` and its kin.
-struct Tuples {
+pub(crate) struct Tuples {
     /// Extents and strides of the dimensions that a tuple indexes.
-    indexed: Vec<(usize, usize)>,
+    pub(crate) indexed: Vec<(usize, usize)>,
     /// How many tuples belong to each part of a batch, and how many elements a part of the data has.
-    batch: (usize, usize),
+    pub(crate) batch: (usize, usize),
     /// Elements of a slice.
-    inner: usize,
+    pub(crate) inner: usize,
 }
 
 impl Tuples {
-    fn new(data: &[usize], indices: &[usize], batch_dims: usize) -> Result<Tuples, crate::spec::Refusal> {
+    pub(crate) fn new(
+        data: &[usize],
+        indices: &[usize],
+        batch_dims: usize,
+    ) -> Result<Tuples, crate::spec::Refusal> {
         let Some((&width, tuples)) = indices.split_last() else { return refuse("indices are a scalar") };
         if batch_dims > tuples.len()
             || batch_dims + width > data.len()
@@ -234,7 +242,7 @@ impl Tuples {
     }
 }
 
-fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+pub(crate) fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
     Ok(spec.int("batch_dims", 0)?.max(0) as usize)
 }
 

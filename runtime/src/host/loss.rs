@@ -11,7 +11,7 @@ use crate::spec::{Refusal, Spec, refuse};
 
 /// What becomes of the losses of all labels.
 #[derive(Clone, Copy, PartialEq)]
-enum Total {
+pub(crate) enum Total {
     /// Nothing.
     Each,
     Sum,
@@ -21,21 +21,21 @@ enum Total {
 
 /// Extents and attributes that loss and gradient share: scores are `[batch, classes, positions…]`.
 #[derive(Clone, Copy)]
-struct Loss {
-    batch: usize,
-    classes: usize,
-    positions: usize,
-    total: Total,
-    ignored: Option<i64>,
+pub(crate) struct Loss {
+    pub(crate) batch: usize,
+    pub(crate) classes: usize,
+    pub(crate) positions: usize,
+    pub(crate) total: Total,
+    pub(crate) ignored: Option<i64>,
     /// Which operand holds labels of type int32 or int64, and weights of classes.
-    labels: usize,
-    narrow: bool,
-    weights: Option<usize>,
+    pub(crate) labels: usize,
+    pub(crate) narrow: bool,
+    pub(crate) weights: Option<usize>,
 }
 
 impl Loss {
     /// Of scores and labels as operands `scores` and `scores + 1`.
-    fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
+    pub(crate) fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
         let dims = spec.dims(scores)?;
         let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
         let positions: usize = dims[2..].iter().product();

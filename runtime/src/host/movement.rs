@@ -125,8 +125,8 @@ fn moving(spec: &Spec<'_>, operand: usize, plan: Strided, clear: bool) -> Made {
     })
 }
 
-/// `Transpose`.
-pub(crate) fn transpose(spec: &Spec<'_>) -> Made {
+/// What `Transpose` moves.
+pub(crate) fn transposed(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let dims = spec.dims(0)?;
     let rank = dims.len();
     let perm: Vec<usize> = match spec.ints("perm")? {
@@ -141,11 +141,16 @@ pub(crate) fn transpose(spec: &Spec<'_>) -> Made {
     let own = strides(&dims);
     let out: Vec<usize> = perm.iter().map(|&p| dims[p]).collect();
     let source: Vec<isize> = perm.iter().map(|&p| own[p] as isize).collect();
-    moving(spec, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0), false)
+    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
 }
 
-/// `Expand`: the result's extents say how.
-pub(crate) fn expand(spec: &Spec<'_>) -> Made {
+/// `Transpose`.
+pub(crate) fn transpose(spec: &Spec<'_>) -> Made {
+    moving(spec, 0, transposed(spec)?, false)
+}
+
+/// What `Expand` moves: the result's extents say how.
+pub(crate) fn expanded(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let Some(lead) = out.len().checked_sub(dims.len()) else {
         return refuse("the result has fewer dimensions");
@@ -160,11 +165,16 @@ pub(crate) fn expand(spec: &Spec<'_>) -> Made {
         }
     };
     let source: Vec<isize> = (0..out.len()).map(step).collect::<Result<_, _>>()?;
-    moving(spec, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0), false)
+    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
 }
 
-/// `Tile(x, repeats)`.
-pub(crate) fn tile(spec: &Spec<'_>) -> Made {
+/// `Expand`.
+pub(crate) fn expand(spec: &Spec<'_>) -> Made {
+    moving(spec, 0, expanded(spec)?, false)
+}
+
+/// What `Tile(x, repeats)` moves.
+pub(crate) fn tiled(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let own = strides(&dims);
     let into = strides(&out);
@@ -179,7 +189,12 @@ pub(crate) fn tile(spec: &Spec<'_>) -> Made {
             wide.2.push(target);
         }
     }
-    moving(spec, 0, Strided::new(&wide.0, &wide.1, &wide.2, 0, 0), false)
+    Ok(Strided::new(&wide.0, &wide.1, &wide.2, 0, 0))
+}
+
+/// `Tile`.
+pub(crate) fn tile(spec: &Spec<'_>) -> Made {
+    moving(spec, 0, tiled(spec)?, false)
 }
 
 /// What a slice takes of each dimension: the first index, the step, and how many.
@@ -224,27 +239,37 @@ impl Slice {
     }
 }
 
-/// `Slice`, with its bounds as operands or, up to version 9, as attributes.
-pub(crate) fn slice(spec: &Spec<'_>) -> Made {
+/// What `Slice` moves, with its bounds as operands or, up to version 9, as attributes.
+pub(crate) fn sliced(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = match spec.ints("starts")? {
         Some(starts) => [Some(starts.to_vec()), spec.ints("axes")?.map(<[i64]>::to_vec), None],
         None => [spec.constants(1)?, spec.constants(3)?, spec.constants(4)?],
     };
     let (from, source) = Slice::new(spec, &dims, lists)?.place(&dims);
-    moving(spec, 0, Strided::new(&out, &source, &signed(&strides(&out)), from, 0), false)
+    Ok(Strided::new(&out, &source, &signed(&strides(&out)), from, 0))
 }
 
-/// `SliceGrad(dY, shape, starts, ends, axes, steps)`: dY where the slice was, 0 elsewhere.
-pub(crate) fn slice_grad(spec: &Spec<'_>) -> Made {
+/// `Slice`.
+pub(crate) fn slice(spec: &Spec<'_>) -> Made {
+    moving(spec, 0, sliced(spec)?, false)
+}
+
+/// What `SliceGrad(dY, shape, starts, ends, axes, steps)` moves: dY to where the slice was.
+pub(crate) fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (part, dims) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = [spec.constants(2)?, spec.constants(4)?, spec.constants(5)?];
     let (to, target) = Slice::new(spec, &dims, lists)?.place(&dims);
-    moving(spec, 0, Strided::new(&part, &signed(&strides(&part)), &target, 0, to), true)
+    Ok(Strided::new(&part, &signed(&strides(&part)), &target, 0, to))
 }
 
-/// `Concat` and `ConcatTraining`, whose second result is the operands' extents along the axis.
-pub(crate) fn concat(spec: &Spec<'_>) -> Made {
+/// `SliceGrad`: 0 where no slice was.
+pub(crate) fn slice_grad(spec: &Spec<'_>) -> Made {
+    moving(spec, 0, slice_returned(spec)?, true)
+}
+
+/// Where the operands of `Concat` go, and their extents along the axis.
+pub(crate) fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), Refusal> {
     let out = spec.result_dims(0)?;
     let axis = spec.axis(spec.int("axis", 0)?, out.len())?;
     let whole = Rows::at(&out, axis);
@@ -267,15 +292,21 @@ pub(crate) fn concat(spec: &Spec<'_>) -> Made {
     if to != whole.axis * whole.inner {
         return refuse("extents along the axis do not sum up to the result's");
     }
-    dispatch!(width element, T => Ok(Kernel::new(move |mut io: Io<'_>| {
+    Ok((plans, lengths))
+}
+
+/// `Concat` and `ConcatTraining`, whose second result is the operands' extents along the axis.
+pub(crate) fn concat(spec: &Spec<'_>) -> Made {
+    let (plans, lengths) = joined(spec)?;
+    dispatch!(width spec.result(0)?.element, T => Ok(Kernel::new(move |mut io: Io<'_>| {
         let out = io.take::<T>(0);
         plans.iter().enumerate().for_each(|(i, plan)| run::<T>(plan, io.get(i), out));
         io.take::<i64>(1).iter_mut().zip(&lengths).for_each(|(out, &length)| *out = length);
     })))
 }
 
-/// `Split` and `SplitTraining`: the results' extents say how.
-pub(crate) fn split(spec: &Spec<'_>) -> Made {
+/// What goes to each result of `Split` that is asked for: the results' extents say how.
+pub(crate) fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, Refusal> {
     let dims = spec.dims(0)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
     let whole = Rows::at(&dims, axis);
@@ -301,6 +332,12 @@ pub(crate) fn split(spec: &Spec<'_>) -> Made {
         plans.push(spec.wants(i).then_some(plan));
         from += piece;
     }
+    Ok(plans)
+}
+
+/// `Split` and `SplitTraining`.
+pub(crate) fn split(spec: &Spec<'_>) -> Made {
+    let plans = parted(spec)?;
     dispatch!(width spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
         for (i, plan) in plans.iter().enumerate() {
             if let Some(plan) = plan {
@@ -311,9 +348,9 @@ pub(crate) fn split(spec: &Spec<'_>) -> Made {
 }
 
 /// For each dimension, where each index of the result comes from.
-pub(super) struct Mapped {
-    pub(super) maps: Vec<Vec<usize>>,
-    pub(super) strides: Vec<usize>,
+pub(crate) struct Mapped {
+    pub(crate) maps: Vec<Vec<usize>>,
+    pub(crate) strides: Vec<usize>,
 }
 
 impl Mapped {
@@ -340,8 +377,16 @@ impl Mapped {
     }
 }
 
+/// What `Pad` does.
+pub(crate) enum Padding {
+    /// Moves the operand into a result full of one element: the operand's, or that of the attribute.
+    Constant { plan: Strided, by_attribute: f32, has_value: bool },
+    /// Repeats elements of the operand.
+    Mapped(Mapped),
+}
+
 /// `Pad`, with its widths as an operand or, up to version 10, as an attribute; negative widths cut off.
-pub(crate) fn pad(spec: &Spec<'_>) -> Made {
+pub(crate) fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let rank = dims.len();
     let pads = match spec.ints("pads")? {
@@ -377,13 +422,7 @@ pub(crate) fn pad(spec: &Spec<'_>) -> Made {
         if by_attribute != 0.0 && element != lmsc_ir::ElementType::Float {
             return refuse(format!("attribute `value` is a float, but operand 0 is {element}"));
         }
-        return dispatch!(width element, T => Ok(Kernel::new(move |mut io: Io<'_>| {
-            let out = io.take::<T>(0);
-            let own: T = bytemuck::try_pod_read_unaligned(&by_attribute.to_le_bytes()).unwrap_or(0);
-            let value = if has_value { io.get::<T>(2)[0] } else { own };
-            fill(out, value);
-            run::<T>(&plan, io.get(0), out);
-        })));
+        return Ok(Padding::Constant { plan, by_attribute, has_value });
     }
     let place = |i: i64, n: i64| match &*mode {
         "edge" => Ok(i.clamp(0, n - 1)),
@@ -401,10 +440,28 @@ pub(crate) fn pad(spec: &Spec<'_>) -> Made {
     let map = |d: usize| -> Result<Vec<usize>, Refusal> {
         (0..out[d] as i64).map(|i| Ok(place(i - before[d], dims[d] as i64)? as usize)).collect()
     };
-    let plan = Mapped { maps: (0..rank).map(map).collect::<Result<_, _>>()?, strides: strides(&dims) };
-    dispatch!(width spec.element(0)?, T => {
-        Ok(Kernel::new(move |mut io: Io<'_>| plan.run::<T>(io.get(0), io.take(0))))
-    })
+    Ok(Padding::Mapped(Mapped {
+        maps: (0..rank).map(map).collect::<Result<_, _>>()?,
+        strides: strides(&dims),
+    }))
+}
+
+/// `Pad`.
+pub(crate) fn pad(spec: &Spec<'_>) -> Made {
+    match padding(spec)? {
+        Padding::Constant { plan, by_attribute, has_value } => {
+            dispatch!(width spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
+                let out = io.take::<T>(0);
+                let own: T = bytemuck::try_pod_read_unaligned(&by_attribute.to_le_bytes()).unwrap_or(0);
+                let value = if has_value { io.get::<T>(2)[0] } else { own };
+                fill(out, value);
+                run::<T>(&plan, io.get(0), out);
+            })))
+        }
+        Padding::Mapped(plan) => dispatch!(width spec.element(0)?, T => {
+            Ok(Kernel::new(move |mut io: Io<'_>| plan.run::<T>(io.get(0), io.take(0))))
+        }),
+    }
 }
 
 /// `Trilu(x, k)`: the upper or lower triangle of each matrix.
@@ -428,8 +485,8 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// `DepthToSpace` and `SpaceToDepth`.
-pub(crate) fn depth_space(spec: &Spec<'_>, to_space: bool) -> Made {
+/// What `DepthToSpace` and `SpaceToDepth` move.
+pub(crate) fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Refusal> {
     let dims = spec.dims(0)?;
     let [n, c, h, w] = dims[..] else { return refuse("operand 0 has not four dimensions") };
     let Ok(b @ 1..) = usize::try_from(spec.int("blocksize", 1)?) else {
@@ -448,5 +505,10 @@ pub(crate) fn depth_space(spec: &Spec<'_>, to_space: bool) -> Made {
     let own = strides(&wide);
     let out: Vec<usize> = order.iter().map(|&d| wide[d]).collect();
     let source: Vec<isize> = order.iter().map(|&d| own[d] as isize).collect();
-    moving(spec, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0), false)
+    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
+}
+
+/// `DepthToSpace` and `SpaceToDepth`.
+pub(crate) fn depth_space(spec: &Spec<'_>, to_space: bool) -> Made {
+    moving(spec, 0, rearranged(spec, to_space)?, false)
 }

@@ -8,7 +8,7 @@ use crate::meaning::Rows;
 use crate::spec::{Refusal, Spec, refuse};
 
 /// Batch, channels and elements of a channel's plane.
-fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, Refusal> {
+pub(crate) fn channels(spec: &Spec<'_>, operand: usize) -> Result<Rows, Refusal> {
     let dims = spec.dims(operand)?;
     if dims.len() < 2 {
         return refuse(format!("operand {operand} has extents {dims:?}; expected batch, channels and more"));

@@ -72,18 +72,18 @@ fn each3(w: &mut [f32], g: &[f32], m: &mut [f32], f: impl Fn(&mut f32, f32, &mut
 
 /// What an AdamW optimizer's attributes say.
 #[derive(Clone, Copy)]
-struct AdamW {
-    alpha: f32,
-    beta: f32,
-    epsilon: f32,
-    decay: f32,
-    corrects: bool,
+pub(crate) struct AdamW {
+    pub(crate) alpha: f32,
+    pub(crate) beta: f32,
+    pub(crate) epsilon: f32,
+    pub(crate) decay: f32,
+    pub(crate) corrects: bool,
     /// Whether weights decay before the step, as in PyTorch, or behind it, as in Hugging Face's transformers.
-    decays_first: bool,
+    pub(crate) decays_first: bool,
 }
 
 impl AdamW {
-    fn new(spec: &Spec<'_>) -> Result<AdamW, Refusal> {
+    pub(crate) fn new(spec: &Spec<'_>) -> Result<AdamW, Refusal> {
         Ok(AdamW {
             alpha: spec.float("alpha", 0.9)?,
             beta: spec.float("beta", 0.999)?,

@@ -8,7 +8,7 @@ use crate::meaning::{Rows, Window};
 use crate::spec::{Refusal, Spec, refuse};
 
 /// The window of a pooling operator, from the extents of image and positions.
-fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<Window, Refusal> {
+pub(crate) fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> Result<Window, Refusal> {
     let (Some(image), Some(positions)) = (image.get(2..), positions.get(2..)) else {
         return refuse("the operand has fewer than three dimensions");
     };

@@ -53,7 +53,7 @@ fn unit(word: u32) -> f32 {
 }
 
 /// The node's seed, with that of its attribute.
-fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
+pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
     Ok(spec.seed ^ if spec.says("seed") { u64::from(spec.float("seed", 0.0)?.to_bits()) } else { 0 })
 }
 

@@ -16,7 +16,7 @@ struct Fold<A, B> {
 }
 
 /// The elements that come together, from the axes that an operand or an attribute names.
-fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
+pub(crate) fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
     let dims = spec.dims(0)?;
     let axes = match spec.ints("axes")? {
         Some(axes) => Some(axes.to_vec()),

@@ -9,24 +9,24 @@ use crate::meaning::strides;
 use crate::spec::{Refusal, Spec, refuse};
 
 /// What each index of the large or small result is made of, along one dimension.
-struct Axis {
+pub(crate) struct Axis {
     /// How many elements one is made of.
-    taps: usize,
+    pub(crate) taps: usize,
     /// By index of the result and tap, the operand's index and its weight.
-    from: Vec<(usize, f32)>,
+    pub(crate) from: Vec<(usize, f32)>,
 }
 
 /// A resized tensor: one axis for each dimension behind the first ones, which stay.
-struct Resized {
-    axes: Vec<Axis>,
+pub(crate) struct Resized {
+    pub(crate) axes: Vec<Axis>,
     /// Strides of the operand along these axes.
-    strides: Vec<usize>,
+    pub(crate) strides: Vec<usize>,
     /// Elements of a part that stays one, in operand and result.
-    sizes: (usize, usize),
+    pub(crate) sizes: (usize, usize),
 }
 
 /// From extents of the operand and the result of the forward operator, and its operand of scales.
-fn resized(
+pub(crate) fn resized(
     spec: &Spec<'_>,
     dims: &[usize],
     out: &[usize],
@@ -152,7 +152,7 @@ impl Resized {
 }
 
 /// Which operand holds the scales.
-fn scales_at(spec: &Spec<'_>) -> Option<usize> {
+pub(crate) fn scales_at(spec: &Spec<'_>) -> Option<usize> {
     let old = spec.op.name() == "Upsample" || spec.op.domain().is_empty() && spec.opset < 11;
     Some(if old { 1 } else { 2 }).filter(|&at| spec.has(at))
 }

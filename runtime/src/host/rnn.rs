@@ -8,22 +8,22 @@ use crate::spec::{Refusal, Spec, refuse};
 
 /// Extents that all recurrent operators share.
 #[derive(Clone, Copy)]
-struct Layer {
-    steps: usize,
-    batch: usize,
-    inputs: usize,
-    hidden: usize,
+pub(crate) struct Layer {
+    pub(crate) steps: usize,
+    pub(crate) batch: usize,
+    pub(crate) inputs: usize,
+    pub(crate) hidden: usize,
     /// How many gates: 4 of an LSTM, 3 of a GRU.
-    gates: usize,
-    directions: usize,
+    pub(crate) gates: usize,
+    pub(crate) directions: usize,
     /// Whether the first direction goes backward.
     reverse: bool,
     /// Whether a GRU applies its reset gate behind the product with the recurrent weights.
-    resets_behind: bool,
+    pub(crate) resets_behind: bool,
 }
 
 impl Layer {
-    fn new(spec: &Spec<'_>, gates: usize) -> Result<Layer, Refusal> {
+    pub(crate) fn new(spec: &Spec<'_>, gates: usize) -> Result<Layer, Refusal> {
         let (x, r) = (spec.dims(0)?, spec.dims(2)?);
         let (&[steps, batch, inputs], &[directions, _, hidden]) = (&x[..], &r[..]) else {
             return refuse("X or R has not three dimensions");
@@ -54,21 +54,21 @@ impl Layer {
     }
 
     /// Elements of all gates of one step and direction.
-    fn step_gates(&self) -> usize {
+    pub(crate) fn step_gates(&self) -> usize {
         self.batch * self.gates * self.hidden
     }
 
-    fn step_hidden(&self) -> usize {
+    pub(crate) fn step_hidden(&self) -> usize {
         self.batch * self.hidden
     }
 
     /// Where the direction's part of a step lies in what is kept of each step, in elements of one part.
-    fn at(&self, step: usize, direction: usize) -> usize {
+    pub(crate) fn at(&self, step: usize, direction: usize) -> usize {
         step * self.directions + direction
     }
 
     /// The steps in the order in which a direction takes them.
-    fn order(&self, direction: usize) -> impl DoubleEndedIterator<Item = usize> + Clone + use<> {
+    pub(crate) fn order(&self, direction: usize) -> impl DoubleEndedIterator<Item = usize> + Clone + use<> {
         let backward = self.reverse || direction == 1;
         let steps = self.steps;
         (0..steps).map(move |t| if backward { steps - 1 - t } else { t })

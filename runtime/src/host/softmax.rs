@@ -12,7 +12,7 @@ use crate::spec::{Refusal, Spec};
 /// The axis along which a row sums up to 1.
 ///
 /// Before version 13 of ONNX, and in the gradients without `_13`, everything from the axis on was one row.
-fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
+pub(crate) fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
     spec.expect_floats(0..spec.operands.len())?;
     let dims = spec.dims(0)?;
     let old = match spec.op.domain() {

@@ -6,9 +6,9 @@ use crate::spec::{Refusal, refuse};
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcast {
     /// Extents of the result, with dimensions merged where every operand allows it.
-    dims: Vec<usize>,
+    pub(crate) dims: Vec<usize>,
     /// By operand, its stride along each merged dimension; 0 where it is repeated.
-    strides: Vec<Vec<usize>>,
+    pub(crate) strides: Vec<Vec<usize>>,
 }
 
 impl Broadcast {

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     /// `(extent, is reduced)`, outermost first; no two neighbours are of one kind.
-    groups: Vec<(usize, bool)>,
+    pub(crate) groups: Vec<(usize, bool)>,
 }
 
 impl Reduction {

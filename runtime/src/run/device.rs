@@ -1,5 +1,7 @@
 //! What a device does for the loop that runs programs on it.
 
+use std::borrow::Cow;
+
 use lmsc_ir::program::{Memory, Parts, Residency, Stream, Tensor, Transfer};
 
 use crate::kernel::Step;
@@ -7,7 +9,7 @@ use crate::kernel::Step;
 /// A device that has a program's memory and kernels.
 ///
 /// The loop calls it from one thread for each stream, and lets every command wait for what it must.
-pub(super) trait Device: Sync {
+pub(crate) trait Device {
     /// Has memory at the addresses that the command begins to use, and waits until there is some; false if the run is over
     /// before.
     fn arrive(&self, stream: Stream, command: u32, is_over: &dyn Fn() -> bool) -> bool;
@@ -30,7 +32,7 @@ pub(super) trait Device: Sync {
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String>;
 
     /// What is there now, for him who computes.
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8];
+    fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]>;
 
     /// Sets what is there, for him who computes.
     ///

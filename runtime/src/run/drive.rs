@@ -35,7 +35,7 @@ impl Drive {
 ///
 /// # Errors
 /// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]. No stream runs any more then.
-pub(super) fn drive<D: Device>(
+pub(super) fn drive<D: Device + Sync>(
     device: &D,
     program: &Program,
     what: Drive,
@@ -104,7 +104,7 @@ impl From<Stopped> for Ended {
     }
 }
 
-impl<D: Device> Lane<'_, D> {
+impl<D: Device + Sync> Lane<'_, D> {
     /// Runs the stream's commands to the end, or stops the others if it fails.
     fn run(mut self, watch: &mut dyn Watch) -> Result<Measured, RunError> {
         let _guard = StopOnPanic(self.progress);
@@ -172,7 +172,7 @@ impl<D: Device> Lane<'_, D> {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {
                 self.device.launch(index, self.what.step(step));
-                let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).to_vec();
+                let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).into_owned();
                 watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
             }
             Action::Copy(copy) => self.device.copy(self.stream, copy).map_err(|why| {

@@ -5,6 +5,7 @@
 //! at the same time, if every command waits for what it is to wait for. The loop in `drive.rs` does.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -224,13 +225,13 @@ impl Device for Host {
         Ok(())
     }
 
-    fn peek(&self, memory: Memory, tensor: &Tensor) -> &[u8] {
-        match tensor.span() {
+    fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]> {
+        Cow::Borrowed(match tensor.span() {
             // SAFETY: the loop lets only him look whose turn it is, who computes in this thread; the program is checked,
             // so nobody writes what he may see.
             Some(span) => unsafe { self.memories[memory as usize].read(span) },
             None => self.kernels.known(tensor.content),
-        }
+        })
     }
 
     fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) {

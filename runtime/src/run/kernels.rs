@@ -96,64 +96,92 @@ pub struct Kernels {
     drawn_from: Vec<(Vec<Buffer>, usize)>,
 }
 
+/// What is the same at every step, by content: constants, and what follows from types and small constants alone.
+pub(crate) type Known = BTreeMap<ContentId, Buffer>;
+
+/// What is known before the first step, and the nodes that should be but are not.
+fn known_before(program: &Program) -> (Known, Vec<Unready>) {
+    let (mut known, mut wrong) = (Known::new(), Vec::new());
+    for given in program.given.iter().filter(|given| given.role == Role::Constant) {
+        if let Some(Data::Inline(bytes)) = &given.data {
+            known.insert(given.tensor.content, Buffer::copied(bytes));
+        }
+    }
+    for launch in &program.prelude {
+        match prepare(&spec(launch, &known)) {
+            Ok(kernel) if is_known(launch, &known) || launch.op.effects().shape_only => {
+                evaluate(&kernel, launch, &mut known);
+            }
+            Ok(_) => wrong.push(Unready::Unknown { node: launch.node.to_string() }),
+            Err(error) => wrong.push(error.into()),
+        }
+    }
+    (known, wrong)
+}
+
+/// What each launch of the compute stream comes to, by position, with all that is known; or all that is wrong.
+///
+/// Small results of constants are computed on the way, for launches that must know some operand before they run.
+pub(crate) fn prepared<T>(
+    program: &Program,
+    make: impl Fn(&Spec<'_>) -> Result<(T, Bytes), PrepareError>,
+) -> Result<(Vec<Option<T>>, Known), NotReady> {
+    let (mut known, mut wrong) = known_before(program);
+    let mut of: Vec<Option<T>> = Vec::new();
+    of.resize_with(program.stream(Stream::Compute).len(), || None);
+    for (index, launch) in program.launches() {
+        let (made, needed) = match make(&spec(launch, &known)) {
+            Ok(made) => made,
+            Err(error) => {
+                wrong.push(error.into());
+                continue;
+            }
+        };
+        let planned = launch.workspace.end - launch.workspace.start;
+        if needed.0 > planned {
+            wrong.push(Unready::Workspace {
+                node: launch.node.to_string(),
+                op: launch.op.to_string(),
+                needed: needed.0,
+                planned,
+            });
+        }
+        let small = |tensor: &Tensor| tensor.bytes() <= LARGEST_CONSTANT;
+        let is_function = launch.in_place.is_empty() && !launch.op.effects().random;
+        if is_function
+            && launch.results.iter().flatten().all(small)
+            && is_known(launch, &known)
+            && let Ok(kernel) = prepare(&spec(launch, &known))
+        {
+            evaluate(&kernel, launch, &mut known);
+        }
+        of[index as usize] = Some(made);
+    }
+    if wrong.is_empty() { Ok((of, known)) } else { Err(NotReady(wrong)) }
+}
+
+/// Forgets what kernels have taken: only what has no address is still asked for.
+pub(crate) fn keep_asked_for(program: &Program, known: &mut Known) {
+    let prelude = program.prelude.iter().flat_map(|launch| launch.results.iter().flatten());
+    let kept: Vec<ContentId> = prelude.map(|tensor| tensor.content).collect();
+    known.retain(|content, _| kept.contains(content));
+}
+
 impl Kernels {
     /// The kernels of the program's launches.
-    ///
-    /// What follows from types and small constants alone is computed here, for kernels that must know some operand before
-    /// they run.
     ///
     /// # Errors
     /// All nodes that have no kernel, or one that needs more workspace than the program gives it.
     pub fn prepare(program: &Program) -> Result<Kernels, NotReady> {
-        let mut known: BTreeMap<ContentId, Buffer> = BTreeMap::new();
-        for given in program.given.iter().filter(|given| given.role == Role::Constant) {
-            if let Some(Data::Inline(bytes)) = &given.data {
-                known.insert(given.tensor.content, Buffer::copied(bytes));
-            }
-        }
-        let mut wrong = Vec::new();
-        for launch in &program.prelude {
-            match prepare(&spec(launch, &known)) {
-                Ok(kernel) if is_known(launch, &known) || launch.op.effects().shape_only => {
-                    evaluate(&kernel, launch, &mut known);
-                }
-                Ok(_) => wrong.push(Unready::Unknown { node: launch.node.to_string() }),
-                Err(error) => wrong.push(error.into()),
-            }
-        }
-        let mut of: Vec<Option<Kernel>> = Vec::new();
-        of.resize_with(program.stream(Stream::Compute).len(), || None);
-        for (index, launch) in program.launches() {
-            let kernel = match prepare(&spec(launch, &known)) {
-                Ok(kernel) => kernel,
-                Err(error) => {
-                    wrong.push(error.into());
-                    continue;
-                }
-            };
-            let planned = launch.workspace.end - launch.workspace.start;
-            if kernel.workspace().0 > planned {
-                wrong.push(Unready::Workspace {
-                    node: launch.node.to_string(),
-                    op: launch.op.to_string(),
-                    needed: kernel.workspace().0,
-                    planned,
-                });
-            }
-            let small = |tensor: &Tensor| tensor.bytes() <= LARGEST_CONSTANT;
-            let is_function = launch.in_place.is_empty() && !launch.op.effects().random;
-            if is_function && launch.results.iter().flatten().all(small) && is_known(launch, &known) {
-                evaluate(&kernel, launch, &mut known);
-            }
-            of[index as usize] = Some(kernel);
-        }
+        let (of, mut known) = prepared(program, |spec| {
+            let kernel = prepare(spec)?;
+            let needed = kernel.workspace();
+            Ok((kernel, needed))
+        })?;
         let gates = Gates::of(program, |_, launch| is_known(launch, &known));
         let drawn_from = gates.launches().iter().map(|&index| drawn_from(program, index, &known)).collect();
-        // Kernels have taken what they need; only what has no address is still asked for.
-        let prelude = program.prelude.iter().flat_map(|launch| launch.results.iter().flatten());
-        let kept: Vec<ContentId> = prelude.map(|tensor| tensor.content).collect();
-        known.retain(|content, _| kept.contains(content));
-        if wrong.is_empty() { Ok(Kernels { of, known, gates, drawn_from }) } else { Err(NotReady(wrong)) }
+        keep_asked_for(program, &mut known);
+        Ok(Kernels { of, known, gates, drawn_from })
     }
 
     /// What becomes of each command of the program in a step, if what closed gates multiply is left out; none where all
@@ -183,6 +211,14 @@ impl Kernels {
 /// The bytes that each node of the graph needs besides its values while its kernel of the host runs; zero where it has
 /// no kernel.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    workspaces_by(graph, |_, kernel| kernel.workspace())
+}
+
+/// The same on a device that says what a node needs.
+pub(crate) fn workspaces_by(
+    graph: &lmsc_ir::Graph,
+    needs: impl Fn(&Spec<'_>, &Kernel) -> Bytes,
+) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     let storages = lmsc_ir::Storages::of(graph);
     let mut known: BTreeMap<lmsc_ir::ValueId, Buffer> = BTreeMap::new();
     let variables = graph.variables();
@@ -208,6 +244,7 @@ pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
         let view = spec.in_place.contains(&(0, 0)) && node.op.effects().view;
         let spec = Spec { in_place: if view { Vec::new() } else { spec.in_place }, ..spec };
         let Ok(kernel) = prepare(&spec) else { continue };
+        let needed = needs(&spec, &kernel);
         let size = |ty: Option<&Type>| ty.and_then(Type::byte_size).unwrap_or_default();
         let small = spec.results.iter().all(|ty| size(*ty).0 <= LARGEST_CONSTANT);
         let constant = spec.operands.iter().flatten().all(|operand| operand.constant.is_some());
@@ -222,7 +259,7 @@ pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
         }
         if !view {
-            found.insert(id, kernel.workspace());
+            found.insert(id, needed);
         }
     }
     found

@@ -1,10 +1,10 @@
 //! Running programs: three streams beside each other on the host's processor, or all of them in one thread in bad orders.
 
 mod chunks;
-mod device;
+pub(crate) mod device;
 mod drive;
 mod host;
-mod kernels;
+pub(crate) mod kernels;
 mod meter;
 mod pages;
 mod progress;

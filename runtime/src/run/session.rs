@@ -1,5 +1,6 @@
 //! A program on the host, ready to run any number of steps, and what its caller sees of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor};
@@ -65,6 +66,9 @@ pub enum RunError {
         /// Bytes of a chunk.
         bytes: u64,
     },
+    /// The device fails.
+    #[error("{0}")]
+    Device(String),
     /// Who watches wants no more.
     #[error("{0}")]
     Stopped(String),
@@ -96,9 +100,9 @@ pub trait Watch {
 
 /// What the caller may do before a step.
 pub struct Turn<'a> {
-    pub(super) device: &'a dyn Device,
-    pub(super) program: &'a Program,
-    pub(super) ends: bool,
+    pub(crate) device: &'a dyn Device,
+    pub(crate) program: &'a Program,
+    pub(crate) ends: bool,
     /// How many steps came before, in all runs together.
     pub number: u64,
     /// Whether there was a step before in this run, whose outputs can be read.
@@ -112,7 +116,7 @@ impl Turn<'_> {
     }
 
     /// An output of the step before.
-    pub fn output(&self, name: &str) -> Option<&[u8]> {
+    pub fn output(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let output = self.program.outputs.iter().find(|output| *output.tensor.name == *name)?;
         self.has_outputs.then(|| self.device.peek(output.memory, &output.tensor))
     }

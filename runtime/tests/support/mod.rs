@@ -1,4 +1,8 @@
-//! Runs one operator.
+//! Runs one operator: on the host, and where there is a C++ compiler the kernels of CUDA devices too, which must agree.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod shim;
 
 use lmsc_ir::{Graph, Op, Storages};
 use lmsc_runtime::{Io, Spec, Step, prepare};
@@ -42,6 +46,11 @@ pub(crate) fn float(dims: &[u64], values: Vec<f32>) -> Tensor {
 pub(crate) fn int64(dims: &[u64], values: &[i64]) -> Tensor {
     assert_eq!(dims.iter().product::<u64>(), values.len() as u64);
     Tensor { ty: typed("int64", dims), bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+}
+
+/// Of a type in the text form.
+pub(crate) fn tensor(ty: &str, bytes: Vec<u8>) -> Tensor {
+    Tensor { ty: ty.to_owned(), bytes }
 }
 
 pub(crate) fn truth(dims: &[u64], values: &[bool]) -> Tensor {
@@ -126,8 +135,61 @@ fn execute(
     }
     let mut workspace = Aligned::new(&vec![0xff; kernel.workspace().0 as usize]);
     let mut into: Vec<&mut [u8]> = out.iter_mut().map(Aligned::get_mut).collect();
-    kernel.run(Io::new(&slices, &mut into, workspace.get_mut()), Step { number: step, seed: 0 });
-    Ok(out.iter().map(|a| a.get().to_vec()).collect())
+    let step = Step { number: step, seed: 0 };
+    kernel.run(Io::new(&slices, &mut into, workspace.get_mut()), step);
+    let found: Vec<Vec<u8>> = out.iter().map(|a| a.get().to_vec()).collect();
+    agree(&spec, operands, &found, written, step);
+    Ok(found)
+}
+
+/// Runs the recipe of what the host has computed, and compares.
+fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Option<usize>, step: Step) {
+    let Some(shim) = shim::shim() else { return };
+    let recipe = lmsc_runtime::cuda::prepare(spec).unwrap_or_else(|e| panic!("{e}"));
+    let given: Vec<Aligned> = operands.iter().map(|t| Aligned::new(&t.bytes)).collect();
+    let mut out: Vec<Aligned> = expected.iter().map(|bytes| Aligned::new(&vec![0xff; bytes.len()])).collect();
+    // Results that are written in place hold the operand.
+    for &(operand, result) in &spec.in_place {
+        if let Some(out) = out.get_mut(result) {
+            out.get_mut().copy_from_slice(&operands[written.unwrap_or(operand)].bytes);
+        }
+    }
+    let address = |bytes: &Aligned| if bytes.get().is_empty() { 0 } else { bytes.get().as_ptr() as u64 };
+    let from: Vec<u64> = given.iter().map(address).collect();
+    let to: Vec<u64> = out
+        .iter_mut()
+        .map(|a| if a.get().is_empty() { 0 } else { a.get_mut().as_mut_ptr() as u64 })
+        .collect();
+    let (from_bytes, to_bytes): (Vec<&[u8]>, Vec<&[u8]>) =
+        (given.iter().map(Aligned::get).collect(), out.iter().map(Aligned::get).collect());
+    shim::keep(&recipe, &from_bytes, &to_bytes, step);
+    shim.run(&recipe, &from, &to, step);
+    for (index, (expected, found)) in expected.iter().zip(&out).enumerate() {
+        let element = match spec.results[index] {
+            Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,
+            _ => lmsc_ir::ElementType::Uint8,
+        };
+        let what = format!("result {index} of {} {:?}", spec.op, spec.attributes);
+        match element {
+            lmsc_ir::ElementType::Float => close(&what, &floats(found.get()), &floats(expected)),
+            lmsc_ir::ElementType::Double => close(&what, &doubles(found.get()), &doubles(expected)),
+            _ => assert_eq!(found.get(), expected, "{what}"),
+        }
+    }
+}
+
+fn doubles(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b) as f32).collect()
+}
+
+/// Compares with what the host computed: relative to the largest element.
+fn close(what: &str, found: &[f32], expected: &[f32]) {
+    let finite = expected.iter().filter(|x| x.is_finite());
+    let scale = finite.fold(0.0f32, |most, x| most.max(x.abs()));
+    for (i, (a, b)) in found.iter().zip(expected).enumerate() {
+        let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 2e-5 * scale + 1e-30;
+        assert!(same, "{what}: element {i} of {} is {a} on the device, {b} on the host", expected.len());
+    }
 }
 
 /// What the operator computes: each result as floats.
@@ -139,6 +201,11 @@ pub(crate) fn run(results: &str, op: &str, operands: &[Tensor]) -> Vec<Vec<f32>>
 pub(crate) fn run_step(results: &str, op: &str, operands: &[Tensor], step: u64) -> Vec<Vec<f32>> {
     let found = execute(results, op, operands, step, None).unwrap_or_else(|e| panic!("{e}"));
     found.iter().map(|bytes| floats(bytes)).collect()
+}
+
+/// The bytes of each result.
+pub(crate) fn run_bytes(results: &str, op: &str, operands: &[Tensor]) -> Vec<Vec<u8>> {
+    execute(results, op, operands, 0, None).unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub(crate) fn run_int64(results: &str, op: &str, operands: &[Tensor]) -> Vec<i64> {

@@ -10,9 +10,15 @@ const PETGRAPH: &[&str] = &[];
 const UNSAFE: &[&str] = &[
     "mlir/src/llvm.rs",
     "onnx/src/file.rs",
+    "runtime/src/cuda/compile.rs",
+    "runtime/src/cuda/driver.rs",
+    "runtime/src/cuda/library.rs",
+    "runtime/src/cuda/session.rs",
     "runtime/src/gemm/x86.rs",
     "runtime/src/run/host.rs",
     "runtime/src/run/pages.rs",
+    "runtime/tests/support/shim.rs",
+    "tests/cuda.rs",
 ];
 
 /// petgraph stands in its file only.

@@ -1,0 +1,240 @@
+// Elementwise operators and their gradients.
+
+// A kernel of one, two or three operands that are broadcast: x, y and z of type M. A result may lie over an operand of
+// its size.
+#define ONE(T, O, name, ...)                                                          \
+    KERNEL name##_##T(Spread<1> s, Parameters p, const T* a, O* out) {                \
+        typedef T M;                                                                  \
+        EACH(i, s.n) {                                                                \
+            i64 at[1];                                                                \
+            s.find(i, at);                                                            \
+            M x = a[at[0]];                                                           \
+            out[i] = (O)(__VA_ARGS__);                                                \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(name##_##T)
+
+#define TWO(T, O, name, ...)                                                          \
+    KERNEL name##_##T(Spread<2> s, Parameters p, const T* a, const T* b, O* out) {    \
+        typedef T M;                                                                  \
+        EACH(i, s.n) {                                                                \
+            i64 at[2];                                                                \
+            s.find(i, at);                                                            \
+            M x = a[at[0]], y = b[at[1]];                                             \
+            out[i] = (O)(__VA_ARGS__);                                                \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(name##_##T)
+
+#define THREE(T, O, name, ...)                                                        \
+    KERNEL name##_##T(Spread<3> s, Parameters p, const T* a, const T* b, const T* c, O* out) { \
+        typedef T M;                                                                  \
+        EACH(i, s.n) {                                                                \
+            i64 at[3];                                                                \
+            s.find(i, at);                                                            \
+            M x = a[at[0]], y = b[at[1]], z = c[at[2]];                               \
+            out[i] = (O)(__VA_ARGS__);                                                \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(name##_##T)
+
+#define FLOAT1(name, ...) NARROW(ONE(f32, f32, name, __VA_ARGS__)) WIDE(ONE(f64, f64, name, __VA_ARGS__))
+#define FLOAT2(name, ...) NARROW(TWO(f32, f32, name, __VA_ARGS__)) WIDE(TWO(f64, f64, name, __VA_ARGS__))
+#define FLOAT3(name, ...) NARROW(THREE(f32, f32, name, __VA_ARGS__)) WIDE(THREE(f64, f64, name, __VA_ARGS__))
+#define NUMBER1(name, ...)                                                            \
+    FLOAT1(name, __VA_ARGS__)                                                         \
+    WIDE(ONE(i64, i64, name, __VA_ARGS__) ONE(i32, i32, name, __VA_ARGS__)            \
+         ONE(i8, i8, name, __VA_ARGS__) ONE(u8, u8, name, __VA_ARGS__))
+#define NUMBER2(name, ...)                                                            \
+    FLOAT2(name, __VA_ARGS__)                                                         \
+    WIDE(TWO(i64, i64, name, __VA_ARGS__) TWO(i32, i32, name, __VA_ARGS__)            \
+         TWO(i8, i8, name, __VA_ARGS__) TWO(u8, u8, name, __VA_ARGS__))
+#define TRUTH2(name, ...)                                                             \
+    NARROW(TWO(f32, u8, name, __VA_ARGS__))                                           \
+    WIDE(TWO(f64, u8, name, __VA_ARGS__) TWO(i64, u8, name, __VA_ARGS__)              \
+         TWO(i32, u8, name, __VA_ARGS__) TWO(i8, u8, name, __VA_ARGS__) TWO(u8, u8, name, __VA_ARGS__))
+
+template <class T> __device__ inline T density(T x) { return T(0.3989422804014327) * exp_of(x * x * T(-0.5)); }
+template <class T> __device__ inline T normal(T x) { return T(0.5) * (T(1) + erf_of(x * T(0.7071067811865476))); }
+template <class T> __device__ inline T gelu_of(T x) { return x * normal(x); }
+template <class T> __device__ inline T gelu_slope(T x) { return normal(x) + x * density(x); }
+
+#define ROOT_2_OVER_PI 0.7978845608028654
+#define CUBIC 0.044715
+template <class T> __device__ inline T fast_gelu_of(T x) {
+    T inner = T(ROOT_2_OVER_PI) * (x + T(CUBIC) * x * x * x);
+    return T(0.5) * x * (T(1) + tanh_of(inner));
+}
+template <class T> __device__ inline T fast_gelu_slope(T x) {
+    T t = tanh_of(T(ROOT_2_OVER_PI) * (x + T(CUBIC) * x * x * x));
+    T slope = T(ROOT_2_OVER_PI) * (T(1) + T(3 * CUBIC) * x * x);
+    return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope;
+}
+template <class T> __device__ inline T quick_gelu_slope(T x, T by) {
+    T s = sigmoid(by * x);
+    return s + by * x * s * (T(1) - s);
+}
+// ln(1 + e^x), without overflow.
+template <class T> __device__ inline T softplus_at(T x) { return larger(x, T(0)) + ln_of(T(1) + exp_of(-size_of(x))); }
+
+template <class T> __device__ inline T power(T x, T y) {
+    f64 by = (f64)y;
+    if (by == 2.0) return times(x, x);
+    if (by == 1.0) return x;
+    if (by == 3.0) return times(times(x, x), x);
+    return raised(x, by);
+}
+template <class T> __device__ inline T clipped(T x, f64 low, f64 high) {
+    if (low != -(f64)infinity()) x = larger(x, of_f64<T>(low));
+    return high == (f64)infinity() ? x : smaller(x, of_f64<T>(high));
+}
+// The remainder with the sign of the divisor, or of the dividend.
+template <class T> __device__ inline T modulo(T a, T b, bool of_dividend) {
+    if (b == T(0)) return T(0);
+    f64 x = (f64)a, y = (f64)b;
+    return of_f64<T>(of_dividend ? fmod(x, y) : x - y * floor(x / y));
+}
+
+
+NUMBER1(abs, size_of(x))
+NUMBER1(neg, minus(M(0), x))
+NUMBER1(relu, larger(x, M(0)))
+NUMBER1(sign, x > M(0) ? M(1) : x != M(0) && !is_nan(x) ? minus(M(0), M(1)) : x)
+NUMBER1(pow_by, power(x, of_f64<M>(p.v[0])))
+NUMBER1(clip, clipped(x, p.v[0], p.v[1]))
+FLOAT1(exp, exp_of(x))
+FLOAT1(ln, ln_of(x))
+FLOAT1(root, root_of(x))
+FLOAT1(reciprocal, M(1) / x)
+FLOAT1(sigmoid, sigmoid(x))
+FLOAT1(tanh, tanh_of(x))
+FLOAT1(erf, erf_of(x))
+FLOAT1(floor, floor_of(x))
+FLOAT1(ceil, ceil_of(x))
+FLOAT1(round, even_of(x))
+FLOAT1(sin, sin_of(x))
+FLOAT1(cos, cos_of(x))
+FLOAT1(tan, tan_of(x))
+FLOAT1(asin, asin_of(x))
+FLOAT1(acos, acos_of(x))
+FLOAT1(atan, atan_of(x))
+FLOAT1(sinh, sinh_of(x))
+FLOAT1(cosh, cosh_of(x))
+FLOAT1(asinh, asinh_of(x))
+FLOAT1(acosh, acosh_of(x))
+FLOAT1(atanh, atanh_of(x))
+FLOAT1(softplus, softplus_at(x))
+FLOAT1(softsign, x / (M(1) + size_of(x)))
+FLOAT1(mish, x * tanh_of(softplus_at(x)))
+FLOAT1(swish, x * sigmoid(M(p.v[0]) * x))
+FLOAT1(hard_swish, x * smaller(larger(x * M(1.0 / 6.0) + M(0.5), M(0)), M(1)))
+FLOAT1(hard_sigmoid, smaller(larger(M(p.v[0]) * x + M(p.v[1]), M(0)), M(1)))
+FLOAT1(elu, x > M(0) ? x : M(p.v[0]) * (exp_of(x) - M(1)))
+FLOAT1(celu, larger(x, M(0)) + smaller(M(p.v[0]) * (exp_of(x / M(p.v[0])) - M(1)), M(0)))
+FLOAT1(selu, M(p.v[1]) * (x > M(0) ? x : M(p.v[0]) * (exp_of(x) - M(1))))
+FLOAT1(leaky_relu, x >= M(0) ? x : M(p.v[0]) * x)
+FLOAT1(thresholded_relu, x > M(p.v[0]) ? x : M(0))
+FLOAT1(gelu, gelu_of(x))
+FLOAT1(fast_gelu, fast_gelu_of(x))
+NARROW(ONE(f32, u8, is_nan, is_nan(x))) WIDE(ONE(f64, u8, is_nan, is_nan(x)))
+#define IS_INF (p.v[0] != 0 && x == M(infinity())) || (p.v[1] != 0 && x == M(-infinity()))
+NARROW(ONE(f32, u8, is_inf, IS_INF)) WIDE(ONE(f64, u8, is_inf, IS_INF))
+NARROW(ONE(u8, u8, not, x == 0))
+
+NUMBER2(add, plus(x, y))
+NUMBER2(sub, minus(x, y))
+NUMBER2(mul, times(x, y))
+NUMBER2(div, over(x, y))
+NUMBER2(pow, power(x, y))
+NUMBER2(mod, modulo(x, y, p.v[0] != 0))
+FLOAT2(prelu, x >= M(0) ? x : y * x)
+FLOAT2(bias_gelu, gelu_of(x + y))
+FLOAT2(bias_fast_gelu, fast_gelu_of(x + y))
+TRUTH2(equal, x == y)
+TRUTH2(greater, x > y)
+TRUTH2(greater_or_equal, x >= y)
+TRUTH2(less, x < y)
+TRUTH2(less_or_equal, x <= y)
+NARROW(TWO(u8, u8, and, (x != 0) & (y != 0)))
+NARROW(TWO(u8, u8, or, (x != 0) | (y != 0)))
+NARROW(TWO(u8, u8, xor, (x != 0) ^ (y != 0)))
+NARROW(TWO(u8, u8, same, (x != 0) == (y != 0)))
+
+// Gradients: of dY and the operand or the result of the forward operator.
+NUMBER2(relu_grad, y > M(0) ? x : M(0))
+FLOAT2(leaky_relu_grad, y >= M(0) ? x : M(p.v[0]) * x)
+FLOAT2(sigmoid_grad, x * y * (M(1) - y))
+FLOAT2(tanh_grad, x * (M(1) - y * y))
+FLOAT2(sin_grad, x * cos_of(y))
+FLOAT2(gelu_grad, x * gelu_slope(y))
+FLOAT2(fast_gelu_grad, x * fast_gelu_slope(y))
+FLOAT2(quick_gelu_grad, x * quick_gelu_slope(y, M(p.v[0])))
+FLOAT3(bias_gelu_grad, x * gelu_slope(y + z))
+FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
+
+#define WHERE(T)                                                                      \
+    KERNEL where_##T(Spread<3> s, const u8* choice, const T* a, const T* b, T* out) { \
+        EACH(i, s.n) {                                                                \
+            i64 at[3];                                                                \
+            s.find(i, at);                                                            \
+            out[i] = choice[at[0]] ? a[at[1]] : b[at[2]];                             \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(where_##T)
+NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
+
+// Any number of operands up to MANY, folded in order.
+#define MANY 16
+template <class T>
+struct Several {
+    const T* of[MANY];
+};
+#define FOLD(T, name, with, ...)                                                      \
+    KERNEL name##_##T(Spread<MANY> s, i64 count, Several<T> x, T* out) {              \
+        EACH(i, s.n) {                                                                \
+            i64 at[MANY];                                                             \
+            s.find(i, at);                                                            \
+            T sum = x.of[0][at[0]];                                                   \
+            for (i64 k = 1; k < count; k++) sum = with(sum, x.of[k][at[k]]);          \
+            out[i] = __VA_ARGS__;                                                     \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(name##_##T)
+#define FOLDS(T) FOLD(T, sum_all, plus, sum) FOLD(T, max_all, larger, sum) FOLD(T, min_all, smaller, sum)
+NARROW(FOLDS(f32)) WIDE(FOLDS(f64) FOLDS(i64) FOLDS(i32) FOLDS(i8) FOLDS(u8))
+NARROW(FOLD(f32, mean_all, plus, sum / (f32)count)) WIDE(FOLD(f64, mean_all, plus, sum / (f64)count))
+
+// Times a number of some type, or divided by it.
+#define SCALE(S)                                                                      \
+    KERNEL scale_##S(i64 n, i64 down, const f32* x, const S* by, f32* out) {          \
+        EACH(i, n) out[i] = down ? x[i] / (f32)by[0] : x[i] * (f32)by[0];             \
+    }                                                                                 \
+    EXPORT(scale_##S)
+NARROW(SCALE(f32) SCALE(f64) SCALE(i64) SCALE(i32))
+
+template <class T> struct Is { static const bool real = false; };
+template <> struct Is<f32> { static const bool real = true; };
+template <> struct Is<f64> { static const bool real = true; };
+// Between integers the low bits stay.
+template <bool> struct Between {
+    template <class A, class B> static __device__ B cast(A x) { return of_f64<B>((f64)x); }
+};
+template <> struct Between<false> {
+    template <class A, class B> static __device__ B cast(A x) { return (B)(i64)x; }
+};
+#define CAST(A, B)                                                                    \
+    KERNEL cast_##A##_##B(i64 n, const A* x, B* out) {                                \
+        EACH(i, n) out[i] = Between<Is<A>::real || Is<B>::real>::cast<A, B>(x[i]);    \
+    }                                                                                 \
+    EXPORT(cast_##A##_##B)
+#define TRUTH(A)                                                                      \
+    KERNEL truth_##A(i64 n, const A* x, u8* out) { EACH(i, n) out[i] = x[i] != A(0); } \
+    EXPORT(truth_##A)
+WIDE(TRUTH(f32) TRUTH(f64) TRUTH(i64) TRUTH(i32) TRUTH(i8) TRUTH(u8))
+WIDE(CAST(f32, f64) CAST(f32, i64) CAST(f32, i32) CAST(f32, i8) CAST(f32, u8))
+WIDE(CAST(f64, f32) CAST(f64, i64) CAST(f64, i32) CAST(f64, i8) CAST(f64, u8))
+WIDE(CAST(i64, f32) CAST(i64, f64) CAST(i64, i32) CAST(i64, i8) CAST(i64, u8))
+WIDE(CAST(i32, f32) CAST(i32, f64) CAST(i32, i64) CAST(i32, i8) CAST(i32, u8))
+WIDE(CAST(i8, f32) CAST(i8, f64) CAST(i8, i64) CAST(i8, i32) CAST(i8, u8))
+// Truth values are bytes, too.
+WIDE(CAST(u8, f32) CAST(u8, f64) CAST(u8, i64) CAST(u8, i32) CAST(u8, i8) CAST(u8, u8))

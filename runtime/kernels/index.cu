@@ -1,0 +1,133 @@
+// Gathering and scattering by indices that are data. What comes to one place comes in order: there are no atomics.
+
+struct Rows {
+    i64 outer, axis, inner;
+};
+
+#define GATHER(T, I)                                                                           \
+    KERNEL gather_##T##_##I(Rows r, i64 picks, const T* x, const I* indices, T* out) {         \
+        EACH(i, r.outer * picks * r.inner) {                                                   \
+            i64 column, pick, outer = divide(divide(i, r.inner, column), picks, pick);         \
+            i64 at = place_of(indices[pick], r.axis);                                          \
+            out[i] = at < 0 ? T(0) : x[(outer * r.axis + at) * r.inner + column];              \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(gather_##T##_##I)                                                                   \
+    KERNEL gather_elements_##T##_##I(Spread<1> s, i64 axis, i64 stride, const T* x, const I* indices, T* out) { \
+        EACH(i, s.n) {                                                                         \
+            i64 from[1], at = place_of(indices[i], axis);                                      \
+            s.find(i, from);                                                                   \
+            out[i] = at < 0 ? T(0) : x[from[0] + at * stride];                                 \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(gather_elements_##T##_##I)                                                          \
+    KERNEL one_hot_##T##_##I(Rows r, const I* indices, const T* values, T* out) {              \
+        EACH(i, r.outer * r.axis * r.inner) {                                                  \
+            i64 column, at, outer = divide(divide(i, r.inner, column), r.axis, at);            \
+            out[i] = values[place_of(indices[outer * r.inner + column], r.axis) == at ? 1 : 0]; \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(one_hot_##T##_##I)
+
+// What a tuple of indices names.
+struct Tuples {
+    i64 width, each, part, inner;
+    i64 extents[RANK], strides[RANK];
+};
+template <class I> __device__ inline i64 tuple_at(const Tuples& t, const I* indices, i64 i) {
+    i64 rest, at = divide(i, t.each, rest) * t.part;
+    for (i64 d = 0; d < t.width; d++) {
+        i64 place = place_of(indices[i * t.width + d], t.extents[d]);
+        if (place < 0) return -1;
+        at += place * t.strides[d];
+    }
+    return at;
+}
+#define TUPLES(T, I)                                                                           \
+    KERNEL gather_nd_##T##_##I(Tuples t, i64 count, const T* x, const I* indices, T* out) {    \
+        EACH(i, count * t.inner) {                                                             \
+            i64 column, at = tuple_at(t, indices, divide(i, t.inner, column));                 \
+            out[i] = at < 0 ? T(0) : x[at + column];                                           \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(gather_nd_##T##_##I)
+#define MOVING(T) GATHER(T, i64) GATHER(T, i32) TUPLES(T, i64) TUPLES(T, i32)
+NARROW(MOVING(u32)) WIDE(MOVING(u8) MOVING(u16) MOVING(u64))
+
+// What comes takes the place of what was there.
+template <class T> __device__ inline T newer(T, T y) { return y; }
+
+// Where each update goes, or -1.
+#define PLACES(I)                                                                              \
+    KERNEL tuple_places_##I(Tuples t, i64 count, const I* indices, i64* places) {              \
+        EACH(i, count) places[i] = tuple_at(t, indices, i);                                    \
+    }                                                                                          \
+    EXPORT(tuple_places_##I)                                                                   \
+    KERNEL row_places_##I(Rows r, i64 picks, const I* indices, i64* places) {                  \
+        EACH(i, r.outer * picks) {                                                             \
+            i64 pick, outer = divide(i, picks, pick), at = place_of(indices[pick], r.axis);    \
+            places[i] = at < 0 ? -1 : (outer * r.axis + at) * r.inner;                         \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(row_places_##I)
+NARROW(PLACES(i64) PLACES(i32))
+
+// For each of `count` updates the next one to the same place in its group of `group`, or 0; and whether it is the first.
+#if !defined(RARE) || defined(EVERYTHING)
+KERNEL chain(i64 count, i64 group, const i64* places, i64* next, i64* first) {
+    EACH(i, count) {
+        const i64 at = places[i], begin = i - i % group, end = begin + group < count ? begin + group : count;
+        i64 later = i + 1, before = begin;
+        while (later < end && places[later] != at) later++;
+        while (before < i && places[before] != at) before++;
+        next[i] = later < end ? later : 0;
+        first[i] = before == i && at >= 0;
+    }
+}
+EXPORT(chain)
+#endif
+
+// Updates come to their places one after the other: `out` holds what was there.
+#define APPLY(T, name, ...)                                                                    \
+    KERNEL apply_##name##_##T(i64 count, i64 inner, const i64* places, const i64* next, const i64* first, \
+                              const T* updates, T* out) {                                      \
+        EACH(i, count * inner) {                                                               \
+            i64 column, at = divide(i, inner, column);                                         \
+            if (!first[at]) continue;                                                          \
+            T* target = out + places[at] + column;                                             \
+            T x = *target;                                                                     \
+            do {                                                                               \
+                T y = updates[at * inner + column];                                            \
+                x = __VA_ARGS__;                                                               \
+                at = next[at];                                                                 \
+            } while (at);                                                                      \
+            *target = x;                                                                       \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(apply_##name##_##T)
+
+// Elements that an index along an axis names: each line along the axis is one thread's. Dimensions are those of the
+// indices without the axis; strides are those of the indices and of what is indexed.
+struct Lines {
+    i64 count, own, extent, stride;
+    Spread<2> lines;
+};
+#define SCATTER(T, I, name, ...)                                                               \
+    KERNEL scatter_##name##_##T##_##I(Lines l, const I* indices, const T* updates, T* out) {   \
+        EACH(i, l.lines.n) {                                                                   \
+            i64 at[2];                                                                         \
+            l.lines.find(i, at);                                                               \
+            for (i64 k = 0; k < l.count; k++) {                                                \
+                const i64 from = at[0] + k * l.own, place = place_of(indices[from], l.extent); \
+                if (place < 0) continue;                                                       \
+                T* target = out + at[1] + place * l.stride;                                    \
+                T x = *target, y = updates[from];                                              \
+                *target = __VA_ARGS__;                                                         \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(scatter_##name##_##T##_##I)
+#define WITH(T, name, ...) APPLY(T, name, __VA_ARGS__) SCATTER(T, i64, name, __VA_ARGS__) SCATTER(T, i32, name, __VA_ARGS__)
+NARROW(WITH(u32, none, newer(x, y))) WIDE(WITH(u8, none, newer(x, y)) WITH(u16, none, newer(x, y)) WITH(u64, none, newer(x, y)))
+#define NUMBERS(T) WITH(T, add, plus(x, y)) WITH(T, mul, times(x, y)) WITH(T, max, larger(x, y)) WITH(T, min, smaller(x, y))
+NARROW(NUMBERS(f32)) WIDE(NUMBERS(f64) NUMBERS(i64) NUMBERS(i32) NUMBERS(i8) NUMBERS(u8))

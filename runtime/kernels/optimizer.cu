@@ -1,0 +1,116 @@
+// Optimizers and gradient accumulators: `float` state, overwritten where it lies.
+
+struct Adam {
+    i64 n, corrects, decays_first;
+    f64 alpha, beta, epsilon, decay;
+};
+
+// 1 - base^step, where it is asked for.
+__device__ inline f64 correction(f64 base, i64 step, i64 corrects) { return corrects ? 1.0 - pow(base, (f64)step) : 1.0; }
+
+// The moments behind a gradient.
+__device__ inline void moments(f32 alpha, f32 beta, f32 g, f32& m, f32& v) {
+    m = alpha * m + (1 - alpha) * g;
+    v = beta * v + (1 - beta) * g * g;
+}
+
+KERNEL adamw(Adam a, const f32* rate, const i64* step, const f32* g, const f32* w0, const f32* m0, const f32* v0, f32* w,
+             f32* m, f32* v) {
+    const f32 alpha = (f32)a.alpha, beta = (f32)a.beta, epsilon = (f32)a.epsilon, decay = (f32)a.decay, by = rate[0];
+    const f64 first = correction(a.alpha, step[0], a.corrects), second = correction(a.beta, step[0], a.corrects);
+    const f32 rate_first = (f32)((f64)by / first), root = (f32)sqrt(second);
+    const f32 corrected = (f32)((f64)by * sqrt(second) / first);
+    EACH(i, a.n) {
+        f32 x = w0[i], p = m0[i], q = v0[i];
+        moments(alpha, beta, g[i], p, q);
+        if (a.decays_first) {
+            x *= 1 - by * decay;
+            x -= rate_first * (p / (sqrtf(q) / root + epsilon));
+        } else {
+            x -= corrected * (p / (sqrtf(q) + epsilon));
+            x -= by * decay * x;
+        }
+        w[i] = x;
+        m[i] = p;
+        v[i] = q;
+    }
+}
+EXPORT(adamw)
+
+// Of com.microsoft: `decays_first` is 0 where the decay is part of the step. The step that it reads was counted on.
+KERNEL adam(Adam a, const f32* rate, const i64* step, const f32* g, const f32* w0, const f32* m0, const f32* v0, f32* w,
+            f32* m, f32* v) {
+    const f32 alpha = (f32)a.alpha, beta = (f32)a.beta, epsilon = (f32)a.epsilon, decay = (f32)a.decay, by = rate[0];
+    const f32 first = (f32)correction(a.alpha, step[0], a.corrects), second = (f32)correction(a.beta, step[0], a.corrects);
+    EACH(i, a.n) {
+        f32 x = w0[i], p = m0[i], q = v0[i];
+        moments(alpha, beta, g[i], p, q);
+        f32 move = (p / first) / (sqrtf(q / second) + epsilon);
+        if (a.decays_first) {
+            x -= by * (move + decay * x);
+        } else {
+            x -= by * move;
+            x -= by * decay * x;
+        }
+        w[i] = x;
+        m[i] = p;
+        v[i] = q;
+    }
+}
+EXPORT(adam)
+
+KERNEL count_on(const i64* step, i64* out) {
+    if (first_of_mine() == 0) out[0] = step[0] + 1;
+}
+EXPORT(count_on)
+
+KERNEL sgd(i64 n, const f32* rate, const f32* w0, const f32* g, f32* w) {
+    EACH(i, n) w[i] = w0[i] - rate[0] * g[i];
+}
+EXPORT(sgd)
+
+// The buffer and what is added to it, or replaces it where `overwrite` says so.
+KERNEL accumulate(i64 n, const f32* buffer, const f32* x, const u8* overwrite, f32* out) {
+    const bool replaces = overwrite && overwrite[0] != 0;
+    EACH(i, n) out[i] = replaces ? x[i] : buffer[i] + x[i];
+}
+EXPORT(accumulate)
+
+// ONNX's own optimizers.
+struct Preview {
+    i64 n, nesterov;
+    f64 alpha, beta, epsilon, norm, decay, after;
+};
+KERNEL preview_adagrad(Preview p, const f32* rate, const i64* count, const f32* g, const f32* x0, const f32* h0, f32* x, f32* h) {
+    const f32 by = rate[0] / (1 + (f32)count[0] * (f32)p.decay), norm = (f32)p.norm, epsilon = (f32)p.epsilon;
+    EACH(i, p.n) {
+        f32 w = x0[i], d = g[i] + norm * w, s = h0[i] + d * d;
+        h[i] = s;
+        x[i] = w - by * d / (sqrtf(s) + epsilon);
+    }
+}
+EXPORT(preview_adagrad)
+KERNEL preview_momentum(Preview p, const f32* rate, const i64* count, const f32* g, const f32* x0, const f32* v0, f32* x, f32* v) {
+    const f32 alpha = (f32)p.alpha, beta = count[0] > 0 ? (f32)p.beta : 1, norm = (f32)p.norm;
+    EACH(i, p.n) {
+        f32 w = x0[i], d = g[i] + norm * w, s = alpha * v0[i] + beta * d;
+        v[i] = s;
+        x[i] = w - rate[0] * (p.nesterov ? d + alpha * s : s);
+    }
+}
+EXPORT(preview_momentum)
+KERNEL preview_adam(Preview p, const f32* rate, const i64* count, const f32* g, const f32* x0, const f32* v0, const f32* h0,
+                    f32* x, f32* v, f32* h) {
+    const f32 alpha = (f32)p.alpha, beta = (f32)p.beta, norm = (f32)p.norm, epsilon = (f32)p.epsilon, after = (f32)p.after;
+    const f64 first = correction(p.alpha, count[0], 1), second = correction(p.beta, count[0], 1);
+    const f32 by = count[0] > 0 ? (f32)((f64)rate[0] * sqrt(second) / first) : rate[0];
+    EACH(i, p.n) {
+        f32 w = x0[i], m = v0[i], q = h0[i];
+        moments(alpha, beta, g[i] + norm * w, m, q);
+        w -= by * m / (sqrtf(q) + epsilon);
+        x[i] = w * (1 - after);
+        v[i] = m;
+        h[i] = q;
+    }
+}
+EXPORT(preview_adam)

@@ -1,0 +1,205 @@
+// What all kernels share. It stands before each of them, compiled by NVRTC or, through a shim, by a C++ compiler.
+//
+// Every index is an i64: tensors may have more than 2^31 elements. A kernel's number of blocks decides nothing but who
+// computes what: every sum has one order.
+
+typedef float f32;
+typedef double f64;
+typedef signed char i8;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+static_assert(sizeof(i64) == 8 && sizeof(u64) == 8 && sizeof(i32) == 4 && sizeof(u16) == 2, "types are as wide as named");
+
+// Threads of every block.
+#define BLOCK 256
+#define KERNEL extern "C" __global__ void __launch_bounds__(BLOCK)
+#ifndef OUT_OF_LINE
+#define OUT_OF_LINE __noinline__
+#endif
+// The shim keeps a list of kernels.
+#ifndef EXPORT
+#define EXPORT(name)
+#endif
+
+// Kernels for what is rare are a module of their own, so that most programs need not compile them: those of other element
+// types than f32 above all.
+#ifdef EVERYTHING
+#define NARROW(...) __VA_ARGS__
+#define WIDE(...) __VA_ARGS__
+#elif defined(RARE)
+#define NARROW(...)
+#define WIDE(...) __VA_ARGS__
+#else
+#define NARROW(...) __VA_ARGS__
+#define WIDE(...)
+#endif
+
+// The most dimensions that do not merge.
+#define RANK 8
+
+// Each index below n, distributed over the threads of the grid.
+#define EACH(i, n) for (i64 i = first_of_mine(); i < (n); i += threads_of_all())
+
+__device__ inline i64 block_index() { return (i64)blockIdx.x; }
+__device__ inline i64 first_of_mine() { return block_index() * BLOCK + (i64)threadIdx.x; }
+__device__ inline i64 threads_of_all() { return (i64)gridDim.x * BLOCK; }
+
+// It is long code, for long numbers only.
+OUT_OF_LINE __device__ i64 divide_long(i64 i, i64 d) { return i / d; }
+
+// i / d and what is left; short numbers are divided in less time.
+__device__ inline i64 divide(i64 i, i64 d, i64& rest) {
+    if ((((u64)i | (u64)d) >> 32) == 0) {
+        u32 q = (u32)i / (u32)d;
+        rest = (i64)((u32)i - q * (u32)d);
+        return (i64)q;
+    }
+    i64 q = divide_long(i, d);
+    rest = i - q * d;
+    return q;
+}
+
+// A box of indices in row-major order, and strides along its dimensions in each of K tensors.
+template <int K>
+struct Spread {
+    i64 n, rank, dims[RANK], strides[K][RANK];
+
+    // Where the i-th index lies in each of the tensors.
+    __device__ void find(i64 i, i64 (&at)[K]) const {
+        for (int k = 0; k < K; k++) at[k] = 0;
+        for (i64 d = rank - 1; d > 0; d--) {
+            i64 rest;
+            i = divide(i, dims[d], rest);
+            for (int k = 0; k < K; k++) at[k] += rest * strides[k][d];
+        }
+        if (rank > 0)
+            for (int k = 0; k < K; k++) at[k] += i * strides[k][0];
+    }
+};
+
+// Numbers that an operator takes from its attributes.
+struct Parameters {
+    f64 v[3];
+};
+
+// Threads of a block that fold values together: `lanes` of them, a power of two, for each output.
+struct Team {
+    i64 lanes, teams, lane, team;
+
+    // Neighbouring threads belong to neighbouring teams where `across` is set, else to one team.
+    __device__ Team(i64 lanes, i64 across) : lanes(lanes), teams(BLOCK / lanes) {
+        i64 thread = (i64)threadIdx.x;
+        lane = across ? thread / teams : thread % lanes;
+        team = across ? thread % teams : thread / lanes;
+    }
+
+    // The first output of this block, and how far it is to its next one.
+    __device__ i64 first() const { return block_index() * teams; }
+    __device__ i64 step() const { return (i64)gridDim.x * teams; }
+
+    // The values of a team's lanes, folded in an order that depends on nothing but their number. Every thread of the
+    // block must call it.
+    template <class A, class Merge>
+    __device__ A fold(A value, Merge merge) const {
+        __shared__ A values[BLOCK];
+        i64 place = team + lane * teams;
+        __syncthreads();
+        values[place] = value;
+        __syncthreads();
+        for (i64 half = lanes / 2; half > 0; half /= 2) {
+            if (lane < half) values[place] = merge(values[place], values[place + half * teams]);
+            __syncthreads();
+        }
+        return values[team];
+    }
+
+    __device__ f64 sum(f64 value) const {
+        return fold(value, [](f64 a, f64 b) { return a + b; });
+    }
+};
+
+__device__ inline f32 infinity() { return __int_as_float(0x7f800000); }
+
+__device__ inline bool is_nan(f32 x) { return x != x; }
+__device__ inline bool is_nan(f64 x) { return x != x; }
+__device__ inline bool is_nan(i64) { return false; }
+__device__ inline bool is_nan(i32) { return false; }
+__device__ inline bool is_nan(i8) { return false; }
+__device__ inline bool is_nan(u8) { return false; }
+
+// The larger one, or NaN if one is.
+template <class T> __device__ inline T larger(T a, T b) { return a >= b || is_nan(a) ? a : b; }
+template <class T> __device__ inline T smaller(T a, T b) { return a <= b || is_nan(a) ? a : b; }
+
+// Integers wrap.
+template <class T> __device__ inline T plus(T a, T b) { return (T)((u64)a + (u64)b); }
+template <> __device__ inline f32 plus(f32 a, f32 b) { return a + b; }
+template <> __device__ inline f64 plus(f64 a, f64 b) { return a + b; }
+template <class T> __device__ inline T minus(T a, T b) { return (T)((u64)a - (u64)b); }
+template <> __device__ inline f32 minus(f32 a, f32 b) { return a - b; }
+template <> __device__ inline f64 minus(f64 a, f64 b) { return a - b; }
+template <class T> __device__ inline T times(T a, T b) { return (T)((u64)a * (u64)b); }
+template <> __device__ inline f32 times(f32 a, f32 b) { return a * b; }
+template <> __device__ inline f64 times(f64 a, f64 b) { return a * b; }
+// What ONNX leaves open, an integer divided by 0, is 0.
+template <class T> __device__ inline T over(T a, T b) {
+    if (b == T(0)) return T(0);
+    return T(-1) < T(0) && b == T(-1) ? minus(T(0), a) : T(a / b);
+}
+template <> __device__ inline f32 over(f32 a, f32 b) { return a / b; }
+template <> __device__ inline f64 over(f64 a, f64 b) { return a / b; }
+
+// To a number of another type: integers are the nearest towards 0 that there is, and NaN is 0.
+template <class T> __device__ inline T of_f64(f64 x) {
+    const bool has_sign = T(-1) < T(0);
+    const f64 span = has_sign ? ldexp(1.0, 8 * (int)sizeof(T) - 1) : ldexp(1.0, 8 * (int)sizeof(T));
+    const T most = has_sign ? (T)(((u64)1 << (8 * sizeof(T) - 1)) - 1) : (T)~(u64)0;
+    if (is_nan(x)) return T(0);
+    if (x >= span) return most;
+    if (x <= (has_sign ? -span : 0.0)) return has_sign ? (T)(-most - 1) : T(0);
+    return (T)x;
+}
+template <> __device__ inline f32 of_f64(f64 x) { return (f32)x; }
+template <> __device__ inline f64 of_f64(f64 x) { return x; }
+
+// Functions by one name for both widths.
+#define BOTH(name, narrow, wide)                                      \
+    __device__ inline f32 name(f32 x) { return narrow(x); }           \
+    __device__ inline f64 name(f64 x) { return wide(x); }
+BOTH(exp_of, expf, exp)
+BOTH(ln_of, logf, log)
+BOTH(tanh_of, tanhf, tanh)
+BOTH(erf_of, erff, erf)
+BOTH(root_of, sqrtf, sqrt)
+BOTH(floor_of, floorf, floor)
+BOTH(ceil_of, ceilf, ceil)
+BOTH(even_of, rintf, rint)
+BOTH(sin_of, sinf, sin)
+BOTH(cos_of, cosf, cos)
+BOTH(tan_of, tanf, tan)
+BOTH(asin_of, asinf, asin)
+BOTH(acos_of, acosf, acos)
+BOTH(atan_of, atanf, atan)
+BOTH(sinh_of, sinhf, sinh)
+BOTH(cosh_of, coshf, cosh)
+BOTH(asinh_of, asinhf, asinh)
+BOTH(acosh_of, acoshf, acosh)
+BOTH(atanh_of, atanhf, atanh)
+BOTH(size_of, fabsf, fabs)
+template <class T> __device__ inline T size_of(T x) { return T(-1) < T(0) && x < T(1) ? minus(T(0), x) : x; }
+
+__device__ inline f32 raised(f32 x, f64 y) { return powf(x, (f32)y); }
+__device__ inline f64 raised(f64 x, f64 y) { return pow(x, y); }
+template <class T> __device__ inline T raised(T x, f64 y) { return of_f64<T>(pow((f64)x, y)); }
+
+template <class T> __device__ inline T sigmoid(T x) { return T(1) / (T(1) + exp_of(-x)); }
+
+// An index that may count from the end, or -1 if it is out of range.
+template <class I> __device__ inline i64 place_of(I index, i64 extent) {
+    i64 at = (i64)index < 0 ? (i64)index + extent : (i64)index;
+    return at >= 0 && at < extent ? at : -1;
+}

@@ -1,0 +1,184 @@
+//! Kernels compiled for a device by NVRTC, once: what comes of a source is kept on disk.
+
+use std::ffi::{CStr, CString, c_char};
+use std::path::{Path, PathBuf};
+use std::ptr::null;
+
+use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
+
+use super::library::{self, Missing};
+use super::{PRELUDE, Source};
+
+/// The names that NVRTC's library may have, the newest first.
+const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
+
+/// Why a source is not compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// There is no NVRTC.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// It does not take the source.
+    #[error("NVRTC does not compile `{name}.cu` for {architecture}: {log}")]
+    Refused {
+        /// The source's name.
+        name: String,
+        /// What it was compiled for.
+        architecture: String,
+        /// What NVRTC says.
+        log: String,
+    },
+}
+
+/// NVRTC, and where what it makes is kept.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    version: (i32, i32),
+    cache: Option<PathBuf>,
+}
+
+/// A number that other bytes do not have, but by chance.
+fn fingerprint(parts: &[&[u8]]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for part in parts {
+        for &byte in (part.len() as u64).to_le_bytes().iter().chain(*part) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// The folder of the user's caches.
+fn user_cache() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
+    Some(named.or_else(home)?.join("lmsc").join("kernels"))
+}
+
+impl Compiler {
+    /// NVRTC, which keeps what it makes among the user's caches.
+    ///
+    /// # Errors
+    /// [`Missing`], where it is not found.
+    pub fn new() -> Result<Compiler, Missing> {
+        library::find(&NAMES)?;
+        // SAFETY: it opens libraries by name, of which the one above is known now.
+        if !unsafe { sys::is_culib_present() } {
+            let names = NAMES.map(str::to_owned).to_vec();
+            return Err(Missing { names, searched: Vec::new() });
+        }
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both numbers are there to be written.
+        _ = unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
+        Ok(Compiler { version: (major, minor), cache: user_cache() })
+    }
+
+    /// The same with another folder for what it makes, or none.
+    pub fn with_cache(self, cache: Option<PathBuf>) -> Compiler {
+        Compiler { cache, ..self }
+    }
+
+    /// What a device of this architecture (`sm_90`) loads: the source's common kernels, or its rare ones.
+    ///
+    /// # Errors
+    /// [`CompileError::Refused`], with what NVRTC says.
+    pub fn image(&self, source: &Source, rare: bool, architecture: &str) -> Result<Vec<u8>, CompileError> {
+        let text = format!("{PRELUDE}\n#line 1 \"{}.cu\"\n{}", source.name, source.text);
+        let mut options = vec![format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
+        options.extend(rare.then(|| "--define-macro=RARE".to_owned()));
+        let (major, minor) = self.version;
+        let key = format!("{} {major}.{minor}", options.join(" "));
+        let key = fingerprint(&[key.as_bytes(), text.as_bytes()]);
+        let part = if rare { "-rare" } else { "" };
+        let file = format!("{}{part}-{architecture}-{key:016x}.cubin", source.name);
+        let file = self.cache.as_ref().map(|folder| folder.join(file));
+        if let Some(image) = file.as_deref().and_then(kept) {
+            return Ok(image);
+        }
+        let image = compile(&text, source.name, &options).map_err(|log| CompileError::Refused {
+            name: source.name.to_owned(),
+            architecture: architecture.to_owned(),
+            log,
+        })?;
+        // Who cannot keep it compiles it again.
+        if let Some(file) = file {
+            _ = keep(&file, &image);
+        }
+        Ok(image)
+    }
+}
+
+/// What is in the file, if it is whole.
+fn kept(file: &Path) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(file).ok()?;
+    let (sum, image) = bytes.split_first_chunk()?;
+    (u64::from_le_bytes(*sum) == fingerprint(&[image])).then(|| image.to_vec())
+}
+
+fn keep(file: &Path, image: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+    let room = file.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&room, [&fingerprint(&[image]).to_le_bytes()[..], image].concat())?;
+    std::fs::rename(room, file)
+}
+
+/// A program of NVRTC, which ends with it.
+struct Program(nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: the program is there, and nobody uses it any more.
+        _ = unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
+    }
+}
+
+/// Calls a function that says how much it will write, and then the one that writes it.
+fn written(
+    size: impl FnOnce(&mut usize) -> nvrtcResult,
+    write: impl FnOnce(*mut c_char) -> nvrtcResult,
+) -> Option<Vec<u8>> {
+    let mut bytes = 0;
+    if size(&mut bytes) != nvrtcResult::NVRTC_SUCCESS {
+        return None;
+    }
+    let mut text = vec![0u8; bytes];
+    (write(text.as_mut_ptr().cast()) == nvrtcResult::NVRTC_SUCCESS).then_some(text)
+}
+
+/// The image of a source, or why there is none.
+fn compile(text: &str, name: &str, options: &[String]) -> Result<Vec<u8>, String> {
+    let owned = |text: &str| CString::new(text).map_err(|_| "it holds a null".to_owned());
+    let (text, name) = (owned(text)?, owned(&format!("{name}.cu"))?);
+    let options = options.iter().map(|option| owned(option)).collect::<Result<Vec<_>, _>>()?;
+    let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    let mut program = Program(std::ptr::null_mut());
+    // SAFETY: text and name end with null and live longer than the call; there are no headers.
+    let made =
+        unsafe { sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()) };
+    let said = |result: nvrtcResult| {
+        // SAFETY: NVRTC's names of results are constants that end with null.
+        unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(result)) }.to_string_lossy().into_owned()
+    };
+    if made != nvrtcResult::NVRTC_SUCCESS {
+        return Err(said(made));
+    }
+    // SAFETY: the options end with null and live longer than the call, and there are so many.
+    let compiled = unsafe { sys::nvrtcCompileProgram(program.0, pointers.len() as i32, pointers.as_ptr()) };
+    if compiled != nvrtcResult::NVRTC_SUCCESS {
+        let log = written(
+            // SAFETY: the program is there, and so is the number.
+            |size| unsafe { sys::nvrtcGetProgramLogSize(program.0, size) },
+            // SAFETY: there is room for as much as it has said.
+            |room| unsafe { sys::nvrtcGetProgramLog(program.0, room) },
+        );
+        let log = log.map(|log| String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned());
+        return Err(format!("{}\n{}", said(compiled), log.unwrap_or_default()));
+    }
+    let image = written(
+        // SAFETY: the program is compiled, and the number is there.
+        |size| unsafe { sys::nvrtcGetCUBINSize(program.0, size) },
+        // SAFETY: there is room for as much as it has said.
+        |room| unsafe { sys::nvrtcGetCUBIN(program.0, room) },
+    );
+    image.ok_or_else(|| "there is no image".to_owned())
+}

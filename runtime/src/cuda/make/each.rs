@@ -1,0 +1,152 @@
+//! Elementwise operators.
+
+use lmsc_ir::ElementType;
+
+use super::{Made, number, width};
+use crate::cuda::recipe::{Arg, NOWHERE, Recipe, operand, result, spread_forward};
+use crate::host::elementwise as host;
+use crate::meaning::{Broadcast, count};
+use crate::spec::{Refusal, Spec, refuse};
+
+/// How many operands a kernel that folds operands takes.
+const MANY: usize = 16;
+
+fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
+    let dims = (0..operands).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
+    Broadcast::new(&dims, &spec.result_dims(0)?)
+}
+
+/// The kernel of this name, on so many operands that are broadcast, with parameters.
+fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) -> Made {
+    let plan = broadcast(spec, operands)?;
+    let mut args = vec![
+        Arg::Words(spread_forward(&plan.dims, &plan.strides)?),
+        Arg::Words(parameters.map(f64::to_bits).to_vec()),
+    ];
+    args.extend((0..operands).map(|i| operand(i).into()));
+    args.push(result(0).into());
+    let mut recipe = Recipe::default();
+    recipe.each(kernel, plan.len(), args);
+    Ok(recipe)
+}
+
+fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, Refusal> {
+    Ok(format!("{kernel}_{}", number(spec.element(0)?)?))
+}
+
+/// Without parameters.
+pub(crate) fn plain(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
+    of(spec, typed(spec, kernel)?, operands, [0.0; 3])
+}
+
+/// Of truth values.
+pub(crate) fn truths(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
+    of(spec, format!("{kernel}_u8"), operands, [0.0; 3])
+}
+
+/// With the attribute `alpha`.
+pub(crate) fn by_alpha(spec: &Spec<'_>, kernel: &str, operands: usize, default: f32) -> Made {
+    of(spec, typed(spec, kernel)?, operands, host::alpha(spec, default)?)
+}
+
+/// Of one operand, with the attribute `alpha` and another one.
+pub(crate) fn by_two(spec: &Spec<'_>, kernel: &str, alpha: f32, other: &str, default: f32) -> Made {
+    of(spec, typed(spec, kernel)?, 1, host::alpha_and(spec, alpha, other, default)?)
+}
+
+/// With a bias behind so many operands, where there is one.
+pub(crate) fn perhaps_biased(spec: &Spec<'_>, [without, with]: [&str; 2], operands: usize) -> Made {
+    match spec.has(operands) {
+        false => plain(spec, without, operands),
+        true => plain(spec, with, operands + 1),
+    }
+}
+
+pub(crate) fn onnx_gelu(spec: &Spec<'_>) -> Made {
+    match &*spec.string("approximate", "none")? {
+        "tanh" => plain(spec, "fast_gelu", 1),
+        _ => plain(spec, "gelu", 1),
+    }
+}
+
+pub(crate) fn clip(spec: &Spec<'_>) -> Made {
+    of(spec, typed(spec, "clip")?, 1, host::bounds(spec)?)
+}
+
+pub(crate) fn is_inf(spec: &Spec<'_>) -> Made {
+    of(spec, typed(spec, "is_inf")?, 1, host::infinities(spec)?)
+}
+
+pub(crate) fn modulo(spec: &Spec<'_>) -> Made {
+    of(spec, typed(spec, "mod")?, 2, [spec.int("fmod", 0)? as f64, 0.0, 0.0])
+}
+
+pub(crate) fn power(spec: &Spec<'_>) -> Made {
+    match spec.element(0)? == spec.element(1)? {
+        true => plain(spec, "pow", 2),
+        false => of(spec, typed(spec, "pow_by")?, 1, [host::exponent(spec)?, 0.0, 0.0]),
+    }
+}
+
+pub(crate) fn equal(spec: &Spec<'_>) -> Made {
+    match spec.element(0)? {
+        ElementType::Bool => truths(spec, "same", 2),
+        _ => plain(spec, "equal", 2),
+    }
+}
+
+/// Folds all operands.
+pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
+    let operands = spec.operands.len();
+    if operands > MANY {
+        return refuse(format!("{operands} operands; CUDA devices have a kernel for up to {MANY}"));
+    }
+    let mut plan = broadcast(spec, operands)?;
+    plan.strides.resize(MANY, vec![0; plan.dims.len()]);
+    let mut addresses: Vec<_> = (0..operands).map(operand).collect();
+    addresses.resize(MANY, NOWHERE);
+    let args = vec![
+        Arg::Words(spread_forward(&plan.dims, &plan.strides)?),
+        operands.into(),
+        Arg::Addresses(addresses),
+        result(0).into(),
+    ];
+    let mut recipe = Recipe::default();
+    recipe.each(typed(spec, kernel)?, plan.len(), args);
+    Ok(recipe)
+}
+
+pub(crate) fn select(spec: &Spec<'_>) -> Made {
+    let plan = broadcast(spec, 3)?;
+    let mut args = vec![Arg::Words(spread_forward(&plan.dims, &plan.strides)?)];
+    args.extend((0..3).map(|i| operand(i).into()));
+    args.push(result(0).into());
+    let mut recipe = Recipe::default();
+    recipe.each(format!("where_{}", width(spec.element(1)?)?), plan.len(), args);
+    Ok(recipe)
+}
+
+pub(crate) fn scale(spec: &Spec<'_>) -> Made {
+    let n = count(&spec.dims(0)?);
+    let down = spec.flag("scale_down", false)?;
+    let args = vec![n.into(), down.into(), operand(0).into(), operand(1).into(), result(0).into()];
+    let mut recipe = Recipe::default();
+    recipe.each(format!("scale_{}", number(spec.element(1)?)?), n, args);
+    Ok(recipe)
+}
+
+pub(crate) fn cast(spec: &Spec<'_>) -> Made {
+    let (from, to) = (spec.element(0)?, spec.result(0)?.element);
+    if from == to {
+        return super::shape::view(spec);
+    }
+    let read = if from == ElementType::Bool { "u8" } else { number(from)? };
+    let kernel = match to {
+        ElementType::Bool => format!("truth_{read}"),
+        to => format!("cast_{read}_{}", number(to)?),
+    };
+    let n = count(&spec.dims(0)?);
+    let mut recipe = Recipe::default();
+    recipe.each(kernel, n, vec![n.into(), operand(0).into(), result(0).into()]);
+    Ok(recipe)
+}

@@ -1,0 +1,92 @@
+//! Losses over classes.
+
+use super::Made;
+use super::normalize::{rows_softmax, rows_words};
+use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, operand, result};
+use crate::host::loss::{Loss, Total};
+use crate::meaning::Rows;
+use crate::spec::Spec;
+
+fn rows(loss: &Loss) -> Rows {
+    Rows { outer: loss.batch, axis: loss.classes, inner: loss.positions }
+}
+
+fn words(loss: &Loss) -> Arg {
+    let total: u64 = match loss.total {
+        Total::Each => 0,
+        Total::Sum => 1,
+        Total::Mean => 2,
+    };
+    let mut words = rows_words(rows(loss));
+    words.extend([total, u64::from(loss.ignored.is_some()), loss.ignored.unwrap_or(0) as u64]);
+    Arg::Words(words)
+}
+
+fn index(loss: &Loss) -> &'static str {
+    if loss.narrow { "i32" } else { "i64" }
+}
+
+fn weights(loss: &Loss) -> Address {
+    loss.weights.map_or(NOWHERE, operand)
+}
+
+/// The loss, from logarithms of probabilities.
+fn total(recipe: &mut Recipe, loss: &Loss, log: Address) {
+    let mut args =
+        vec![words(loss), log.into(), operand(loss.labels).into(), weights(loss).into(), result(0).into()];
+    match loss.total {
+        Total::Each => recipe.each(format!("loss_each_{}", index(loss)), loss.batch * loss.positions, args),
+        _ => {
+            args.push(NOWHERE.into());
+            recipe.each(format!("loss_total_{}", index(loss)), 1, args);
+        }
+    }
+}
+
+pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
+    let loss = Loss::new(spec, 0)?;
+    let mut recipe = Recipe::default();
+    let n = loss.batch * loss.classes * loss.positions;
+    let log = if spec.wants(1) { result(1) } else { recipe.room::<f32>(n) };
+    rows_softmax(&mut recipe, rows(&loss), true, operand(0), log);
+    if spec.wants(0) {
+        total(&mut recipe, &loss, log);
+    }
+    Ok(recipe)
+}
+
+pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
+    let mut recipe = Recipe::default();
+    total(&mut recipe, &Loss::new(spec, 0)?, operand(0));
+    Ok(recipe)
+}
+
+pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
+    let loss = Loss::new(spec, 1)?;
+    let mut recipe = Recipe::default();
+    let weight = recipe.room::<f64>(1);
+    let (labels, of_classes) = (operand(loss.labels), weights(&loss));
+    if loss.total == Total::Mean {
+        let args = vec![
+            words(&loss),
+            NOWHERE.into(),
+            labels.into(),
+            of_classes.into(),
+            NOWHERE.into(),
+            weight.into(),
+        ];
+        recipe.each(format!("loss_total_{}", index(&loss)), 1, args);
+    }
+    let args = vec![
+        words(&loss),
+        operand(0).into(),
+        operand(1).into(),
+        labels.into(),
+        of_classes.into(),
+        weight.into(),
+        result(0).into(),
+    ];
+    let n = loss.batch * loss.classes * loss.positions;
+    recipe.each(format!("loss_grad_{}", index(&loss)), n, args);
+    Ok(recipe)
+}

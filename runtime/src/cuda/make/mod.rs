@@ -1,0 +1,49 @@
+//! From an operator to launches: one file a family of operators.
+//!
+//! The host's constructor has accepted the node before, so these say what is to be launched and refuse only what this
+//! device lacks.
+
+pub(super) mod each;
+pub(super) mod index;
+pub(super) mod loss;
+pub(super) mod movement;
+pub(super) mod normalize;
+pub(super) mod optimizer;
+pub(super) mod pool;
+pub(super) mod product;
+pub(super) mod random;
+pub(super) mod reduce;
+pub(super) mod rnn;
+pub(super) mod shape;
+
+use lmsc_ir::ElementType;
+
+use super::recipe::Recipe;
+use crate::spec::{Refusal, refuse};
+
+/// What a constructor of the table answers.
+pub(super) type Made = Result<Recipe, Refusal>;
+
+/// The end of the name of a kernel that computes with elements of this type.
+fn number(element: ElementType) -> Result<&'static str, Refusal> {
+    Ok(match element {
+        ElementType::Float => "f32",
+        ElementType::Double => "f64",
+        ElementType::Int64 => "i64",
+        ElementType::Int32 => "i32",
+        ElementType::Int8 => "i8",
+        ElementType::Uint8 => "u8",
+        other => return refuse(format!("CUDA devices have no kernel for elements of type {other}")),
+    })
+}
+
+/// The end of the name of a kernel that moves elements of this type.
+fn width(element: ElementType) -> Result<&'static str, Refusal> {
+    Ok(match element.bits() {
+        8 => "u8",
+        16 => "u16",
+        32 => "u32",
+        64 => "u64",
+        _ => return refuse(format!("CUDA devices have no kernel for elements of type {element}")),
+    })
+}

@@ -1,0 +1,78 @@
+//! Kernels of CUDA devices: what an operator comes to as launches of the kernels in `runtime/kernels`.
+//!
+//! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: what the host
+//! refuses is refused here with the same words. It names kernels, blocks and arguments; who has addresses makes launches
+//! of it. The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
+//!
+//! `make` has one file a family of operators, `table` one row an operator.
+
+#[cfg(feature = "cuda")]
+mod compile;
+#[cfg(feature = "cuda")]
+mod driver;
+#[cfg(feature = "cuda")]
+mod library;
+mod make;
+mod recipe;
+#[cfg(feature = "cuda")]
+mod session;
+mod table;
+
+#[cfg(feature = "cuda")]
+pub use compile::{CompileError, Compiler};
+#[cfg(feature = "cuda")]
+pub use driver::{OpenError, probe};
+#[cfg(feature = "cuda")]
+pub use library::Missing;
+pub use recipe::{Address, Arg, At, Call, Recipe};
+#[cfg(feature = "cuda")]
+pub use session::{Options, Session};
+pub use table::{operators, prepare};
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::Bytes;
+
+/// Threads of every block.
+pub const BLOCK: u32 = 256;
+
+/// What stands before every source.
+pub const PRELUDE: &str = include_str!("../../kernels/prelude.cuh");
+
+/// A file of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, without `.cu`.
+    pub name: &'static str,
+    /// What it says, without [`PRELUDE`].
+    pub text: &'static str,
+    /// Whether it has a part of rarely used kernels, which `RARE` selects.
+    pub has_rare: bool,
+}
+
+macro_rules! sources {
+    ($($name:literal $has_rare:literal,)*) => {
+        &[$(Source { name: $name, text: include_str!(concat!("../../kernels/", $name, ".cu")), has_rare: $has_rare },)*]
+    };
+}
+
+/// Every file of kernels.
+pub const SOURCES: &[Source] = sources![
+    "each" true,
+    "index" true,
+    "move" false,
+    "normalize" false,
+    "optimizer" false,
+    "pool" false,
+    "product" false,
+    "random" false,
+    "reduce" true,
+    "rnn" false,
+];
+
+/// The bytes that each node of the graph needs besides its values while it runs on a CUDA device; zero where it cannot.
+pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    let needs =
+        |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace);
+    crate::run::kernels::workspaces_by(graph, needs)
+}

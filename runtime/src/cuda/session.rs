@@ -1,0 +1,643 @@
+//! A program on a CUDA device: all three streams are given their commands by one thread, in the program's order.
+//!
+//! A command of another stream that must have completed is an event to wait for: on the device, not here. Nothing is
+//! allocated, freed or waited for within a step; between steps the caller's turn waits only if he looks at something,
+//! and the host is at most one step ahead of the device.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lmsc_ir::Data;
+use lmsc_ir::program::{
+    Action, Checked, Command, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
+    peak_in_order,
+};
+use rayon::prelude::*;
+
+use super::compile::Compiler;
+use super::driver::{self, Event, Function, Gpu, Graph, Module, Pinned, Ready};
+use super::recipe::{Address, Arg, At, Recipe};
+use super::{SOURCES, prepare};
+use crate::kernel::Step;
+use crate::run::device::Device;
+use crate::run::kernels::{Known, keep_asked_for, prepared};
+use crate::run::{self, Measured, RunError, Turn, Watch};
+
+/// What everything on the device begins at a multiple of.
+const ALIGNMENT: u64 = 256;
+
+/// How a program runs on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The device's number, from 0.
+    pub ordinal: u32,
+    /// Whether a step is written down once and replayed, instead of being given command by command.
+    pub graph: bool,
+}
+
+/// A program on a device, with what its variables hold.
+pub struct Session {
+    // What uses others goes before them when this ends.
+    graph: Option<Graph>,
+    calls: Vec<Vec<Ready>>,
+    /// By stream and command, what others wait for: of this step, and of the one before.
+    events: [Vec<Option<[Event; 2]>>; 3],
+    /// When the steps began, as many as are of interest.
+    turns: [Event; 3],
+    forks: [Event; 3],
+    _modules: Vec<Module>,
+    constants: driver::Memory,
+    arena: driver::Memory,
+    slab: Pinned,
+    gpu: Gpu,
+    program: Checked,
+    known: Known,
+    /// Where the caller's inputs wait for their copy, by address.
+    staged: BTreeMap<u64, u64>,
+    order: Vec<(Stream, u32)>,
+    names: BTreeMap<String, (Memory, Tensor)>,
+    options: Options,
+    steps: u64,
+    /// Waits that are not obeyed, for tests.
+    forgotten: Vec<(Stream, u32, usize)>,
+    /// What random operators draw from, besides node and step.
+    pub seed: u64,
+    /// Whether to tell what each command did and when. Such steps do not run one into the other.
+    pub traces: bool,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("device", &self.gpu.name)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a program's constants are on the device, behind the step's number and seed.
+#[derive(Default)]
+struct Constants {
+    bytes: Vec<u8>,
+}
+
+impl Constants {
+    fn add(&mut self, bytes: &[u8]) -> u64 {
+        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
+        let at = self.bytes.len() as u64;
+        self.bytes.extend(bytes);
+        at
+    }
+}
+
+/// Finds kernels by name: compiles and loads files until one has it.
+struct Kernels<'a> {
+    gpu: &'a Gpu,
+    compiler: &'a Compiler,
+    modules: Vec<Module>,
+    found: BTreeMap<String, Function>,
+    has_rare: bool,
+}
+
+impl Kernels<'_> {
+    fn load(&mut self, rare: bool) -> Result<(), String> {
+        let (compiler, architecture) = (self.compiler, &self.gpu.architecture);
+        let sources: Vec<_> = SOURCES.iter().filter(|source| !rare || source.has_rare).collect();
+        let images = sources.par_iter().map(|source| compiler.image(source, rare, architecture));
+        for image in images.collect::<Vec<_>>() {
+            self.modules.push(Module::new(&image.map_err(|e| e.to_string())?)?);
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, name: &str) -> Result<Function, String> {
+        loop {
+            if let Some(&function) = self.found.get(name) {
+                return Ok(function);
+            }
+            for module in &self.modules {
+                if let Some(function) = module.function(name)? {
+                    self.found.insert(name.to_owned(), function);
+                    return Ok(function);
+                }
+            }
+            match (self.modules.is_empty(), self.has_rare) {
+                (true, _) => self.load(false)?,
+                (false, false) => {
+                    self.load(true)?;
+                    self.has_rare = true;
+                }
+                (false, true) => return Err(format!("there is no kernel {name}")),
+            }
+        }
+    }
+}
+
+impl Session {
+    /// The program, ready to run: kernels are compiled and loaded, everything is allocated, and what the model has is where
+    /// it belongs; the rest is zero.
+    ///
+    /// # Errors
+    /// [`RunError::NotReady`]; [`RunError::Device`], with what the driver or the compiler says.
+    pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
+        let (recipes, mut known) = prepared(&program, |spec| {
+            let recipe = prepare(spec)?;
+            let needed = recipe.workspace;
+            Ok((recipe, needed))
+        })?;
+        keep_asked_for(&program, &mut known);
+        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::Device(e.to_string()))?;
+        Session::on(gpu, program, options, compiler, &recipes, known).map_err(RunError::Device)
+    }
+
+    fn on(
+        gpu: Gpu,
+        program: Checked,
+        options: Options,
+        compiler: &Compiler,
+        recipes: &[Option<Recipe>],
+        known: Known,
+    ) -> Result<Session, String> {
+        let mut constants = Constants::default();
+        constants.add(&[0; size_of::<Step>()]);
+        let of_recipes: Vec<u64> = recipes
+            .iter()
+            .map(|recipe| recipe.as_ref().map_or(0, |recipe| constants.add(&recipe.constants)))
+            .collect();
+        let of_known: BTreeMap<_, u64> =
+            known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        let on_device = gpu.memory(constants.bytes.len() as u64)?;
+        let arena = gpu.memory(program.arena.0)?;
+        // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
+        unsafe {
+            let bytes = &constants.bytes;
+            gpu.to_device(Stream::Compute, on_device.address(), bytes.as_ptr(), bytes.len() as u64)?;
+        }
+        gpu.wait_for(Stream::Compute)?;
+
+        let mut kernels =
+            Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
+        let mut calls = Vec::new();
+        calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
+        let next = super::recipe::Call {
+            kernel: "next_step".into(),
+            blocks: 1,
+            args: vec![Arg::Address(Address { at: At::Step, offset: 0 })],
+        };
+        calls[0].push(Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]));
+        for (index, launch) in program.launches() {
+            let Some(recipe) = &recipes[index as usize] else { continue };
+            let place = |tensor: Option<&Option<Tensor>>| -> u64 {
+                let Some(Some(tensor)) = tensor else { return 0 };
+                match (tensor.span(), of_known.get(&tensor.content)) {
+                    (Some(span), _) => arena.address() + span.start,
+                    (None, Some(at)) if tensor.bytes() > 0 => on_device.address() + at + tensor.begin,
+                    _ => 0,
+                }
+            };
+            let address = |address: &Address| {
+                let base = match address.at {
+                    At::Operand(i) => place(launch.operands.get(i)),
+                    At::Result(i) => place(launch.results.get(i)),
+                    At::Workspace => arena.address() + launch.workspace.start,
+                    At::Constants => on_device.address() + of_recipes[index as usize],
+                    At::Step => on_device.address(),
+                    At::Nowhere => 0,
+                };
+                if base == 0 { 0 } else { base + address.offset }
+            };
+            for call in &recipe.calls {
+                let words = |arg: &Arg| match arg {
+                    Arg::Address(one) => vec![address(one)],
+                    Arg::Addresses(list) => list.iter().map(address).collect(),
+                    Arg::Words(words) => words.clone(),
+                };
+                let args: Vec<Vec<u64>> = call.args.iter().map(words).collect();
+                calls[index as usize].push(Ready::new(call, kernels.get(&call.kernel)?, &args));
+            }
+        }
+        let modules = kernels.modules;
+
+        let mut events = Stream::ALL.map(|stream| {
+            let mut none = Vec::new();
+            none.resize_with(program.stream(stream).len(), || None);
+            none
+        });
+        for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
+            let event = &mut events[wait.stream as usize][wait.command as usize];
+            if event.is_none() {
+                *event = Some([Event::new(false)?, Event::new(false)?]);
+            }
+        }
+        let (mut names, mut staged, mut slab) = (BTreeMap::new(), BTreeMap::new(), program.slab.0);
+        for Output { tensor, memory } in &program.outputs {
+            names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
+        }
+        for given in &program.given {
+            names.insert(given.tensor.name.to_string(), (given.memory, given.tensor.clone()));
+            if let (Memory::Arena, Role::Input, Some(span)) = (given.memory, given.role, given.tensor.span())
+            {
+                slab = slab.next_multiple_of(ALIGNMENT);
+                staged.insert(span.start, slab);
+                slab += span.end - span.start;
+            }
+        }
+        let order = program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect();
+        let slab = Pinned::new(slab)?;
+        let events_of = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);
+        let session = Session {
+            graph: None,
+            calls,
+            events,
+            turns: events_of(true)?,
+            forks: events_of(false)?,
+            _modules: modules,
+            constants: on_device,
+            arena,
+            slab,
+            gpu,
+            program,
+            known,
+            staged,
+            order,
+            names,
+            options,
+            steps: 0,
+            forgotten: Vec::new(),
+            seed: 0,
+            traces: false,
+        };
+        session.clear()?;
+        for given in &session.program.given {
+            if let Some(Data::Inline(bytes)) = &given.data {
+                session.write(given.memory, &given.tensor, bytes)?;
+            }
+        }
+        Ok(session)
+    }
+
+    /// Zeros for all of the arena.
+    fn clear(&self) -> Result<(), String> {
+        const PIECE: u64 = 1 << 20;
+        let zeros = vec![0u8; PIECE.min(self.program.arena.0) as usize];
+        for at in (0..self.program.arena.0).step_by(PIECE as usize) {
+            let bytes = PIECE.min(self.program.arena.0 - at);
+            // SAFETY: both have so many bytes, and the zeros stay zeros until the copies are done.
+            unsafe { self.gpu.to_device(Stream::Compute, self.arena.address() + at, zeros.as_ptr(), bytes)? };
+        }
+        self.gpu.wait_for(Stream::Compute)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Checked {
+        &self.program
+    }
+
+    /// What the vendor calls the device.
+    pub fn device(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// How many steps have been run, before and by this session.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Says that so many steps have been run.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// Does not obey a wait of a command any more: what a test needs to show that it matters.
+    #[doc(hidden)]
+    pub fn forget(&mut self, stream: Stream, command: u32, wait: usize) {
+        self.forgotten.push((stream, command, wait));
+    }
+
+    /// Bytes that are there once what computes has come so far.
+    fn read(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+        let Some(span) = tensor.span() else {
+            return Ok(Cow::Borrowed(self.known.get(&tensor.content).map_or(&[], |bytes| bytes.get())));
+        };
+        let bytes = span.end - span.start;
+        let mut out = vec![0; bytes as usize];
+        match memory {
+            Memory::Arena => {
+                let from = self.arena.address() + span.start;
+                // SAFETY: both have so many bytes, and nothing else happens before the copy is done.
+                unsafe { self.gpu.to_host(Stream::Compute, out.as_mut_ptr(), from, bytes)? };
+                self.gpu.wait_for(Stream::Compute)?;
+            }
+            Memory::Slab => {
+                self.gpu.wait_for(Stream::Compute)?;
+                let from = self.slab.at(span.start, bytes);
+                // SAFETY: there are so many bytes. The program is checked: who computes may look only at what no copy
+                // writes when he has come so far.
+                unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), bytes as usize) };
+            }
+        }
+        Ok(Cow::Owned(out))
+    }
+
+    /// Sets bytes, once what computes has come so far.
+    fn write(&self, memory: Memory, tensor: &Tensor, new: &[u8]) -> Result<(), String> {
+        let Some(span) = tensor.span() else { return Ok(()) };
+        let bytes = span.end - span.start;
+        assert_eq!(bytes, new.len() as u64, "a tensor is set as a whole");
+        let staged = self.staged.get(&span.start).filter(|_| memory == Memory::Arena);
+        match (memory, staged) {
+            (Memory::Arena, Some(&room)) => {
+                let room = self.slab.at(room, bytes);
+                // SAFETY: there are so many bytes, and the copy from them in the step before is done: its turn was
+                // waited for.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(new.as_ptr(), room, bytes as usize);
+                    self.gpu.to_device(Stream::Compute, self.arena.address() + span.start, room, bytes)
+                }
+            }
+            (Memory::Arena, None) => {
+                let to = self.arena.address() + span.start;
+                // SAFETY: both have so many bytes, and they are borrowed until the copy is done.
+                unsafe { self.gpu.to_device(Stream::Compute, to, new.as_ptr(), bytes)? };
+                self.gpu.wait_for(Stream::Compute)
+            }
+            (Memory::Slab, _) => {
+                self.gpu.wait_for(Stream::Compute)?;
+                let to = self.slab.at(span.start, bytes);
+                // SAFETY: there are so many bytes. The program is checked: who computes may set only what no copy uses
+                // when he has come so far.
+                unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes as usize) };
+                Ok(())
+            }
+        }
+    }
+
+    /// What is given or what the caller gets, of this name, between runs.
+    pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
+        let (memory, tensor) = self.names.get(name)?;
+        self.gpu.enter().ok()?;
+        self.read(*memory, tensor).ok().map(Cow::into_owned)
+    }
+
+    /// Sets what is given, between runs; false where there is nothing of this name and size.
+    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
+        let Some((memory, tensor)) = self.names.get(name) else { return false };
+        let fits = tensor.bytes() == bytes.len() as u64;
+        // One value may be set several times before a step takes it.
+        let done = || self.gpu.enter().and_then(|()| self.write(*memory, tensor, bytes));
+        fits && done().and_then(|()| self.gpu.wait_for(Stream::Compute)).is_ok()
+    }
+
+    /// Runs so many steps, one into the other, or fewer if the watch ends the run, and waits for the last to end.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`], with what the watch says; [`RunError::Device`].
+    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let ran = self.drive(steps, watch);
+        // Whatever has happened, nothing goes on behind the caller's back.
+        let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
+        let measured = ran?;
+        ended.map_err(RunError::Device)?;
+        self.steps += measured.steps.len() as u64;
+        Ok(measured)
+    }
+
+    fn drive(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let failed = RunError::Device;
+        self.gpu.enter().map_err(failed)?;
+        self.begin().map_err(failed)?;
+        let mut measured = Measured { peak: peak_in_order(&self.program), ..Measured::default() };
+        let mut tracer =
+            if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
+        let graph = self.options.graph && tracer.is_none();
+        let (mut begun, mut ended) = (0, false);
+        for step in 0..steps {
+            if step > 0 {
+                self.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
+            }
+            if step > 1 {
+                measured.steps.push(self.lasted(step - 1).map_err(failed)?);
+            }
+            self.wait_for_turn(step, graph).map_err(failed)?;
+            let number = self.steps + step;
+            let mut turn =
+                Turn { device: self, program: &self.program, ends: false, number, has_outputs: step > 0 };
+            watch.turn(&mut turn).map_err(RunError::Stopped)?;
+            let ends = turn.ends;
+            self.gpu.record(&self.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
+            begun = step + 1;
+            if ends {
+                ended = true;
+                break;
+            }
+            if graph {
+                self.replay().map_err(failed)?;
+                continue;
+            }
+            for at in 0..self.order.len() {
+                let (stream, index) = self.order[at];
+                self.issue(stream, index, step, tracer.as_ref(), false).map_err(failed)?;
+                if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
+                    let bytes = |tensor: &Tensor| {
+                        self.read(Memory::Arena, tensor).map(Cow::into_owned).unwrap_or_default()
+                    };
+                    watch.launched(launch, &bytes).map_err(RunError::Stopped)?;
+                }
+            }
+            if let Some(tracer) = &mut tracer {
+                Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream)).map_err(failed)?;
+                tracer.tell(&self.program, step, &mut measured).map_err(failed)?;
+            }
+        }
+        if begun == steps && !ended {
+            // The end of the last step is the turn that none has.
+            self.gpu.record(&self.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
+            begun += 1;
+        }
+        // The last turns that were recorded bound what has not been told yet.
+        for turn in (measured.steps.len() as u64 + 1)..begun {
+            self.turns[(turn % 3) as usize].wait().map_err(failed)?;
+            measured.steps.push(self.lasted(turn).map_err(failed)?);
+        }
+        Ok(measured)
+    }
+
+    /// How long the step before this turn took.
+    fn lasted(&self, turn: u64) -> Result<Duration, String> {
+        let [end, begin] = [turn, turn - 1].map(|turn| &self.turns[(turn % 3) as usize]);
+        Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
+    }
+
+    /// Tells the device the number of the step before the next one, and the seed.
+    fn begin(&self) -> Result<(), String> {
+        let step = [self.steps.wrapping_sub(1), self.seed];
+        // SAFETY: both have so many bytes, and these stay until the copy is done.
+        unsafe {
+            let bytes = size_of_val(&step) as u64;
+            self.gpu.to_device(Stream::Compute, self.constants.address(), step.as_ptr().cast(), bytes)?;
+        }
+        self.gpu.wait_for(Stream::Compute)
+    }
+
+    /// What the command's waits are on the device; none of the step before where there was none.
+    fn obey(&self, stream: Stream, index: u32, step: u64, alone: bool) -> Result<(), String> {
+        for (at, wait) in self.program.stream(stream)[index as usize].waits.iter().enumerate() {
+            if wait.before && (alone || step == 0) || self.forgotten.contains(&(stream, index, at)) {
+                continue;
+            }
+            let step = step - u64::from(wait.before);
+            if let Some(events) = &self.events[wait.stream as usize][wait.command as usize] {
+                self.gpu.after(stream, &events[(step % 2) as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets what computes come to the caller's turn. A replayed step has ended with all of its streams.
+    fn wait_for_turn(&self, step: u64, graph: bool) -> Result<(), String> {
+        if graph { Ok(()) } else { self.obey(Stream::Compute, 0, step, false) }
+    }
+
+    /// Gives a command to its stream. The caller's turn is over then, and obeyed its waits before.
+    fn issue(
+        &self,
+        stream: Stream,
+        index: u32,
+        step: u64,
+        tracer: Option<&Tracer>,
+        alone: bool,
+    ) -> Result<(), String> {
+        let command: &Command = &self.program.stream(stream)[index as usize];
+        if !command.action.is_turn() {
+            self.obey(stream, index, step, alone)?;
+        }
+        if let Some(tracer) = tracer {
+            self.gpu.record(&tracer.events[stream as usize][index as usize][0], stream)?;
+        }
+        match &command.action {
+            Action::Turn | Action::Launch(_) => {
+                for ready in &self.calls[index as usize] {
+                    // SAFETY: the recipe says what its kernels take, and where the program says that they are; both
+                    // memories stay as long as this.
+                    unsafe { self.gpu.launch(stream, ready)? };
+                }
+            }
+            Action::Copy(copy) => self.copy(stream, copy)?,
+        }
+        if let Some(tracer) = tracer {
+            self.gpu.record(&tracer.events[stream as usize][index as usize][1], stream)?;
+        }
+        match &self.events[stream as usize][index as usize] {
+            Some(events) => self.gpu.record(&events[(step % 2) as usize], stream),
+            None => Ok(()),
+        }
+    }
+
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
+        let device = self.arena.address() + copy.device;
+        let host = self.slab.at(copy.host, copy.bytes);
+        // SAFETY: both have so many bytes, and stay as long as this. The program is checked: until the copy is done nobody
+        // writes what it reads, or uses what it writes.
+        unsafe {
+            match stream {
+                Stream::In => self.gpu.to_device(stream, device, host, copy.bytes),
+                _ => self.gpu.to_host(stream, host, device, copy.bytes),
+            }
+        }
+        .map_err(|why| format!("the copy `{}` ({stream}): {why}", copy.node))
+    }
+
+    /// Runs a step as it was written down; the first time it is written down before.
+    fn replay(&mut self) -> Result<(), String> {
+        if self.graph.is_none() {
+            self.gpu.begin_graph()?;
+            let written = self.write_down();
+            // Streams that are written down must not stay so.
+            let graph = self.gpu.end_graph();
+            written?;
+            self.graph = Some(graph?);
+        }
+        match &self.graph {
+            Some(graph) => self.gpu.replay(graph),
+            None => Ok(()),
+        }
+    }
+
+    /// A step whose copies begin when it begins, and have ended when it ends: one behind the other, none looks back.
+    fn write_down(&self) -> Result<(), String> {
+        self.gpu.record(&self.forks[0], Stream::Compute)?;
+        for stream in [Stream::Out, Stream::In] {
+            self.gpu.after(stream, &self.forks[0])?;
+        }
+        for &(stream, index) in &self.order {
+            self.issue(stream, index, 0, None, true)?;
+        }
+        for (stream, event) in [Stream::Out, Stream::In].into_iter().zip(&self.forks[1..]) {
+            self.gpu.record(event, stream)?;
+            self.gpu.after(Stream::Compute, event)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the caller's turn needs. The host's loop is not this device's.
+impl Device for Session {
+    fn arrive(&self, _: Stream, _: u32, _: &dyn Fn() -> bool) -> bool {
+        true
+    }
+
+    fn leave(&self, _: &Residency) {}
+
+    fn launch(&self, _: u32, _: Step) {
+        unreachable!("commands are issued");
+    }
+
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
+        Session::copy(self, stream, copy)
+    }
+
+    fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]> {
+        // A device that fails says so at the next command.
+        self.read(memory, tensor).unwrap_or_else(|_| Cow::Owned(vec![0; tensor.bytes() as usize]))
+    }
+
+    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) {
+        _ = self.write(memory, tensor, bytes);
+    }
+}
+
+/// When commands begin and end.
+struct Tracer {
+    start: Event,
+    events: [Vec<[Event; 2]>; 3],
+}
+
+impl Tracer {
+    fn new(gpu: &Gpu, program: &Program) -> Result<Tracer, String> {
+        let mut events = [Vec::new(), Vec::new(), Vec::new()];
+        for stream in Stream::ALL {
+            for _ in program.stream(stream) {
+                events[stream as usize].push([Event::new(true)?, Event::new(true)?]);
+            }
+        }
+        let start = Event::new(true)?;
+        gpu.record(&start, Stream::Compute)?;
+        Ok(Tracer { start, events })
+    }
+
+    /// Tells what happened in a step that is over.
+    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
+        for (stream, index, _) in program.in_order() {
+            let [begin, end] = &self.events[stream as usize][index as usize];
+            let [begun, ended] = [begin, end].map(|event| event.seconds_since(&self.start));
+            let [begun, ended] = [begun?, ended?].map(|seconds| Duration::from_secs_f64(seconds.max(0.0)));
+            measured.busy[stream as usize] += ended.saturating_sub(begun);
+            let live = 0;
+            let event =
+                run::Event { stream, command: index, step, waited: begun, begun, ended, cause: None, live };
+            measured.events.push(event);
+        }
+        Ok(())
+    }
+}

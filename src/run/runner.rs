@@ -1,0 +1,98 @@
+//! A program on the device that was asked for.
+
+use lmsc_ir::program::Checked;
+use lmsc_runtime::cuda::{self, Compiler};
+use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
+
+use crate::cli::{Device, RunOptions};
+
+/// A session on the host, or on a device of CUDA.
+pub(super) enum Runner {
+    Host(Box<Session>),
+    Cuda(Box<cuda::Session>),
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($runner:expr, $session:ident => $body:expr) => {
+        match $runner {
+            Runner::Host($session) => $body,
+            Runner::Cuda($session) => $body,
+        }
+    };
+}
+
+impl Runner {
+    /// The program, ready to run; the budget bounds chunks, where it runs in some.
+    pub(super) fn new(
+        program: Checked,
+        device: Device,
+        options: &RunOptions,
+        link: Link,
+        budget: Option<u64>,
+    ) -> Result<Runner, RunError> {
+        Ok(match (device, options.chunk) {
+            (Device::Cuda { ordinal, graph }, _) => {
+                let compiler = Compiler::new().map_err(|missing| RunError::Device(missing.to_string()));
+                // Without a driver a compiler is of no use, so what is said of the driver goes first.
+                cuda::probe(ordinal).map_err(|error| RunError::Device(error.to_string()))?;
+                let options = cuda::Options { ordinal, graph };
+                Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
+            }
+            (Device::Host, Some(chunk)) => {
+                Runner::Host(Box::new(Session::in_chunks(&program, link, chunk.0, budget)?))
+            }
+            (Device::Host, None) => Runner::Host(Box::new(Session::new(program, link)?)),
+        })
+    }
+
+    pub(super) fn program(&self) -> &Checked {
+        either!(self, session => session.program())
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        either!(self, session => session.steps())
+    }
+
+    pub(super) fn set_steps(&mut self, steps: u64) {
+        either!(self, session => session.set_steps(steps));
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        either!(self, session => session.seed)
+    }
+
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        either!(self, session => session.seed = seed);
+    }
+
+    pub(super) fn set_traces(&mut self, traces: bool) {
+        either!(self, session => session.traces = traces);
+    }
+
+    /// Says whether what a closed gate multiplies is left out: on the host.
+    pub(super) fn skip_closed(&mut self, skips: bool) {
+        if let Runner::Host(session) = self {
+            session.skip_closed(skips);
+        }
+    }
+
+    pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
+        match self {
+            Runner::Host(session) => session.fragmentation,
+            Runner::Cuda(_) => None,
+        }
+    }
+
+    pub(super) fn get(&mut self, name: &str) -> Option<Vec<u8>> {
+        either!(self, session => session.get(name))
+    }
+
+    pub(super) fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
+        either!(self, session => session.set(name, bytes))
+    }
+
+    pub(super) fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        either!(self, session => session.run(steps, watch))
+    }
+}

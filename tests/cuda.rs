@@ -1,0 +1,331 @@
+//! Programs on the device of CUDA, over a driver that has none: streams are threads, kernels run on the processor.
+//!
+//! Everything between a program and the driver's calls is what runs on a GPU: recipes, arguments, events, pinned memory,
+//! copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is none.
+
+#[path = "../runtime/tests/support/shim.rs"]
+mod shim;
+mod support;
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use lmsc::run::synthetic;
+use lmsc_ir::program::{Checked, Program, Role, Stream};
+use lmsc_ir::{Bytes, Graph, Type};
+use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_plan::planners::planner;
+use lmsc_runtime::cuda::{Compiler, Options, Session, workspaces};
+use lmsc_runtime::{Link, Turn, Watch};
+use support::models::{load, models};
+
+const STEPS: u64 = 3;
+
+/// Larger steps take long on a processor that plays a device.
+const LARGEST: u64 = 1 << 20;
+
+/// The driver, of which there is one in a process, so that its settings are one test's at a time.
+struct Driver {
+    slow: extern "C" fn(u32, u32),
+    count: extern "C" fn(u32) -> u64,
+}
+
+fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
+    static DRIVER: OnceLock<Result<Option<Driver>, String>> = OnceLock::new();
+    static USED: Mutex<()> = Mutex::new(());
+    let found = DRIVER.get_or_init(|| {
+        let Some([driver, nvrtc]) = shim::fake()? else { return Ok(None) };
+        shim::load(&nvrtc);
+        let [slow, count] = shim::symbols(&driver, [c"fakecuda_slow", c"fakecuda_count"]);
+        // SAFETY: it is a function of the driver that was just built, of this type.
+        let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
+        // SAFETY: so is this.
+        let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
+        Ok(Some(Driver { slow, count }))
+    });
+    let driver = found.as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()?;
+    let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
+    (0..3).for_each(|kind| driver.slow(kind, 0));
+    Some((driver, guard))
+}
+
+impl Driver {
+    /// Kernels (0), copies to the host (1) or to the device (2) take so many microseconds more.
+    fn slow(&self, kind: u32, micros: u32) {
+        (self.slow)(kind, micros);
+    }
+
+    /// Waits (0), records (1) and allocations (2) so far.
+    fn count(&self, what: u32) -> u64 {
+        (self.count)(what)
+    }
+}
+
+/// Values by name.
+type Values = BTreeMap<String, Vec<u8>>;
+
+/// Outputs of every step, and what is given at the end.
+#[derive(Clone, PartialEq)]
+struct Left(Vec<Values>);
+
+impl Left {
+    /// The first value that is another one than it should be: by its bits, or by more than rounding.
+    fn difference(&self, other: &Left, types: &BTreeMap<String, Type>, exact: bool) -> Option<String> {
+        for (step, (ours, theirs)) in self.0.iter().zip(&other.0).enumerate() {
+            for (name, bytes) in ours {
+                let theirs = &theirs[name];
+                let is_float =
+                    matches!(&types[name], Type::Tensor(t) if t.element == lmsc_ir::ElementType::Float);
+                let same = if exact || !is_float { bytes == theirs } else { close(bytes, theirs) };
+                if !same {
+                    return Some(format!("{name} after step {step}"));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn close(ours: &[u8], theirs: &[u8]) -> bool {
+    let floats =
+        |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect() };
+    let (ours, theirs) = (floats(ours), floats(theirs));
+    let scale = theirs.iter().filter(|x| x.is_finite()).fold(1e-3f32, |most, x| most.max(x.abs()));
+    ours.iter().zip(&theirs).all(|(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-3 * scale)
+}
+
+fn names(program: &Program) -> (Vec<String>, Vec<String>, BTreeMap<String, Type>) {
+    let outputs: Vec<String> = program.outputs.iter().map(|o| o.tensor.name.to_string()).collect();
+    let given: Vec<String> = program.given.iter().map(|g| g.tensor.name.to_string()).collect();
+    let tensors = program.outputs.iter().map(|o| &o.tensor).chain(program.given.iter().map(|g| &g.tensor));
+    (outputs, given, tensors.map(|t| (t.name.to_string(), t.ty.clone())).collect())
+}
+
+/// Gives inputs and keeps outputs.
+struct Feeder<'a> {
+    program: &'a Program,
+    outputs: &'a [String],
+    steps: Vec<Values>,
+}
+
+impl Watch for Feeder<'_> {
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
+        if turn.has_outputs {
+            let value = |name: &String| (name.clone(), turn.output(name).unwrap().into_owned());
+            self.steps.push(self.outputs.iter().map(value).collect());
+        }
+        for input in self.program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {
+            let bytes = synthetic(&input.tensor.name, &input.tensor.ty, 1 + turn.number);
+            assert!(turn.set(&input.tensor.name, &bytes));
+        }
+        Ok(())
+    }
+}
+
+/// Runs the steps of a session of either device.
+macro_rules! execute {
+    ($program:expr, $session:expr) => {{
+        let (program, mut session): (&Program, _) = (&$program, $session);
+        let (outputs, given, types) = names(program);
+        session.seed = 5;
+        for given in program.given.iter().filter(|given| given.data.is_none()) {
+            let name = &*given.tensor.name;
+            assert!(session.set(name, &synthetic(name, &given.tensor.ty, 1)), "{name}");
+        }
+        let mut feeder = Feeder { program, outputs: &outputs, steps: Vec::new() };
+        let measured = session.run(STEPS, &mut feeder).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((measured.steps.len() as u64, session.steps()), (STEPS, STEPS));
+        let mut left = feeder.steps;
+        for names in [&outputs, &given] {
+            left.push(names.iter().map(|name| (name.clone(), session.get(name).unwrap())).collect());
+        }
+        (Left(left), types, session)
+    }};
+}
+
+fn on_host(graph: &Graph) -> (Left, BTreeMap<String, Type>) {
+    let needed = lmsc_runtime::workspaces(graph);
+    let workspace = |node| needed.get(&node).copied().unwrap_or_default();
+    let program = lower(graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
+    let session =
+        lmsc_runtime::Session::new(Checked::new(program.clone()).unwrap(), Link::default()).unwrap();
+    let (left, types, _) = execute!(program, session);
+    (left, types)
+}
+
+fn lowered(graph: &Graph, budget: Option<Bytes>) -> Program {
+    let needed = workspaces(graph);
+    let workspace = |node| needed.get(&node).copied().unwrap_or_default();
+    let arena = budget.filter(|_| graph.has_addresses());
+    lower(graph, &Lowering { arena, workspace: &workspace }).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn compiler() -> Compiler {
+    Compiler::new().unwrap_or_else(|e| panic!("{e}")).with_cache(None)
+}
+
+fn session(program: &Program, options: Options) -> Session {
+    let checked = Checked::new(program.clone()).unwrap_or_else(|e| panic!("{e}"));
+    Session::new(checked, options, &compiler()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn on_device(program: &Program, options: Options) -> Left {
+    execute!(program, session(program, options)).0
+}
+
+/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget.
+fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes)> {
+    for _ in 0..8 {
+        let cx = PassCx {
+            budget: Some(Bytes(budget)),
+            planner: planner(name),
+            effort: Some(1),
+            addresses: true,
+            workspaces: Some(workspaces),
+            target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+            ..PassCx::default()
+        };
+        let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+        let mut rewritten = graph.clone();
+        match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
+            Ok(_) => return Some((rewritten, Bytes(budget))),
+            Err(PassError::DoesNotFit(_)) => budget += budget / 12,
+            Err(error) => panic!("{name} at {budget}: {error}"),
+        }
+    }
+    None
+}
+
+/// The least that any plan needs, and what the step needs as it is.
+fn range(graph: &Graph) -> (u64, u64) {
+    let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
+    let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
+    (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
+}
+
+/// Small models, with what they are called.
+fn small() -> Vec<(String, Graph)> {
+    let of = |path: PathBuf| {
+        let name = path.strip_prefix(support::models::MODELS).unwrap().display().to_string();
+        let graph = load(&path);
+        (range(&graph).1 <= LARGEST).then_some((name, graph))
+    };
+    models().into_iter().filter_map(of).collect()
+}
+
+/// As it is, in less memory and replayed as a graph: the same numbers as on the host but for rounding, and the same bits
+/// whatever the plan.
+#[test]
+fn steps_of_small_models_compute_what_the_host_computes() {
+    let Some((driver, _used)) = driver() else { return };
+    let report = std::env::var_os("LMSC_REPORT").is_some();
+    let (mut runs, mut copies) = (0, 0);
+    for (number, (name, graph)) in small().into_iter().enumerate() {
+        let began = std::time::Instant::now();
+        let (expected, types) = on_host(&graph);
+        let program = lowered(&graph, None);
+        let found = on_device(&program, Options::default());
+        assert_eq!(found.difference(&expected, &types, false), None, "{name}");
+        let replayed = on_device(&program, Options { graph: true, ..Options::default() });
+        assert_eq!(replayed.difference(&found, &types, true), None, "{name}, replayed");
+        let (floor, peak) = range(&graph);
+        for (step, share) in [0, 50].into_iter().enumerate() {
+            let budget = floor + (peak - floor) * share / 100;
+            let planner = ["lru", "optimal"][(number + step) % 2];
+            let Some((graph, budget)) = rewritten(&graph, planner, budget) else { continue };
+            let program = lowered(&graph, Some(budget));
+            let what = format!("{name}, {planner}, {budget}");
+            // Now kernels are what others wait for, now copies.
+            driver.slow(step as u32 % 3, 200);
+            for replays in [false, true] {
+                let options = Options { graph: replays, ..Options::default() };
+                let left = on_device(&program, options);
+                assert_eq!(left.difference(&found, &types, true), None, "{what}, replayed: {replays}");
+            }
+            (0..3).for_each(|kind| driver.slow(kind, 0));
+            copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
+            runs += 1;
+        }
+        if report {
+            println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
+        }
+    }
+    assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
+}
+
+/// Every wait of a small step that is swapped is one event to wait for; without it the step computes something else where
+/// what it waits for takes long.
+#[test]
+fn a_missing_wait_shows() {
+    let Some((driver, _used)) = driver() else { return };
+    let programs = small().into_iter().filter_map(|(_, graph)| {
+        let (graph, budget) = rewritten(&graph, "lru", range(&graph).0)?;
+        let program = lowered(&graph, Some(budget));
+        let waits: usize = program.streams.iter().flatten().map(|command| command.waits.len()).sum();
+        (6..40).contains(&waits).then_some(program)
+    });
+    let program =
+        programs.min_by_key(|program| program.stream(Stream::Compute).len()).expect("one is swapped");
+    let expected = on_device(&program, Options::default());
+    let (_, _, types) = names(&program);
+    let all: Vec<(Stream, u32, usize)> = Stream::ALL
+        .into_iter()
+        .flat_map(|stream| {
+            (0..).zip(program.stream(stream)).map(move |(index, command)| (stream, index, command))
+        })
+        .flat_map(|(stream, index, command)| (0..command.waits.len()).map(move |wait| (stream, index, wait)))
+        .collect();
+    let mut unnoticed = Vec::new();
+    for &(stream, index, wait) in &all {
+        let of = program.stream(stream)[index as usize].waits[wait];
+        // What waits for the caller's turn of its own step is given to the device only when the caller has looked.
+        if (of.stream, of.command, of.before) == (Stream::Compute, 0, false) {
+            continue;
+        }
+        let kind = match of.stream {
+            Stream::Compute => 0,
+            Stream::Out => 1,
+            Stream::In => 2,
+        };
+        let mut noticed = false;
+        for micros in [2_000, 8_000] {
+            driver.slow(kind, micros);
+            let before = driver.count(0);
+            let whole = on_device(&program, Options::default());
+            let obeyed = driver.count(0) - before;
+            assert_eq!(whole.difference(&expected, &types, true), None, "with all waits");
+            let mut wrong = session(&program, Options::default());
+            wrong.forget(stream, index, wait);
+            let before = driver.count(0);
+            let (left, ..) = execute!(program, wrong);
+            assert!(driver.count(0) - before < obeyed, "one wait less a step");
+            noticed = left.difference(&expected, &types, true).is_some();
+            driver.slow(kind, 0);
+            if noticed {
+                break;
+            }
+        }
+        if !noticed {
+            unnoticed.push((stream, index, wait, of));
+        }
+    }
+    assert!(
+        unnoticed.is_empty(),
+        "{} of {} missing waits do not show: {unnoticed:?}",
+        unnoticed.len(),
+        all.len()
+    );
+}
+
+#[test]
+fn nothing_is_allocated_within_steps() {
+    let Some((driver, _used)) = driver() else { return };
+    let (_, graph) = small().remove(0);
+    let program = lowered(&graph, None);
+    let session = session(&program, Options::default());
+    let before = driver.count(2);
+    execute!(program, session);
+    assert_eq!(driver.count(2), before);
+}
