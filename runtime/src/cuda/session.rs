@@ -139,14 +139,14 @@ impl Session {
     /// it belongs; the rest is zero.
     ///
     /// # Errors
-    /// [`RunError::NotReady`]; [`RunError::Device`], with what the driver or the compiler says.
+    /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
         let (recipes, known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
             let needed = recipe.workspace;
             Ok((recipe, needed))
         })?;
-        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::Device(e.to_string()))?;
+        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
         Session::on(gpu, program, options, compiler, &recipes, known).map_err(RunError::Device)
     }
 
