@@ -114,6 +114,18 @@ fn reading_text(bencher: Bencher, nodes: usize) {
 }
 
 #[divan::bench(args = NODES)]
+fn writing_mlir(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    bencher.bench_local(|| lmsc_mlir::print(&graph).map(|text| text.len()));
+}
+
+#[divan::bench(args = NODES)]
+fn reading_mlir(bencher: Bencher, nodes: usize) {
+    let text = lmsc_mlir::print(&graph(nodes)).expect("every name is plain");
+    bencher.bench_local(|| lmsc_mlir::parse(&text).is_ok());
+}
+
+#[divan::bench(args = NODES)]
 fn writing(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);
     let graph = compiled(graph.clone(), &cx(&graph));

@@ -51,7 +51,7 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Give buffers with known lifetimes addresses, without a model.
     Offsets(OffsetsArgs),
-    /// Run passes on a `.lms` or `.onnx` file and print the graph in the text form.
+    /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or as MLIR.
     Opt(Box<OptArgs>),
     /// Show what a planner makes of a model, or of an instance without one, beside others.
     Plan(Box<PlanCommandArgs>),
@@ -78,7 +78,7 @@ pub enum Command {
 /// Which graph.
 #[derive(Debug, Args, Clone)]
 pub struct ModelArgs {
-    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     // Optional for the derived parser only: a command takes the place of the main job's model.
     #[arg(required = true)]
     model: Option<PathBuf>,
@@ -325,7 +325,7 @@ pub struct CompileArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Where to write: `.onnx`, `.lms` (text), or `-` for standard output. Without it nothing is written.
+    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// How swaps are written in ONNX.
@@ -337,7 +337,8 @@ pub struct CompileArgs {
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Write the report as JSON to this file as well.
+    /// Write the report to this file as well, as JSON; or, with --run and a name that ends in `.html`, a page that shows the
+    /// step as it was simulated and as it ran.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print a reason for every tensor that stays.
@@ -384,6 +385,19 @@ pub enum Emit {
     Onnx,
     /// The text form.
     Lms,
+    /// MLIR: generic operations of ONNX and the dialect `lms`, which `lmsc` reads back.
+    Mlir,
+}
+
+impl Emit {
+    /// What a file of this name holds.
+    pub fn named(path: &Path) -> Emit {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("lms") => Emit::Lms,
+            Some("mlir") => Emit::Mlir,
+            _ => Emit::Onnx,
+        }
+    }
 }
 
 /// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
@@ -484,7 +498,7 @@ pub struct OptArgs {
     /// The passes, in order; none to only read, check and print.
     #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
     pub passes: Vec<String>,
-    /// Where to write the text instead of standard output.
+    /// Where to write the text instead of standard output; as MLIR if the name ends in `.mlir`.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What the passes are told.
@@ -499,7 +513,7 @@ pub struct OptArgs {
 #[derive(Debug, Args, Clone)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
 pub struct TaskArgs {
-    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     pub model: Option<PathBuf>,
     /// How the file becomes a step with known sizes.
     #[command(flatten)]
@@ -671,7 +685,7 @@ pub enum SchedulerArg {
 /// `lmsc sweep`.
 #[derive(Debug, Args, Clone)]
 pub struct SweepArgs {
-    /// The model: `.onnx`, `.lms`, or `-` for standard input.
+    /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     pub model: PathBuf,
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
@@ -841,6 +855,10 @@ pub struct RunOptions {
     /// Stop at the first result that is no number, or infinite, and name its operator.
     #[arg(long)]
     pub check_numerics: bool,
+    /// Leave out of each step what it would multiply by a random 0: the layers of stochastic depth that it draws. Running
+    /// statistics of what is left out stay; all else is what it would be.
+    #[arg(long, conflicts_with = "fetch")]
+    pub skip_closed: bool,
     /// Write what happened when to this file, for Perfetto or chrome://tracing, as JSON.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -856,8 +874,11 @@ impl RunOptions {
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else { return Ok(()) };
-        let needs_host =
-            [("--virtual", self.chunk.is_some()), ("--copy-bandwidth", self.copy_bandwidth.is_some())];
+        let needs_host = [
+            ("--virtual", self.chunk.is_some()),
+            ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+            ("--skip-closed", self.skip_closed),
+        ];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
         if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
             return Err(Error::Input(format!(
@@ -885,6 +906,7 @@ impl RunOptions {
             ("--fetch", self.fetch.is_some()),
             ("--out", self.out.is_some()),
             ("--check-numerics", self.check_numerics),
+            ("--skip-closed", self.skip_closed),
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
         ];

@@ -29,10 +29,10 @@ impl Emitted {
         (peak, hash): (Bytes, &str),
         output: &Path,
     ) -> Result<Emitted, Error> {
-        let is_text = output.extension().is_some_and(|e| e == "lms");
-        let kind = args.emit.unwrap_or(if is_text { Emit::Lms } else { Emit::Onnx });
-        if kind == Emit::Lms {
-            return Ok(Emitted::Text(graph.to_text()));
+        match args.emit.unwrap_or_else(|| Emit::named(output)) {
+            Emit::Onnx => {}
+            Emit::Lms => return Ok(Emitted::Text(graph.to_text())),
+            Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
         }
         let form = match args.form {
             Form::Function => lmsc_onnx::Form::Function,
@@ -60,6 +60,22 @@ impl Emitted {
             false => write_atomically(output, content),
         }
     }
+}
+
+/// The graph of the file at `path`, changed or not, as MLIR.
+pub(crate) fn mlir(graph: &Graph, path: &Path) -> Result<String, Error> {
+    let text = lmsc_mlir::print(graph).map_err(|e| Error::in_file(path, e))?;
+    lmsc_mlir::check(&text).map_err(|found| refused_by_llvm(&text, &found))?;
+    Ok(text)
+}
+
+/// What is said of a text of ours that LLVM does not accept.
+fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
+    let told = found.iter().map(|e| match e.line {
+        0 => format!("\n{}", e.message),
+        line => format!("\n{e}\n{}", crate::excerpt::excerpt(text, line, e.column)),
+    });
+    Error::Ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
 }
 
 /// What the model says about itself.

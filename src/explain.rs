@@ -7,7 +7,6 @@ use lmsc_ir::words::{count, instead};
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId, copied_elements};
 use lmsc_passes::{Pass, PassCx, Ran, pipeline};
 use lmsc_plan::Execution;
-use lmsc_plan::bridge::Cost;
 use serde::Serialize;
 
 use crate::cli::{ExplainArgs, LookArgs};
@@ -227,7 +226,7 @@ struct Rewritten<'a> {
 impl<'a> Rewritten<'a> {
     fn of(original: &'a Graph, graph: &'a Graph, phases: &'a Phases, cx: &PassCx) -> Rewritten<'a> {
         let costs = cx.costs(graph);
-        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        let cost = |node| costs.cost(node);
         let link = cx.target().link.for_planning();
         Rewritten {
             latency: link.latency_nanos,

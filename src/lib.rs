@@ -33,7 +33,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
-use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
@@ -100,6 +100,12 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     for target in args.output.iter().chain(&args.report) {
         emit::check_target(target)?;
     }
+    if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
+        let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
+        return Err(Error::Input(message).with_help(
+            "add --run, draw the plan with `lmsc plan MODEL --report FILE.html`, or name a .json file",
+        ));
+    }
     run::check_targets(&args.options, None)?;
     let stage = Stage::new();
     stage.show("reading");
@@ -147,11 +153,16 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     }
     stage.done();
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
-    if let Some(file) = &args.report {
+    if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
+}
+
+/// Whether the report that goes to this file is a page to look at.
+pub(crate) fn is_page(report: &Path) -> bool {
+    report.extension().is_some_and(|extension| extension == "html")
 }
 
 /// Both answers; the first is found by a thread of its own.
@@ -163,7 +174,7 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
     })
 }
 
-/// Runs passes on a graph and returns its text.
+/// Runs passes on a graph and returns its text, as MLIR if that is what the output's name says.
 ///
 /// # Errors
 /// As [`compile`].
@@ -172,7 +183,10 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
-    Ok(loaded.graph.to_text())
+    match args.output.as_deref().map(Emit::named) {
+        Some(Emit::Mlir) => emit::mlir(&loaded.graph, args.input.path()),
+        _ => Ok(loaded.graph.to_text()),
+    }
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
@@ -310,7 +324,7 @@ pub fn list_passes() -> String {
     let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
     let line = |pass: &&dyn Pass| {
         let place = place(pass.name()).map_or("   ".to_owned(), |i| format!("{}. ", i + 1));
-        format!("{place}{:<14} {}\n", pass.name(), pass.summary())
+        format!("{place}{:<19} {}\n", pass.name(), pass.summary())
     };
     REGISTRY.iter().map(line).collect()
 }

@@ -10,7 +10,7 @@ use lmsc_onnx::file::FileError;
 use lmsc_onnx::{Dims, Foreign, Model, key};
 
 use crate::Error;
-use crate::cli::BindingArgs;
+use crate::cli::{BindingArgs, Emit};
 use crate::error::called;
 use crate::excerpt::excerpt;
 
@@ -45,7 +45,7 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
                 return Err(empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"));
             }
         },
-        None => path.extension().is_some_and(|e| e == "lms"),
+        None => matches!(Emit::named(path), Emit::Lms | Emit::Mlir),
     };
     let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
     check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
@@ -85,9 +85,15 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         None => std::fs::read(path).map_err(|e| Error::reading(path, &e))?,
     };
     let text = String::from_utf8(bytes).map_err(|e| no_text(path, &e))?;
+    let is_mlir = match path == Path::new("-") {
+        true => lmsc_mlir::looks_like(&text),
+        false => Emit::named(path) == Emit::Mlir,
+    };
+    let (kind, updates) = if is_mlir { ("mlir", "lms.updates") } else { ("lms", "updates") };
     if text.trim_ascii().is_empty() {
         let empty = Error::Input(format!("{} is empty", called(path)));
-        return Err(empty.with_help("lmsc writes the text of a model: lmsc opt model.onnx -o model.lms"));
+        let help = format!("lmsc writes the text of a model: lmsc opt model.onnx -o model.{kind}");
+        return Err(empty.with_help(help));
     }
     let refused = |option: &str, why: &str| {
         let message = format!("{option} does not apply to {}: {why}", called(path));
@@ -102,10 +108,11 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     if let Some((input, output)) = binding.state.first() {
         return refused(
             &format!("--state {input}={output}"),
-            "the text form says `updates` where state is written",
+            &format!("the text form says `{updates}` where state is written"),
         );
     }
-    let graph = Graph::parse(&text).map_err(|e| {
+    let graph = if is_mlir { lmsc_mlir::parse(&text) } else { Graph::parse(&text) };
+    let graph = graph.map_err(|e| {
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;

@@ -442,6 +442,7 @@ fn nothing_is_written_in_part() {
     show("output-folder-missing", &format!("{CNN} --budget 1GiB -o @/no/out.onnx"), 2);
     show("output-is-a-folder", &format!("{CNN} --budget 1GiB -o @"), 2);
     show("report-folder-missing", &format!("{CNN} --budget 1GiB --report @/no/report.json"), 2);
+    show("report-page-of-no-run", &format!("{CNN} --budget 1GiB --report @/page.html"), 2);
     show("output-of-what-does-not-fit", &format!("{UNET} --budget 1KiB -o @/out.onnx"), 1);
     assert_eq!(bench.files(), ["model.onnx"]);
 

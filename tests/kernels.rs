@@ -10,9 +10,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lmsc_ir::{Graph, NodeId};
+use lmsc_ir::{Graph, NodeId, Op};
 use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::{Dims, Model, link, settle, state_pairs};
+use lmsc_passes::{PassCx, PassError, pass_named, run_pipeline};
 use lmsc_runtime::Step;
 use support::interpreter::Interpreter;
 use support::models::MODELS;
@@ -75,6 +76,9 @@ fn read(path: &Path) -> Recording {
 fn find<'a>(recording: &'a Recording, role: &str, name: &str) -> Option<&'a Recorded> {
     recording.get(role)?.get(name)
 }
+
+/// What is done to a graph before it runs.
+type Rewrite = fn(Graph) -> Graph;
 
 /// The graph, with dimensions as in the recording; with the optimizer beside it, if one is named.
 fn load(path: &Path, recording: &Recording, optimizer: Option<&str>) -> Graph {
@@ -164,8 +168,8 @@ fn set(interpreter: &mut Interpreter, name: &str, bytes: &[u8]) {
 
 /// Runs the graph once and compares whatever is recorded of it. Masks that were drawn at random are taken from the
 /// recording.
-fn run_once(path: &Path, recording: &Recording) -> Worst {
-    let graph = load(path, recording, None);
+fn run_once(path: &Path, recording: &Recording, rewrite: Rewrite) -> Worst {
+    let graph = rewrite(load(path, recording, None));
     let mut interpreter = Interpreter::new(graph).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     feed(&mut interpreter, recording);
     let mut worst = Worst { adam: path.ends_with("train_adam.onnx"), ..Worst::default() };
@@ -209,8 +213,8 @@ fn is_recorded_after(interpreter: &Interpreter, value: lmsc_ir::ValueId) -> bool
 }
 
 /// Runs three steps with an optimizer and compares parameters after the first and the third.
-fn train(path: &Path, recording: &Recording, optimizer: &str, file: &str) -> Worst {
-    let graph = load(path, recording, Some(file));
+fn train(path: &Path, recording: &Recording, (optimizer, file): (&str, &str), rewrite: Rewrite) -> Worst {
+    let graph = rewrite(load(path, recording, Some(file)));
     let mut interpreter = Interpreter::new(graph).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut worst = Worst::default();
     let is_random = |&n: &NodeId| interpreter.graph.node(n).op.effects().random;
@@ -253,7 +257,7 @@ fn recordings(folder: &Path) -> Vec<PathBuf> {
 
 /// Runs every recording under the folder: how many tensors were compared, and for each run a line and whether it is too
 /// far off.
-fn check(root: &Path) -> (usize, Vec<(String, bool)>) {
+fn check(root: &Path, rewrite: Rewrite) -> (usize, Vec<(String, bool)>) {
     let mut lines = Vec::new();
     let mut count = 0;
     for path in recordings(root).into_iter().filter(|p| !p.to_string_lossy().contains("dynseq_bad")) {
@@ -264,10 +268,10 @@ fn check(root: &Path) -> (usize, Vec<(String, bool)>) {
         if !graph.exists() {
             continue;
         }
-        let mut runs = vec![("step", run_once(&graph, &recording))];
+        let mut runs = vec![("step", run_once(&graph, &recording, rewrite))];
         for (optimizer, file) in [("adamw", "optimizer_model.onnx"), ("sgd", "optimizer_model_sgd.onnx")] {
             if recording.contains_key(&format!("{optimizer}1")) {
-                runs.push((optimizer, train(&graph, &recording, optimizer, file)));
+                runs.push((optimizer, train(&graph, &recording, (optimizer, file), rewrite)));
             }
         }
         for (what, worst) in runs {
@@ -281,16 +285,65 @@ fn check(root: &Path) -> (usize, Vec<(String, bool)>) {
 
 #[test]
 fn steps_compute_what_onnxruntime_recorded() {
-    let (count, mut lines) = check(Path::new(MODELS));
+    let (count, mut lines) = check(Path::new(MODELS), |graph| graph);
     assert!(count > 300, "{count} tensors were compared");
     if let Some(folder) = std::env::var_os("LMSC_RECORDINGS") {
-        lines.extend(check(Path::new(&folder)).1);
+        lines.extend(check(Path::new(&folder), |graph| graph).1);
     }
     if std::env::var_os("LMSC_REPORT").is_some() {
         lines.iter().for_each(|(line, _)| println!("{line}"));
     }
     let failures: Vec<String> = lines.into_iter().filter(|l| l.1).map(|l| l.0).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The graph in operators of ONNX, as far as there are rules; as it is if its operators are too old for them.
+fn expanded(mut graph: Graph) -> Graph {
+    let expand = pass_named("expand-training-ops").unwrap();
+    match run_pipeline(&mut graph, &[expand], &PassCx::default(), &mut |_, _, _| {}) {
+        Ok(_) => {}
+        Err(PassError::Call(_)) => assert!(graph.opsets[""] < 13),
+        Err(other) => panic!("{other}"),
+    }
+    graph
+}
+
+#[test]
+fn expanded_steps_compute_what_onnxruntime_recorded() {
+    let (count, lines) = check(Path::new(MODELS), expanded);
+    assert!(count > 300, "{count} tensors were compared");
+    if std::env::var_os("LMSC_REPORT").is_some() {
+        lines.iter().for_each(|(line, _)| println!("{line}"));
+    }
+    let failures: Vec<String> = lines.into_iter().filter(|l| l.1).map(|l| l.0).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Which operators of the models are not ONNX's after expansion.
+#[test]
+fn few_operators_have_no_expansion() {
+    let mut left = BTreeMap::new();
+    for path in support::models::models().into_iter().filter(|path| path.ends_with("training_model.onnx")) {
+        let optimizer = path.with_file_name("optimizer_model.onnx");
+        let mut model = Model::open(&path).unwrap();
+        if let Ok(optimizer) = Model::open(&optimizer) {
+            model = link(&model, &optimizer).unwrap();
+        }
+        let (_, dims) = support::models::open(&path);
+        let graph = expanded(support::models::import(&model, &dims));
+        let foreign = |op: &&Op| !op.domain().is_empty() || op.effects().phase.is_some();
+        for op in graph.order().iter().map(|&id| &graph.node(id).op).filter(foreign) {
+            *left.entry(op.to_string()).or_insert(0) += 1;
+        }
+    }
+    let left: Vec<String> = left.into_iter().map(|(op, count)| format!("{count} {op}")).collect();
+    insta::assert_snapshot!(left.join("\n"), @r"
+    9 AveragePoolGrad
+    7 com.microsoft.ConvTransposeGrad
+    3 com.microsoft.LSTMGrad
+    3 com.microsoft.LSTMTraining
+    2 com.microsoft.SliceGrad
+    ");
 }
 
 /// Every node of every model, in every form that the repository holds, has a kernel.

@@ -47,7 +47,10 @@ fn outcome(case: &Path) -> String {
         Ok(text) => Graph::parse(&text).unwrap(),
         Err(error) => return format!("// exit {}\n{error}\n", error.exit_code()),
     };
-    lmsc_ir::equiv::check(&before, &after).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+    // What is written in other operators is compared by what it computes: tests/kernels.rs.
+    if args.passes.iter().all(|pass| pass != "expand-training-ops") {
+        lmsc_ir::equiv::check(&before, &after).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+    }
     let mut out = format!("// before: {}\n// after:  {}\n", facts(&before), facts(&after));
     let (before, after) = (before.to_text(), after.to_text());
     for change in TextDiff::from_lines(&before, &after).iter_all_changes() {

@@ -354,6 +354,10 @@ fn planning_and_running_is_one_call() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["run"]["losses"].as_array().unwrap().len(), 2);
     assert_eq!(json["run"]["predicted_peak"], json["after"]["peak"]);
+    let page = ok(&bench, &format!("{STEP} --budget 1.5MiB --run --steps 2 --report @/page.html"));
+    assert!(page.contains("proof "), "{page}");
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("\"timelines\":[\"simulated\",\"measured\"]"));
     assert!(read("other.onnx") == read("step.onnx"));
 }
 

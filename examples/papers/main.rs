@@ -10,10 +10,14 @@
 //! the papers report and where we differ.
 
 mod dqn;
+mod networks;
 mod ooc;
 mod opt;
 mod others;
 mod plot;
+#[path = "../../tests/support/stochastic.rs"]
+#[allow(dead_code, reason = "tests use the rest")]
+mod stochastic;
 mod table;
 mod tflms;
 mod work;

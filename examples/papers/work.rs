@@ -9,7 +9,8 @@ use lmsc::cli::BindingArgs;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, bridge, pass_named, run_pipeline};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::{self, Granularity, Request, Scheduler};
+use lmsc_plan::planners::dqn::Learning;
+use lmsc_plan::planners::{self, Granularity, Plan, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::{Target, bound, schedule};
 
@@ -64,8 +65,20 @@ pub(crate) fn prepared(mut graph: Graph, target: &Target) -> Graph {
 
 /// The problem of a model: what planners see of it.
 pub(crate) fn model(model: &str, dims: &[(&str, u64)], target: &Target) -> Problem {
+    of_graph(graph(model, dims), target)
+}
+
+/// The problem of a graph: what planners see of it.
+pub(crate) fn of_graph(graph: Graph, target: &Target) -> Problem {
     let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
-    bridge(&prepared(graph(model, dims), target), &cx).expect("the models have no swaps").problem
+    bridge(&prepared(graph, target), &cx).expect("the models have no swaps").problem
+}
+
+/// The problem of an iteration that `testdata/traces` has recorded.
+pub(crate) fn trace(name: &str) -> Problem {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/traces/{name}.jsonl"));
+    let text = std::fs::read_to_string(path).expect("the experiments name traces that are there");
+    Instance::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}")).problem
 }
 
 /// The problem of an instance of `testdata/instances`.
@@ -92,6 +105,13 @@ pub(crate) struct Found {
     pub(crate) makespan: u64,
     pub(crate) recomputed: u64,
     pub(crate) out: u64,
+}
+
+impl Found {
+    pub(crate) fn of(plan: &Plan) -> Found {
+        let (out, _) = plan.schedule.copied_bytes();
+        Found { makespan: plan.schedule.makespan(), recomputed: plan.recompute_nanos(), out }
+    }
 }
 
 /// The columns of what a way came to in a case, as CSV.
@@ -139,6 +159,18 @@ impl Way {
         Way { label, scheduler: Scheduler::Justified, ..Way::paper(planner) }
     }
 
+    /// `dqn`, which may compute again, with its paper's rule of prefetching.
+    pub(crate) const DQN: Way = Way { recompute: true, ..Way::paper("dqn") };
+
+    fn request<'a>(&self, problem: &'a Problem, budget: u64) -> Request<'a> {
+        Request {
+            granularity: self.granularity,
+            recompute: self.recompute,
+            scheduler: self.scheduler,
+            ..Request::new(problem, budget)
+        }
+    }
+
     /// `optimal`: swapping of whole tensors.
     pub(crate) const OPTIMAL: Way = Way::justified("optimal", "optimal");
 
@@ -155,19 +187,23 @@ impl Way {
 
     /// What the planner finds within the budget, checked, and never below what no plan can beat.
     pub(crate) fn find(&self, problem: &Problem, budget: u64, scale: Scale) -> Option<Found> {
-        let request = Request {
-            granularity: self.granularity,
-            recompute: self.recompute,
-            scheduler: self.scheduler,
-            effort: scale.effort(),
-            ..Request::new(problem, budget)
-        };
+        Some(Found::of(&self.plan(problem, budget, scale, Learning::default())?))
+    }
+
+    /// The plan that the planner finds within the budget, checked.
+    pub(crate) fn plan(
+        &self,
+        problem: &Problem,
+        budget: u64,
+        scale: Scale,
+        learning: Learning<'_>,
+    ) -> Option<Plan> {
+        let request = Request { learning, effort: scale.effort(), ..self.request(problem, budget) };
         let planner = planners::planner(self.planner).expect("the experiments name planners that are there");
         let plan = (planner.run)(&request).ok()?;
         schedule::check(&plan.problem, &plan.schedule, budget)
             .unwrap_or_else(|flaw| panic!("{}: {flaw}", self.label));
-        let (out, _) = plan.schedule.copied_bytes();
-        Some(Found { makespan: plan.schedule.makespan(), recomputed: plan.recompute_nanos(), out })
+        Some(plan)
     }
 }
 

@@ -575,6 +575,12 @@ impl Graph {
         updates.filter(|update| update.variable == variable).for_each(|update| update.variable = copy);
     }
 
+    /// Makes the node wait for those instead of for `before`.
+    pub fn redirect_after(&mut self, node: NodeId, before: NodeId, instead: &[NodeId]) {
+        self.nodes[node].after.retain(|after| *after != before);
+        instead.iter().for_each(|&before| self.add_after(node, before));
+    }
+
     /// Gives the value another name, which must be free.
     pub fn rename(&mut self, value: ValueId, name: impl Into<Name>) {
         self.value_names.remove(value, |id| &self.values[id].name);

@@ -1,7 +1,7 @@
 //! What the compiler must know about operators besides their shapes: which results are views, what is written
 //! in place, what is random, what only looks at a shape. One row an operator, in one table.
 
-use crate::{Attr, Node, Phase, ValueId};
+use crate::{Attr, Node, Op, Phase, ValueId};
 
 /// What an operator does to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +108,62 @@ pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
     if gradient { GRADIENT } else { PLAIN }
 }
 
+/// Operators whose results are all zero where one of these operands is, whatever finite numbers the others hold, and those
+/// of their operands that must be left out for that. Domain, name, operands, left out.
+type Vanishing = (&'static str, &'static str, &'static [usize], &'static [usize]);
+
+#[rustfmt::skip]
+const VANISHING: &[Vanishing] = &[
+    ("", "Mul", &[0, 1], &[]),
+    ("", "MatMul", &[0, 1], &[]),
+    ("", "Gemm", &[0, 1], &[2]),
+    ("", "Conv", &[0, 1], &[2]),
+    ("", "Relu", &[0], &[]),
+    ("", "Neg", &[0], &[]),
+    ("", "Identity", &[0], &[]),
+    ("", "Reshape", &[0], &[]),
+    ("", "Flatten", &[0], &[]),
+    ("", "Squeeze", &[0], &[]),
+    ("", "Unsqueeze", &[0], &[]),
+    ("", "Transpose", &[0], &[]),
+    ("", "Expand", &[0], &[]),
+    ("", "ReduceSum", &[0], &[]),
+    ("", "ReduceMean", &[0], &[]),
+    ("", "MaxPoolGrad", &[0], &[]),
+    ("com.microsoft", "FusedMatMul", &[0, 1], &[]),
+    ("com.microsoft", "Scale", &[0], &[]),
+    ("com.microsoft", "BatchNormalizationGrad", &[0], &[]),
+    ("com.microsoft", "ConvGrad", &[0], &[]),
+    ("com.microsoft", "DropoutGrad", &[0], &[]),
+    ("com.microsoft", "FastGeluGrad", &[0], &[]),
+    ("com.microsoft", "GeluGrad", &[0], &[]),
+    ("com.microsoft", "LayerNormalizationGrad", &[0], &[]),
+    ("com.microsoft", "ReluGrad", &[0], &[]),
+];
+
+/// Operators whose results are all zero where all operands are.
+const SUMS: &[(&str, &str)] = &[("", "Add"), ("", "Concat"), ("", "Sub"), ("", "Sum")];
+
+/// The operators that [`vanishes`] knows, each with the operands of which one is enough, or all that it has.
+pub fn vanishing() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static [usize]>)> {
+    let sums = SUMS.iter().map(|&(domain, name)| (domain, name, None));
+    VANISHING.iter().map(|&(domain, name, with, _)| (domain, name, Some(with))).chain(sums)
+}
+
+/// Whether all that the operator computes is zero, if `zero` says of each operand whether it is; `None` where one is left
+/// out. What is not known of the operator, or of an operand, is no.
+pub fn vanishes(op: &Op, zero: &[Option<bool>]) -> bool {
+    let is = |&(domain, name): &(&str, &str)| (domain, name) == op.key();
+    if SUMS.iter().any(is) {
+        return zero.iter().any(Option::is_some) && zero.iter().flatten().all(|&zero| zero);
+    }
+    let Some((_, _, with, without)) = VANISHING.iter().find(|row| (row.0, row.1) == op.key()) else {
+        return false;
+    };
+    let operand = |index: &usize| zero.get(*index).copied().flatten();
+    with.iter().any(|index| operand(index) == Some(true)) && without.iter().all(|i| operand(i).is_none())
+}
+
 /// What the node writes aside, as [`Effects::writes`]: nothing else that it computes depends on it. Without these
 /// operands and results the node is a function of the others.
 ///
@@ -167,5 +223,18 @@ mod tests {
         for (i, (domain, name, _)) in TABLE.iter().enumerate() {
             assert!(!TABLE[..i].iter().any(|(d, n, _)| (d, n) == (domain, name)), "{domain} {name}");
         }
+        let names: Vec<_> = vanishing().map(|(domain, name, _)| (domain, name)).collect();
+        assert!((0..names.len()).all(|i| !names[..i].contains(&names[i])));
+    }
+
+    #[test]
+    fn what_is_zero_follows_from_the_operands_that_matter() {
+        let gemm = Op::new("", "Gemm");
+        assert!(vanishes(&gemm, &[Some(false), Some(true)]));
+        assert!(!vanishes(&gemm, &[Some(true), Some(false), Some(true)]), "a bias is added");
+        let sum = Op::new("", "Sum");
+        assert!(vanishes(&sum, &[Some(true), None, Some(true)]));
+        assert!(!vanishes(&sum, &[Some(true), Some(false)]) && !vanishes(&sum, &[None]));
+        assert!(!vanishes(&Op::new("", "Exp"), &[Some(true)]));
     }
 }

@@ -3,6 +3,7 @@
 //! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
 
 mod apply;
+mod expand;
 mod hoist_shapes;
 mod lower;
 mod pipeline;
@@ -40,8 +41,14 @@ pub trait Pass: Sync {
 }
 
 /// Every pass. The only registration point.
-pub static REGISTRY: &[&dyn Pass] =
-    &[&hoist_shapes::HoistShapes, &reorder::Reorder, &swap::Swap, &place::GiveAddresses, &plan::Plan];
+pub static REGISTRY: &[&dyn Pass] = &[
+    &expand::ExpandTrainingOps,
+    &hoist_shapes::HoistShapes,
+    &reorder::Reorder,
+    &swap::Swap,
+    &place::GiveAddresses,
+    &plan::Plan,
+];
 
 /// The pass of this name.
 pub fn pass_named(name: &str) -> Option<&'static dyn Pass> {

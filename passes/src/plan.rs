@@ -1,6 +1,6 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::address::{self, Arena, Placed};
-use lmsc_plan::bridge::{Bridge, Cost, Terms};
+use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Instruction, Room};
@@ -16,7 +16,7 @@ use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let costs = cx.costs(graph);
     let phases = Phases::of(graph, |node| cx.scope(node));
-    let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+    let cost = |node| costs.cost(node);
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }

@@ -3,10 +3,9 @@ use lmsc_plan::order;
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
-/// Moves nodes that free memory forward and nodes that bring memory back, where that lowers the peak
-/// and the budget is below it.
+/// Moves nodes that free memory forward and nodes that bring memory back, where less is beyond the budget then.
 ///
-/// Only the order changes; which of the orders that the edges allow is [`order::lower_peak`]'s to decide.
+/// Only the order changes; which of the orders that the edges allow is [`order::least_memory`]'s to decide.
 pub(crate) struct Reorder;
 
 impl Pass for Reorder {
@@ -15,11 +14,12 @@ impl Pass for Reorder {
     }
 
     fn summary(&self) -> &'static str {
-        "gradients and updates right after what they read, where that lowers the peak"
+        "gradients and updates right after what they read, where less is beyond the budget then"
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let order = order::lower_peak(graph, cx.budget, cx.workspace(graph));
+        let costs = cx.costs(graph);
+        let order = order::least_memory(graph, cx.budget, |node| costs.cost(node));
         let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
         if moved == 0 {
             return Ok(Outcome::default());

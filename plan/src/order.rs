@@ -9,13 +9,27 @@ use std::collections::BinaryHeap;
 
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
 
+use crate::bridge::Cost;
+
+/// By so many percent less is clearly less.
+const CLEARLY: u128 = 3;
+
+/// At most so many nodes move together, and of so many that follow one the next of them is chosen, if it waits for and
+/// touches no more.
+const TOGETHER: usize = 8;
+const FOLLOWERS: usize = 32;
+
 /// The order with the lowest peak of a few: the graph's own; nodes that free more than they bring moved forward
 /// to where they can first run; nodes that bring more than they free moved back to where they are first needed;
 /// and both. Of equal peaks, the one with fewer bytes live over all ticks, the graph's own first.
 ///
+/// Nodes move by themselves, or a few together, each but the first waiting for one before it: of a weight's gradient
+/// that is transposed, multiplied and added to its buffer, only the last node frees anything. Such an order is taken where
+/// clearly less is beyond `enough`, counting bytes as long as they are live: that is what has to leave.
+///
 /// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own, and
-/// so does one whose peak is not above `enough`. `workspace` is what a node needs besides its values while it runs.
-pub fn lower_peak(graph: &Graph, enough: Option<Bytes>, workspace: impl Fn(NodeId) -> Bytes) -> Vec<NodeId> {
+/// so does one whose peak is not above `enough`. `cost` is how long a node runs and what it needs besides its values.
+pub fn least_memory(graph: &Graph, enough: Option<Bytes>, cost: impl Fn(NodeId) -> Cost) -> Vec<NodeId> {
     let own = graph.order().to_vec();
     if own.iter().any(|&n| graph.node(n).op.is_swap()) {
         return own;
@@ -23,39 +37,59 @@ pub fn lower_peak(graph: &Graph, enough: Option<Bytes>, workspace: impl Fn(NodeI
     let storages = Storages::of(graph);
     let touches = Touches::of(graph, &storages);
     let edges = Edges { before: graph.predecessor_lists(), after: graph.successor_lists() };
-    let listing = |order: &[NodeId], way: Way, moves: bool| {
-        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run(&workspace)
+    let listing = |order: &[NodeId], way: Way, moves: Moves| {
+        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run(enough, &cost)
     };
-    let backward = |order: &Listed| {
-        let reversed: Vec<NodeId> = order.nodes.iter().rev().copied().collect();
-        let mut listed = listing(&reversed, Way::Backward, true);
-        listed.nodes.reverse();
-        listed
-    };
-    let own = listing(&own, Way::Forward, false);
+    let own = listing(&own, Way::Forward, Moves::None);
     if enough.is_some_and(|enough| own.peak <= enough) {
         return own.nodes;
     }
-    let early = listing(&own.nodes, Way::Forward, true);
-    let late = backward(&own);
-    let both = listing(&late.nodes, Way::Forward, true);
-    let late = listing(&late.nodes, Way::Forward, false);
+    let nodes = own.nodes.clone();
+    let moved = |moves: Moves| {
+        let early = listing(&nodes, Way::Forward, moves);
+        let reversed: Vec<NodeId> = nodes.iter().rev().copied().collect();
+        let mut late = listing(&reversed, Way::Backward, moves).nodes;
+        late.reverse();
+        let both = listing(&late, Way::Forward, moves);
+        [early, listing(&late, Way::Forward, Moves::None), both]
+    };
     // Of equals the first.
-    let best = [own, early, late, both].into_iter().min_by_key(|listed| (listed.peak, listed.area));
-    best.map(|listed| listed.nodes).unwrap_or_default()
+    let lowest = moved(Moves::Alone).into_iter().fold(own, |lowest, listed| {
+        let rank = |listed: &Listed| (listed.peak, listed.area);
+        if rank(&listed) < rank(&lowest) { listed } else { lowest }
+    });
+    if lowest.beyond == 0 {
+        return lowest.nodes;
+    }
+    let together = moved(Moves::Together(lowest.peak)).into_iter();
+    let least = together.min_by_key(|listed| (listed.beyond, listed.peak)).expect("three");
+    let clearly = lowest.beyond / 100 * CLEARLY;
+    if least.beyond + clearly < lowest.beyond { least.nodes } else { lowest.nodes }
 }
 
-/// An order, the most bytes live at once in it, and the sum of the bytes live over all its ticks.
+/// An order, the most bytes live at once in it, the sum of the bytes live over all its ticks, and of those beyond what is
+/// enough over its time.
 struct Listed {
     nodes: Vec<NodeId>,
     peak: Bytes,
     area: u128,
+    beyond: u128,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Forward,
     Backward,
+}
+
+/// Which nodes may leave their places.
+#[derive(Clone, Copy)]
+enum Moves {
+    None,
+    /// Those that gain by themselves.
+    Alone,
+    /// A few together, too, if no more than this is live meanwhile.
+    Together(Bytes),
 }
 
 struct Edges {
@@ -98,8 +132,8 @@ struct Listing<'a> {
     storages: &'a Storages,
     touches: &'a Touches,
     order: &'a [NodeId],
-    /// Whether nodes may leave their places.
-    moves: bool,
+    moves: Moves,
+    before: &'a Adjacency,
     after: &'a Adjacency,
     /// By node, how many nodes must still run before it.
     waits: Vec<u32>,
@@ -125,11 +159,11 @@ impl<'a> Listing<'a> {
         edges: &'a Edges,
         order: &'a [NodeId],
         way: Way,
-        moves: bool,
+        moves: Moves,
     ) -> Listing<'a> {
-        let after = match way {
-            Way::Forward => &edges.after,
-            Way::Backward => &edges.before,
+        let (before, after) = match way {
+            Way::Forward => (&edges.before, &edges.after),
+            Way::Backward => (&edges.after, &edges.before),
         };
         let mut waits = vec![0; graph.node_capacity()];
         let mut place = vec![0; graph.node_capacity()];
@@ -160,6 +194,7 @@ impl<'a> Listing<'a> {
             touches,
             order,
             moves,
+            before,
             after,
             waits,
             place,
@@ -169,31 +204,33 @@ impl<'a> Listing<'a> {
             stays,
             gains: BinaryHeap::new(),
             live,
-            listed: Listed { nodes, peak: Bytes::ZERO, area: 0 },
+            listed: Listed { nodes, peak: Bytes::ZERO, area: 0, beyond: 0 },
         }
     }
 
-    fn run(mut self, workspace: &dyn Fn(NodeId) -> Bytes) -> Listed {
+    fn run(mut self, enough: Option<Bytes>, cost: &dyn Fn(NodeId) -> Cost) -> Listed {
+        let enough = enough.unwrap_or(Bytes(u64::MAX));
         self.order.iter().for_each(|&node| self.consider(node));
         for &node in self.order {
-            while let Some(Reverse((_, gaining))) = self.gains.pop() {
-                let (brought, freed) = self.change(gaining);
-                if !self.done[number(gaining)] && freed > brought {
-                    self.take(gaining, workspace(gaining));
+            while let Some(Reverse((_, first))) = self.gains.pop() {
+                for gaining in self.gaining(first, cost) {
+                    self.take(gaining, enough, cost(gaining));
                 }
             }
             if !self.done[number(node)] {
-                self.take(node, workspace(node));
+                self.take(node, enough, cost(node));
             }
         }
         self.listed
     }
 
-    fn take(&mut self, node: NodeId, workspace: Bytes) {
-        let (brought, freed) = self.change(node);
+    fn take(&mut self, node: NodeId, enough: Bytes, cost: Cost) {
+        let (brought, freed) = self.change(node, &[]);
         self.live += brought;
-        self.listed.peak = self.listed.peak.max(self.live + workspace);
+        let needed = self.live + Bytes(cost.workspace);
+        self.listed.peak = self.listed.peak.max(needed);
         self.listed.area += u128::from(self.live.0);
+        self.listed.beyond += u128::from(needed.saturating_sub(enough).0) * u128::from(cost.nanos);
         self.live = self.live.saturating_sub(freed);
         self.listed.nodes.push(node);
         self.done[number(node)] = true;
@@ -212,24 +249,96 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Puts the node where it is looked at before the next in the order, if it can run and is free to move.
-    fn consider(&mut self, node: NodeId) {
-        let moves = self.moves && !self.graph.node(node).op.effects().random;
-        if moves && self.waits[number(node)] == 0 && !self.done[number(node)] {
-            self.gains.push(Reverse((self.place[number(node)], node)));
+    /// Puts the node, or what it waits for alone, where it is looked at before the next in the order, if that can run and
+    /// is free to move.
+    fn consider(&mut self, mut node: NodeId) {
+        let depth = match self.moves {
+            Moves::None => return,
+            Moves::Alone => 1,
+            Moves::Together(_) => TOGETHER,
+        };
+        for _ in 0..depth {
+            if self.done[number(node)] || self.graph.node(node).op.effects().random {
+                return;
+            }
+            match self.waits[number(node)] {
+                0 => return self.gains.push(Reverse((self.place[number(node)], node))),
+                1 => {
+                    let mut awaited = self.before.of(node).iter().take(FOLLOWERS);
+                    let Some(&one) = awaited.find(|before| !self.done[number(**before)]) else { return };
+                    node = one;
+                }
+                _ => return,
+            }
         }
     }
 
-    /// The bytes that the node brings, and those that are free after it.
-    fn change(&self, node: NodeId) -> (Bytes, Bytes) {
+    /// The node and what gains with it, if that frees more than it brings; else nothing.
+    fn gaining(&self, first: NodeId, cost: &dyn Fn(NodeId) -> Cost) -> Vec<NodeId> {
+        if self.done[number(first)] {
+            return Vec::new();
+        }
+        let (brought, freed) = self.change(first, &[]);
+        if freed > brought {
+            return vec![first];
+        }
+        let most = match self.moves {
+            Moves::Together(most) if self.is_small(first) => most,
+            _ => return Vec::new(),
+        };
+        let mut some = Vec::new();
+        let (mut live, mut gain, mut gaining) = (self.live, 0, 0);
+        let mut next = Some(first);
+        while let Some(node) = next {
+            let (brought, freed) = self.change(node, &some);
+            if live + brought + Bytes(cost(node).workspace) > most {
+                break;
+            }
+            live = (live + brought).saturating_sub(freed);
+            some.push(node);
+            if self.live.saturating_sub(live).0 > gain {
+                (gain, gaining) = (self.live.saturating_sub(live).0, some.len());
+            }
+            next = self.follower(&some).filter(|_| some.len() < TOGETHER);
+        }
+        some.truncate(gaining);
+        some
+    }
+
+    /// Whether it takes little to say what the node would change after some others.
+    fn is_small(&self, node: NodeId) -> bool {
+        self.before.of(node).len().max(self.touches.of_node(node).len()) <= FOLLOWERS
+    }
+
+    /// The node that can run after these and not without them, frees most beyond what it brings, and comes first.
+    fn follower(&self, some: &[NodeId]) -> Option<NodeId> {
+        let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS).copied());
+        let is_ready = |node: NodeId| {
+            let met = self.before.of(node).iter().filter(|before| some.contains(before)).count();
+            self.waits[number(node)] as usize == met
+        };
+        let can_run = |node: &NodeId| {
+            let is_small = self.is_small(*node) && !self.graph.node(*node).op.effects().random;
+            is_small && !some.contains(node) && is_ready(*node)
+        };
+        after.filter(can_run).min_by_key(|&node| {
+            let (brought, freed) = self.change(node, some);
+            (i128::from(brought.0) - i128::from(freed.0), self.place[number(node)])
+        })
+    }
+
+    /// The bytes that the node brings after some others, and those that are free after it.
+    fn change(&self, node: NodeId, others: &[NodeId]) -> (Bytes, Bytes) {
         let (mut brought, mut freed) = (Bytes::ZERO, Bytes::ZERO);
         for &storage in self.touches.of_node(node) {
             let index = storage.as_u32() as usize;
             let bytes = self.storages.get(storage).bytes;
-            if !self.there[index] {
+            let touched =
+                others.iter().filter(|&&other| self.touches.of_node(other).contains(&storage)).count();
+            if !self.there[index] && touched == 0 {
                 brought += bytes;
             }
-            if self.left[index].0 == 1 && !self.stays[index] {
+            if self.left[index].0 as usize == 1 + touched && !self.stays[index] {
                 freed += bytes;
             }
         }
@@ -246,9 +355,17 @@ mod tests {
     use super::*;
 
     fn order(text: &str) -> Vec<String> {
+        listed(text, None)
+    }
+
+    fn within(text: &str, enough: u64) -> Vec<String> {
+        listed(text, Some(Bytes(enough)))
+    }
+
+    fn listed(text: &str, enough: Option<Bytes>) -> Vec<String> {
         let graph = Graph::parse(text).unwrap();
         lmsc_ir::verify(&graph).unwrap();
-        let order = lower_peak(&graph, None, |_| Bytes::ZERO);
+        let order = least_memory(&graph, enough, |_| Cost { nanos: 1, workspace: 0 });
         let mut moved = graph.clone();
         moved.set_order(order.clone());
         lmsc_ir::verify(&moved).unwrap();
@@ -266,6 +383,21 @@ mod tests {
             [sum] float[] s = ReduceSum<keepdims = 0>(a)
         }";
         assert_eq!(order(text), ["a", "sum", "b", "c", "z"]);
+    }
+
+    #[test]
+    fn what_frees_memory_together_moves_together() {
+        // `turned` brings as much as it frees, and only then `sum` frees that.
+        let text = "g (float[4,8] x) => (float[4] s, float[4,8] z) {
+            [dy] float[4,8] dy = Relu(x)
+            [dx] float[4,8] dx = Exp(dy)
+            [wide] float[12,8] wide = Concat<axis = 0>(dx, dx, dx)
+            [z] float[4,8] z = Slice(wide)
+            [turned] float[8,4] turned = Transpose(dy)
+            [sum] float[4] s = ReduceSum<keepdims = 0>(turned)
+        }";
+        assert_eq!(order(text), ["dy", "dx", "wide", "z", "turned", "sum"]);
+        assert_eq!(within(text, 300), ["dy", "dx", "turned", "sum", "wide", "z"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
+use lmsc_ir::program::Part;
 
 /// A tensor of a [`Problem`]: what occupies memory, a storage of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,6 +203,22 @@ impl Problem {
     /// The time of all operators together: what a step takes where memory is no limit.
     pub fn compute_nanos(&self) -> u64 {
         self.ops.iter().map(|op| op.nanos).sum()
+    }
+
+    /// What is left of the problem in a step in which layers of stochastic depth are left out: by tick, what becomes of
+    /// the operator. One that rests touches and allocates nothing, one whose results are zero only allocates them; neither
+    /// takes time.
+    pub fn without(&self, parts: &[Part]) -> Problem {
+        let mut problem = self.clone();
+        for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != Part::Runs) {
+            op.reads.clear();
+            op.changes.clear();
+            (op.nanos, op.workspace) = (0, 0);
+            if *part == Part::Rests {
+                op.produces.clear();
+            }
+        }
+        problem
     }
 
     /// When each tensor is used.

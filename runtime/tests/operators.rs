@@ -574,3 +574,82 @@ fn what_has_no_kernel_is_refused_by_name() {
     let error = refused("float[2,3] y", "Pad<mode = \"sideways\">", &[x, int64(&[4], &[0; 4])]);
     assert!(error.contains("`sideways`"), "{error}");
 }
+
+/// Each operator of which the compiler knows when its results are zero: they are, from operands with a zero where one is enough,
+/// or zeros everywhere, and numbers otherwise.
+#[test]
+fn what_is_said_to_vanish_is_zero() {
+    let ms = "com.microsoft";
+    let image: &[&[u64]] = &[&[1, 2, 4, 4]];
+    let same = || (String::new(), "float[3,4] y".to_owned(), vec![random(&[3, 4], 2)]);
+    let two = |dims: [&[u64]; 2]| vec![random(dims[0], 2), random(dims[1], 3)];
+    let gradient = |more: Vec<Tensor>| [vec![random(&[3, 4], 2)], more].concat();
+    // The operator's attributes, results and operands.
+    let case = |domain: &str, name: &str| -> (String, String, Vec<Tensor>) {
+        let say = |attributes: &str, results: &str, operands: Vec<Tensor>| {
+            (attributes.to_owned(), results.to_owned(), operands)
+        };
+        let dims = |list: &[i64]| int64(&[list.len() as u64], list);
+        match (domain, name) {
+            ("", "Mul" | "Add" | "Sub" | "Sum") => say("", "float[3,4] y", two([&[3, 4], &[4]])),
+            ("", "Concat") => say("<axis = 0>", "float[6,4] y", two([&[3, 4], &[3, 4]])),
+            ("", "MatMul" | "Gemm") | (_, "FusedMatMul") => say("", "float[3,2] y", two([&[3, 4], &[4, 2]])),
+            ("", "Conv") => say("", "float[1,3,2,2] y", two([image[0], &[3, 2, 3, 3]])),
+            ("", "Relu" | "Neg" | "Identity") => same(),
+            ("", "Reshape") => say("", "float[4,3] y", gradient(vec![dims(&[4, 3])])),
+            ("", "Flatten") => say("", "float[3,4] y", gradient(Vec::new())),
+            ("", "Squeeze") => say("", "float[4] y", vec![random(&[1, 4], 2), dims(&[0])]),
+            ("", "Unsqueeze") => say("", "float[1,3,4] y", gradient(vec![dims(&[0])])),
+            ("", "Transpose") => say("<perm = [1, 0]>", "float[4,3] y", gradient(Vec::new())),
+            ("", "Expand") => say("", "float[2,3,4] y", gradient(vec![dims(&[2, 3, 4])])),
+            ("", "ReduceSum") => say("<keepdims = 0>", "float[4] y", gradient(vec![dims(&[0])])),
+            ("", "ReduceMean") => say("<axes = [0], keepdims = 0>", "float[4] y", gradient(Vec::new())),
+            ("", "MaxPoolGrad") => {
+                let dy = float(&[1, 2, 1, 2], numbers(4, 2));
+                say("", "float[1,2,2,3] y", vec![dy, int64(&[1, 2, 1, 2], &[1, 5, 6, 7])])
+            }
+            (_, "Scale") => say("", "float[3,4] y", gradient(vec![float(&[1], vec![0.5])])),
+            (_, "BatchNormalizationGrad") => {
+                let channels = |seed| random(&[2], seed);
+                let operands =
+                    vec![random(image[0], 2), random(image[0], 3), channels(4), channels(5), channels(6)];
+                say("<epsilon = 1e-5>", "float[1,2,4,4] x, float[2] s, float[2] b", operands)
+            }
+            (_, "ConvGrad") => {
+                let operands = vec![random(&[1, 3, 2, 2], 2), random(image[0], 3), random(&[3, 2, 3, 3], 4)];
+                say("", "float[1,2,4,4] x, float[3,2,3,3] w, float[3] b", operands)
+            }
+            (_, "DropoutGrad") => {
+                say("", "float[3,4] y", gradient(vec![truth(&[3, 4], &[true; 12]), float(&[], vec![0.5])]))
+            }
+            (_, "FastGeluGrad" | "GeluGrad" | "ReluGrad") => {
+                say("", "float[3,4] y", gradient(vec![random(&[3, 4], 3)]))
+            }
+            (_, "LayerNormalizationGrad") => {
+                let more = vec![random(&[3, 4], 3), random(&[4], 4), random(&[3, 1], 5), random(&[3, 1], 6)];
+                say("", "float[3,4] x, float[4] s, float[4] b", gradient(more))
+            }
+            other => panic!("no case of {other:?}"),
+        }
+    };
+    for (domain, name, with) in lmsc_ir::ops::vanishing() {
+        let (attributes, results, operands) = case(domain, name);
+        let op = format!("{}{name}{attributes}", if domain == ms { "com.microsoft." } else { "" });
+        let is_zero = |operands: &[Tensor]| {
+            run(&results, &op, operands).iter().all(|result| result.iter().all(|&number| number == 0.0))
+        };
+        assert!(!is_zero(&operands), "{op}: of no zeros");
+        let every: Vec<usize> = (0..operands.len()).collect();
+        let sets: Vec<Vec<usize>> = match with {
+            Some(with) => with.iter().map(|&operand| vec![operand]).collect(),
+            None => vec![every],
+        };
+        for set in sets {
+            let mut zeros = operands.clone();
+            set.iter().for_each(|&operand| zeros[operand] = zeros[operand].zeros());
+            assert!(is_zero(&zeros), "{op}: {set:?}");
+            let of: Vec<Option<bool>> = (0..operands.len()).map(|i| Some(set.contains(&i))).collect();
+            assert!(lmsc_ir::ops::vanishes(&lmsc_ir::Op::new(domain, name), &of), "{op}: {set:?}");
+        }
+    }
+}

@@ -75,11 +75,12 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let job = Job { path, graph: &graph, cx: &cx, options, device, dims };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
+    let page = args.report.as_deref().filter(|file| crate::is_page(file));
     if !args.json {
         print(&compiled.report.to_text(args.verbose))?;
-        return job.run(None, Some(out))?.end;
+        return job.run(page, Some(out))?.end;
     }
-    let ran = job.run(None, None)?;
+    let ran = job.run(page, None)?;
     let mut json = serde_json::to_value(&compiled.report).expect("a report is JSON");
     json["run"] = ran.report.to_json();
     print(&format!("{json:#}\n"))?;
@@ -130,6 +131,7 @@ impl Job<'_> {
         let session = Runner::new(program, self.device, options, link, budget);
         let mut session = session.map_err(|e| not_ready(path, e))?;
         session.set_traces(options.trace.is_some() || page.is_some());
+        session.skip_closed(options.skip_closed);
         let feed = prepare(options, self.dims, &mut session)?;
         let first = session.steps();
         let signal = interrupt::listen();

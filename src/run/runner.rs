@@ -70,6 +70,13 @@ impl Runner {
         either!(self, session => session.traces = traces);
     }
 
+    /// Says whether what a closed gate multiplies is left out: on the host.
+    pub(super) fn skip_closed(&mut self, skips: bool) {
+        if let Runner::Host(session) = self {
+            session.skip_closed(skips);
+        }
+    }
+
     pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
         match self {
             Runner::Host(session) => session.fragmentation,

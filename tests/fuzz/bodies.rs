@@ -86,6 +86,10 @@ fn round_trip(graph: &Graph) {
     let text = graph.to_text();
     let parsed = Graph::parse(&text).unwrap_or_else(|e| panic!("{e}, in\n{text}"));
     assert_eq!(parsed.to_text(), text);
+    if let Ok(mlir) = lmsc_mlir::print(graph) {
+        let parsed = lmsc_mlir::parse(&mlir).unwrap_or_else(|e| panic!("{e}, in\n{mlir}"));
+        assert_eq!(parsed.to_text(), text);
+    }
 }
 
 /// The graph after the passes, with parameters and a budget of `u`'s choice; `None` where it does not fit.

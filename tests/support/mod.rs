@@ -5,6 +5,8 @@
 pub(crate) mod interpreter;
 pub(crate) mod models;
 pub(crate) mod onnx;
+pub(crate) mod steps;
+pub(crate) mod stochastic;
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};

@@ -24,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 11] = [
+pub(crate) const STEPS: [Step; 12] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -35,14 +35,14 @@ pub(crate) const STEPS: [Step; 11] = [
     Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
     Step { name: "deny", run: deny },
     Step { name: "kernels", run: kernels },
-    Step { name: "nvrtc", run: |run| script(run, "check-nvrtc") },
-    Step { name: "ort", run: |run| script(run, "check-ort") },
+    Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
+    Step { name: "mlir", run: |run| run.script("check-mlir") },
+    Step { name: "ort", run: |run| run.script("check-ort") },
 ];
 
 enum Outcome {
     Ok,
     Failed,
-    Skipped(&'static str),
 }
 
 impl From<bool> for Outcome {
@@ -83,7 +83,6 @@ pub(crate) fn run(root: &Path, only: &[&str]) -> ExitCode {
         let seconds = step_started.elapsed().as_secs_f64();
         match outcome {
             Outcome::Ok => println!("==> {}: ok, {seconds:.1} s", step.name),
-            Outcome::Skipped(why) => println!("==> {}: skipped: {why}", step.name),
             Outcome::Failed => {
                 println!("==> {}: FAILED, {seconds:.1} s; `cargo xtask ci {0}` runs it alone", step.name);
                 failed = Some(step.name);
@@ -115,11 +114,24 @@ impl Run<'_> {
         succeeds(&mut self.command(arguments, environment)).into()
     }
 
-    /// Runs tests of the whole workspace, shows their output as it comes and counts them.
+    /// Runs tests of the whole workspace.
     fn test(&mut self, targets: &[&str]) -> Outcome {
         let arguments = [&["test", "--workspace", "--no-fail-fast"], targets].concat();
         // Snapshots that differ fail, and nothing is written beside them.
-        let mut command = self.command(&arguments, &[("INSTA_UPDATE", "no")]);
+        self.counted(self.command(&arguments, &[("INSTA_UPDATE", "no")]))
+    }
+
+    /// Runs a script, which may run tests.
+    fn script(&mut self, name: &str) -> Outcome {
+        let path = format!("scripts/{name}");
+        print_command(&path, &[]);
+        let mut command = Command::new(self.root.join(path));
+        command.current_dir(self.root).env("INSTA_UPDATE", "no").env("CARGO", cargo());
+        self.counted(command)
+    }
+
+    /// Runs a command, shows its output as it comes and counts the tests in it.
+    fn counted(&mut self, mut command: Command) -> Outcome {
         let mut child = match command.stdout(Stdio::piped()).spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -225,15 +237,6 @@ fn kernels(run: &mut Run) -> Outcome {
         Outcome::Ok => run.cargo(&["test", "--package", "lmsc", "--test", "cuda"], &needed),
         outcome => outcome,
     }
-}
-
-fn script(run: &mut Run, name: &str) -> Outcome {
-    let script = run.root.join("scripts").join(name);
-    if !script.exists() {
-        return Outcome::Skipped("its script is not there");
-    }
-    print_command(&format!("scripts/{name}"), &[]);
-    succeeds(Command::new(script).current_dir(run.root)).into()
 }
 
 /// The cargo that runs this program.

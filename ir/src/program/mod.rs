@@ -5,6 +5,7 @@
 //! timing of the streams makes it read or overwrite what it must not.
 
 mod check;
+mod gates;
 mod residency;
 mod spans;
 mod text;
@@ -17,6 +18,7 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 use crate::{Attr, Bytes, Data, Name, Op, Type};
 
 pub use check::{Checked, Flaw, check};
+pub use gates::{Gates, Part, Parts};
 pub use residency::{Residency, Until, peak_in_order, residencies};
 pub use spans::Spans;
 

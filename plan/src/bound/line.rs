@@ -9,11 +9,14 @@ use crate::problem::{Problem, TensorId};
 
 /// A step as moments in a row, and what can be away at each.
 ///
-/// Moment 1 is the start, moment `t + 2` the operator of tick `t`, the last but one the end. A variable is at the
-/// end where it was at the start, so the end is seen once more before the start, as moment 0, and the start once
-/// more after the end: then a line seen from its end is a line again.
+/// Steps follow each other: the places of one, its start, its operators and its end, then those of the next. A line is
+/// a part of that row. That of one step goes from the end of the step before to the start of the next, because a
+/// variable is at the end where it was at the start; seen from its end it is a line again. Others go from an operator
+/// to the same operator of the next step, which takes no time there.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
+    /// The place of moment 0, counted from the start of the step.
+    first: i64,
     /// By moment, how long it lasts.
     pub(super) nanos: Vec<u64>,
     /// By moment, the bytes of what can be away that fit on the device nonetheless.
@@ -61,25 +64,34 @@ impl Rate {
 }
 
 impl Line {
-    /// The line for plans that only swap.
+    /// The line of a step, for plans that only swap.
     pub(super) fn of(problem: &Problem, budget: u64) -> Line {
-        Line::new(problem, budget, false)
+        Line::new(problem, budget, false, None)
     }
 
-    /// The line for plans that recompute too: what can be computed again is away for nothing.
+    /// The line of a step, for plans that recompute too: what can be computed again is away for nothing.
     pub(super) fn recomputing(problem: &Problem, budget: u64) -> Line {
-        Line::new(problem, budget, true)
+        Line::new(problem, budget, true, None)
     }
 
-    fn new(problem: &Problem, budget: u64, recompute: bool) -> Line {
-        let ticks = problem.ticks();
-        let mut nanos = vec![0, 0];
-        nanos.extend(problem.ops.iter().map(|op| op.nanos));
-        nanos.extend([0, 0]);
+    /// The line from the operator of a tick to that of the next step, for plans that only swap.
+    pub(super) fn around(problem: &Problem, budget: u64, tick: u32) -> Line {
+        Line::new(problem, budget, false, Some(tick))
+    }
+
+    fn new(problem: &Problem, budget: u64, recompute: bool, cut: Option<u32>) -> Line {
         let uses = problem.uses();
-        let mut live = problem.live_by_moment(&uses);
-        live.extend(live.first().copied());
-        live.insert(0, live[live.len() - 2]);
+        let live = problem.live_by_moment(&uses);
+        let period = live.len() as i64;
+        let (first, last) =
+            cut.map_or((-1, period), |tick| (i64::from(tick) + 1, i64::from(tick) + 1 + period));
+        let moments = first..last + 1;
+        let index = |place: i64| place.rem_euclid(period) as usize;
+        let mut nanos = vec![0];
+        nanos.extend(problem.ops.iter().map(|op| op.nanos));
+        nanos.push(0);
+        let mut nanos: Vec<u64> = moments.clone().map(|place| nanos[index(place)]).collect();
+        nanos.last_mut().into_iter().for_each(|last| *last = 0);
 
         let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
         let mut again: SecondaryMap<TensorId, bool> = SecondaryMap::new();
@@ -87,23 +99,36 @@ impl Line {
             op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
             op.produces.iter().for_each(|&t| again[t] = recompute && op.recomputable);
         }
+        let op = |tick: u32| i64::from(tick) + 1;
         let mut spans = Vec::new();
         let may_leave = problem.tensors.keys().filter(|&t| problem.tensors[t].swappable || again[t]);
         for window in may_leave.flat_map(|tensor| problem.windows_of(tensor, &uses)) {
-            let facts = problem.tensors[window.tensor];
-            let earlier = changes[window.tensor].iter().filter(|&&t| t < window.from);
-            let changed = earlier.clone().next_back().map(|&t| t + 2);
-            let mut add = |moments: Range<u32>, release, due| {
-                spans.push(Span { tensor: window.tensor, moments, bytes: facts.bytes, release, due });
+            let (facts, changes) = (problem.tensors[window.tensor], &changes[window.tensor]);
+            let earlier = changes.iter().filter(|&&t| t < window.from);
+            let changed = earlier.clone().next_back().map(|&t| op(t));
+            let before = changes.last().filter(|_| facts.is_variable()).map(|&t| op(t) - period);
+            let given = (facts.given && !facts.kept).then_some(0);
+            let next = op(window.until) + if window.wraps() { period } else { 0 };
+            let (release, due) = match window.wraps() {
+                false if again[window.tensor] && earlier.count() == 1 => (None, None),
+                false if !facts.swappable => continue,
+                _ => (changed.or(given).or(before), Some(next)),
             };
-            let given = (facts.given && !facts.kept).then_some(1);
-            if window.wraps() {
-                add(window.from + 2..ticks + 4, changed, None);
-                add(0..window.until + 2, None, Some(window.until + 2));
-            } else if again[window.tensor] && earlier.count() == 1 {
-                add(window.from + 2..window.until + 2, None, None);
-            } else if facts.swappable {
-                add(window.from + 2..window.until + 2, changed.or(given), Some(window.until + 2));
+            // In the step before, in this one and in the next.
+            for shift in [-period, 0, period] {
+                let moment =
+                    |place: i64| (moments.contains(&(place + shift))).then(|| (place + shift - first) as u32);
+                let from = (op(window.from) + shift).max(first);
+                let until = (next + shift).min(last + 1);
+                if from < until {
+                    spans.push(Span {
+                        tensor: window.tensor,
+                        moments: (from - first) as u32..(until - first) as u32,
+                        bytes: facts.bytes,
+                        release: release.and_then(moment),
+                        due: due.and_then(moment),
+                    });
+                }
             }
         }
         let mut away = vec![0i64; nanos.len() + 1];
@@ -111,15 +136,15 @@ impl Line {
             away[span.moments.start as usize] += span.bytes as i64;
             away[span.moments.end as usize] -= span.bytes as i64;
         }
-        let stays = live.into_iter().zip(away).scan(0, |now, (live, change)| {
+        let stays = moments.clone().zip(away).scan(0, |now, (place, change)| {
             *now += change;
-            Some(live - *now as u64)
+            Some(live[index(place)] - *now as u64)
         });
         let slack = stays.map(|stays| budget.saturating_sub(stays)).collect();
         let link = problem.link;
         let rates = [link.out_bytes_per_second, link.in_bytes_per_second]
             .map(|rate| Rate { bytes_per_second: rate.max(1), latency: link.latency_nanos });
-        Line { nanos, slack, spans, rates, mirrored: false }
+        Line { first, nanos, slack, spans, rates, mirrored: false }
     }
 
     /// The number of moments.
@@ -138,6 +163,7 @@ impl Line {
             due: span.release.map(|release| last - release),
         });
         Line {
+            first: self.first,
             nanos: self.nanos.iter().rev().copied().collect(),
             slack: self.slack.iter().rev().copied().collect(),
             spans: spans.collect(),
@@ -148,23 +174,26 @@ impl Line {
 
     /// What a moment is in the problem.
     pub(super) fn place(&self, moment: u32) -> Place {
-        let ticks = self.len() - 4;
-        match self.unmirrored(moment) {
-            1 => Place::Start,
-            0 => Place::End,
-            m if m < ticks + 2 => Place::Op(m - 2),
-            m if m == ticks + 2 => Place::End,
-            _ => Place::Start,
+        // A line of one step has a moment before it and one after.
+        let period = i64::from(self.len()) - if self.is_of_a_step() { 2 } else { 1 };
+        match (self.first + i64::from(self.unmirrored(moment))).rem_euclid(period) {
+            0 => Place::Start,
+            place if place == period - 1 => Place::End,
+            place => Place::Op(place as u32 - 1),
         }
     }
 
-    /// When a moment is: as [`Line::place`], except that nothing is before the start or after the end.
+    /// When a moment is: as [`Line::place`], except that nothing is before the start or after the end of a step.
     pub(super) fn when(&self, moment: u32) -> Place {
         match self.unmirrored(moment) {
-            0 => Place::Start,
-            m if m == self.len() - 1 => Place::End,
+            0 if self.is_of_a_step() => Place::Start,
+            m if self.is_of_a_step() && m == self.len() - 1 => Place::End,
             _ => self.place(moment),
         }
+    }
+
+    fn is_of_a_step(&self) -> bool {
+        self.first < 0
     }
 
     fn unmirrored(&self, moment: u32) -> u32 {

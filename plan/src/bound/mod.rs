@@ -57,6 +57,14 @@ pub enum Proof {
         /// What shows when places start, in their order; links only.
         facts: Vec<Fact>,
     },
+    /// For every plan that only swaps: what lies between an operator and itself in the next step.
+    Around {
+        /// The operator's tick. Places are in the order from here to here: those before it are of the next step.
+        tick: u32,
+        /// As in [`Proof::Swap`]; before the tick's own operator is before that of the next step, and after it is after
+        /// that of this.
+        facts: Vec<Fact>,
+    },
     /// For every plan that swaps whole tensors only: what lies before a place ends, and what lies after.
     Whole {
         /// The place.

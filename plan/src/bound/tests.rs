@@ -89,7 +89,7 @@ fn choices(problem: &Problem) -> Vec<Vec<(usize, usize)>> {
 
 #[test]
 fn no_bound_on_swapping_exceeds_what_is_possible() {
-    let (mut tight, mut cases) = (0, 0);
+    let (mut tight, mut cases, mut more_around) = (0, 0, 0);
     for (seed, problem, budget) in small(6000, 8) {
         let Some((best_whole, best)) = fastest(&problem, budget) else { continue };
         let (paper, swap, whole) = (paper(&problem, budget), swap(&problem, budget), whole(&problem, budget));
@@ -101,10 +101,17 @@ fn no_bound_on_swapping_exceeds_what_is_possible() {
             );
             assert_eq!(certify(&problem, budget, certificate), Ok(certificate.nanos), "seed {seed}");
         }
+        for tick in 0..problem.ticks() {
+            let around = super::swap::around(&problem, budget, tick);
+            assert!(around.nanos <= best, "seed {seed}: {around:?}, but {best} is possible");
+            assert_eq!(certify(&problem, budget, &around), Ok(around.nanos), "seed {seed}");
+            more_around += usize::from(around.nanos > swap.nanos);
+        }
         cases += 1;
         tight += usize::from(whole.nanos == best_whole);
     }
     assert!(cases > 2000 && tight * 5 > cases * 3, "{tight} of {cases} tight");
+    assert!(more_around > 20, "{more_around}");
 }
 
 #[test]
@@ -145,6 +152,10 @@ fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
     let (facts, which) = match proof {
         Proof::Paper { at } => return at.iter_mut().for_each(place),
         Proof::Swap { facts } => (facts, 1 + u.below(4)),
+        Proof::Around { tick, facts } => match u.below(5) {
+            0 => return *tick = u.below(ops + 1) as u32,
+            which => (facts, which),
+        },
         Proof::Whole { at, before, after } => match u.below(3) {
             0 => return place(at),
             side => (if side == 1 { before } else { after }, 1 + u.below(4)),
@@ -200,6 +211,7 @@ fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
         let certificates = [
             (paper(&problem, budget), best),
             (swap(&problem, budget), best),
+            (super::swap::around(&problem, budget, u.below(problem.ops.len()) as u32), best),
             (whole(&problem, budget), best_whole),
             (joint(&problem, budget), best_joint),
         ];

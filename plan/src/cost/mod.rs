@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::{Bytes, ElementType, Graph, Node, NodeId, Op, Type, ops};
 
+use crate::bridge::Cost;
 use crate::target::{Compute, Target};
 pub use profile::{FORMAT, Measured, Profile, ProfileError};
 pub use signature::signature;
@@ -122,6 +123,14 @@ impl Costs {
     /// If the node is younger than the costs.
     pub fn nanos(&self, node: NodeId) -> u64 {
         self.by_node[node.as_u32() as usize].nanos
+    }
+
+    /// What it takes to run the node.
+    ///
+    /// # Panics
+    /// If the node is younger than the costs.
+    pub fn cost(&self, node: NodeId) -> Cost {
+        Cost { nanos: self.nanos(node), workspace: self.workspace(node).0 }
     }
 
     /// The device memory that the node needs while it runs, beside its operands and results; zero where unknown.

@@ -278,7 +278,7 @@ impl<'a> Cover<'a> {
 }
 
 /// Into how many pieces the tensor falls, and the size of all but the last. A variable travels whole.
-fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
+pub(super) fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
     if tensor.is_variable() {
         return (1, bytes);

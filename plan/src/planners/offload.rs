@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cranelift_entity::SecondaryMap;
 
+use super::cover::pieces_of;
 use super::{DoesNotFit, Granularity, Plan, Request, Scheduler, optimal};
 use crate::problem::{Problem, Window};
 use crate::schedule::{Absences, Acts, Piece, ROUNDS, Schedule, Simulator, justify, no_wait};
@@ -62,16 +63,15 @@ pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule
     Some(acts.schedule(&absences, &order, &times))
 }
 
-/// The absences of the windows' tensors, in ranges of at most so many bytes; variables travel whole.
+/// The absences of the windows' tensors, in ranges of about so many bytes at most.
 fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
     let mut sorted = windows.to_vec();
     sorted.sort_unstable_by_key(|w| (w.tensor, w.until));
     let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
     for same in sorted.chunk_by(|one, other| one.tensor == other.tensor) {
         let tensor = same[0].tensor;
-        let facts = problem.tensors[tensor];
-        let bytes = facts.bytes;
-        let size = if facts.is_variable() { bytes } else { bytes.div_ceil(bytes.div_ceil(size)) };
+        let bytes = problem.tensors[tensor].bytes;
+        let (_, size) = pieces_of(&problem.tensors[tensor], size);
         for begin in (0..bytes).step_by(usize::try_from(size).unwrap_or(usize::MAX)) {
             let piece = absences.pieces.push(Piece { tensor, bytes: begin..(begin + size).min(bytes) });
             absences.windows[piece] = same.to_vec();

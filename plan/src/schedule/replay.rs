@@ -4,6 +4,7 @@
 //! waits for has ended. Nobody counts memory meanwhile; it is counted afterwards, by the independent checker. Where a
 //! planner has a step wait for nothing that it needs, as one on demand does, the replay is faster than the plan.
 
+use lmsc_ir::program::Part;
 use lmsc_ir::rng::{Rng, Source};
 
 use super::edges::{Edge, data};
@@ -79,8 +80,38 @@ impl<'a> Replay<'a> {
 
     /// The schedule with the times of one replay.
     pub fn run(&self, noise: Noise, seed: u64) -> Schedule {
-        let mut schedule = self.schedule.clone();
+        self.go(noise, self.work(noise, seed))
+    }
+
+    /// The problem that is left of a step without layers of stochastic depth ([`Problem::without`]), and the schedule of one
+    /// replay of it, which can be checked by that.
+    ///
+    /// What nobody produces then does not travel. Everything else keeps its place in the order and waits for what it waits for
+    /// in the plan, so that memory stays within the budget: at any time less is there than in some replay of the whole step.
+    ///
+    /// # Source
+    /// DQN §5 runs networks of stochastic depth by plans of the whole network; how, its text does not say.
+    pub fn without(&self, parts: &[Part], noise: Noise, seed: u64) -> (Problem, Schedule) {
+        let problem = self.problem.without(parts);
+        let mut there: Vec<bool> = problem.tensors.values().map(|tensor| tensor.given).collect();
+        problem.ops.iter().flat_map(|op| &op.produces).for_each(|t| there[t.as_u32() as usize] = true);
+        let is_done = |step: &Step| match step.instruction {
+            Instruction::Op(tick) => parts.get(tick as usize).is_none_or(|part| *part == Part::Runs),
+            Instruction::Out(piece) | Instruction::In(piece) => {
+                there[self.schedule.pieces[piece].tensor.as_u32() as usize]
+            }
+        };
         let mut work = self.work(noise, seed);
+        let idle = work.iter_mut().zip(&self.schedule.steps).filter(|(_, step)| !is_done(step));
+        idle.for_each(|(work, _)| *work = 0);
+        let mut schedule = self.go(noise, work);
+        schedule.steps.retain(|step| matches!(step.instruction, Instruction::Op(_)) || is_done(step));
+        (problem, schedule)
+    }
+
+    /// The schedule in which each step does so much work.
+    fn go(&self, noise: Noise, mut work: Vec<u128>) -> Schedule {
+        let mut schedule = self.schedule.clone();
         let mut ended = vec![false; work.len()];
         let mut engines = [0, 1, 2].map(|engine| Engine { queue: &self.engines[engine], running: None });
         let mut now = 0;
@@ -216,6 +247,64 @@ mod tests {
         }
         assert!(replays > 5000, "only {replays}");
         assert!(broken > 500, "only {broken} break without their edges");
+    }
+
+    /// What becomes of each operator if the results of some are zero, drawn at random.
+    fn parts(problem: &Problem, u: &mut Rng) -> Vec<Part> {
+        let can = |op: &crate::problem::Op| op.changes.is_empty() && !op.produces.is_empty();
+        let draw = |op: &crate::problem::Op| if can(op) && u.chance(20) { Part::Zero } else { Part::Runs };
+        let mut parts: Vec<Part> = problem.ops.iter().map(draw).collect();
+        let mut needed: Vec<bool> = problem.tensors.values().map(|tensor| tensor.kept).collect();
+        for (op, part) in problem.ops.iter().zip(&mut parts).rev() {
+            let is_needed = |t: &crate::problem::TensorId| needed[t.as_u32() as usize];
+            if can(op) && !op.produces.iter().any(is_needed) {
+                *part = Part::Rests;
+            } else if *part == Part::Runs {
+                op.reads.iter().for_each(|t| needed[t.as_u32() as usize] = true);
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn what_is_left_of_a_step_stays_within_the_budget_of_its_plan() {
+        let (mut rest, mut copies, mut again) = (0, 0, 0);
+        for seed in 0..1000 {
+            let mut u = Rng::new(seed);
+            let ops = 1 + u.below(40);
+            let source = random::problem(&mut u, ops);
+            let peak = source.live_by_moment(&source.uses()).into_iter().max().unwrap();
+            let floor = source.floor().1;
+            let budget = floor + (peak - floor) * u.below(4) as u64 / 4;
+            let planner = PLANNERS[u.below(PLANNERS.len())];
+            let request = Request { recompute: u.chance(50), effort: 1, ..Request::new(&source, budget) };
+            let Ok(plan) = (planner.run)(&request) else { continue };
+            let of_source = parts(&source, &mut u);
+            let parts: Vec<Part> = plan.op_origin.iter().map(|&tick| of_source[tick as usize]).collect();
+            let edges = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
+            let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
+            for noise in [noise(0, 0), noise(30, 0), noise(100, 50)] {
+                let (problem, schedule) = replay.without(&parts, noise, seed);
+                // Every operator that runs finds what it reads, and nothing exceeds the budget.
+                check_however_long(&problem, &schedule, budget)
+                    .unwrap_or_else(|flaw| panic!("{seed}: {flaw}"));
+                assert_eq!(problem.check(), Ok(()), "{seed}");
+                if noise.operators_percent == 0 {
+                    super::super::check(&problem, &schedule, budget).unwrap();
+                    assert!(schedule.makespan() <= plan.schedule.makespan(), "{seed}");
+                }
+            }
+            let (_, schedule) = replay.without(&parts, noise(0, 0), seed);
+            rest += usize::from(parts.contains(&Part::Rests));
+            copies += usize::from(schedule.steps.len() < plan.schedule.steps.len());
+            again += usize::from(plan.op_origin.len() > source.ops.len());
+            // Where nothing is left out, it is the replay.
+            let whole = vec![Part::Runs; parts.len()];
+            let (problem, schedule) = replay.without(&whole, noise(10, 0), seed);
+            assert_eq!(schedule.steps, replay.run(noise(10, 0), seed).steps);
+            assert_eq!(problem.ops, plan.problem.ops);
+        }
+        assert!(rest > 400 && copies > 50 && again > 25, "{rest} {copies} {again}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::recipe::{Address, Arg, At, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
 use crate::run::device::Device;
-use crate::run::kernels::{Known, prepared};
+use crate::run::kernels::{Known, keep_asked_for, prepared};
 use crate::run::{self, Measured, RunError, Turn, Watch};
 
 /// What everything on the device begins at a multiple of.
@@ -141,11 +141,12 @@ impl Session {
     /// # Errors
     /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
-        let (recipes, known) = prepared(&program, |spec| {
+        let (recipes, mut known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
             let needed = recipe.workspace;
             Ok((recipe, needed))
         })?;
+        keep_asked_for(&program, &mut known);
         let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
         Session::on(gpu, program, options, compiler, &recipes, known).map_err(RunError::Device)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lmsc_ir::program::{Memory, Residency, Stream, Tensor, Transfer};
+use lmsc_ir::program::{Memory, Parts, Residency, Stream, Tensor, Transfer};
 
 use crate::kernel::Step;
 
@@ -16,6 +16,11 @@ pub(crate) trait Device {
 
     /// Nobody uses these addresses any more.
     fn leave(&self, residency: &Residency);
+
+    /// What becomes of each command in the step; none where all of them run.
+    fn parts(&self, _step: Step) -> Option<Parts> {
+        None
+    }
 
     /// Runs the kernel of the launch at this position of the compute stream.
     fn launch(&self, index: u32, step: Step);

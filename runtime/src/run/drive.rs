@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Action, Memory, Program, Stream, Tensor, Wait};
+use lmsc_ir::program::{Action, Memory, Part, Program, Stream, Tensor, Wait};
 
 use super::device::Device;
 use super::meter::Meter;
@@ -22,6 +22,13 @@ pub(super) struct Drive {
     pub(super) has_left: bool,
     /// Whether to tell what each command did and when.
     pub(super) traces: bool,
+}
+
+impl Drive {
+    /// The step of this number in this run, from 0.
+    fn step(&self, number: u64) -> Step {
+        Step { number: self.start.number + number, ..self.start }
+    }
 }
 
 /// Runs the steps of the program on the device; what they came to.
@@ -115,6 +122,7 @@ impl<D: Device + Sync> Lane<'_, D> {
         let commands = program.stream(stream);
         let mut turned = self.start.elapsed();
         for step in (0..).take_while(|&step| step < self.progress.end()) {
+            let parts = self.device.parts(self.what.step(step));
             for (index, command) in (0..).zip(commands) {
                 let waited = self.start.elapsed();
                 let cause = self.wait(&command.waits, step)?;
@@ -129,7 +137,11 @@ impl<D: Device + Sync> Lane<'_, D> {
                 }
                 self.meter.begin(stream, index);
                 let live = self.meter.live();
-                self.act(&command.action, index, step, watch)?;
+                match parts.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index)) {
+                    Part::Runs => self.act(&command.action, index, step, watch)?,
+                    Part::Zero => self.clear(&command.action),
+                    Part::Rests => {}
+                }
                 let ended = self.start.elapsed();
                 self.measured.busy[stream as usize] += ended.saturating_sub(begun);
                 self.measured.stalled += begun.saturating_sub(waited);
@@ -146,13 +158,20 @@ impl<D: Device + Sync> Lane<'_, D> {
         Ok(())
     }
 
+    /// Writes zeros instead of what the launch computes.
+    fn clear(&self, action: &Action) {
+        let Action::Launch(launch) = action else { return };
+        for result in launch.results.iter().flatten() {
+            self.device.poke(Memory::Arena, result, &vec![0; result.bytes() as usize]);
+        }
+    }
+
     fn act(&self, action: &Action, index: u32, step: u64, watch: &mut dyn Watch) -> Result<(), Ended> {
-        let Step { number, seed } = self.what.start;
-        let number = number + step;
+        let Step { number, .. } = self.what.step(step);
         match action {
             Action::Turn => self.turn(step, watch)?,
             Action::Launch(launch) => {
-                self.device.launch(index, Step { number, seed });
+                self.device.launch(index, self.what.step(step));
                 let bytes = |tensor: &Tensor| self.device.peek(Memory::Arena, tensor).into_owned();
                 watch.launched(launch, &bytes).map_err(|why| Ended::Failed(RunError::Stopped(why)))?;
             }

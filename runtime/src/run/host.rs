@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Launch, Memory, Residency, Stream, Tensor, Transfer};
+use lmsc_ir::program::{Checked, Launch, Memory, Parts, Residency, Stream, Tensor, Transfer};
 
 use super::Link;
 use super::device::Device;
@@ -113,6 +113,8 @@ pub(super) struct Host {
     /// The arena and the slab.
     memories: [Bytes; 2],
     link: Link,
+    /// Whether what closed gates multiply is left out.
+    pub(super) skips_closed: bool,
 }
 
 impl Host {
@@ -132,7 +134,7 @@ impl Host {
             None => Bytes::new(program.arena.0).ok_or((Memory::Arena, program.arena))?,
         };
         let slab = Bytes::new(program.slab.0).ok_or((Memory::Slab, program.slab))?;
-        Ok(Host { program, kernels, memories: [arena, slab], link })
+        Ok(Host { program, kernels, memories: [arena, slab], link, skips_closed: false })
     }
 
     pub(super) fn program(&self) -> &Checked {
@@ -174,6 +176,10 @@ impl Device for Host {
         if let Some(pages) = self.pages() {
             pages.leave(residency);
         }
+    }
+
+    fn parts(&self, step: Step) -> Option<Parts> {
+        if self.skips_closed { self.kernels.parts(&self.program, step) } else { None }
     }
 
     fn launch(&self, index: u32, step: Step) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use lmsc_ir::program::{ContentId, Launch, Program, Role, Stream, Tensor};
+use lmsc_ir::program::{Action, ContentId, Gates, Launch, Parts, Program, Role, Stream, Tensor};
 use lmsc_ir::{Bytes, Data, Type};
 
 use crate::kernel::{Io, Kernel, Step};
@@ -91,6 +91,9 @@ pub struct Kernels {
     of: Vec<Option<Kernel>>,
     /// What is at no address.
     known: BTreeMap<ContentId, Buffer>,
+    gates: Gates,
+    /// By gate, what it is drawn from, and how many bytes it has.
+    drawn_from: Vec<(Vec<Buffer>, usize)>,
 }
 
 /// What is the same at every step, by content: constants, and what follows from types and small constants alone.
@@ -116,7 +119,7 @@ fn known_before(program: &Program) -> (Known, Vec<Unready>) {
     (known, wrong)
 }
 
-/// What each launch of the compute stream comes to, by position, with what is at no address; or all that is wrong.
+/// What each launch of the compute stream comes to, by position, with all that is known; or all that is wrong.
 ///
 /// Small results of constants are computed on the way, for launches that must know some operand before they run.
 pub(crate) fn prepared<T>(
@@ -154,11 +157,14 @@ pub(crate) fn prepared<T>(
         }
         of[index as usize] = Some(made);
     }
-    // Kernels have taken what they need; only what has no address is still asked for.
+    if wrong.is_empty() { Ok((of, known)) } else { Err(NotReady(wrong)) }
+}
+
+/// Forgets what kernels have taken: only what has no address is still asked for.
+pub(crate) fn keep_asked_for(program: &Program, known: &mut Known) {
     let prelude = program.prelude.iter().flat_map(|launch| launch.results.iter().flatten());
     let kept: Vec<ContentId> = prelude.map(|tensor| tensor.content).collect();
     known.retain(|content, _| kept.contains(content));
-    if wrong.is_empty() { Ok((of, known)) } else { Err(NotReady(wrong)) }
 }
 
 impl Kernels {
@@ -167,12 +173,28 @@ impl Kernels {
     /// # Errors
     /// All nodes that have no kernel, or one that needs more workspace than the program gives it.
     pub fn prepare(program: &Program) -> Result<Kernels, NotReady> {
-        let (of, known) = prepared(program, |spec| {
+        let (of, mut known) = prepared(program, |spec| {
             let kernel = prepare(spec)?;
             let needed = kernel.workspace();
             Ok((kernel, needed))
         })?;
-        Ok(Kernels { of, known })
+        let gates = Gates::of(program, |_, launch| is_known(launch, &known));
+        let drawn_from = gates.launches().iter().map(|&index| drawn_from(program, index, &known)).collect();
+        keep_asked_for(program, &mut known);
+        Ok(Kernels { of, known, gates, drawn_from })
+    }
+
+    /// What becomes of each command of the program in a step, if what closed gates multiply is left out; none where all
+    /// commands run.
+    pub(crate) fn parts(&self, program: &Program, step: Step) -> Option<Parts> {
+        let closed = |(&index, (operands, bytes)): (&u32, &(Vec<Buffer>, usize))| {
+            let operands: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
+            let mut results = [Buffer::filled(*bytes, 0)];
+            run(self.get(index), &operands, &mut results, step);
+            results[0].get().iter().all(|&byte| byte == 0)
+        };
+        let closed: Vec<bool> = self.gates.launches().iter().zip(&self.drawn_from).map(closed).collect();
+        closed.contains(&true).then(|| self.gates.parts(program, &closed))
     }
 
     /// The kernel of the launch at this position in the compute stream.
@@ -232,7 +254,7 @@ pub(crate) fn workspaces_by(
                 spec.operands.iter().map(|o| o.and_then(|o| o.constant).unwrap_or(&[])).collect();
             let mut results: Vec<Buffer> =
                 spec.results.iter().map(|ty| Buffer::filled(size(*ty).0 as usize, 0)).collect();
-            run(&kernel, &operands, &mut results);
+            run(&kernel, &operands, &mut results, Step::default());
             drop(operands);
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
         }
@@ -243,10 +265,22 @@ pub(crate) fn workspaces_by(
     found
 }
 
-fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer]) {
+/// What the launch at this position draws from, and the bytes of its result.
+fn drawn_from(program: &Program, index: u32, known: &BTreeMap<ContentId, Buffer>) -> (Vec<Buffer>, usize) {
+    let Action::Launch(launch) = &program.stream(Stream::Compute)[index as usize].action else {
+        return (Vec::new(), 0);
+    };
+    let operand = |tensor: &Option<Tensor>| {
+        Buffer::copied(tensor.as_ref().and_then(|tensor| constant(tensor, known)).unwrap_or(&[]))
+    };
+    let bytes = launch.results.first().and_then(Option::as_ref).map_or(0, Tensor::bytes);
+    (launch.operands.iter().map(operand).collect(), bytes as usize)
+}
+
+fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: Step) {
     let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Buffer::get_mut).collect();
     let mut workspace = Buffer::filled(kernel.workspace().0 as usize, 0);
-    kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), Step::default());
+    kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), step);
 }
 
 /// What the launch's kernel is prepared from.
@@ -280,7 +314,7 @@ fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Bu
     let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();
     let size = |t: &Option<Tensor>| t.as_ref().map_or(0, |t| t.bytes() as usize);
     let mut results: Vec<Buffer> = launch.results.iter().map(|t| Buffer::filled(size(t), 0)).collect();
-    run(kernel, &operands, &mut results);
+    run(kernel, &operands, &mut results, Step::default());
     drop(operands);
     let contents = launch.results.iter().map(|t| t.as_ref().map(|t| t.content));
     known.extend(contents.zip(results).filter_map(|(content, buffer)| Some((content?, buffer))));

@@ -4,9 +4,10 @@
 //! each. What is not in use any more is overwritten at once with bytes that are no numbers, and so is all that a kernel is
 //! to write. So what is missing from a program shows in what it computes. Any program may be run, even a wrong one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lmsc_ir::program::{Action, Launch, Memory, Program, Stream, Tensor, Transfer};
+use lmsc_ir::program::{Action, Launch, Memory, Part, Parts, Program, Stream, Tensor, Transfer};
 use lmsc_ir::rng::{Rng, Source};
 
 use super::kernels::{Buffer, Kernels, NotReady};
@@ -26,6 +27,8 @@ pub struct Rehearsal {
     rng: Rng,
     /// How many steps have been run.
     steps: u64,
+    /// By number, what becomes of the commands of a step, if what closed gates multiply is left out.
+    parts: Option<BTreeMap<u64, Option<Parts>>>,
 }
 
 /// Where a stream is.
@@ -51,6 +54,7 @@ impl Rehearsal {
             kernels,
             rng: Rng::new(seed),
             steps: 0,
+            parts: None,
             program,
         };
         for given in rehearsal.program.given.clone() {
@@ -59,6 +63,12 @@ impl Rehearsal {
             }
         }
         Ok(rehearsal)
+    }
+
+    /// Says whether what a closed gate multiplies is left out of a step ([`lmsc_ir::program::Gates`]). What is left out is no
+    /// number then.
+    pub fn skip_closed(&mut self, skips: bool) {
+        self.parts = skips.then(BTreeMap::new);
     }
 
     /// Sets what is given of this name; false where there is none, or it has another size.
@@ -155,7 +165,18 @@ impl Rehearsal {
         if !at.begun {
             self.meter.begin(stream, index);
         }
+        let part = self.part(stream, index, Step { number, seed });
         match self.program.stream(stream)[at.index].action.clone() {
+            Action::Launch(launch) if part != Part::Runs => {
+                self.expect(&launch);
+                if part == Part::Zero {
+                    self.clear(&launch);
+                }
+            }
+            Action::Copy(copy) if part != Part::Runs => {
+                let (_, to) = Transfer::direction(stream);
+                self.bytes_mut(to, copy.span(to)).fill(POISON);
+            }
             Action::Turn if at.begun => {
                 turn(self, number);
                 if number > 0 {
@@ -169,6 +190,20 @@ impl Rehearsal {
         }
         if at.begun {
             self.free(|meter, free| meter.end(stream, index, free));
+        }
+    }
+
+    /// What becomes of the command in the step.
+    fn part(&mut self, stream: Stream, index: u32, step: Step) -> Part {
+        let Some(parts) = &mut self.parts else { return Part::Runs };
+        let found = parts.entry(step.number).or_insert_with(|| self.kernels.parts(&self.program, step));
+        found.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index))
+    }
+
+    /// Writes zeros instead of what the launch computes.
+    fn clear(&mut self, launch: &Launch) {
+        for span in launch.results.iter().flatten().filter_map(Tensor::span) {
+            self.bytes_mut(Memory::Arena, span).fill(0);
         }
     }
 

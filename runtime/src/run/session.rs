@@ -227,6 +227,12 @@ impl Session {
         self.steps = steps;
     }
 
+    /// Says whether what a closed gate multiplies is left out of a step ([`lmsc_ir::program::Gates`]). Otherwise it is computed,
+    /// and multiplied by 0.
+    pub fn skip_closed(&mut self, skips: bool) {
+        self.host.skips_closed = skips;
+    }
+
     /// What is given or what the caller gets, of this name, between runs.
     pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
         let (memory, tensor) = self.names.get(name)?;

@@ -19,6 +19,11 @@ impl Tensor {
         Tensor { ty: String::new(), bytes: Vec::new() }
     }
 
+    /// The same type, all bytes zero.
+    pub(crate) fn zeros(&self) -> Tensor {
+        Tensor { ty: self.ty.clone(), bytes: vec![0; self.bytes.len()] }
+    }
+
     pub(crate) fn floats(&self) -> Vec<f32> {
         floats(&self.bytes)
     }

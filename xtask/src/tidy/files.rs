@@ -7,7 +7,9 @@ pub(super) fn snapshots_have_sources(tree: &Tree) -> Vec<String> {
     let snapshots = tree.paths().filter(|path| path.starts_with("testdata/"));
     let stems = snapshots.filter_map(|path| Some((path, path.strip_suffix(".snap")?)));
     let has_source = |stem: &str| {
-        ["lms", "onnx", "txt", "trycmd"].iter().any(|kind| tree.files.contains_key(&format!("{stem}.{kind}")))
+        ["lms", "mlir", "onnx", "txt", "trycmd"]
+            .iter()
+            .any(|kind| tree.files.contains_key(&format!("{stem}.{kind}")))
     };
     let by_test = |path: &str| {
         let source = tree
@@ -20,7 +22,7 @@ pub(super) fn snapshots_have_sources(tree: &Tree) -> Vec<String> {
         .filter(|(path, stem)| !has_source(stem) && !by_test(path))
         .map(|(path, stem)| {
             format!(
-                "{path}:1: snapshot without a source, remove it or restore {stem}.{{lms,onnx,txt,trycmd}}"
+                "{path}:1: snapshot without a source, remove it or restore {stem}.{{lms,mlir,onnx,txt,trycmd}}"
             )
         })
         .collect()
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(
             snapshots_have_sources(&tree),
             [
-                "testdata/errors/b.snap:1: snapshot without a source, remove it or restore testdata/errors/b.{lms,onnx,txt,trycmd}"
+                "testdata/errors/b.snap:1: snapshot without a source, remove it or restore testdata/errors/b.{lms,mlir,onnx,txt,trycmd}"
             ]
         );
     }

@@ -8,6 +8,7 @@ const PETGRAPH: &[&str] = &[];
 
 /// Files that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "mlir/src/llvm.rs",
     "onnx/src/file.rs",
     "runtime/src/cuda/compile.rs",
     "runtime/src/cuda/driver.rs",

@@ -54,15 +54,22 @@ pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Res
 pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u128, NotProven> {
     match proof {
         Proof::Paper { at } => paper(problem, budget, *at),
-        Proof::Swap { facts } => Reach::of(problem, budget, Plans::Swap, Way::Out, facts)?.until(Place::End),
+        Proof::Swap { facts } => {
+            Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Step, facts)?.until(Place::End)
+        }
+        Proof::Around { tick, facts } => {
+            from(problem, Place::Op(*tick))?;
+            let mut reach = Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Around(*tick), facts)?;
+            Ok(reach.at(problem.ops.len() + 2))
+        }
         Proof::Whole { at, before, after } => {
-            let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, before)?;
-            let mut lasts = Reach::of(problem, budget, Plans::Whole, Way::In, after)?;
+            let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, Row::Step, before)?;
+            let mut lasts = Reach::of(problem, budget, Plans::Whole, Way::In, Row::Step, after)?;
             Ok(starts.until(*at)? + lasts.beyond(*at)?)
         }
         Proof::Joint { at, before, after, intervals } => {
-            let mut starts = Reach::of(problem, budget, Plans::Joint, Way::Out, before)?;
-            let mut lasts = Reach::of(problem, budget, Plans::Joint, Way::In, after)?;
+            let mut starts = Reach::of(problem, budget, Plans::Joint, Way::Out, Row::Step, before)?;
+            let mut lasts = Reach::of(problem, budget, Plans::Joint, Way::In, Row::Step, after)?;
             match *at {
                 Place::Op(tick) if !intervals.is_empty() => {
                     from(problem, *at)?;
@@ -76,7 +83,7 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
 
 fn paper(problem: &Problem, budget: u64, at: Option<Place>) -> Result<u128, NotProven> {
     let Some(at) = at else { return Ok(problem.ops.iter().map(|op| u128::from(op.nanos)).sum()) };
-    let there = There::of(problem, budget, at, Plans::Swap)?;
+    let there = There::of(problem, budget, at, Plans::Swap, Row::Step)?;
     let out = there.nanos(problem, Way::Out, |_| true);
     let back = there.nanos(problem, Way::In, |_| true);
     Ok(if problem.link.duplex == Duplex::Half { out + back } else { out.max(back) })
@@ -97,16 +104,51 @@ fn until(problem: &Problem, place: Place) -> Result<usize, NotProven> {
     from(problem, place).map(|before| before + usize::from(matches!(place, Place::Op(_))))
 }
 
-/// The least time between the end of the link's one place and the start of its other.
-fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans) -> Result<u128, NotProven> {
-    let Link { way, at, after, before } = link;
-    let there = There::of(problem, budget, at, plans)?;
-    match way {
-        Way::Out if at == before || (at, before) == (Place::Start, Place::End) => {
-            Ok(there.nanos(problem, way, |release| release >= after))
+/// The places that a proof speaks of, in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    /// Those of a step.
+    Step,
+    /// Those from the operator of a tick to the same one in the next step.
+    Around(u32),
+}
+
+impl Row {
+    /// The number of places before it in the row.
+    fn index(self, problem: &Problem, place: Place) -> Result<usize, NotProven> {
+        let in_step = until(problem, place)? + usize::from(place == Place::End);
+        Ok(match self {
+            Row::Step => in_step,
+            Row::Around(tick) => {
+                let places = problem.ops.len() + 2;
+                (in_step + places - (tick as usize + 1)) % places
+            }
+        })
+    }
+
+    /// The same of a place where something ends: the row's first is also its last.
+    fn end(self, problem: &Problem, place: Place) -> Result<usize, NotProven> {
+        match self {
+            Row::Around(tick) if place == Place::Op(tick) => Ok(problem.ops.len() + 2),
+            _ => self.index(problem, place),
         }
-        Way::In if at == after || (at, after) == (Place::End, Place::Start) => {
-            Ok(there.nanos(problem, way, |due| due <= before))
+    }
+}
+
+/// The least time between the end of the link's one place and the start of its other.
+fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans, row: Row) -> Result<u128, NotProven> {
+    let Link { way, at, after, before } = link;
+    let there = There::of(problem, budget, at, plans, row)?;
+    let [first, last] = [row.index(problem, after)?, row.end(problem, before)?];
+    let index = |place| row.index(problem, place).expect("a place of the problem");
+    match way {
+        Way::Out if at == before || row == Row::Step && (at, before) == (Place::Start, Place::End) => {
+            Ok(there.nanos(problem, way, |release| index(release) >= first))
+        }
+        Way::In if at == after || row == Row::Step && (at, after) == (Place::End, Place::Start) => {
+            // What is due when the row's first operator runs again is due at its end.
+            let due_by = |due| row.end(problem, due).expect("a place of the problem") <= last;
+            Ok(there.nanos(problem, way, due_by))
         }
         _ => Err(NotProven::Link(link)),
     }
@@ -133,6 +175,8 @@ struct Reach<'a> {
     plans: Plans,
     /// Of the two, the first for copies out, the second for copies in.
     way: Way,
+    /// Of a step, where it is seen from its end.
+    row: Row,
     /// By place, counted in the direction: from the start, or from the end.
     nanos: Vec<u128>,
 }
@@ -144,11 +188,12 @@ impl Reach<'_> {
         budget: u64,
         plans: Plans,
         way: Way,
+        row: Row,
         facts: &[Fact],
     ) -> Result<Reach<'a>, NotProven> {
-        let mut reach = Reach { problem, budget, plans, way, nanos: vec![0] };
+        let mut reach = Reach { problem, budget, plans, way, row, nanos: vec![0] };
         for &fact in facts {
-            let about = reach.index(match (fact, way) {
+            let about = reach.end(match (fact, way) {
                 (Fact::Link(link), Way::Out) => link.before,
                 (Fact::Link(link), Way::In) => link.after,
                 // What is away at the start leaves before the end, what is away at the end comes after the start.
@@ -165,7 +210,7 @@ impl Reach<'_> {
                     if from >= about {
                         return Err(NotProven::Fact(fact));
                     }
-                    reach.at(from) + reach.runs(from) + link_nanos(problem, budget, link, plans)?
+                    reach.at(from) + reach.runs(from) + link_nanos(problem, budget, link, plans, row)?
                 }
                 Fact::Whole { at, quantum } if plans == Plans::Whole => reach.whole(at, quantum)?,
                 Fact::Whole { .. } => return Err(NotProven::Fact(fact)),
@@ -177,16 +222,22 @@ impl Reach<'_> {
 
     /// The number of places on this side of the place.
     fn index(&self, place: Place) -> Result<usize, NotProven> {
-        let from_start = until(self.problem, place)? + usize::from(place == Place::End);
-        Ok(if self.way == Way::Out { from_start } else { self.problem.ops.len() + 1 - from_start })
+        let index = self.row.index(self.problem, place)?;
+        Ok(if self.way == Way::Out { index } else { self.problem.ops.len() + 1 - index })
+    }
+
+    /// The same of a place where something ends.
+    fn end(&self, place: Place) -> Result<usize, NotProven> {
+        if self.way == Way::Out { self.row.end(self.problem, place) } else { self.index(place) }
     }
 
     /// How long the place of this index lasts.
     fn runs(&self, index: usize) -> u128 {
-        let tick = if self.way == Way::Out {
-            index.checked_sub(1)
-        } else {
-            self.problem.ops.len().checked_sub(index)
+        let ops = self.problem.ops.len();
+        let tick = match (self.row, self.way) {
+            (Row::Around(tick), _) => ((tick as usize + 1 + index) % (ops + 2)).checked_sub(1),
+            (Row::Step, Way::Out) => index.checked_sub(1),
+            (Row::Step, Way::In) => ops.checked_sub(index),
         };
         tick.and_then(|tick| self.problem.ops.get(tick)).map_or(0, |op| u128::from(op.nanos))
     }
@@ -213,7 +264,7 @@ impl Reach<'_> {
 
     /// The least time in which all but what fits moves, whole tensors only, of the best choice of what moves.
     fn whole(&mut self, at: Place, quantum: u64) -> Result<u128, NotProven> {
-        let there = There::of(self.problem, self.budget, at, self.plans)?;
+        let there = There::of(self.problem, self.budget, at, self.plans, self.row)?;
         let mut items = Vec::new();
         for away in &there.away {
             if let Some(limit) = if self.way == Way::Out { away.release } else { away.due } {

@@ -2,7 +2,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::{NotProven, Plans, copy_nanos, from};
+use super::{NotProven, Plans, Row, copy_nanos, from};
 use crate::bound::{Place, Way};
 use crate::problem::{Problem, TensorId};
 
@@ -30,17 +30,30 @@ struct Seen {
     first: Option<u32>,
     last: Option<u32>,
     next: Option<u32>,
+    /// Where it was last changed before the place, and in all of the step.
     changed: Option<u32>,
+    changed_last: Option<u32>,
     touched: bool,
     /// Its producer, if that can run again.
     again: Option<u32>,
 }
 
 impl There {
-    pub(super) fn of(problem: &Problem, budget: u64, at: Place, plans: Plans) -> Result<There, NotProven> {
+    pub(super) fn of(
+        problem: &Problem,
+        budget: u64,
+        at: Place,
+        plans: Plans,
+        row: Row,
+    ) -> Result<There, NotProven> {
         let before = from(problem, at)?;
-        // What changes a variable after the start does so before it is copied out for the next step.
-        let changes_until = if at == Place::Start { problem.ops.len() } else { before };
+        let around = row != Row::Step;
+        // Of a row around an operator, what comes before it or after is not known.
+        let (since, till) = (row.end(problem, at)?, row.index(problem, at)?);
+        let in_row_before =
+            |place: &Place| !around || row.index(problem, *place).is_ok_and(|index| index < since);
+        let in_row_after =
+            |place: &Place| !around || row.end(problem, *place).is_ok_and(|index| index > till);
         let mut seen: SecondaryMap<TensorId, Seen> = SecondaryMap::with_capacity(problem.tensors.len());
         for (tick, op) in problem.ops.iter().enumerate() {
             let here = at == Place::Op(tick as u32);
@@ -56,17 +69,22 @@ impl There {
             if op.recomputable {
                 op.produces.iter().for_each(|&tensor| seen[tensor].again = Some(tick as u32));
             }
-            for &tensor in op.produces.iter().chain(&op.changes).filter(|_| tick < changes_until) {
-                seen[tensor].changed = Some(tick as u32);
+            for &tensor in op.produces.iter().chain(&op.changes) {
+                seen[tensor].changed_last = Some(tick as u32);
+                seen[tensor].changed = Some(tick as u32).filter(|_| tick < before).or(seen[tensor].changed);
             }
         }
         let mut fixed = if let Place::Op(tick) = at { problem.ops[tick as usize].workspace } else { 0 };
         let mut away = Vec::new();
         for (tensor, facts) in &problem.tensors {
-            let Seen { first, last, next, changed, touched, again } = seen[tensor];
+            let Seen { first, last, next, mut changed, changed_last, touched, again } = seen[tensor];
+            let variable = facts.given && facts.kept;
+            // What changes a variable after the start does so before it is copied out for the next step.
+            if at == Place::Start || around && variable {
+                changed = changed.or(changed_last);
+            }
             // It is what its producer made.
             let again = plans == Plans::Joint && again.is_some() && again == changed;
-            let variable = facts.given && facts.kept;
             let (live, idle) = match at {
                 Place::Start => (facts.given, variable && (first > Some(0) || until_end(problem, last))),
                 Place::End => (facts.kept, variable && (first > Some(0) || until_end(problem, last))),
@@ -81,9 +99,11 @@ impl There {
                 let release = changed.map(Place::Op).or((facts.given && !facts.kept).then_some(Place::Start));
                 let due = match at {
                     Place::End => first,
+                    _ if around && variable => next.or(first),
                     _ => next,
                 };
                 let due = due.map(Place::Op).or((facts.kept && !facts.given).then_some(Place::End));
+                let (release, due) = (release.filter(in_row_before), due.filter(in_row_after));
                 away.push(Away { tensor, bytes: facts.bytes, release, due });
             } else if live {
                 fixed += facts.bytes;

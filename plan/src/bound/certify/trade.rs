@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cranelift_entity::SecondaryMap;
 
 use super::there::There;
-use super::{NotProven, Plans, Reach, copy_nanos};
+use super::{NotProven, Plans, Reach, Row, copy_nanos};
 use crate::bound::{Interval, Place, Way};
 use crate::problem::{Problem, TensorId};
 
@@ -93,7 +93,7 @@ impl<'a> Trade<'a> {
         starts: &mut Reach,
         lasts: &mut Reach,
     ) -> Result<Trade<'a>, NotProven> {
-        let there = There::of(problem, budget, Place::Op(tick), Plans::Swap)?;
+        let there = There::of(problem, budget, Place::Op(tick), Plans::Swap, Row::Step)?;
         let tensors = Tensors::of(problem, tick);
         let nanos = |ticks: std::ops::Range<usize>| -> u128 {
             problem.ops[ticks].iter().map(|op| u128::from(op.nanos)).sum()

@@ -58,7 +58,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
-    let swapping = optimal::plan(&Request { recompute: false, effort: 0, ..*request });
+    let swapping = optimal::plan(&Request { recompute: false, ..*request });
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }

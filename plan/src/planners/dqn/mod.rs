@@ -12,12 +12,14 @@
 //! - p is [`WIDTH`]; sizes and times are scaled to 0..1, and the sum of eq. 2 is a mean, so that graphs of any size look
 //!   alike. Rewards are in units of the mean time of a copy to the host and back.
 //! - γ is [`DECAY`]: what is to be least is the sum of all rewards, whenever they come.
-//! - A mini-batch is [`BATCH`] transitions drawn with repetition from all. After an action there is one, and up to four
-//!   where the graph is small. A step is Adam's (Kingma and Ba, 2015), whose size does not depend on the rewards',
+//! - A mini-batch is [`BATCH`] transitions drawn with repetition from all. After an action there are up to four where the
+//!   graph is small; where it is large, there is one after several. A step is Adam's (Kingma and Ba, 2015), whose size does not depend on the rewards',
 //!   where Algorithm 1 has plain SGD.
 //! - In eq. 5 the next state's worth is that by the weights at the start of the episode (Mnih et al., 2015); otherwise
 //!   the network follows its own errors.
 //! - Algorithm 1 returns the actions of the last episode; here they are those of the best.
+//! - Networks whose layers come and go (§5, stochastic depth) are planned as if all of them were there, by this planner as by
+//!   any other; [`Replay::without`](crate::schedule::Replay::without) tells what that comes to in a step.
 //! - Eq. 3 adds a worth of the state to a worth of the action's node. So an action's rank among the others depends on the
 //!   state only by what is valid within T hops of its node.
 
@@ -39,10 +41,10 @@ pub const DECAY: f64 = 1.0;
 /// Transitions of a mini-batch.
 pub const BATCH: usize = 8;
 
-/// After an action there are as many mini-batches as have about so many nodes in a graph, at least one.
+/// There are as many mini-batches as have so many nodes together for each action.
 const NODES_PER_ACTION: usize = 2000;
 
-/// And at most so many.
+/// And at most so many for each.
 const MOST_PER_ACTION: usize = 4;
 
 /// How far a weight moves in a step, about.
@@ -137,6 +139,8 @@ struct Learner {
     /// The time of a reward of 1.
     unit: f64,
     seen: Vec<Transition>,
+    /// How many nodes the mini-batches may have that are due.
+    due: usize,
     step: Adam,
 }
 
@@ -152,6 +156,7 @@ impl Learner {
             rng: Rng::new(seed),
             unit: (sum / u128::from(count.max(1))).max(1) as f64,
             seen: Vec::new(),
+            due: 0,
             step: Adam::default(),
         }
     }
@@ -171,7 +176,10 @@ impl Learner {
             let next = env.state();
             let reward = reward as f64 / self.unit;
             self.seen.push(Transition { state, action, reward, next: next.clone() });
-            for _ in 0..(NODES_PER_ACTION / self.graph.len()).clamp(1, MOST_PER_ACTION) {
+            let nodes = self.graph.len();
+            self.due += NODES_PER_ACTION.min(MOST_PER_ACTION * nodes);
+            while self.due >= nodes {
+                self.due -= nodes;
                 self.learn();
             }
             state = next;

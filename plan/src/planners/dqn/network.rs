@@ -1,8 +1,12 @@
 //! The network that tells what an action is worth (DQN eq. 1 to 3), and its gradients.
 //!
-//! Written out by hand in 64-bit floats, every sum in one order: a crate of tensors would bring eighty others, and picks
-//! its kernels by the processor, so that a seed would not give the same plan on every machine. The gradients are held
-//! against finite differences.
+//! Written out by hand in 64-bit floats, every sum in one order, and not with a crate of tensors that differentiates. The two
+//! that are maintained were weighed: `candle` (`candle-nn` 0.11, 127 crates with what it needs) and `burn` (0.22 with its
+//! `ndarray` and `autodiff`, 139). Both choose their products by what the processor has, so that sums are rounded
+//! differently on different machines, and a seed would not give the same plan everywhere; behind a feature, the plans of
+//! `dqn` would depend on how lmsc was built, besides. What either would do here is small: three equations, eight matrices of
+//! which none has more than 256 numbers, sums over neighbours of which a node has three or four. The price is that
+//! another network means other gradients by hand; these are held against finite differences.
 
 use lmsc_ir::rng::{Rng, Source};
 

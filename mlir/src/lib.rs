@@ -1,0 +1,107 @@
+//! The graph as MLIR text, and back, without LLVM.
+//!
+//! ```text
+//! module attributes {lms.opsets = [{domain = "", version = 17 : i64}], lms.version = 1 : i64} {
+//!   func.func @step(%arg0: tensor<4x8xf32> {onnx.name = "x"}) -> (tensor<4x8xf32> {onnx.name = "y"}) {
+//!     %0 = "onnx.Relu"(%arg0) {lms.results = ["h"], onnx_node_name = "relu"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+//!     %1:2 = "lms.swap_out"(%0) {lms.results = ["h_host"], onnx_node_name = "out"} : (tensor<4x8xf32>) -> (!lms.host<tensor<4x8xf32>>, !lms.token)
+//!     %2 = "lms.wait"(%0, %1#1) : (tensor<4x8xf32>, !lms.token) -> tensor<4x8xf32>
+//!     %3 = "onnx.Tanh"(%2) {lms.results = ["y"], onnx_node_name = "tanh"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+//!     return %3 : tensor<4x8xf32>
+//!   }
+//! }
+//! ```
+//!
+//! Operators are generic operations of onnx-mlir's dialect, on builtin types; those of other domains are `onnx.Custom`.
+//! Copies and control edges are operations of the dialect [`lms`](DIALECT). A control edge into a copy is an operand of it;
+//! one into an operator is an `lms.wait` on its first operand. One out of a copy is its second result; one out of an operator
+//! is an `lms.trigger` of its first result. Where there is no operand or no result, the token itself is one.
+//!
+//! Everything else stands in attributes, whose names begin with `lms.`: docs/formats.md lists them. Names are kept there, so
+//! that values may be renumbered. [`parse`] reads what [`print()`] writes, and what `mlir-opt` makes of it.
+
+#[cfg(feature = "melior")]
+mod llvm;
+mod print;
+mod read;
+mod types;
+
+use lmsc_ir::{Graph, ParseError};
+
+pub use print::PrintError;
+
+/// The dialect `lms` in IRDL, as `mlir-opt --irdl-file=` takes it.
+pub const DIALECT: &str = include_str!("../lms.irdl.mlir");
+
+/// The graph as a module with one function.
+///
+/// # Errors
+/// [`PrintError`], where MLIR has no way to say something. Of a graph that `lmsc_ir::verify` accepts those are extents and
+/// names of attributes that MLIR does not know.
+///
+/// ```
+/// let graph = lmsc_ir::Graph::parse("g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n").unwrap();
+/// let text = lmsc_mlir::print(&graph).unwrap();
+/// assert_eq!(lmsc_mlir::parse(&text).unwrap().to_text(), graph.to_text());
+/// ```
+pub fn print(graph: &Graph) -> Result<String, PrintError> {
+    print::module(graph)
+}
+
+/// The graph that the module describes.
+///
+/// The graph may break invariants: `lmsc_ir::verify` tells.
+///
+/// # Errors
+/// [`ParseError`] with line and column, where the text is not of the form that [`print()`] writes.
+pub fn parse(text: &str) -> Result<Graph, ParseError> {
+    read::module(text)
+}
+
+/// Nothing, if LLVM's own parser and verifier accept the text as a module whose `lms` operations are those of the dialect.
+/// Without the feature `melior` LLVM is not asked.
+///
+/// # Errors
+/// What LLVM finds wrong, each with its place: line and column, or 0 where it tells none.
+pub fn check(text: &str) -> Result<(), Vec<ParseError>> {
+    #[cfg(feature = "melior")]
+    return llvm::check(text);
+    #[cfg(not(feature = "melior"))]
+    {
+        _ = text;
+        Ok(())
+    }
+}
+
+/// Whether the text, blanks and comments left out, begins as a module does.
+pub fn looks_like(text: &str) -> bool {
+    read::looks_like(text)
+}
+
+/// Attributes that say what ONNX's do not; the printer and the reader share the names.
+mod key {
+    pub(crate) const VERSION: &str = "lms.version";
+    pub(crate) const OPSETS: &str = "lms.opsets";
+    pub(crate) const GRAPH: &str = "lms.graph";
+
+    pub(crate) const NAME: &str = "onnx.name";
+    pub(crate) const INITIALIZER: &str = "lms.initializer";
+    pub(crate) const DATA: &str = "lms.data";
+    pub(crate) const ADDRESS: &str = "lms.address";
+    pub(crate) const VARIABLE: &str = "lms.variable";
+    pub(crate) const NEW_VALUE_OF: &str = "lms.new_value_of";
+
+    pub(crate) const NODE: &str = "onnx_node_name";
+    pub(crate) const DOMAIN: &str = "domain_name";
+    pub(crate) const FUNCTION: &str = "function_name";
+    pub(crate) const RESULTS: &str = "lms.results";
+    pub(crate) const ADDRESSES: &str = "lms.addresses";
+    pub(crate) const ATTRIBUTES: &str = "lms.attributes";
+    pub(crate) const CAPTURES: &str = "lms.captures";
+    pub(crate) const UPDATES: &str = "lms.updates";
+    pub(crate) const RECOMPUTES: &str = "lms.recomputes";
+    pub(crate) const WORKSPACE: &str = "lms.workspace";
+}
+
+/// The version of the form.
+const VERSION: i64 = 1;

@@ -1,0 +1,280 @@
+use std::collections::BTreeMap;
+
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Type, ValueId};
+
+/// Constants that were made, by the type and the bytes.
+#[derive(Default)]
+pub(super) struct Constants(BTreeMap<(ElementType, Vec<u64>, Vec<u8>), ValueId>);
+
+/// Adds the nodes that take the place of one.
+pub(super) struct Builder<'g> {
+    graph: &'g mut Graph,
+    constants: &'g mut Constants,
+    origin: NodeId,
+    nodes: Vec<NodeId>,
+    /// Constants that were made for this node.
+    made: Vec<(ElementType, Vec<u64>, Vec<u8>)>,
+    results: BTreeMap<usize, ValueId>,
+}
+
+/// What was built: the nodes in their order, and by index what takes the place of results.
+pub(super) struct Built {
+    pub(super) nodes: Vec<NodeId>,
+    pub(super) results: BTreeMap<usize, ValueId>,
+}
+
+impl<'g> Builder<'g> {
+    pub(super) fn new(graph: &'g mut Graph, constants: &'g mut Constants, origin: NodeId) -> Builder<'g> {
+        Builder { graph, constants, origin, nodes: Vec::new(), made: Vec::new(), results: BTreeMap::new() }
+    }
+
+    pub(super) fn finish(self) -> Built {
+        Built { nodes: self.nodes, results: self.results }
+    }
+
+    /// Gives up: what was added is in no order, and its constants must not be found.
+    pub(super) fn forget(self) {
+        for key in self.made {
+            self.constants.0.remove(&key);
+        }
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        self.graph
+    }
+
+    fn node(&self) -> &Node {
+        self.graph.node(self.origin)
+    }
+
+    /// The operand, if it is there.
+    pub(super) fn operand(&self, index: usize) -> Option<ValueId> {
+        self.node().operands.get(index).copied().flatten()
+    }
+
+    /// The operand, if it is there and a tensor of floats.
+    pub(super) fn floats(&self, index: usize) -> Option<ValueId> {
+        self.operand(index).filter(|&value| self.ty(value).is_some_and(|ty| ty.element == ElementType::Float))
+    }
+
+    /// Whether the node has a result of this index, asked for or not.
+    pub(super) fn has_result(&self, index: usize) -> bool {
+        index < self.node().results.len()
+    }
+
+    /// Whether somebody asks for the result.
+    pub(super) fn wants(&self, index: usize) -> bool {
+        self.node().results.get(index).copied().flatten().is_some()
+    }
+
+    /// The type of the result, if somebody asks for it.
+    pub(super) fn wanted(&self, index: usize) -> Option<TensorType> {
+        self.ty(self.node().results.get(index).copied().flatten()?)
+    }
+
+    pub(super) fn ty(&self, value: ValueId) -> Option<TensorType> {
+        self.graph.value(value).ty.as_tensor().cloned()
+    }
+
+    /// The extents of a tensor.
+    pub(super) fn dims(&self, value: ValueId) -> Vec<u64> {
+        self.ty(value).map(|ty| ty.dims).unwrap_or_default()
+    }
+
+    pub(super) fn int(&self, name: &str, default: i64) -> Option<i64> {
+        match self.node().attribute(name) {
+            None => Some(default),
+            Some(Attr::Int(value)) => Some(*value),
+            Some(_) => None,
+        }
+    }
+
+    pub(super) fn float(&self, name: &str, default: f32) -> Option<f32> {
+        match self.node().attribute(name) {
+            None => Some(default),
+            Some(Attr::Float(value)) => Some(value.0),
+            Some(_) => None,
+        }
+    }
+
+    /// The list of so many integers, or as many of the default.
+    pub(super) fn ints(&self, name: &str, count: usize, default: i64) -> Option<Vec<i64>> {
+        match self.node().attribute(name) {
+            None => Some(vec![default; count]),
+            Some(Attr::Ints(list)) if list.len() == count => Some(list.clone()),
+            Some(_) => None,
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&[u8]> {
+        match self.node().attribute(name) {
+            Some(Attr::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The attribute's axis, counted from the front.
+    pub(super) fn axis(&self, default: i64, rank: usize) -> Option<usize> {
+        let axis = self.int("axis", default)?;
+        let axis = if axis < 0 { axis + rank as i64 } else { axis };
+        usize::try_from(axis).ok().filter(|&axis| axis < rank)
+    }
+
+    /// Adds a node of ONNX's; returns what it computes.
+    pub(super) fn many<'a>(
+        &mut self,
+        op: &str,
+        attributes: impl IntoIterator<Item = (&'a str, Attr)>,
+        operands: &[ValueId],
+        types: impl IntoIterator<Item = Option<TensorType>>,
+    ) -> Vec<Option<ValueId>> {
+        let base = format!("{}/{op}", self.node().name);
+        let mut node = Node::new(self.graph.fresh_node_name(&base), Op::new("", op));
+        node.attributes = attributes.into_iter().map(|(name, attr)| (name.into(), attr)).collect();
+        node.operands = operands.iter().copied().map(Some).collect();
+        let mut results = Vec::new();
+        for (i, ty) in types.into_iter().enumerate() {
+            let name = ty.as_ref().map(|_| self.graph.fresh_value_name(&format!("{base}_{i}")));
+            results.push(ty.zip(name).map(|(ty, name)| (name, Type::Tensor(ty), Place::Device)));
+        }
+        let id = self.graph.add_node(node, results);
+        self.nodes.push(id);
+        self.graph.node(id).results.to_vec()
+    }
+
+    /// The same, of one result.
+    pub(super) fn add<'a>(
+        &mut self,
+        op: &str,
+        attributes: impl IntoIterator<Item = (&'a str, Attr)>,
+        operands: &[ValueId],
+        ty: TensorType,
+    ) -> ValueId {
+        self.many(op, attributes, operands, [Some(ty)])[0].expect("it has one result")
+    }
+
+    pub(super) fn unary(&mut self, op: &str, x: ValueId) -> Option<ValueId> {
+        let ty = self.ty(x)?;
+        Some(self.add(op, [], &[x], ty))
+    }
+
+    /// An operator of two operands of one element type, stretched to each other's extents.
+    pub(super) fn binary(&mut self, op: &str, a: ValueId, b: ValueId) -> Option<ValueId> {
+        let dims = stretched(&self.dims(a), &self.dims(b))?;
+        let compares = ["Equal", "Greater"].contains(&op);
+        let element = if compares { ElementType::Bool } else { self.ty(a)?.element };
+        Some(self.add(op, [], &[a, b], TensorType::new(element, dims)))
+    }
+
+    /// A float of no dimension.
+    pub(super) fn scalar(&mut self, value: f32) -> ValueId {
+        self.constant(TensorType::new(ElementType::Float, []), value.to_le_bytes().to_vec())
+    }
+
+    /// A list of integers.
+    pub(super) fn list(&mut self, values: &[i64]) -> ValueId {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant(TensorType::new(ElementType::Int64, [values.len() as u64]), bytes)
+    }
+
+    /// A constant of the type, made once in a graph.
+    pub(super) fn constant(&mut self, ty: TensorType, bytes: Vec<u8>) -> ValueId {
+        let key = (ty.element, ty.dims.clone(), bytes.clone());
+        if let Some(&known) = self.constants.0.get(&key) {
+            return known;
+        }
+        let value = Attr::Tensor(ty.clone(), Data::Inline(bytes.into()));
+        let made = self.add("Constant", [("value", value)], &[], ty);
+        self.constants.0.insert(key.clone(), made);
+        self.made.push(key);
+        made
+    }
+
+    /// Floats of these extents, all 0.
+    pub(super) fn zeros(&mut self, dims: &[u64]) -> ValueId {
+        let shape = self.list(&dims.iter().map(|&dim| dim as i64).collect::<Vec<_>>());
+        let zero = Attr::Tensor(TensorType::new(ElementType::Float, [1]), Data::Inline(vec![0; 4].into()));
+        self.add("ConstantOfShape", [("value", zero)], &[shape], TensorType::new(ElementType::Float, dims))
+    }
+
+    /// The value as floats or as 64-bit integers.
+    pub(super) fn cast(&mut self, x: ValueId, to: ElementType) -> Option<ValueId> {
+        // The numbers are those of ONNX's `TensorProto.DataType`.
+        let code = match to {
+            ElementType::Float => 1,
+            ElementType::Int64 => 7,
+            _ => return None,
+        };
+        let ty = TensorType::new(to, self.dims(x));
+        Some(self.add("Cast", [("to", Attr::Int(code))], &[x], ty))
+    }
+
+    pub(super) fn scaled(&mut self, x: ValueId, factor: f32) -> Option<ValueId> {
+        let factor = self.scalar(factor);
+        self.binary("Mul", x, factor)
+    }
+
+    pub(super) fn reshape(&mut self, x: ValueId, dims: &[u64]) -> Option<ValueId> {
+        // A 0 would stand for the operand's extent.
+        if dims.contains(&0) {
+            return None;
+        }
+        let ty = TensorType::new(self.ty(x)?.element, dims);
+        let shape = self.list(&dims.iter().map(|&dim| dim as i64).collect::<Vec<_>>());
+        Some(self.add("Reshape", [], &[x, shape], ty))
+    }
+
+    pub(super) fn transpose(&mut self, x: ValueId, permutation: &[usize]) -> Option<ValueId> {
+        let ty = self.ty(x)?;
+        let dims: Vec<u64> = permutation.iter().map(|&axis| ty.dims[axis]).collect();
+        let order: Vec<i64> = permutation.iter().map(|&axis| axis as i64).collect();
+        Some(self.add("Transpose", [("perm", order.into())], &[x], TensorType::new(ty.element, dims)))
+    }
+
+    /// The sum over the axes, which stay as extents of 1 if `keeps`.
+    pub(super) fn sum(&mut self, x: ValueId, axes: &[usize], keeps: bool) -> Option<ValueId> {
+        let ty = self.ty(x)?;
+        let dims = ty.dims.iter().enumerate().filter_map(|(i, &dim)| match axes.contains(&i) {
+            true => keeps.then_some(1),
+            false => Some(dim),
+        });
+        let result = TensorType::new(ty.element, dims.collect::<Vec<_>>());
+        let axes = self.list(&axes.iter().map(|&axis| axis as i64).collect::<Vec<_>>());
+        Some(self.add("ReduceSum", [("keepdims", i64::from(keeps).into())], &[x, axes], result))
+    }
+
+    /// Has the value take the place of the result; nothing where nobody asks for it or the types differ.
+    pub(super) fn give(&mut self, index: usize, value: ValueId) -> Option<()> {
+        let Some(ty) = self.wanted(index) else { return Some(()) };
+        if self.ty(value)? != ty {
+            return None;
+        }
+        self.give_written(index, value)
+    }
+
+    /// The same for what is written, whether somebody asks for it or not. What is given stands for one result only.
+    pub(super) fn give_written(&mut self, index: usize, value: ValueId) -> Option<()> {
+        let own = self.graph.producer(value).is_some_and(|node| self.nodes.contains(&node));
+        let producer = self.graph.producer(value).map(|node| self.graph.node(node));
+        let constant = producer.is_some_and(|node| node.op.key() == ("", "Constant"));
+        let taken = self.results.values().any(|&other| other == value);
+        let value = match own && !constant && !taken {
+            true => value,
+            false => self.unary("Identity", value)?,
+        };
+        self.results.insert(index, value);
+        Some(())
+    }
+}
+
+/// The extents to which tensors of these are stretched.
+fn stretched(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+    let rank = a.len().max(b.len());
+    let extent = |dims: &[u64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
+    let of = |i| match (extent(a, i), extent(b, i)) {
+        (a, b) if a == b || b == 1 => Some(a),
+        (1, b) => Some(b),
+        _ => None,
+    };
+    (0..rank).map(of).collect()
+}

@@ -1,0 +1,162 @@
+//! Training operators of onnxruntime and of ours, written in operators of ONNX.
+
+mod builder;
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use builder::{Builder, Constants};
+use lmsc_ir::{Graph, NodeId, StorageId, Storages, Update, ValueId, reaches, words};
+
+use crate::{Outcome, Pass, PassCx, PassError};
+
+/// From this version of ONNX's operators on, axes to add over are an operand, which expansions rely on.
+const OPSET: i64 = 13;
+
+/// Replaces gradient and optimizer operators that only onnxruntime-training has by standard ones that compute the same.
+///
+/// What has no rule, or none for its attributes or types, stays and is told. The graph must not be planned yet.
+pub(crate) struct ExpandTrainingOps;
+
+impl Pass for ExpandTrainingOps {
+    fn name(&self) -> &'static str {
+        "expand-training-ops"
+    }
+
+    fn summary(&self) -> &'static str {
+        "gradient and optimizer operators of onnxruntime as standard ones, for runtimes that lack them"
+    }
+
+    fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
+        let version = graph.opsets.get("").copied().unwrap_or_default();
+        if version < OPSET {
+            return Err(PassError::Call(format!(
+                "expand-training-ops writes operators of version {OPSET} and later, and the graph's are of version {version}"
+            )));
+        }
+        if let Some(why) = planned(graph) {
+            return Err(PassError::Call(format!(
+                "expand-training-ops takes graphs that are not planned yet, and {why}"
+            )));
+        }
+        let captured: BTreeSet<ValueId> =
+            graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();
+        let mut constants = Constants::default();
+        let mut order = Vec::with_capacity(graph.order().len());
+        let mut given: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        let mut parts: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        let mut expanded: BTreeMap<String, usize> = BTreeMap::new();
+        let mut left: BTreeMap<String, usize> = BTreeMap::new();
+        for id in graph.order().to_vec() {
+            let op = graph.node(id).op.clone();
+            let Some(rule) = rules::rule(op.key()) else {
+                if !op.domain().is_empty() || op.effects().phase.is_some() {
+                    *left.entry(op.to_string()).or_default() += 1;
+                }
+                order.push(id);
+                continue;
+            };
+            let by_name = graph.node(id).defines().any(|value| captured.contains(&value));
+            let mut builder = Builder::new(graph, &mut constants, id);
+            match (!by_name).then(|| rule(&mut builder)).flatten() {
+                Some(()) => {
+                    let built = builder.finish();
+                    for before in graph.node(id).after.clone() {
+                        built.nodes.iter().for_each(|&node| graph.add_after(node, before));
+                    }
+                    order.extend(&built.nodes);
+                    parts.insert(id, built.nodes);
+                    for update in graph.node(id).updates.clone() {
+                        let Update { variable, result } = update;
+                        let index = result.or_else(|| rules::written(graph, id, variable));
+                        let new = index.and_then(|index| built.results.get(&index)).copied();
+                        let producer = new.and_then(|new| graph.producer(new));
+                        let producer = producer.expect("a rule gives what is written");
+                        graph.add_update(producer, Update { variable, result: Some(0) });
+                    }
+                    for (index, result) in graph.node(id).results.clone().into_iter().enumerate() {
+                        if let (Some(old), Some(&new)) = (result, built.results.get(&index)) {
+                            given.insert(old, new);
+                        }
+                    }
+                    *expanded.entry(op.to_string()).or_default() += 1;
+                }
+                None => {
+                    builder.forget();
+                    *left.entry(op.to_string()).or_default() += 1;
+                    order.push(id);
+                }
+            }
+        }
+        if expanded.is_empty() {
+            return Ok(Outcome { remarks: remark("left", &left), ..Outcome::default() });
+        }
+        graph.set_order(order.clone());
+        for node in order {
+            for index in 0..graph.node(node).operands.len() {
+                let operand = graph.node(node).operands[index];
+                if let Some(&new) = operand.and_then(|old| given.get(&old)) {
+                    graph.set_operand(node, index, new);
+                }
+            }
+            for before in graph.node(node).after.clone() {
+                if let Some(parts) = parts.get(&before) {
+                    graph.redirect_after(node, before, parts);
+                }
+            }
+        }
+        for output in &mut graph.outputs {
+            *output = given.get(output).copied().unwrap_or(*output);
+        }
+        for (&old, &new) in &given {
+            let name = graph.value(old).name.clone();
+            let other = graph.fresh_value_name(&format!("{name}_was"));
+            graph.rename(old, other);
+            graph.rename(new, name);
+        }
+        order_updates(graph);
+        let remarks = [remark("expanded", &expanded), remark("left", &left)].concat();
+        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}
+
+/// Has what writes a variable wait for what reads its old value, where no edge orders them yet: a node that did both, the
+/// reading and what leads to the update, may be several now.
+fn order_updates(graph: &mut Graph) {
+    let storages = Storages::of(graph);
+    let mut readers: BTreeMap<StorageId, Vec<NodeId>> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        for update in &node.updates {
+            let before = readers.get(&storages.storage(update.variable));
+            pairs.extend(before.into_iter().flatten().map(|&reader| (reader, id)));
+        }
+        for value in graph.uses(id) {
+            readers.entry(storages.storage(value)).or_default().push(id);
+        }
+    }
+    for (&(reader, id), ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
+        if !ordered {
+            graph.add_after(id, reader);
+        }
+    }
+}
+
+/// What was done to how many nodes, by operator.
+fn remark(what: &str, counts: &BTreeMap<String, usize>) -> Vec<String> {
+    let list: Vec<String> = counts.iter().map(|(op, count)| format!("{count} {op}")).collect();
+    let total = words::count(counts.values().sum(), "node");
+    if list.is_empty() { Vec::new() } else { vec![format!("{what} {total}: {}", list.join(", "))] }
+}
+
+/// By what it is seen that the graph is planned, if it is.
+fn planned(graph: &Graph) -> Option<&'static str> {
+    let nodes = || graph.order().iter().map(|&id| graph.node(id));
+    match () {
+        () if graph.has_addresses() => Some("this one has addresses"),
+        () if nodes().any(|node| node.op.is_swap()) => Some("this one has swaps"),
+        () if nodes().any(|node| node.recomputes.is_some()) => Some("this one has recomputed nodes"),
+        () => None,
+    }
+}

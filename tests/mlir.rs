@@ -1,0 +1,129 @@
+//! Graphs as MLIR: every model, planned or not, is read back as it was; and the command line.
+
+mod support;
+
+use lmsc_ir::{Bytes, Graph};
+use lmsc_passes::{PassCx, PassError, pass_named, pipeline, run_pipeline};
+use lmsc_plan::planners;
+use support::models::{load, models};
+use support::{Bench, snapshot};
+
+const FOUR_LAYERS: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
+const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
+
+/// The graph is printed alike twice, and what is read of that is the graph.
+fn read_back(graph: &Graph, what: &str) {
+    let text = lmsc_mlir::print(graph).unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert_eq!(lmsc_mlir::print(graph).as_ref(), Ok(&text), "{what}");
+    let read = lmsc_mlir::parse(&text).unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert!(read.to_text() == graph.to_text(), "{what}: {}", read.to_text());
+    lmsc_mlir::check(&text).unwrap_or_else(|found| panic!("{what}: {found:?}"));
+}
+
+/// The graph, planned for the budget by this planner; `None` where it does not fit.
+fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<Graph> {
+    let mut graph = graph.clone();
+    let passes: Vec<_> = pipeline(planner).iter().filter_map(|name| pass_named(name)).collect();
+    let cx = PassCx {
+        budget: Some(budget),
+        planner: planners::planner(planner),
+        ranges,
+        effort: Some(1),
+        ..PassCx::default()
+    };
+    match run_pipeline(&mut graph, &passes, &cx, &mut |_, _, _| {}) {
+        Ok(_) => Some(graph),
+        Err(PassError::DoesNotFit(_) | PassError::Call(_)) => None,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_model_is_read_back() {
+    let (mut swapped, mut joined, mut again) = (0, 0, 0);
+    for path in models() {
+        let graph = load(&path);
+        read_back(&graph, &path.display().to_string());
+        let peak = PassCx::default().memory(&graph).peak().0;
+        for (planner, ranges) in [("auto", false), ("optimal", true), ("tflms", false)] {
+            let Some(graph) = planned(&graph, planner, Bytes(peak / 20 * 17), ranges) else { continue };
+            read_back(&graph, &format!("{} by {planner}", path.display()));
+            let any = |holds: &dyn Fn(&lmsc_ir::Node) -> bool| {
+                usize::from(graph.order().iter().any(|&node| holds(graph.node(node))))
+            };
+            swapped += any(&|node| node.op.is_swap_in());
+            joined += any(&|node| node.op.is_join());
+            again += any(&|node| node.recomputes.is_some());
+        }
+    }
+    let found = format!("{swapped} with swaps, {joined} with ranges, {again} with recomputed nodes");
+    assert!(swapped > 100 && joined > 3 && again > 20, "{found}");
+}
+
+#[test]
+fn mlir_in_and_out() {
+    let bench = Bench::new();
+    bench.write("was.lms", FOUR_LAYERS);
+    let run = |arguments: &str| {
+        let outcome = bench.run(arguments);
+        assert_eq!(outcome.code, 0, "{arguments}: {outcome:?}");
+        outcome.stdout
+    };
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    run("@/was.lms --budget 26MiB -o @/step.mlir");
+    run("@/was.lms --budget 26MiB -o @/step.lms");
+    assert!(run("opt @/step.mlir") == file("step.lms"));
+    assert!(run("@/was.lms --budget 26MiB -o - --emit mlir") == file("step.mlir"));
+    run("opt @/step.lms -o @/again.mlir");
+    assert!(file("again.mlir") == file("step.mlir"));
+    assert_eq!(run("verify @/was.lms @/step.mlir"), run("verify @/was.lms @/step.lms"));
+    let piped = bench.run_with("opt -", &file("step.mlir"));
+    assert!(piped.stdout == file("step.lms"), "{piped:?}");
+    // What is planned does not depend on which text the graph came in.
+    run("opt @/was.lms -o @/was.mlir");
+    for planner in ["auto", "optimal", "tflms"] {
+        let passes =
+            if planner == "tflms" { "hoist-shapes,reorder,swap,place" } else { "hoist-shapes,reorder,plan" };
+        let planned =
+            |file: &str| run(&format!("opt @/{file} -p {passes} --planner {planner} --budget 26MiB"));
+        assert!(planned("was.mlir") == planned("was.lms"), "{planner}");
+    }
+    // A model whose constants are small is whole in MLIR.
+    run(&format!("{CNN} --n-tensors 2 -o @/cnn.mlir"));
+    run("@/cnn.mlir --budget 1GiB -o @/cnn.onnx");
+    assert_eq!(run(&format!("verify {CNN} @/cnn.onnx")), run(&format!("verify {CNN} @/cnn.mlir")));
+}
+
+#[test]
+fn mlir_that_is_wrong() {
+    let bench = Bench::new();
+    bench.write("was.lms", FOUR_LAYERS);
+    assert_eq!(bench.run("opt @/was.lms -o @/good.mlir").code, 0);
+    let good = std::fs::read_to_string(bench.path("good.mlir")).unwrap();
+    let line = good.lines().position(|line| line.contains("\"onnx.Relu\"")).unwrap();
+    let mut lines: Vec<String> = good.lines().map(str::to_owned).collect();
+    lines[line] = lines[line].replacen("\"onnx.Relu\"(%", "\"onnx.Relu\"(%no", 1);
+    bench.write("name.mlir", lines.join("\n"));
+    bench.write("empty.mlir", " \n");
+    bench.write("lms.mlir", FOUR_LAYERS);
+    bench.write("twice.mlir", good.replace("\"h2\"", "\"a1\""));
+    bench.write("reserved.lms", "g (float[4] x) => (float[4] y) { [a] float[4] y = Exp<\"lms.x\" = 1>(x) }");
+    let calls = [
+        "opt @/name.mlir",
+        "opt @/empty.mlir",
+        "opt @/lms.mlir",
+        "opt @/twice.mlir",
+        "opt @/good.mlir --state x=y",
+        "opt @/reserved.lms -o @/reserved.mlir",
+        "@/reserved.lms --budget 1MiB -o @/reserved.mlir",
+        "opt @/no.mlir",
+    ];
+    let mut all = String::new();
+    for call in calls {
+        let outcome = bench.run(call);
+        assert_eq!(outcome.code, 2, "{outcome:?}");
+        all += &bench.show(call, &outcome);
+    }
+    snapshot("cli", "mlir-wrong", &all);
+    assert!(!bench.files().contains(&"reserved.mlir".to_owned()));
+}

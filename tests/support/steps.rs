@@ -1,0 +1,156 @@
+//! Running rewritten steps, and what they leave.
+
+use std::collections::BTreeMap;
+
+use lmsc::run::synthetic;
+use lmsc_ir::program::{Checked, Program, Role};
+use lmsc_ir::{Bytes, Graph};
+use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_plan::planners::planner;
+use lmsc_runtime::{Link, Rehearsal, Session, Turn, Watch, workspaces};
+
+/// How many steps are run.
+const STEPS: u64 = 3;
+
+/// Values by name.
+pub(crate) type Values = BTreeMap<String, Vec<u8>>;
+
+/// What a run leaves: the outputs of every step, and everything that is given at the end.
+#[derive(PartialEq)]
+pub(crate) struct Left {
+    pub(crate) outputs: Vec<Values>,
+    pub(crate) given: Values,
+}
+
+impl Left {
+    /// The first value that is another one.
+    pub(crate) fn difference(&self, other: &Left) -> Option<String> {
+        let steps = self.outputs.iter().chain([&self.given]).zip(other.outputs.iter().chain([&other.given]));
+        for (step, (ours, theirs)) in steps.enumerate() {
+            if let Some((name, _)) = ours.iter().find(|(name, bytes)| theirs.get(*name) != Some(bytes)) {
+                return Some(format!("{name} after step {step}"));
+            }
+        }
+        None
+    }
+}
+
+/// The program of the graph, with the workspaces that kernels of the host need.
+pub(crate) fn lowered(graph: &Graph, budget: Option<Bytes>) -> Program {
+    let needed = workspaces(graph);
+    let workspace = |node| needed.get(&node).copied().unwrap_or_default();
+    lower(graph, &Lowering { arena: budget.filter(|_| graph.has_addresses()), workspace: &workspace })
+        .unwrap_or_else(|e| panic!("{e}\n{}", graph.to_text()))
+}
+
+/// The names of what the caller gets and of what is given.
+fn names(program: &Program) -> (Vec<String>, Vec<String>) {
+    let outputs = program.outputs.iter().map(|output| output.tensor.name.to_string()).collect();
+    // Inputs may be overwritten once they have been used.
+    let given = program.given.iter().map(|given| given.tensor.name.to_string()).collect();
+    (outputs, given)
+}
+
+fn start(program: &Program, mut set: impl FnMut(&str, &[u8]) -> bool) {
+    for given in program.given.iter().filter(|given| given.data.is_none()) {
+        let name = &*given.tensor.name;
+        assert!(set(name, &synthetic(name, &given.tensor.ty, 1)), "{name}");
+    }
+}
+
+/// Runs the program in bad orders, without what closed gates multiply if `skips` says so; with the most bytes in use.
+pub(crate) fn rehearse(program: &Program, seed: u64, skips: bool) -> (Left, u64) {
+    let mut rehearsal = Rehearsal::new(program.clone(), seed).unwrap_or_else(|e| panic!("{e}"));
+    rehearsal.skip_closed(skips);
+    let (outputs, given) = names(program);
+    start(program, |name, bytes| rehearsal.set(name, bytes));
+    let of = |rehearsal: &Rehearsal, names: &[String]| -> Values {
+        names.iter().map(|name| (name.clone(), rehearsal.get(name).unwrap().to_vec())).collect()
+    };
+    let mut steps = Vec::new();
+    rehearsal.run(STEPS, 5, |rehearsal, number| {
+        if number > 0 {
+            steps.push(of(rehearsal, &outputs));
+        }
+        for input in program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {
+            let bytes = synthetic(&input.tensor.name, &input.tensor.ty, 1 + number);
+            assert!(rehearsal.set(&input.tensor.name, &bytes));
+        }
+    });
+    steps.push(of(&rehearsal, &outputs));
+    (Left { outputs: steps, given: of(&rehearsal, &given) }, rehearsal.peak())
+}
+
+/// Gives inputs and keeps outputs.
+struct Feeder<'a> {
+    program: &'a Program,
+    outputs: &'a [String],
+    steps: Vec<Values>,
+}
+
+impl Watch for Feeder<'_> {
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
+        if turn.has_outputs {
+            let value = |name: &String| (name.clone(), turn.output(name).unwrap().to_vec());
+            self.steps.push(self.outputs.iter().map(value).collect());
+        }
+        for input in self.program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {
+            let bytes = synthetic(&input.tensor.name, &input.tensor.ty, 1 + turn.number);
+            assert!(turn.set(&input.tensor.name, &bytes));
+        }
+        Ok(())
+    }
+}
+
+/// Runs the program on three threads, as [`rehearse`] does in one.
+pub(crate) fn execute(program: Program, skips: bool) -> (Left, u64) {
+    let (outputs, given) = names(&program);
+    let mut session = Session::new(Checked::new(program.clone()).unwrap(), Link::default())
+        .unwrap_or_else(|e| panic!("{e}"));
+    session.seed = 5;
+    session.skip_closed(skips);
+    start(&program, |name, bytes| session.set(name, bytes));
+    let mut feeder = Feeder { program: &program, outputs: &outputs, steps: Vec::new() };
+    let measured = session.run(STEPS, &mut feeder).unwrap();
+    let mut steps = feeder.steps;
+    let mut of = |names: &[String]| -> Values {
+        names.iter().map(|name| (name.clone(), session.get(name).unwrap())).collect()
+    };
+    steps.push(of(&outputs));
+    (Left { outputs: steps, given: of(&given) }, measured.peak)
+}
+
+/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget.
+pub(crate) fn rewritten(
+    graph: &Graph,
+    name: &str,
+    addresses: bool,
+    mut budget: u64,
+) -> Option<(Graph, Bytes)> {
+    for _ in 0..8 {
+        let cx = PassCx {
+            budget: Some(Bytes(budget)),
+            planner: planner(name).filter(|_| name != "tflms"),
+            effort: Some(1),
+            addresses,
+            workspaces: Some(workspaces),
+            target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
+            ..PassCx::default()
+        };
+        let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+        let mut rewritten = graph.clone();
+        match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
+            Ok(_) => return Some((rewritten, Bytes(budget))),
+            Err(PassError::DoesNotFit(_)) => budget += budget / 12,
+            Err(error) => panic!("{name} at {budget}: {error}"),
+        }
+    }
+    None
+}
+
+/// The least that any plan needs, and what the step needs as it is.
+pub(crate) fn range(graph: &Graph) -> (u64, u64) {
+    let cx = PassCx { workspaces: Some(workspaces), ..PassCx::default() };
+    let needed = lmsc_passes::bridge(graph, &cx).unwrap().problem.needed_bytes();
+    (needed.into_iter().max().unwrap_or(0), cx.memory(graph).peak().0)
+}
