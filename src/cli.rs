@@ -874,12 +874,11 @@ impl RunOptions {
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else { return Ok(()) };
-        let needs_host =
-            [
-                ("--virtual", self.chunk.is_some()),
-                ("--copy-bandwidth", self.copy_bandwidth.is_some()),
-                ("--skip-closed", self.skip_closed),
-            ];
+        let needs_host = [
+            ("--virtual", self.chunk.is_some()),
+            ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+            ("--skip-closed", self.skip_closed),
+        ];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
         if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
             return Err(Error::Input(format!(

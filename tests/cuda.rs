@@ -71,14 +71,18 @@ type Values = BTreeMap<String, Vec<u8>>;
 struct Left(Vec<Values>);
 
 impl Left {
-    /// The first value that is another one than it should be: by its bits, or by more than rounding.
-    fn difference(&self, other: &Left, types: &BTreeMap<String, Type>, exact: bool) -> Option<String> {
+    /// The first value that is another one than it should be: by its bits, or by more than a thousandth of its largest
+    /// element or of `least`.
+    fn difference(&self, other: &Left, types: &BTreeMap<String, Type>, least: Option<f32>) -> Option<String> {
         for (step, (ours, theirs)) in self.0.iter().zip(&other.0).enumerate() {
             for (name, bytes) in ours {
                 let theirs = &theirs[name];
                 let is_float =
                     matches!(&types[name], Type::Tensor(t) if t.element == lmsc_ir::ElementType::Float);
-                let same = if exact || !is_float { bytes == theirs } else { close(bytes, theirs) };
+                let same = match least.filter(|_| is_float) {
+                    None => bytes == theirs,
+                    Some(least) => close(bytes, theirs, least),
+                };
                 if !same {
                     return Some(format!("{name} after step {step}"));
                 }
@@ -88,11 +92,11 @@ impl Left {
     }
 }
 
-fn close(ours: &[u8], theirs: &[u8]) -> bool {
+fn close(ours: &[u8], theirs: &[u8], least: f32) -> bool {
     let floats =
         |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect() };
     let (ours, theirs) = (floats(ours), floats(theirs));
-    let scale = theirs.iter().filter(|x| x.is_finite()).fold(1e-3f32, |most, x| most.max(x.abs()));
+    let scale = theirs.iter().filter(|x| x.is_finite()).fold(least, |most, x| most.max(x.abs()));
     ours.iter().zip(&theirs).all(|(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-3 * scale)
 }
 
@@ -221,31 +225,42 @@ fn small() -> Vec<(String, Graph)> {
 fn steps_of_small_models_compute_what_the_host_computes() {
     let Some((driver, _used)) = driver() else { return };
     let report = std::env::var_os("LMSC_REPORT").is_some();
+    // Otherwise each model takes its turn.
+    let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
     let (mut runs, mut copies) = (0, 0);
     for (number, (name, graph)) in small().into_iter().enumerate() {
         let began = std::time::Instant::now();
         let (expected, types) = on_host(&graph);
         let program = lowered(&graph, None);
         let found = on_device(&program, Options::default());
-        assert_eq!(found.difference(&expected, &types, false), None, "{name}");
-        let replayed = on_device(&program, Options { graph: true, ..Options::default() });
-        assert_eq!(replayed.difference(&found, &types, true), None, "{name}, replayed");
+        // Adam divides gradients by their own size: where they are rounding errors, so are its steps, of about a thousandth.
+        let least = if name.contains("adam") { 10.0 } else { 1e-3 };
+        assert_eq!(found.difference(&expected, &types, Some(least)), None, "{name}");
         let (floor, peak) = range(&graph);
         for (step, share) in [0, 50].into_iter().enumerate() {
-            let budget = floor + (peak - floor) * share / 100;
-            let planner = ["lru", "optimal"][(number + step) % 2];
-            let Some((graph, budget)) = rewritten(&graph, planner, budget) else { continue };
-            let program = lowered(&graph, Some(budget));
-            let what = format!("{name}, {planner}, {budget}");
-            // Now kernels are what others wait for, now copies.
-            driver.slow(step as u32 % 3, 200);
-            for replays in [false, true] {
-                let options = Options { graph: replays, ..Options::default() };
-                let left = on_device(&program, options);
-                assert_eq!(left.difference(&found, &types, true), None, "{what}, replayed: {replays}");
+            let turn = number + step;
+            if step != number % 2 && !all {
+                continue;
             }
-            (0..3).for_each(|kind| driver.slow(kind, 0));
-            copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
+            let budget = floor + (peak - floor) * share / 100;
+            let planner = ["lru", "optimal"][turn % 2];
+            let Some((graph, budget)) = rewritten(&graph, planner, budget) else { continue };
+            let swapped = lowered(&graph, Some(budget));
+            for (what, program) in [("as it is", &program), ("swapped", &swapped)] {
+                // Now kernels are what others wait for, now copies.
+                driver.slow(turn as u32 % 3, 200);
+                for graph in [false, true] {
+                    let is_known = program.stream(Stream::Out).is_empty() && !graph;
+                    if is_known || graph != (number / 2 % 2 == 0) && !all {
+                        continue;
+                    }
+                    let left = on_device(program, Options { graph, ..Options::default() });
+                    let what = format!("{name}, {what}, {planner}, {budget}, replayed: {graph}");
+                    assert_eq!(left.difference(&found, &types, None), None, "{what}");
+                }
+                (0..3).for_each(|kind| driver.slow(kind, 0));
+            }
+            copies += swapped.stream(Stream::Out).len() + swapped.stream(Stream::In).len();
             runs += 1;
         }
         if report {
@@ -295,13 +310,13 @@ fn a_missing_wait_shows() {
             let before = driver.count(0);
             let whole = on_device(&program, Options::default());
             let obeyed = driver.count(0) - before;
-            assert_eq!(whole.difference(&expected, &types, true), None, "with all waits");
+            assert_eq!(whole.difference(&expected, &types, None), None, "with all waits");
             let mut wrong = session(&program, Options::default());
             wrong.forget(stream, index, wait);
             let before = driver.count(0);
             let (left, ..) = execute!(program, wrong);
             assert!(driver.count(0) - before < obeyed, "one wait less a step");
-            noticed = left.difference(&expected, &types, true).is_some();
+            noticed = left.difference(&expected, &types, None).is_some();
             driver.slow(kind, 0);
             if noticed {
                 break;
@@ -328,4 +343,37 @@ fn nothing_is_allocated_within_steps() {
     let before = driver.count(2);
     execute!(program, session);
     assert_eq!(driver.count(2), before);
+}
+
+/// The command finds the libraries by their folder, compiles kernels into the user's cache, and says what a device lacks.
+#[test]
+fn the_command_runs_on_a_device() {
+    let Some([driver, nvrtc]) = shim::fake().unwrap_or_else(|e| panic!("{e}")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
+        std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
+    }
+    let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
+    let run = |arguments: &[&str], memory: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        command.args(["run", &model, "--dim", "batch=4", "--steps", "3"]).args(arguments);
+        command.env("LMSC_CUDA_PATH", folder.path()).env("XDG_CACHE_HOME", folder.path());
+        let output = command.env("FAKECUDA_MEM", memory).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let losses =
+        |text: &str| text.lines().filter(|l| l.contains("loss")).map(str::to_owned).collect::<Vec<_>>();
+    let (code, host, errors) = run(&[], "0");
+    assert_eq!((code, losses(&host).len()), (Some(0), 3), "{errors}");
+    for device in ["cuda", "cuda:0+graph"] {
+        let (code, found, errors) = run(&["--device", device], "1000000");
+        assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{device}: {errors}");
+    }
+    let kept = std::fs::read_dir(folder.path().join("lmsc/kernels")).unwrap().count();
+    assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");
+    let (code, _, errors) = run(&["--device", "cuda"], "1000");
+    assert!(code == Some(1) && errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
+    let (code, _, errors) = run(&["--device", "cuda:7"], "1000000");
+    assert!(code == Some(1) && errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
 }

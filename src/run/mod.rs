@@ -238,6 +238,9 @@ fn not_ready(path: &Path, error: RunError) -> Error {
             return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(help);
         }
         RunError::Device(_) => {
+            return Error::No(format!("{} fails on the CUDA device: {error}", called(path)));
+        }
+        RunError::NoDevice(_) => {
             return Error::No(format!("{} cannot run on a CUDA device: {error}", called(path))).with_help(
                 "name the folders of CUDA's libraries in LMSC_CUDA_PATH, or run on the host, without --device",
             );

@@ -33,9 +33,9 @@ impl Runner {
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
             (Device::Cuda { ordinal, graph }, _) => {
-                let compiler = Compiler::new().map_err(|missing| RunError::Device(missing.to_string()));
+                let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
-                cuda::probe(ordinal).map_err(|error| RunError::Device(error.to_string()))?;
+                cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
                 let options = cuda::Options { ordinal, graph };
                 Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
             }

@@ -119,3 +119,21 @@ pub(super) fn find(names: &[&str]) -> Result<(), Missing> {
     }
     Err(Missing { names: names.iter().map(|name| (*name).to_owned()).collect(), searched })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_named_with_where_it_was_looked_for() {
+        let missing = find(&["liblmsc-is-no-library.so.1"]).unwrap_err();
+        let message = missing.to_string();
+        assert!(message.starts_with("liblmsc-is-no-library.so.1 is not there"), "{message}");
+        assert!(
+            missing.searched.iter().all(|folder| message.contains(folder.to_str().unwrap())),
+            "{message}"
+        );
+        let none = Missing { searched: Vec::new(), ..missing }.to_string();
+        assert!(none.contains("LMSC_CUDA_PATH"), "{none}");
+    }
+}

@@ -139,7 +139,7 @@ impl Session {
     /// it belongs; the rest is zero.
     ///
     /// # Errors
-    /// [`RunError::NotReady`]; [`RunError::Device`], with what the driver or the compiler says.
+    /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
         let (recipes, mut known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
@@ -147,7 +147,7 @@ impl Session {
             Ok((recipe, needed))
         })?;
         keep_asked_for(&program, &mut known);
-        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::Device(e.to_string()))?;
+        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
         Session::on(gpu, program, options, compiler, &recipes, known).map_err(RunError::Device)
     }
 

@@ -66,6 +66,9 @@ pub enum RunError {
         /// Bytes of a chunk.
         bytes: u64,
     },
+    /// There is no such device, or what it needs is not found.
+    #[error("{0}")]
+    NoDevice(String),
     /// The device fails.
     #[error("{0}")]
     Device(String),
