@@ -314,7 +314,8 @@ impl<'a> Listing<'a> {
     fn follower(&self, some: &[NodeId]) -> Option<NodeId> {
         let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS).copied());
         let is_ready = |node: NodeId| {
-            let met = self.before.of(node).iter().filter(|before| some.contains(before)).count();
+            // It may be named twice before the node, and is waited for once.
+            let met = some.iter().filter(|one| self.before.of(node).contains(one)).count();
             self.waits[number(node)] as usize == met
         };
         let can_run = |node: &NodeId| {
@@ -398,6 +399,21 @@ mod tests {
         }";
         assert_eq!(order(text), ["dy", "dx", "wide", "z", "turned", "sum"]);
         assert_eq!(within(text, 300), ["dy", "dx", "turned", "sum", "wide", "z"]);
+    }
+
+    #[test]
+    fn what_moves_together_waits_for_all() {
+        // `both` has two operands of `pair`, and waits for `late`.
+        let text = "g (float[64] x, float[128] y) => (float[1] s, float[64] z) {
+            [a] float[128] a = Relu(y)
+            [wide] float[640] wide = Concat<axis = 0>(x, x, x, x, x, x, x, x, x, x)
+            [z] float[64] z = Slice(wide)
+            [late] float[64] late = Exp(z)
+            [pair] float[64] p, float[64] q = Split<num_outputs = 2>(a)
+            [both] float[64] b = Sum(p, q, late)
+            [sum] float[1] s = ReduceSum<keepdims = 1>(b)
+        }";
+        within(text, 300);
     }
 
     #[test]
