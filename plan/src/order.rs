@@ -25,7 +25,8 @@ const FOLLOWERS: usize = 32;
 ///
 /// Nodes move by themselves, or a few together, each but the first waiting for one before it: of a weight's gradient
 /// that is transposed, multiplied and added to its buffer, only the last node frees anything. Such an order is taken where
-/// clearly less is beyond `enough`, counting bytes as long as they are live: that is what has to leave.
+/// something is enough, its peak is no higher, and clearly less is beyond half of the peak, counting bytes as long as they
+/// are live: that is what has to leave.
 ///
 /// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own, and
 /// so does one whose peak is not above `enough`. `cost` is how long a node runs and what it needs besides its values.
@@ -37,13 +38,17 @@ pub fn least_memory(graph: &Graph, enough: Option<Bytes>, cost: impl Fn(NodeId) 
     let storages = Storages::of(graph);
     let touches = Touches::of(graph, &storages);
     let edges = Edges { before: graph.predecessor_lists(), after: graph.successor_lists() };
-    let listing = |order: &[NodeId], way: Way, moves: Moves| {
-        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run(enough, &cost)
+    let list = |order: &[NodeId], way: Way, moves: Moves, much: Bytes| {
+        Listing::new(graph, &storages, &touches, &edges, order, way, moves).run(much, &cost)
     };
-    let own = listing(&own, Way::Forward, Moves::None);
-    if enough.is_some_and(|enough| own.peak <= enough) {
-        return own.nodes;
+    let peak = list(&own, Way::Forward, Moves::None, Bytes::ZERO).peak;
+    if enough.is_some_and(|enough| peak <= enough) {
+        return own;
     }
+    // The same for every budget below the peak, so that what fits one also fits a larger one.
+    let much = Bytes(peak.0 / 2);
+    let listing = |order: &[NodeId], way: Way, moves: Moves| list(order, way, moves, much);
+    let own = listing(&own, Way::Forward, Moves::None);
     let nodes = own.nodes.clone();
     let moved = |moves: Moves| {
         let early = listing(&nodes, Way::Forward, moves);
@@ -58,17 +63,18 @@ pub fn least_memory(graph: &Graph, enough: Option<Bytes>, cost: impl Fn(NodeId) 
         let rank = |listed: &Listed| (listed.peak, listed.area);
         if rank(&listed) < rank(&lowest) { listed } else { lowest }
     });
-    if lowest.beyond == 0 {
+    if enough.is_none() {
         return lowest.nodes;
     }
     let together = moved(Moves::Together(lowest.peak)).into_iter();
     let least = together.min_by_key(|listed| (listed.beyond, listed.peak)).expect("three");
     let clearly = lowest.beyond / 100 * CLEARLY;
-    if least.beyond + clearly < lowest.beyond { least.nodes } else { lowest.nodes }
+    let is_less = least.peak <= lowest.peak && least.beyond + clearly < lowest.beyond;
+    if is_less { least.nodes } else { lowest.nodes }
 }
 
 /// An order, the most bytes live at once in it, the sum of the bytes live over all its ticks, and of those beyond what is
-/// enough over its time.
+/// much over its time.
 struct Listed {
     nodes: Vec<NodeId>,
     peak: Bytes,
@@ -208,29 +214,28 @@ impl<'a> Listing<'a> {
         }
     }
 
-    fn run(mut self, enough: Option<Bytes>, cost: &dyn Fn(NodeId) -> Cost) -> Listed {
-        let enough = enough.unwrap_or(Bytes(u64::MAX));
+    fn run(mut self, much: Bytes, cost: &dyn Fn(NodeId) -> Cost) -> Listed {
         self.order.iter().for_each(|&node| self.consider(node));
         for &node in self.order {
             while let Some(Reverse((_, first))) = self.gains.pop() {
                 for gaining in self.gaining(first, cost) {
-                    self.take(gaining, enough, cost(gaining));
+                    self.take(gaining, much, cost(gaining));
                 }
             }
             if !self.done[number(node)] {
-                self.take(node, enough, cost(node));
+                self.take(node, much, cost(node));
             }
         }
         self.listed
     }
 
-    fn take(&mut self, node: NodeId, enough: Bytes, cost: Cost) {
+    fn take(&mut self, node: NodeId, much: Bytes, cost: Cost) {
         let (brought, freed) = self.change(node, &[]);
         self.live += brought;
         let needed = self.live + Bytes(cost.workspace);
         self.listed.peak = self.listed.peak.max(needed);
         self.listed.area += u128::from(self.live.0);
-        self.listed.beyond += u128::from(needed.saturating_sub(enough).0) * u128::from(cost.nanos);
+        self.listed.beyond += u128::from(needed.saturating_sub(much).0) * u128::from(cost.nanos);
         self.live = self.live.saturating_sub(freed);
         self.listed.nodes.push(node);
         self.done[number(node)] = true;
