@@ -3,7 +3,8 @@ use lmsc_plan::order;
 
 use crate::{Outcome, Pass, PassCx, PassError};
 
-/// Moves nodes that free memory forward and nodes that bring memory back, where less is beyond the budget then.
+/// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak and less memory is
+/// needed then.
 ///
 /// Only the order changes; which of the orders that the edges allow is [`order::least_memory`]'s to decide.
 pub(crate) struct Reorder;
@@ -14,7 +15,7 @@ impl Pass for Reorder {
     }
 
     fn summary(&self) -> &'static str {
-        "gradients and updates right after what they read, where less is beyond the budget then"
+        "gradients and updates right after what they read, where less memory is needed then"
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
