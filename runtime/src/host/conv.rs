@@ -329,12 +329,28 @@ fn meet(window: &Window, d: usize, position: usize, tap: usize) -> Option<usize>
 /// Which of `n` neighbouring positions from `first` on meet the image along the innermost dimension, and where the first
 /// of them does.
 fn meeting(window: &Window, first: usize, n: usize, tap: usize) -> (Range<usize>, usize) {
-    let stride = window.stride[2] as isize;
-    let start = first as isize * stride + (tap * window.dilation[2]) as isize - window.before[2];
-    let low = if start >= 0 { 0 } else { ((-start + stride - 1) / stride) as usize }.min(n);
-    let room = window.image[2] as isize - start;
-    let high = if room <= 0 { 0 } else { ((room + stride - 1) / stride) as usize }.clamp(0, n);
-    if high <= low { (0..0, 0) } else { (low..high, (start + low as isize * stride) as usize) }
+    let stride = window.stride[2];
+    let start = (first * stride + tap * window.dilation[2]) as isize - window.before[2];
+    // Divisions take longer than the elements of a short row.
+    let steps = |room: isize| match (usize::try_from(room).unwrap_or(0), stride) {
+        (room, 1) => room,
+        (room, 2) => room.div_ceil(2),
+        (room, stride) => room.div_ceil(stride),
+    };
+    let low = steps(-start);
+    let high = steps(window.image[2] as isize - start).min(n);
+    if high <= low { (0..0, 0) } else { (low..high, (start + (low * stride) as isize) as usize) }
+}
+
+/// Every element that is `stride` after the one before it, from the first on.
+fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
+    let Some((last, others)) = to.split_last_mut() else { return };
+    match stride {
+        1 => return to.copy_from_slice(&from[..to.len()]),
+        2 => others.iter_mut().zip(from.as_chunks::<2>().0).for_each(|(to, from)| *to = from[0]),
+        _ => others.iter_mut().zip(from.chunks_exact(stride)).for_each(|(to, from)| *to = from[0]),
+    }
+    *last = from[others.len() * stride];
 }
 
 /// Adds what `columns`, by tap and position, holds to the elements of one plane that they met.
@@ -406,7 +422,6 @@ impl Side for Columns<'_> {
                 };
                 let (which, first) = meeting(w, run.place[2], run.length, tap[2]);
                 let row = run.sample + channel * plane + (z * w.image[1] + y) * w.image[2] + first;
-                let n = which.len();
                 let (low, high) = (which.start, which.end);
                 for out in &mut out[..low] {
                     *out = 0.0;
@@ -414,11 +429,7 @@ impl Side for Columns<'_> {
                 for out in &mut out[high..] {
                     *out = 0.0;
                 }
-                let out = &mut out[low..high];
-                match w.stride[2] {
-                    1 => out.copy_from_slice(&self.data[row..row + n]),
-                    s => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.data[row + i * s]),
-                }
+                gather(self.data.get(row..).unwrap_or(&[]), w.stride[2], &mut out[low..high]);
             }
             tap[2] += 1;
             for d in [2, 1] {
@@ -515,27 +526,29 @@ impl Side for Taps<'_> {
         let (places, taps, plane) = (w.positions_len(), w.kernel_len(), w.image_len());
         pack_rows::<W>(lanes, k.clone(), out, |lane, room| {
             let (channel, tap) = (lane / taps, place(lane % taps, w.kernel));
-            let (mut at, mut rest) = (k.start, room);
+            let (mut sample, mut rest) = (k.start / places, room);
+            let mut next = place(k.start % places, w.positions);
             while !rest.is_empty() {
-                let here = place(at % places, w.positions);
+                let (here, of) = (next, sample);
                 let length = (w.positions[2] - here[2]).min(rest.len());
                 let (now, later) = rest.split_at_mut(length);
-                at += length;
                 rest = later;
+                next = [here[0], here[1] + 1, 0];
+                if next[1] == w.positions[1] {
+                    next = [here[0] + 1, 0, 0];
+                }
+                if next[0] == w.positions[0] {
+                    (next, sample) = ([0; 3], sample + 1);
+                }
                 let (Some(z), Some(y)) = (meet(w, 0, here[0], tap[0]), meet(w, 1, here[1], tap[1])) else {
                     now.fill(0.0);
                     continue;
                 };
                 let (which, first) = meeting(w, here[2], length, tap[2]);
-                let sample = (at - length) / places * self.sample;
-                let row = sample + channel * plane + (z * w.image[1] + y) * w.image[2] + first;
+                let row = of * self.sample + channel * plane + (z * w.image[1] + y) * w.image[2] + first;
                 now[..which.start].fill(0.0);
                 now[which.end..].fill(0.0);
-                let n = which.len();
-                match w.stride[2] {
-                    1 => now[which].copy_from_slice(&self.data[row..row + n]),
-                    s => now[which].iter_mut().enumerate().for_each(|(i, o)| *o = self.data[row + i * s]),
-                }
+                gather(self.data.get(row..).unwrap_or(&[]), w.stride[2], &mut now[which]);
             }
         });
     }
