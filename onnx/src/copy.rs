@@ -34,6 +34,29 @@ pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, sibling: usize) {
     }));
 }
 
+/// Makes the node, which has its operand, an `Einsum` that copies it; false, and nothing, where there is none for its
+/// type.
+///
+/// ONNX Runtime moves a transposition across every operator of [`spell`] to where another one cancels it. The copy would
+/// be of what is transposed then, not of what is to leave.
+pub(crate) fn spell_behind_transpose(proto: &mut NodeProto, ty: &Type, opset: i64) -> bool {
+    use ElementType::{Double, Float, Int32, Int64};
+    let Some(tensor) = ty.as_tensor() else { return false };
+    let letters: String = ('a'..='z').take(tensor.dims.len()).collect();
+    let taken = matches!(tensor.element, Float | Double | Int32 | Int64);
+    if !taken || opset < 12 || letters.is_empty() || letters.len() < tensor.dims.len() {
+        return false;
+    }
+    proto.op_type = Some("Einsum".to_owned());
+    proto.attribute = vec![AttributeProto {
+        name: Some("equation".to_owned()),
+        s: Some(format!("{letters}->{letters}").into()),
+        r#type: Some(AttributeType::String as i32),
+        ..AttributeProto::default()
+    }];
+    true
+}
+
 /// Operators that copy when they read one tensor of this type, once or twice, and that onnxruntime 1.19.2 has on the
 /// CPU.
 fn elementwise(element: ElementType, rank: usize) -> &'static [&'static str] {
@@ -62,6 +85,15 @@ fn reads_twice(op: &str) -> bool {
     matches!(op, "Or" | "And")
 }
 
+/// Whether the equation, such as `ab->ab`, gives its operand: a letter that stood twice would give a diagonal.
+fn keeps_its_operand(equation: &[u8]) -> bool {
+    let Some((from, to)) = str::from_utf8(equation).ok().and_then(|text| text.split_once("->")) else {
+        return false;
+    };
+    let distinct = from.bytes().enumerate().all(|(i, letter)| !from.as_bytes()[..i].contains(&letter));
+    from == to && distinct && from.bytes().all(|letter| letter.is_ascii_lowercase())
+}
+
 /// Whether the node, of one of ONNX's operators, computes its first operand, whatever that is.
 pub(crate) fn is_copy(proto: &NodeProto) -> bool {
     let once = proto.input.len() == 1;
@@ -69,6 +101,7 @@ pub(crate) fn is_copy(proto: &NodeProto) -> bool {
     let copies = match (proto.op_type(), &proto.attribute[..]) {
         ("Identity" | "Max" | "Min" | "Sum" | "Mean", []) => once,
         ("Concat", [axis]) => axis.name() == "axis" && once,
+        ("Einsum", [equation]) => equation.name() == "equation" && once && keeps_its_operand(equation.s()),
         (op, []) => reads_twice(op) && twice,
         _ => false,
     };
@@ -130,5 +163,31 @@ mod tests {
         assert!(!is_copy_of("Sum", &["x", "x"]) && !is_copy_of("Sum", &[]));
         assert!(!is_copy_of("Or", &["x", "y"]) && !is_copy_of("Xor", &["x", "x"]));
         assert!(!is_copy_of("Concat", &["x"]), "the axis is missing");
+    }
+
+    #[test]
+    fn what_was_transposed_is_copied_by_an_einsum_of_its_rank() {
+        let spelled = |element, dims: &[u64], opset| {
+            let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
+            let (input, output) = (vec!["x".to_owned()], vec!["y".to_owned()]);
+            let mut proto = NodeProto { input, output, ..NodeProto::default() };
+            let done = spell_behind_transpose(&mut proto, &ty, opset);
+            assert_eq!(done, is_copy(&proto));
+            done.then(|| String::from_utf8(proto.attribute[0].s().to_vec()).unwrap())
+        };
+        assert_eq!(spelled(ElementType::Float, &[2, 3, 4], 14).as_deref(), Some("abc->abc"));
+        assert_eq!(spelled(ElementType::Int64, &[7], 12).as_deref(), Some("a->a"));
+        assert_eq!(spelled(ElementType::Float, &[2, 3], 11), None, "there was no Einsum");
+        assert_eq!(spelled(ElementType::Bool, &[2, 3], 14), None);
+        assert_eq!(spelled(ElementType::Float, &[], 14), None);
+        assert_eq!(spelled(ElementType::Float, &[1; 27], 14), None, "there are not so many letters");
+    }
+
+    #[test]
+    fn an_einsum_that_moves_or_drops_elements_is_no_copy() {
+        for equation in [&b"ab->ba"[..], b"aa->aa", b"ab->a", b"ab", b"...->...", b"\xff->\xff"] {
+            assert!(!keeps_its_operand(equation), "{}", equation.escape_ascii());
+        }
+        assert!(keeps_its_operand(b"ab->ab"));
     }
 }

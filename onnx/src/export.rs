@@ -264,7 +264,12 @@ impl Exporter<'_> {
                     }
                     false => 0,
                 };
-                copy::spell(&mut proto, &self.graph.value(operand).ty, sibling);
+                let ty = &self.graph.value(operand).ty;
+                let transposed = node.op.is_swap_out() && self.is_transposed(operand);
+                let opset = self.graph.opsets.get("").copied().unwrap_or(0);
+                if !transposed || !copy::spell_behind_transpose(&mut proto, ty, opset) {
+                    copy::spell(&mut proto, ty, sibling);
+                }
             }
         }
         let kind = if node.op.is_swap_out() { "swap_out" } else { "swap_in" };
@@ -273,6 +278,11 @@ impl Exporter<'_> {
             set_metadata(&mut proto.metadata_props, key::LAYER, Some(HOST_LAYER.to_owned()));
         }
         Ok(proto)
+    }
+
+    fn is_transposed(&self, value: ValueId) -> bool {
+        let producer = self.graph.producer(value).map(|node| &self.graph.node(node).op);
+        producer.is_some_and(|op| op.domain().is_empty() && op.name() == "Transpose")
     }
 
     fn join(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
