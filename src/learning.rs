@@ -73,7 +73,10 @@ pub(crate) struct Listener {
 impl Listener {
     pub(crate) fn new(compute_nanos: u64) -> Listener {
         // Hidden where standard error is no terminal.
-        let bar = ProgressBar::no_length();
+        Listener::with(compute_nanos, ProgressBar::no_length())
+    }
+
+    fn with(compute_nanos: u64, bar: ProgressBar) -> Listener {
         let style = ProgressStyle::with_template("episode {pos}/{len} {wide_bar} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Listener { compute_nanos, bar, last: Mutex::new(None) }
@@ -84,7 +87,7 @@ impl Listener {
         self.bar.set_length(episode.of.into());
         self.bar.set_position(episode.number.into());
         let (best, this) = (percent(episode.best_nanos), percent(episode.overhead_nanos));
-        self.bar.set_message(format!("best +{best:.2} %, this +{this:.2} %"));
+        self.bar.set_message(format!("best overhead so far +{best:.2} %, this episode +{this:.2} %"));
         *self.last.lock().unwrap_or_else(|e| e.into_inner()) = Some(episode.weights.clone());
     }
 
@@ -92,5 +95,87 @@ impl Listener {
     pub(crate) fn weights(&self) -> Option<Weights> {
         self.bar.finish_and_clear();
         self.last.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+    use lmsc_plan::planners::Request;
+    use lmsc_plan::planners::dqn;
+
+    use super::*;
+
+    /// A terminal that keeps what is written to it.
+    #[derive(Clone, Debug, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            120
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(&format!("{text}\n"))
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.write_str("\n")
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_bar_tells_the_best_overhead_so_far() {
+        let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/traces/kmeans.jsonl");
+        let instance = lmsc_plan::instance::Instance::parse(&std::fs::read_to_string(trace).unwrap());
+        let problem = instance.unwrap().problem;
+        let screen = Screen::default();
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let bar = ProgressBar::with_draw_target(None, target);
+        let listener = Listener::with(problem.compute_nanos(), bar);
+        let told = Mutex::new(Vec::new());
+        let watch = |episode: &Episode| {
+            listener.hear(episode);
+            listener.bar.force_draw();
+            let percent = |nanos: u64| 100.0 * nanos as f64 / problem.compute_nanos() as f64;
+            let (best, this) = (percent(episode.best_nanos), percent(episode.overhead_nanos));
+            told.lock().unwrap().push((best, this));
+        };
+        let learning = Learning { episodes: 6, watch: Some(&watch), ..Learning::default() };
+        let request = Request { recompute: true, learning, ..Request::new(&problem, 118 << 20) };
+        dqn::plan(&request).unwrap();
+        let told = told.into_inner().unwrap();
+        assert_eq!(told.len(), 6);
+        let mut least = f64::INFINITY;
+        let screen = screen.0.lock().unwrap().clone();
+        for (at, (best, this)) in told.iter().enumerate() {
+            least = least.min(*this);
+            let end = format!("best overhead so far +{least:.2} %, this episode +{this:.2} %");
+            let is_of =
+                |line: &str| line.starts_with(&format!("episode {}/6 ", at + 1)) && line.contains(&end);
+            assert!(screen.lines().any(is_of), "{end}\n{screen}");
+            assert_eq!(least, *best);
+        }
+        assert!(listener.weights().is_some());
     }
 }

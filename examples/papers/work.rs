@@ -9,7 +9,7 @@ use lmsc::cli::BindingArgs;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, bridge, pass_named, run_pipeline};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::dqn::Learning;
+use lmsc_plan::planners::dqn::{self, Learning};
 use lmsc_plan::planners::{self, Granularity, Plan, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::{Target, bound, schedule};
@@ -162,6 +162,9 @@ impl Way {
     /// `dqn`, which may compute again, with its paper's rule of prefetching.
     pub(crate) const DQN: Way = Way { recompute: true, ..Way::paper("dqn") };
 
+    /// The best of as many episodes of its game in which every choice is random.
+    pub(crate) const RANDOM: Way = Way { recompute: true, ..Way::paper("random") };
+
     fn request<'a>(&self, problem: &'a Problem, budget: u64) -> Request<'a> {
         Request {
             granularity: self.granularity,
@@ -199,8 +202,11 @@ impl Way {
         learning: Learning<'_>,
     ) -> Option<Plan> {
         let request = Request { learning, effort: scale.effort(), ..self.request(problem, budget) };
-        let planner = planners::planner(self.planner).expect("the experiments name planners that are there");
-        let plan = (planner.run)(&request).ok()?;
+        let run = match self.planner {
+            "random" => dqn::at_random,
+            name => planners::planner(name).expect("the experiments name planners that are there").run,
+        };
+        let plan = run(&request).ok()?;
         schedule::check(&plan.problem, &plan.schedule, budget)
             .unwrap_or_else(|flaw| panic!("{}: {flaw}", self.label));
         Some(plan)

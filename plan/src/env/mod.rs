@@ -67,6 +67,7 @@ pub struct Env<'a> {
     out_until: u64,
     /// [`slots`] that exceed the limit, ascending.
     over: Vec<u32>,
+    excess: u64,
     overhead: u64,
 }
 
@@ -116,6 +117,7 @@ impl<'a> Env<'a> {
             at: 0,
             out_until: 0,
             over: Vec::new(),
+            excess: 0,
             overhead: 0,
         };
         env.reset();
@@ -137,7 +139,9 @@ impl<'a> Env<'a> {
         self.chosen.fill(None);
         self.refused.fill(false);
         (self.at, self.out_until, self.overhead) = (0, 0, 0);
-        self.over = self.outcome().map_or_else(Vec::new, |all| all.over(self.request.budget));
+        let budget = self.request.budget;
+        (self.over, self.excess) =
+            self.outcome().map_or_else(Default::default, |all| (all.over(budget), all.excess(budget)));
         self.at = self.nearest(0).min(self.full_at());
         self.settle();
     }
@@ -145,6 +149,12 @@ impl<'a> Env<'a> {
     /// By how much the plan of what has been chosen takes longer than the operators alone, in nanoseconds.
     pub fn overhead_nanos(&self) -> u64 {
         self.overhead
+    }
+
+    /// By how many bytes what has been chosen exceeds the limit, added up over the moments of the step; none in the terminal
+    /// state.
+    pub fn excess(&self) -> u64 {
+        self.excess
     }
 
     /// What the agent sees now.
@@ -186,7 +196,7 @@ impl<'a> Env<'a> {
         self.chosen[index] = Some(kind);
         let before = self.overhead;
         match self.evaluate() {
-            Some((over, overhead)) => (self.over, self.overhead) = (over, overhead),
+            Some(found) => (self.over, self.excess, self.overhead) = found,
             None => {
                 self.chosen[index] = None;
                 self.refused[index] = true;
@@ -238,8 +248,9 @@ impl<'a> Env<'a> {
         Outcome::of(&self.remat, &self.windows(Kind::Offload), &self.windows(Kind::Remove))
     }
 
-    /// The slots that exceed the limit and the overhead, if the agent can still bring it to an end from here.
-    fn evaluate(&mut self) -> Option<(Vec<u32>, u64)> {
+    /// The slots that exceed the limit, by how much all do, and the overhead, if the agent can still bring it to an end from
+    /// here.
+    fn evaluate(&mut self) -> Option<(Vec<u32>, u64, u64)> {
         let Request { budget, scheduler, problem, .. } = self.request;
         let outcome = self.outcome()?;
         let over = outcome.over(budget);
@@ -255,9 +266,9 @@ impl<'a> Env<'a> {
         if most.peak() > budget {
             return None;
         }
-        let limit = outcome.peak().max(budget);
+        let (limit, excess) = (outcome.peak().max(budget), outcome.excess(budget));
         let plan = outcome.plan(&mut self.simulator, limit, scheduler).ok()?;
-        Some((over, plan.schedule.makespan().saturating_sub(problem.compute_nanos())))
+        Some((over, excess, plan.schedule.makespan().saturating_sub(problem.compute_nanos())))
     }
 
     /// Whether the window can be chosen at the node under execution.

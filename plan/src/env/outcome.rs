@@ -76,6 +76,11 @@ impl Outcome {
         self.live.iter().copied().max().unwrap_or(0)
     }
 
+    /// By how much more than the budget is needed, over all moments.
+    pub(super) fn excess(&self, budget: u64) -> u64 {
+        self.live.iter().map(|live| live.saturating_sub(budget)).fold(0, u64::saturating_add)
+    }
+
     /// The slots that need more than the budget, ascending.
     pub(super) fn over(&self, budget: u64) -> Vec<u32> {
         let over = self.live.iter().zip(&self.slots).filter(|(live, _)| **live > budget);

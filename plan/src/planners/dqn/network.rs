@@ -212,14 +212,11 @@ impl Graph {
         &self.neighbours[begin..self.ends[node]]
     }
 
-    /// By node, the sum of what its neighbours and itself have.
-    fn summed(&self, of: &[Vector]) -> Vec<Vector> {
-        let sum = |node| {
-            let mut sum = [0.0; WIDTH];
-            self.neighbours(node).iter().for_each(|&u| add(&mut sum, &of[u as usize]));
-            sum
-        };
-        (0..self.len()).map(sum).collect()
+    /// The sum of what a node's neighbours and itself have.
+    fn sum(&self, node: usize, of: &[Vector]) -> Vector {
+        let mut sum = [0.0; WIDTH];
+        self.neighbours(node).iter().for_each(|&u| add(&mut sum, &of[u as usize]));
+        sum
     }
 }
 
@@ -234,11 +231,70 @@ fn shares(amounts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
     amounts.map(|amount| amount as f64 / (amount as f64 + mean)).collect()
 }
 
-/// What the network computes of a state.
+/// What the network computes of the nodes if no action is valid, with what it takes from their neighbours.
+///
+/// A state differs from it only within [`ROUNDS`] − 1 hops of what is valid in it.
+pub(super) struct Base {
+    /// By node, W₁ x and the part of the time lags.
+    own: Vec<Vector>,
+    rounds: Vec<Round>,
+    /// The sum of the last states.
+    total: Vector,
+}
+
+/// States of nodes after a round, and the sums of their neighbours' before it.
+#[derive(Default)]
+struct Round {
+    states: Vec<Vector>,
+    sums: Vec<Vector>,
+}
+
+impl Base {
+    pub(super) fn of(weights: &Weights, graph: &Graph) -> Base {
+        let rounds = (0..ROUNDS).map(|_| Round::default()).collect();
+        let mut base = Base { own: Vec::new(), rounds, total: [0.0; WIDTH] };
+        base.update(weights, graph);
+        base
+    }
+
+    /// Eq. 1 where no action is valid, by other weights, in the same memory.
+    pub(super) fn update(&mut self, weights: &Weights, graph: &Graph) {
+        let w = weights.numbers();
+        // A lag is not negative, so ReLU(W₄ w) = w ReLU(W₄), and the sum over the neighbours goes before the matrix.
+        let lag: Vector = times(of(w, 3), &relu(&times(of(w, 4), &[1.0])));
+        self.own.clear();
+        self.own.extend(graph.features.iter().zip(&graph.lags).map(|(x, &lags)| {
+            let mut own = times(of(w, 1), x);
+            add(&mut own, &scaled(&lag, lags));
+            own
+        }));
+        let first = &mut self.rounds[0].states;
+        first.clear();
+        first.extend(self.own.iter().map(relu));
+        for round in 1..ROUNDS {
+            let (before, after) = self.rounds.split_at_mut(round);
+            let (before, Round { states, sums }) = (&before[round - 1].states, &mut after[0]);
+            sums.clear();
+            sums.extend((0..graph.len()).map(|node| graph.sum(node, before)));
+            states.clear();
+            states.extend(self.own.iter().zip(&*sums).map(|(own, sum)| next(w, own, sum)));
+        }
+        self.total = [0.0; WIDTH];
+        self.rounds[ROUNDS - 1].states.iter().for_each(|state| add(&mut self.total, state));
+    }
+}
+
+/// The state of a node after a round, by the sum of its neighbours'.
+fn next(w: &[f64], own: &Vector, sum: &Vector) -> Vector {
+    let mut state = times(of(w, 2), sum);
+    add(&mut state, own);
+    relu(&state)
+}
+
+/// What the network computes of a state, where that differs from its [`Base`].
 pub(super) struct Seen {
-    features: Vec<[f64; FEATURES]>,
-    /// By round, the states of the nodes and the sums of their neighbours' before it.
-    rounds: Vec<(Vec<Vector>, Vec<Vector>)>,
+    /// By round.
+    changes: Vec<Changes>,
     /// The mean of the last states: a sum, as in eq. 2, would grow with the graph.
     mean: Vector,
     current: usize,
@@ -246,115 +302,221 @@ pub(super) struct Seen {
     worth: f64,
 }
 
+/// Nodes whose states differ after a round.
+struct Changes {
+    /// In the order in which they were found.
+    nodes: Vec<u32>,
+    /// By node, its place in `nodes`; [`SAME`] for one that does not differ.
+    places: Vec<u32>,
+    round: Round,
+}
+
+const SAME: u32 = u32::MAX;
+
+impl Changes {
+    fn place(&self, node: usize) -> Option<usize> {
+        Some(self.places[node]).filter(|&place| place != SAME).map(|place| place as usize)
+    }
+}
+
 impl Seen {
-    fn last(&self, node: usize) -> &Vector {
-        &self.rounds[ROUNDS - 1].0[node]
+    fn state<'a>(&'a self, base: &'a Base, round: usize, node: usize) -> &'a Vector {
+        let changes = &self.changes[round];
+        match changes.place(node) {
+            Some(place) => &changes.round.states[place],
+            None => &base.rounds[round].states[node],
+        }
+    }
+
+    fn last<'a>(&'a self, base: &'a Base, node: u32) -> &'a Vector {
+        self.state(base, ROUNDS - 1, node as usize)
     }
 }
 
 /// What is seen of a state: eq. 1 and 2.
-pub(super) fn see(weights: &Weights, graph: &Graph, state: &State) -> Seen {
+pub(super) fn see(weights: &Weights, graph: &Graph, base: &Base, state: &State) -> Seen {
     let w = weights.numbers();
-    let mut features = graph.features.clone();
-    state.valid.iter().for_each(|&node| features[node as usize][FEATURES - 1] = 1.0);
-    // A lag is not negative, so ReLU(W₄ w) = w ReLU(W₄), and the sum over the neighbours goes before the matrix.
-    let lag: Vector = times(of(w, 3), &times(of(w, 4), &[1.0]).map(|x| x.max(0.0)));
-    let own = features.iter().zip(&graph.lags).map(|(x, &lags)| {
-        let mut own = times(of(w, 1), x);
-        add(&mut own, &scaled(&lag, lags));
+    let valid = &of(w, 1)[(FEATURES - 1) * WIDTH..];
+    let mut places = vec![SAME; graph.len()];
+    state.valid.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);
+    // W₁ x of what is valid, which comes first in each round.
+    let own = state.valid.iter().map(|&node| {
+        let mut own = base.own[node as usize];
+        own.iter_mut().zip(valid).for_each(|(own, w)| *own += w);
         own
     });
     let own: Vec<Vector> = own.collect();
-    let mut rounds: Vec<(Vec<Vector>, Vec<Vector>)> =
-        vec![(own.iter().map(relu).collect(), vec![[0.0; WIDTH]; graph.len()])];
+    let round = Round { states: own.iter().map(relu).collect(), sums: Vec::new() };
+    let mut seen = Seen {
+        changes: vec![Changes { nodes: state.valid.clone(), places, round }],
+        mean: base.total,
+        current: state.current as usize,
+        worth: 0.0,
+    };
     for round in 1..ROUNDS {
-        let sums = graph.summed(&rounds[round - 1].0);
-        let states = own.iter().zip(&sums).map(|(own, sum)| {
-            let mut state = times(of(w, 2), sum);
-            add(&mut state, own);
-            relu(&state)
-        });
-        rounds.push((states.collect(), sums));
+        let before = &seen.changes[round - 1];
+        let (mut nodes, mut places) = (before.nodes.clone(), before.places.clone());
+        for &node in &before.nodes {
+            for &other in graph.neighbours(node as usize) {
+                if places[other as usize] == SAME {
+                    places[other as usize] = nodes.len() as u32;
+                    nodes.push(other);
+                }
+            }
+        }
+        let mut now = Round::default();
+        for (place, &node) in nodes.iter().enumerate() {
+            let mut sum = [0.0; WIDTH];
+            let neighbours = graph.neighbours(node as usize);
+            neighbours.iter().for_each(|&u| add(&mut sum, seen.state(base, round - 1, u as usize)));
+            now.states.push(next(w, own.get(place).unwrap_or(&base.own[node as usize]), &sum));
+            now.sums.push(sum);
+        }
+        seen.changes.push(Changes { nodes, places, round: now });
     }
-    let mut mean = [0.0; WIDTH];
-    rounds[ROUNDS - 1].0.iter().for_each(|state| add(&mut mean, state));
-    mean = scaled(&mean, 1.0 / graph.len() as f64);
-    let current = state.current as usize;
-    let mut seen = Seen { features, rounds, mean, current, worth: 0.0 };
+    let Changes { nodes, round, .. } = &seen.changes[ROUNDS - 1];
+    for (&node, state) in nodes.iter().zip(&round.states) {
+        let was = &base.rounds[ROUNDS - 1].states[node as usize];
+        (0..WIDTH).for_each(|i| seen.mean[i] += state[i] - was[i]);
+    }
+    seen.mean = scaled(&seen.mean, 1.0 / graph.len() as f64);
     let all = relu(&times(of(w, 5), &seen.mean));
-    let here = relu(&times(of(w, 6), seen.last(current)));
+    let here = relu(&times(of(w, 6), seen.last(base, state.current)));
     let w7 = of(w, 7);
     seen.worth = dot(&w7[..WIDTH], &all) + dot(&w7[WIDTH..2 * WIDTH], &here);
     seen
 }
 
 /// What an action is worth: eq. 3.
-pub(super) fn worth(weights: &Weights, seen: &Seen, action: u32) -> f64 {
+pub(super) fn worth(weights: &Weights, base: &Base, seen: &Seen, action: u32) -> f64 {
     let w = weights.numbers();
-    let action = relu(&times(of(w, 8), seen.last(action as usize)));
+    let action = relu(&times(of(w, 8), seen.last(base, action)));
     seen.worth + dot(&of(w, 7)[2 * WIDTH..], &action)
 }
 
 /// The action that is worth most, of several the first, and its worth; nothing and 0 in the terminal state (§4.10).
-pub(super) fn best(weights: &Weights, seen: &Seen, state: &State) -> (u32, f64) {
-    let worths = state.valid.iter().map(|&node| (node, worth(weights, seen, node)));
+pub(super) fn best(weights: &Weights, base: &Base, seen: &Seen, state: &State) -> (u32, f64) {
+    let worths = state.valid.iter().map(|&node| (node, worth(weights, base, seen, node)));
     worths.reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or((NOTHING, 0.0))
 }
 
-/// Adds `d` times the gradient of an action's worth by the weights.
-pub(super) fn add_gradient(
+/// A choice of a mini-batch: what was seen of the state, the action, and by how much its worth is to count.
+pub(super) struct Chosen {
+    pub(super) seen: Seen,
+    pub(super) action: u32,
+    pub(super) d: f64,
+}
+
+/// Memory for gradients by node, kept from one mini-batch to the next.
+#[derive(Default)]
+pub(super) struct Scratch {
+    common: Vec<Vector>,
+    before: Vec<Vector>,
+}
+
+fn clear(vectors: &mut Vec<Vector>, count: usize) {
+    vectors.clear();
+    vectors.resize(count, [0.0; WIDTH]);
+}
+
+/// The sum of the gradients of the actions' worths by the weights, each as often as it counts.
+///
+/// What the states have in common is gone through once.
+pub(super) fn gradient(
     weights: &Weights,
     graph: &Graph,
-    seen: &Seen,
-    action: u32,
-    d: f64,
-    gradient: &mut [f64],
-) {
+    base: &Base,
+    batch: &[Chosen],
+    scratch: &mut Scratch,
+) -> Vec<f64> {
     let w = weights.numbers();
-    let mut by_state = vec![[0.0; WIDTH]; graph.len()];
-    let parts: [(usize, &Vector); 3] =
-        [(5, &seen.mean), (6, seen.last(seen.current)), (8, seen.last(action as usize))];
-    for (part, (matrix, x)) in parts.into_iter().enumerate() {
-        let z = times(of(w, matrix), x);
-        let (begin, end) = (part * WIDTH, (part + 1) * WIDTH);
-        let d_relu: Vector = std::array::from_fn(|i| d * of(w, 7)[begin + i]);
-        let own = &mut of_mut(gradient, 7)[begin..end];
-        own.iter_mut().zip(relu(&z)).for_each(|(g, z)| *g += d * z);
-        let d_z = gated(&d_relu, &z);
-        add_outer(of_mut(gradient, matrix), x, &d_z);
-        let d_x = transposed_times(of(w, matrix), &d_z);
-        match matrix {
-            5 => {
+    let mut gradient = vec![0.0; Weights::COUNT];
+    // By node, the gradient of its state in the base; and by choice, of those that differ.
+    let Scratch { common, before } = scratch;
+    clear(common, graph.len());
+    let mut own: Vec<Vec<Vector>> = Vec::new();
+    let mut shares = [0.0; WIDTH];
+    for Chosen { seen, action, d } in batch {
+        let changes = &seen.changes[ROUNDS - 1];
+        let mut by_state = vec![[0.0; WIDTH]; changes.nodes.len()];
+        let here = seen.current as u32;
+        let parts = [(5, &seen.mean), (6, seen.last(base, here)), (8, seen.last(base, *action))];
+        for (part, (matrix, x)) in parts.into_iter().enumerate() {
+            let z = times(of(w, matrix), x);
+            let (begin, end) = (part * WIDTH, (part + 1) * WIDTH);
+            let d_relu: Vector = std::array::from_fn(|i| d * of(w, 7)[begin + i]);
+            let w7 = &mut of_mut(&mut gradient, 7)[begin..end];
+            w7.iter_mut().zip(relu(&z)).for_each(|(g, z)| *g += d * z);
+            let d_z = gated(&d_relu, &z);
+            add_outer(of_mut(&mut gradient, matrix), x, &d_z);
+            let d_x = transposed_times(of(w, matrix), &d_z);
+            if matrix == 5 {
                 let share = scaled(&d_x, 1.0 / graph.len() as f64);
+                add(&mut shares, &share);
                 by_state.iter_mut().for_each(|state| add(state, &share));
+                // Their states in the base have no part in it.
+                let less = scaled(&share, -1.0);
+                changes.nodes.iter().for_each(|&node| add(&mut common[node as usize], &less));
+                continue;
             }
-            6 => add(&mut by_state[seen.current], &d_x),
-            _ => add(&mut by_state[action as usize], &d_x),
+            let node = if matrix == 6 { seen.current } else { *action as usize };
+            match changes.place(node) {
+                Some(place) => add(&mut by_state[place], &d_x),
+                None => add(&mut common[node], &d_x),
+            }
         }
+        own.push(by_state);
     }
+    common.iter_mut().for_each(|state| add(state, &shares));
     let mut by_lag = [0.0; WIDTH];
     for round in (0..ROUNDS).rev() {
-        let (states, sums) = &seen.rounds[round];
-        let mut by_sum = vec![[0.0; WIDTH]; graph.len()];
+        clear(before, graph.len());
+        for (Chosen { seen, .. }, by_state) in batch.iter().zip(&mut own) {
+            let changes = &seen.changes[round];
+            let earlier = round.checked_sub(1).map(|round| &seen.changes[round]);
+            let mut of_earlier = vec![[0.0; WIDTH]; earlier.map_or(0, |earlier| earlier.nodes.len())];
+            for (place, &node) in changes.nodes.iter().enumerate() {
+                let d = gated(&by_state[place], &changes.round.states[place]);
+                let node = node as usize;
+                let w1 = of_mut(&mut gradient, 1);
+                add_outer(w1, &graph.features[node], &d);
+                if seen.changes[0].places[node] != SAME {
+                    w1[(FEATURES - 1) * WIDTH..].iter_mut().zip(&d).for_each(|(g, d)| *g += d);
+                }
+                add(&mut by_lag, &scaled(&d, graph.lags[node]));
+                let Some(earlier) = earlier else { continue };
+                add_outer(of_mut(&mut gradient, 2), &changes.round.sums[place], &d);
+                let by_sum = transposed_times(of(w, 2), &d);
+                for &u in graph.neighbours(node) {
+                    match earlier.place(u as usize) {
+                        Some(place) => add(&mut of_earlier[place], &by_sum),
+                        None => add(&mut before[u as usize], &by_sum),
+                    }
+                }
+            }
+            *by_state = of_earlier;
+        }
+        let Round { states, sums } = &base.rounds[round];
         for node in 0..graph.len() {
-            let d = gated(&by_state[node], &states[node]);
+            let d = gated(&common[node], &states[node]);
             if d.iter().all(|&d| d == 0.0) {
                 continue;
             }
-            add_outer(of_mut(gradient, 1), &seen.features[node], &d);
+            add_outer(of_mut(&mut gradient, 1), &graph.features[node], &d);
             add(&mut by_lag, &scaled(&d, graph.lags[node]));
             if round > 0 {
-                add_outer(of_mut(gradient, 2), &sums[node], &d);
-                by_sum[node] = transposed_times(of(w, 2), &d);
+                add_outer(of_mut(&mut gradient, 2), &sums[node], &d);
+                let by_sum = transposed_times(of(w, 2), &d);
+                graph.neighbours(node).iter().for_each(|&u| add(&mut before[u as usize], &by_sum));
             }
         }
-        // Neighbours are neighbours of each other.
-        by_state = graph.summed(&by_sum);
+        std::mem::swap(common, before);
     }
     let w4 = times(of(w, 4), &[1.0]);
-    add_outer(of_mut(gradient, 3), &relu(&w4), &by_lag);
+    add_outer(of_mut(&mut gradient, 3), &relu(&w4), &by_lag);
     let by_w4 = gated(&transposed_times(of(w, 3), &by_lag), &w4);
-    add_outer(of_mut(gradient, 4), &[1.0], &by_w4);
+    add_outer(of_mut(&mut gradient, 4), &[1.0], &by_w4);
+    gradient
 }
 
 #[cfg(test)]
@@ -373,15 +535,30 @@ mod tests {
             let env = Env::new(&request).unwrap();
             let graph = Graph::of(&env);
             let weights = Weights::random(seed);
-            let state = State { current: 2, valid: vec![0, 3] };
-            let seen = see(&weights, &graph, &state);
-            let mut gradient = vec![0.0; Weights::COUNT];
-            add_gradient(&weights, &graph, &seen, 3, 1.0, &mut gradient);
+            // Several states at once, of which the last has nothing in common with the base.
+            let all: Vec<u32> = (0..graph.len() as u32).collect();
+            let of = |valid: &[u32]| State { current: 2, valid: valid.to_vec() };
+            let batch = [(of(&[0, 3]), 3, 1.0), (of(&[5]), 5, -0.5), (of(&all), 1, 2.0)];
+            let worths = |weights: &Weights| -> f64 {
+                let base = Base::of(weights, &graph);
+                let worth = |(state, action, d): &_| {
+                    *d * worth(weights, &base, &see(weights, &graph, &base, state), *action)
+                };
+                batch.iter().map(worth).sum()
+            };
+            let base = Base::of(&weights, &graph);
+            let chosen = |(state, action, d): &(State, u32, f64)| Chosen {
+                seen: see(&weights, &graph, &base, state),
+                action: *action,
+                d: *d,
+            };
+            let chosen: Vec<Chosen> = batch.iter().map(chosen).collect();
+            let gradient = gradient(&weights, &graph, &base, &chosen, &mut Scratch::default());
             for (at, &gradient) in gradient.iter().enumerate() {
                 let moved = |by: f64| {
                     let mut moved = weights.clone();
                     moved.numbers_mut()[at] += by;
-                    worth(&moved, &see(&moved, &graph, &state), 3)
+                    worths(&moved)
                 };
                 let [near, far] = [1e-6, 2e-6].map(|by| (moved(by) - moved(-by)) / (2.0 * by));
                 // Where a ReLU bends in between, the differences do not agree with each other either.
