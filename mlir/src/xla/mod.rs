@@ -1,0 +1,419 @@
+//! The graph as a module of StableHLO that XLA compiles.
+//!
+//! Each operator has a rule (`rules`). A tensor on the host is one that `annotate_device_placement` has put there, as JAX
+//! writes it. A control edge into or out of a copy is an `optimization_barrier`: what waits goes through it together with
+//! something that is there only once the other has completed, and both are used as they come out of it, because XLA drops
+//! a barrier's result that nobody uses, and the edge with it. Edges among operators that compute are left to XLA's own
+//! scheduler: barriers there would keep it from fusing. What is computed again reads its operands through a barrier, or
+//! XLA would find that it has been computed before.
+
+mod known;
+mod rules;
+mod writer;
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::{Attr, Data, Def, ElementType, Graph, Node, NodeId, TensorType, Type, ValueId};
+
+use crate::key;
+use crate::print::{MAX_PRINTED_ELEMENTS, Ssa, print_ssa};
+use crate::types::{push, quoted, separated, tensor};
+use known::Known;
+use rules::{Cx, Rule, Why, rule};
+use writer::{Val, Writer};
+
+/// What StableHLO has no way to say, or no rule says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XlaError {
+    /// Operators without a rule, each with one of its nodes.
+    #[error("StableHLO has no rule for {}", places.join(", "))]
+    NoRule {
+        /// The nodes.
+        places: Vec<String>,
+    },
+    /// An operator used in a way that its rule does not know.
+    #[error("{place} cannot be written in StableHLO: {why}")]
+    Refused {
+        /// The node.
+        place: String,
+        /// What is in the way.
+        why: String,
+    },
+    /// A type that StableHLO does not have.
+    #[error("{place}: StableHLO has no {ty}")]
+    Type {
+        /// The node, the graph input or the initializer.
+        place: String,
+        /// The type.
+        ty: Type,
+    },
+}
+
+pub(crate) fn module(graph: &Graph) -> Result<String, XlaError> {
+    let rules = rules_of(graph)?;
+    let mut lowering = Lowering::new(graph);
+    let head = lowering.arguments()?;
+    for (tick, (&id, rule)) in graph.order().iter().zip(rules).enumerate() {
+        lowering.node(tick as u32, id, rule)?;
+    }
+    lowering.finish(head)
+}
+
+/// The rule of every node; copies and joins, which are no operators, have none.
+fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, XlaError> {
+    let mut rules = Vec::with_capacity(graph.order().len());
+    let mut missing: BTreeMap<String, String> = BTreeMap::new();
+    for &id in graph.order() {
+        let op = &graph.node(id).op;
+        let found = if op.is_swap() { None } else { rule(op.key()) };
+        if found.is_none() && !op.is_swap() {
+            missing.entry(op.to_string()).or_insert_with(|| place(graph, id));
+        }
+        rules.push(found);
+    }
+    match missing.is_empty() {
+        true => Ok(rules),
+        false => Err(XlaError::NoRule { places: missing.into_values().collect() }),
+    }
+}
+
+/// After which tick nobody reads a value; what the caller gets is read at the end.
+struct LastUse(Vec<u32>);
+
+impl LastUse {
+    fn of(graph: &Graph, results: &[ValueId], known: &Known) -> LastUse {
+        let mut last = LastUse(vec![0; graph.value_capacity()]);
+        let mut lives = vec![false; graph.value_capacity()];
+        for &value in results {
+            (lives[index(value)], last.0[index(value)]) = (true, u32::MAX);
+        }
+        for (tick, &id) in graph.order().iter().enumerate().rev() {
+            let node = graph.node(id);
+            if !node.defines().any(|value| lives[index(value)]) || node.op.effects().shape_only {
+                continue;
+            }
+            for value in node.reads().filter(|&value| known.get(value).is_none()) {
+                lives[index(value)] = true;
+                last.0[index(value)] = last.0[index(value)].max(tick as u32);
+            }
+        }
+        last
+    }
+
+    fn is_after(&self, value: ValueId, tick: u32) -> bool {
+        self.0[index(value)] > tick
+    }
+}
+
+struct Lowering<'g> {
+    graph: &'g Graph,
+    writer: Writer,
+    /// By value, what it is called now: a barrier gives new names.
+    values: Vec<Option<Val>>,
+    known: Known,
+    /// Outputs, then new values of variables that are no outputs.
+    results: Vec<ValueId>,
+    last_use: LastUse,
+    /// By node.
+    ticks: Vec<u32>,
+    /// By value, the number of the last search that came to it.
+    seen: Vec<u32>,
+    searches: u32,
+}
+
+impl<'g> Lowering<'g> {
+    fn new(graph: &'g Graph) -> Lowering<'g> {
+        let known = Known::of(graph);
+        let results = results_of(graph);
+        let last_use = LastUse::of(graph, &results, &known);
+        Lowering {
+            graph,
+            writer: Writer::new(512 * (graph.order().len() + 1)),
+            values: vec![None; graph.value_capacity()],
+            known,
+            results,
+            last_use,
+            ticks: graph.ticks(),
+            seen: vec![0; graph.value_capacity()],
+            searches: 0,
+        }
+    }
+
+    /// The arguments of the function: inputs, variables, and constants of many elements.
+    fn arguments(&mut self) -> Result<String, XlaError> {
+        let graph = self.graph;
+        let mut written: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for (i, &result) in self.results.iter().enumerate() {
+            written.extend(variable_of(graph, result).map(|variable| (variable, i)));
+        }
+        let given = graph.inputs.iter().map(|&value| (value, None));
+        let stored = graph.initializers.iter().map(|i| (i.value, Some(&i.data)));
+        let mut out = String::new();
+        let mut number = 0;
+        for (value, data) in given.chain(stored) {
+            let name = &graph.value(value).name;
+            let ty = self.tensor_type(value, || format!("`{name}`"))?;
+            let updated = written.get(&value);
+            let short = ty.element_count().is_some_and(|count| count <= MAX_PRINTED_ELEMENTS);
+            if let (Some(Data::Inline(bytes)), true, None) = (data, short, updated)
+                && let Some(constant) = self.writer.constant(&ty, bytes)
+            {
+                self.values[index(value)] = Some(constant);
+                continue;
+            }
+            push(&mut out, format_args!("{}%arg{number}: ", if number > 0 { ", " } else { "" }));
+            tensor(&mut out, &ty);
+            push(
+                &mut out,
+                format_args!(" {{{} = ", if data.is_some() { key::INITIALIZER } else { key::NAME }),
+            );
+            quoted(&mut out, name.as_bytes());
+            if graph.value(value).place.is_host() {
+                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
+            }
+            if let Some(result) = updated {
+                push(&mut out, format_args!(", tf.aliasing_output = {result} : i32"));
+            }
+            out.push('}');
+            self.values[index(value)] = Some(Val { ssa: Ssa::Argument(number), ty });
+            number += 1;
+        }
+        Ok(out)
+    }
+
+    fn node(&mut self, tick: u32, id: NodeId, rule: Option<Rule>) -> Result<(), XlaError> {
+        let node = self.graph.node(id);
+        if node.defines().all(|value| self.known.get(value).is_some()) {
+            return Ok(());
+        }
+        self.writer.comment(&node.op.to_string(), &node.name);
+        self.wait(tick, id);
+        let place = || place(self.graph, id);
+        let types: Vec<Option<TensorType>> = node
+            .results
+            .iter()
+            .map(|result| result.map(|value| self.tensor_type(value, place)).transpose())
+            .collect::<Result<_, _>>()?;
+        let operands = node.operands.iter().map(|operand| operand.map(|value| self.value(value)));
+        let operands: Vec<Option<Val>> = operands.collect();
+        let known = node.operands.iter().map(|&operand| Some(self.known.get(operand?)?.to_vec())).collect();
+        let version = self.graph.opsets.get("").copied().unwrap_or_default();
+        let mut cx = Cx { node, version, w: &mut self.writer, operands, known, types, given: Vec::new() };
+        let done = match rule {
+            Some(rule) => rule(&mut cx),
+            None => rules::copy(&mut cx, node.op.is_swap_out()),
+        };
+        let given = cx.given;
+        done.map_err(|Why(why)| XlaError::Refused { place: place(), why })?;
+        for (i, val) in given {
+            let Some(value) = node.results.get(i).copied().flatten() else { continue };
+            debug_assert_eq!(self.graph.value(value).ty.as_tensor(), Some(&val.ty), "{} {i}", place());
+            self.values[index(value)] = Some(val);
+        }
+        match node.defines().find(|&value| self.values[index(value)].is_none()) {
+            None => Ok(()),
+            Some(value) => {
+                let why = format!("its rule does not give `{}`", self.graph.value(value).name);
+                Err(XlaError::Refused { place: place(), why })
+            }
+        }
+    }
+
+    /// What stands for the value.
+    fn value(&mut self, value: ValueId) -> Val {
+        if let Some(val) = &self.values[index(value)] {
+            return val.clone();
+        }
+        let list = self.known.get(value).expect("values stand before their readers");
+        let ty = self.graph.value(value).ty.as_tensor().expect("it is a tensor of integers");
+        let val = self.writer.integers(ty, list);
+        self.values[index(value)] = Some(val.clone());
+        val
+    }
+
+    /// Has the node wait for what the graph says, where XLA would not.
+    fn wait(&mut self, tick: u32, id: NodeId) {
+        let node = self.graph.node(id);
+        let real = |&value: &ValueId| self.known.get(value).is_none();
+        let mut waiting: Vec<ValueId> = node.operands.iter().flatten().copied().filter(real).collect();
+        let is_copy = |id: NodeId| self.graph.node(id).op.is_swap();
+        let again = node.recomputes.is_some() && !waiting.iter().any(|&value| self.is_fresh(value));
+        let edges = node.after.iter().copied().filter(|&before| again || is_copy(id) || is_copy(before));
+        let mut anchors = Vec::new();
+        for before in edges.collect::<Vec<_>>() {
+            anchors.extend(self.anchor(tick, before, &waiting));
+        }
+        if again && anchors.is_empty() {
+            anchors.extend(self.latest(tick, &waiting));
+        }
+        if !again {
+            // One operand that waits is enough.
+            waiting.truncate(1);
+        }
+        anchors.sort();
+        anchors.dedup();
+        anchors.retain(|anchor| !waiting.contains(anchor));
+        if waiting.is_empty() || anchors.is_empty() {
+            return;
+        }
+        waiting.dedup();
+        let through: Vec<ValueId> = waiting.into_iter().chain(anchors).collect();
+        let vals: Vec<Val> = through.iter().map(|&value| self.value(value)).collect();
+        let passed = self.writer.barrier(&vals.iter().collect::<Vec<_>>());
+        for (value, val) in through.into_iter().zip(passed) {
+            self.values[index(value)] = Some(val);
+        }
+    }
+
+    /// Whether the value is one that XLA cannot take for another: it has come back, or its operands went through a barrier.
+    fn is_fresh(&self, value: ValueId) -> bool {
+        let producer = self.graph.producer(value).map(|id| self.graph.node(id));
+        producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
+    }
+
+    /// A value that is there only once `before` has completed, and that somebody reads after this tick. `None` if an operand
+    /// is one itself.
+    fn anchor(&mut self, tick: u32, before: NodeId, operands: &[ValueId]) -> Option<ValueId> {
+        self.searches += 1;
+        let start = self.ticks[before.as_u32() as usize];
+        for (at, &id) in (start..tick).zip(&self.graph.order()[start as usize..]) {
+            let node = self.graph.node(id);
+            let follows = at == start || node.reads().any(|value| self.seen[index(value)] == self.searches);
+            if !follows || node.op.effects().shape_only {
+                continue;
+            }
+            for value in node.defines() {
+                self.seen[index(value)] = self.searches;
+                if operands.contains(&value) {
+                    return None;
+                }
+            }
+            let lives = |value: &ValueId| {
+                self.values[index(*value)].is_some() && self.last_use.is_after(*value, tick)
+            };
+            if let Some(value) = node.defines().find(lives) {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// What was computed last before this tick and is read after it.
+    fn latest(&self, tick: u32, operands: &[ValueId]) -> Option<ValueId> {
+        let before = self.graph.order()[..tick as usize].iter().rev().map(|&id| self.graph.node(id));
+        let computing = before.filter(|node| !node.op.is_swap() && node.recomputes.is_none());
+        computing.flat_map(Node::defines).find(|&value| {
+            self.values[index(value)].is_some()
+                && self.last_use.is_after(value, tick)
+                && !operands.contains(&value)
+        })
+    }
+
+    fn finish(mut self, arguments: String) -> Result<String, XlaError> {
+        let graph = self.graph;
+        let results: Vec<Val> = self.results.clone().into_iter().map(|value| self.value(value)).collect();
+        let mut out = String::with_capacity(self.writer.out.len() + arguments.len() + 4096);
+        push(&mut out, format_args!("module {{\n  func.func public @main({arguments})"));
+        out.push_str(" -> (");
+        let named = results.iter().zip(&self.results);
+        separated(&mut out, named, |out, (val, &value)| {
+            tensor(out, &val.ty);
+            push(out, format_args!(" {{{} = ", key::NAME));
+            quoted(out, graph.value(value).name.as_bytes());
+            if let Some(variable) = variable_of(graph, value) {
+                push(out, format_args!(", {} = ", key::NEW_VALUE_OF));
+                quoted(out, graph.value(variable).name.as_bytes());
+            }
+            if graph.value(value).place.is_host() {
+                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
+            }
+            out.push('}');
+        });
+        out.push_str(") {\n");
+        out.push_str(&self.writer.out);
+        out.push_str("    \"func.return\"(");
+        separated(&mut out, &results, |out, val| print_ssa(out, val.ssa));
+        out.push_str(") : (");
+        separated(&mut out, &results, |out, val| tensor(out, &val.ty));
+        out.push_str(") -> ()\n  }\n}\n");
+        Ok(out)
+    }
+
+    /// The type of a value, if StableHLO has it.
+    fn tensor_type(&self, value: ValueId, place: impl Fn() -> String) -> Result<TensorType, XlaError> {
+        let ty = &self.graph.value(value).ty;
+        let fits = |ty: &&TensorType| {
+            has_element(ty.element) && ty.dims.iter().all(|&dim| i64::try_from(dim).is_ok())
+        };
+        let found = ty.as_tensor().filter(fits).cloned();
+        found.ok_or_else(|| XlaError::Type { place: place(), ty: ty.clone() })
+    }
+}
+
+/// What the function returns: the graph's outputs, then new values of variables that are no outputs.
+fn results_of(graph: &Graph) -> Vec<ValueId> {
+    let mut results = graph.outputs.clone();
+    let mut last: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    for &id in graph.order() {
+        for value in graph.node(id).defines() {
+            last.extend(variable_of(graph, value).map(|variable| (variable, value)));
+        }
+    }
+    results.extend(last.into_values().filter(|value| !graph.outputs.contains(value)));
+    results
+}
+
+/// The variable of which this is the value after the step, if it is one. One that has only been away has not changed.
+fn variable_of(graph: &Graph, value: ValueId) -> Option<ValueId> {
+    let Def::Result(id, index) = graph.def(value) else { return None };
+    let node = graph.node(id);
+    let update = node.updates.iter().find(|update| update.result == Some(index))?;
+    (!node.op.is_swap_in()).then(|| brought(graph, update.variable))
+}
+
+/// The variable itself, of a value that SwapIns may have brought of it.
+fn brought(graph: &Graph, value: ValueId) -> ValueId {
+    let copied = graph.producer(value).map(|id| graph.node(id)).filter(|node| node.op.is_swap());
+    match copied.and_then(|node| node.operands.first().copied().flatten()) {
+        Some(source) => brought(graph, source),
+        None => value,
+    }
+}
+
+/// Whether StableHLO has tensors of the element type that the rules can work with.
+fn has_element(element: ElementType) -> bool {
+    use ElementType::*;
+    matches!(
+        element,
+        Float
+            | Double
+            | Float16
+            | Bfloat16
+            | Int8
+            | Int16
+            | Int32
+            | Int64
+            | Uint8
+            | Uint16
+            | Uint32
+            | Uint64
+            | Bool
+    )
+}
+
+/// The integer attribute of a copy of a range, or of a node.
+fn int(node: &Node, name: &str) -> Option<i64> {
+    match node.attribute(name) {
+        Some(&Attr::Int(int)) => Some(int),
+        _ => None,
+    }
+}
+
+fn place(graph: &Graph, id: NodeId) -> String {
+    let node = graph.node(id);
+    format!("`{}` ({})", node.name, node.op)
+}
+
+fn index(value: ValueId) -> usize {
+    value.as_u32() as usize
+}
