@@ -387,8 +387,7 @@ pub enum Emit {
     Lms,
     /// MLIR: generic operations of ONNX and the dialect `lms`, which `lmsc` reads back.
     Mlir,
-    /// MLIR that XLA compiles: StableHLO, swaps as annotations of placement. Training operators are expanded before
-    /// planning.
+    /// MLIR that XLA compiles: StableHLO, with swaps as annotations of where tensors are.
     MlirXla,
 }
 

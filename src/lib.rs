@@ -112,9 +112,6 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let path = args.input.path();
     let Loaded { mut graph, model, dims, edited } = load(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
-    if args.emit == Some(Emit::MlirXla) {
-        expand_training_ops(&mut graph)?;
-    }
     let original = graph.clone();
 
     stage.show("planning");
@@ -161,20 +158,6 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
-}
-
-/// Writes training operators in operators of ONNX, where the graph has any, for consumers that know only those.
-fn expand_training_ops(graph: &mut Graph) -> Result<(), Error> {
-    let is_standard = |op: &lmsc_ir::Op| op.domain().is_empty() && op.effects().phase.is_none();
-    let trains = graph.order().iter().any(|&id| {
-        let op = &graph.node(id).op;
-        !is_standard(op) && !op.is_swap() && !op.is_join()
-    });
-    if trains {
-        let expand = passes(&["expand-training-ops"], None)?;
-        run_pipeline(graph, &expand, &PassCx::default(), &mut |_, _, _| ())?;
-    }
-    Ok(())
 }
 
 /// Whether the report that goes to this file is a page to look at.

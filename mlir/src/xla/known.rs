@@ -67,6 +67,17 @@ impl Known {
                 // Along the only dimension there is.
                 (dims(0)?.len() == 1).then_some(parts?.concat())
             }
+            "Slice" if dims(0)?.len() == 1 => {
+                // One dimension, from its first operand to its second.
+                let bounds = |index| Some(list(index)?.first().copied());
+                let [Some(start), Some(end)] = [bounds(1)?, bounds(2)?] else { return None };
+                let step = if node.operands.len() > 4 { *list(4)?.first()? } else { 1 };
+                let count = list(0)?.len() as i64;
+                let place = |at: i64| if at < 0 { at.saturating_add(count) } else { at }.clamp(0, count) as usize;
+                let step = usize::try_from(step).ok().filter(|&step| step > 0)?;
+                let end = place(end).max(place(start));
+                Some(list(0)?[place(start)..end].iter().step_by(step).copied().collect())
+            }
             "Gather" if dims(0)?.len() == 1 => {
                 let (from, at) = (list(0)?, list(1)?);
                 let wrapped = |&i: &i64| if i < 0 { i + from.len() as i64 } else { i };

@@ -13,7 +13,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 
-use lmsc_ir::{Attr, Data, Def, ElementType, Graph, Node, NodeId, TensorType, Type, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, Type, ValueId};
 
 use crate::key;
 use crate::print::{MAX_PRINTED_ELEMENTS, Ssa, print_ssa};
@@ -81,15 +81,16 @@ fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, XlaError> {
 struct LastUse(Vec<u32>);
 
 impl LastUse {
-    fn of(graph: &Graph, results: &[ValueId], known: &Known) -> LastUse {
+    fn of(graph: &Graph, results: &[Output], known: &Known) -> LastUse {
         let mut last = LastUse(vec![0; graph.value_capacity()]);
         let mut lives = vec![false; graph.value_capacity()];
-        for &value in results {
+        for value in results.iter().map(|output| output.value()) {
             (lives[index(value)], last.0[index(value)]) = (true, u32::MAX);
         }
         for (tick, &id) in graph.order().iter().enumerate().rev() {
             let node = graph.node(id);
-            if !node.defines().any(|value| lives[index(value)]) || node.op.effects().shape_only {
+            let used = !node.updates.is_empty() || node.defines().any(|value| lives[index(value)]);
+            if !used || node.op.effects().shape_only {
                 continue;
             }
             for value in node.reads().filter(|&value| known.get(value).is_none()) {
@@ -105,14 +106,39 @@ impl LastUse {
     }
 }
 
+/// One result of the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// A value, and of which variable it is the next value, if of one.
+    Value(ValueId, Option<ValueId>),
+    /// What a variable holds at the end, which has no name of its own.
+    State(ValueId),
+}
+
+impl Output {
+    /// The variable whose next value it is.
+    fn variable(self) -> Option<ValueId> {
+        match self {
+            Output::Value(_, variable) => variable,
+            Output::State(variable) => Some(variable),
+        }
+    }
+
+    /// What it is called by.
+    fn value(self) -> ValueId {
+        match self {
+            Output::Value(value, _) | Output::State(value) => value,
+        }
+    }
+}
+
 struct Lowering<'g> {
     graph: &'g Graph,
     writer: Writer,
     /// By value, what it is called now: a barrier gives new names.
     values: Vec<Option<Val>>,
     known: Known,
-    /// Outputs, then new values of variables that are no outputs.
-    results: Vec<ValueId>,
+    results: Vec<Output>,
     last_use: LastUse,
     /// By node.
     ticks: Vec<u32>,
@@ -144,7 +170,7 @@ impl<'g> Lowering<'g> {
         let graph = self.graph;
         let mut written: BTreeMap<ValueId, usize> = BTreeMap::new();
         for (i, &result) in self.results.iter().enumerate() {
-            written.extend(variable_of(graph, result).map(|variable| (variable, i)));
+            written.extend(result.variable().map(|variable| (variable, i)));
         }
         let given = graph.inputs.iter().map(|&value| (value, None));
         let stored = graph.initializers.iter().map(|i| (i.value, Some(&i.data)));
@@ -155,6 +181,9 @@ impl<'g> Lowering<'g> {
             let ty = self.tensor_type(value, || format!("`{name}`"))?;
             let updated = written.get(&value);
             let short = ty.element_count().is_some_and(|count| count <= MAX_PRINTED_ELEMENTS);
+            if data.is_some() && self.known.get(value).is_some() {
+                continue;
+            }
             if let (Some(Data::Inline(bytes)), true, None) = (data, short, updated)
                 && let Some(constant) = self.writer.constant(&ty, bytes)
             {
@@ -205,6 +234,17 @@ impl<'g> Lowering<'g> {
         };
         let given = cx.given;
         done.map_err(|Why(why)| XlaError::Refused { place: place(), why })?;
+        for update in &node.updates {
+            let written = node.op.effects().writes.iter();
+            let written = written.filter(|(i, _)| node.operands.get(*i) == Some(&Some(update.variable)));
+            let result = update.result.or_else(|| written.map(|(_, result)| *result).next());
+            if let Some((_, val)) = given.iter().find(|(i, _)| Some(*i) == result) {
+                // Whoever reads the variable from here on reads what it holds now.
+                for variable in [update.variable, brought(self.graph, update.variable)] {
+                    self.values[index(variable)] = Some(val.clone());
+                }
+            }
+        }
         for (i, val) in given {
             let Some(value) = node.results.get(i).copied().flatten() else { continue };
             debug_assert_eq!(self.graph.value(value).ty.as_tensor(), Some(&val.ty), "{} {i}", place());
@@ -311,16 +351,17 @@ impl<'g> Lowering<'g> {
 
     fn finish(mut self, arguments: String) -> Result<String, XlaError> {
         let graph = self.graph;
-        let results: Vec<Val> = self.results.clone().into_iter().map(|value| self.value(value)).collect();
+        let results: Vec<Val> = self.results.clone().into_iter().map(|o| self.value(o.value())).collect();
         let mut out = String::with_capacity(self.writer.out.len() + arguments.len() + 4096);
         push(&mut out, format_args!("module {{\n  func.func public @main({arguments})"));
         out.push_str(" -> (");
         let named = results.iter().zip(&self.results);
-        separated(&mut out, named, |out, (val, &value)| {
+        separated(&mut out, named, |out, (val, output)| {
+            let value = output.value();
             tensor(out, &val.ty);
             push(out, format_args!(" {{{} = ", key::NAME));
             quoted(out, graph.value(value).name.as_bytes());
-            if let Some(variable) = variable_of(graph, value) {
+            if let Some(variable) = output.variable() {
                 push(out, format_args!(", {} = ", key::NEW_VALUE_OF));
                 quoted(out, graph.value(variable).name.as_bytes());
             }
@@ -350,25 +391,26 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// What the function returns: the graph's outputs, then new values of variables that are no outputs.
-fn results_of(graph: &Graph) -> Vec<ValueId> {
-    let mut results = graph.outputs.clone();
-    let mut last: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+/// What the function returns: the graph's outputs, then what variables hold at the end that is no output.
+fn results_of(graph: &Graph) -> Vec<Output> {
+    let mut states: BTreeMap<ValueId, Output> = BTreeMap::new();
     for &id in graph.order() {
-        for value in graph.node(id).defines() {
-            last.extend(variable_of(graph, value).map(|variable| (variable, value)));
+        let node = graph.node(id);
+        // One that has only been away and returns has not changed.
+        for update in node.updates.iter().filter(|_| !node.op.is_swap_in()) {
+            let variable = brought(graph, update.variable);
+            let result = update.result.and_then(|index| node.results.get(index).copied().flatten());
+            states.insert(variable, result.map_or(Output::State(variable), |v| Output::Value(v, Some(variable))));
         }
     }
-    results.extend(last.into_values().filter(|value| !graph.outputs.contains(value)));
+    let output = |&value: &ValueId| {
+        let found = states.values().find(|state| state.value() == value && **state != Output::State(value));
+        found.copied().unwrap_or(Output::Value(value, None))
+    };
+    let mut results: Vec<Output> = graph.outputs.iter().map(output).collect();
+    let rest: Vec<Output> = states.into_values().filter(|state| !results.contains(state)).collect();
+    results.extend(rest);
     results
-}
-
-/// The variable of which this is the value after the step, if it is one. One that has only been away has not changed.
-fn variable_of(graph: &Graph, value: ValueId) -> Option<ValueId> {
-    let Def::Result(id, index) = graph.def(value) else { return None };
-    let node = graph.node(id);
-    let update = node.updates.iter().find(|update| update.result == Some(index))?;
-    (!node.op.is_swap_in()).then(|| brought(graph, update.variable))
 }
 
 /// The variable itself, of a value that SwapIns may have brought of it.

@@ -372,17 +372,17 @@ impl Writer {
         self.one("dot_general", &[a, b], &properties, TensorType::new(a.element(), dims))
     }
 
-    /// A convolution; `numbers` says what the dimensions mean, as StableHLO writes it.
+    /// A convolution; `numbers` says what the dimensions mean, as StableHLO writes it. Channels, or the batch, are in groups.
     pub(super) fn convolution(
         &mut self,
         [x, w]: [&Val; 2],
         numbers: &str,
-        groups: i64,
+        [groups, batches]: [i64; 2],
         window: &Window<'_>,
         dims: &[u64],
     ) -> Val {
         let properties = format!(
-            "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<{numbers}>, feature_group_count = {groups} : i64, lhs_dilation = {}, padding = {}, rhs_dilation = {}, window_strides = {}",
+            "batch_group_count = {batches} : i64, dimension_numbers = #stablehlo.conv<{numbers}>, feature_group_count = {groups} : i64, lhs_dilation = {}, padding = {}, rhs_dilation = {}, window_strides = {}",
             array(window.base),
             padding(window.padding),
             array(window.dilations),

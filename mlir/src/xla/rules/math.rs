@@ -222,18 +222,23 @@ pub(super) fn matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
     if b.rank() == 1 {
         b = cx.w.reshape(&b, &[b.dims()[0], 1]);
     }
-    let (m, n) = (a.rank() - 2, b.rank() - 2);
-    let y = if n == 0 {
-        cx.w.dot(&a, &b, [&[], &[]], [&[m + 1], &[0]])
-    } else {
-        let batch = super::common(&a.dims()[..m], &b.dims()[..n]);
-        let a = cx.w.broadcast(&a, &[&batch[..], &a.dims()[m..]].concat());
-        let b = cx.w.broadcast(&b, &[&batch[..], &b.dims()[n..]].concat());
-        let axes: Vec<usize> = (0..batch.len()).collect();
-        cx.w.dot(&a, &b, [&axes, &axes], [&[axes.len() + 1], &[axes.len()]])
-    };
+    let y = product(cx, &a, &b, [false, false]);
     let y = cx.w.reshape(&y, &ty.dims);
     cx.give(0, y)
+}
+
+/// Matrices beside matrices, some of them with rows and columns exchanged.
+pub(super) fn product(cx: &mut Cx<'_>, a: &Val, b: &Val, exchanged: [bool; 2]) -> Val {
+    let (m, n) = (a.rank() - 2, b.rank() - 2);
+    let inner = [usize::from(!exchanged[0]), usize::from(exchanged[1])];
+    if n == 0 && !exchanged[0] {
+        return cx.w.dot(a, b, [&[], &[]], [&[m + 1], &inner[1..]]);
+    }
+    let batch = super::common(&a.dims()[..m], &b.dims()[..n]);
+    let a = cx.w.broadcast(a, &[&batch[..], &a.dims()[m..]].concat());
+    let b = cx.w.broadcast(b, &[&batch[..], &b.dims()[n..]].concat());
+    let axes: Vec<usize> = (0..batch.len()).collect();
+    cx.w.dot(&a, &b, [&axes, &axes], [&[axes.len() + inner[0]], &[axes.len() + inner[1]]])
 }
 
 /// `alpha · A · B + beta · C`.
@@ -338,7 +343,7 @@ pub(super) fn cross_entropy(cx: &mut Cx<'_>) -> Result<(), Why> {
 }
 
 /// `X - mean`, the mean and the variance along some dimensions, which stay.
-fn moments(cx: &mut Cx<'_>, x: &Val, axes: &[usize]) -> [Val; 3] {
+pub(super) fn moments(cx: &mut Cx<'_>, x: &Val, axes: &[usize]) -> [Val; 3] {
     let count: u64 = axes.iter().map(|&axis| x.dims()[axis]).product();
     let sum = cx.sum_kept(x, axes);
     let mean = cx.with("divide", &sum, count as f64);
@@ -350,7 +355,7 @@ fn moments(cx: &mut Cx<'_>, x: &Val, axes: &[usize]) -> [Val; 3] {
 }
 
 /// `1 / √(variance + epsilon)`.
-fn inverse(cx: &mut Cx<'_>, variance: &Val) -> Val {
+pub(super) fn inverse(cx: &mut Cx<'_>, variance: &Val) -> Val {
     let epsilon = cx.float("epsilon", 1e-5);
     let sum = cx.with("add", variance, epsilon);
     cx.w.elementwise("rsqrt", &[&sum])
@@ -378,7 +383,7 @@ pub(super) fn layer_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
 }
 
 /// A value for each channel, beside tensors of this rank.
-fn beside(cx: &mut Cx<'_>, channels: &Val, rank: usize) -> Val {
+pub(super) fn beside(cx: &mut Cx<'_>, channels: &Val, rank: usize) -> Val {
     let mut dims = vec![1; rank];
     dims[1] = channels.dims()[0];
     cx.w.reshape(channels, &dims)

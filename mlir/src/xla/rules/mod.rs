@@ -3,6 +3,7 @@
 mod index;
 mod math;
 mod space;
+mod train;
 
 use lmsc_ir::{Attr, ElementType, Float, LMSC_DOMAIN, Node, TensorType};
 
@@ -36,6 +37,8 @@ impl From<&str> for Why {
 
 /// Writes the operations of a node and gives its results.
 pub(super) type Rule = fn(&mut Cx<'_>) -> Result<(), Why>;
+
+const MS: &str = "com.microsoft";
 
 /// One row an operator.
 #[rustfmt::skip]
@@ -79,6 +82,7 @@ const RULES: &[(&str, &str, Rule)] = &[
     ("", "MatMul", math::matmul),
     ("", "Max", math::variadic),
     ("", "MaxPool", space::max_pool),
+    ("", "MaxPoolGrad", space::max_pool_grad),
     ("", "Mean", math::variadic),
     ("", "Min", math::variadic),
     ("", "Mul", math::binary),
@@ -120,9 +124,32 @@ const RULES: &[(&str, &str, Rule)] = &[
     ("", "Unsqueeze", index::view),
     ("", "Where", math::select),
     ("", "Xor", math::binary),
-    ("com.microsoft", "ConvTransposeGrad", space::conv_transpose_grad),
-    ("com.microsoft", "SliceGrad", index::slice_grad),
+    (MS, "BatchNormInternal", train::batch_norm),
+    (MS, "BatchNormalizationGrad", train::batch_norm_grad),
+    (MS, "ConcatTraining", train::concat),
+    (MS, "ConvGrad", space::conv_grad),
+    (MS, "ConvTransposeGrad", space::conv_transpose_grad),
+    (MS, "DropoutGrad", train::dropout_grad),
+    (MS, "FastGelu", train::fast_gelu),
+    (MS, "FastGeluGrad", train::fast_gelu_grad),
+    (MS, "FusedMatMul", train::fused_matmul),
+    (MS, "GatherGrad", train::gather_grad),
+    (MS, "Gelu", math::gelu),
+    (MS, "GeluGrad", train::gelu_grad),
+    (MS, "InPlaceAccumulatorV2", train::accumulate),
+    (MS, "LayerNormalizationGrad", train::layer_norm_grad),
+    (MS, "LogSoftmaxGrad_13", train::log_softmax_grad),
+    (MS, "ReluGrad", train::relu_grad),
+    (MS, "Scale", train::scale),
+    (MS, "SigmoidGrad", train::sigmoid_grad),
+    (MS, "SliceGrad", index::slice_grad),
+    (MS, "SoftmaxCrossEntropyLossGrad", train::cross_entropy_grad),
+    (MS, "SoftmaxGrad_13", train::softmax_grad),
+    (MS, "SplitTraining", index::split),
+    (MS, "TanhGrad", train::tanh_grad),
+    (LMSC_DOMAIN, "AdamWOptimizer", train::adamw),
     (LMSC_DOMAIN, "Join", index::join),
+    (LMSC_DOMAIN, "SGDOptimizer", train::sgd),
 ];
 
 /// The rule of the operator, if it has one.

@@ -56,6 +56,13 @@ impl Space {
     fn behind(&self, axis: usize, extent: i64, places: i64) -> i64 {
         (places - 1) * self.strides[axis] + self.reach(axis) + 1 - extent - self.low[axis]
     }
+
+    /// What must be added around a result, its elements moved apart by strides, for every place of a window over `ty`.
+    fn around(&self, axis: usize, result: &Val, ty: &TensorType) -> (i64, i64) {
+        let low = self.reach(axis) - self.low[axis];
+        let spread = (result.dims()[2 + axis] as i64 - 1) * self.strides[axis] + 1;
+        (low, ty.dims[2 + axis] as i64 + self.reach(axis) - spread - low)
+    }
 }
 
 /// `[b, f, 0, 1]`, with the first two as they are called here.
@@ -89,17 +96,24 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
         Window { strides: &space.strides, padding: &padding, base: &ones, dilations: &space.dilations };
     let names = conv_names(["b", "f"], ["o", "i"], ["b", "f"], count);
     let groups = cx.int("group", 1);
-    let y = cx.w.convolution([&x, &w], &names, groups, &window, &ty.dims);
+    let y = cx.w.convolution([&x, &w], &names, [groups, 1], &window, &ty.dims);
     let y = biased(cx, y, 2);
     cx.give(0, y)
 }
 
 /// The convolution whose gradient it is: over X with elements moved apart, with the kernel turned around.
 pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
-    let (x, mut w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
+    let (x, w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     let space = Space::of(cx, &w.dims()[2..])?;
+    let y = transposed(cx, [&x, &w], &space, &ty);
+    let y = biased(cx, y, 2);
+    cx.give(0, y)
+}
+
+fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType) -> Val {
     let count = space.count();
     let groups = cx.int("group", 1);
+    let mut w = w.clone();
     if groups > 1 {
         // Groups stand beside each other in the dimension of what goes in; StableHLO wants them in that of what comes out.
         let (into, out) = (w.dims()[0], w.dims()[1]);
@@ -112,20 +126,48 @@ pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
     }
     let axes: Vec<usize> = (2..2 + count).collect();
     let w = cx.w.reverse(&w, &axes);
-    let padding: Vec<(i64, i64)> = (0..count)
-        .map(|axis| {
-            let low = space.reach(axis) - space.low[axis];
-            let spread = (x.dims()[2 + axis] as i64 - 1) * space.strides[axis] + 1;
-            (low, ty.dims[2 + axis] as i64 + space.reach(axis) - spread - low)
-        })
-        .collect();
+    let padding: Vec<(i64, i64)> = (0..count).map(|axis| space.around(axis, x, ty)).collect();
     let ones = vec![1; count];
     let window =
         Window { strides: &ones, padding: &padding, base: &space.strides, dilations: &space.dilations };
     let names = conv_names(["b", "f"], ["i", "o"], ["b", "f"], count);
-    let y = cx.w.convolution([&x, &w], &names, groups, &window, &ty.dims);
-    let y = biased(cx, y, 2);
-    cx.give(0, y)
+    cx.w.convolution([x, &w], &names, [groups, 1], &window, &ty.dims)
+}
+
+/// The gradients of X, W and the bias: dY carried back by the kernel, a convolution of X by dY, and a sum.
+pub(super) fn conv_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let (dy, x, w) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
+    let space = Space::of(cx, &w.dims()[2..])?;
+    let count = space.count();
+    if let Some(ty) = cx.wanted(0) {
+        let dx = transposed(cx, [&dy, &w], &space, &ty);
+        cx.give(0, dx)?;
+    }
+    if let Some(ty) = cx.wanted(1) {
+        // The batch is what is added over; dY, its elements moved apart, is the kernel.
+        let extent = |v: &Val, axis: usize| v.dims()[2 + axis] as i64;
+        let padding: Vec<(i64, i64)> = (0..count)
+            .map(|axis| (space.low[axis], space.behind(axis, extent(&x, axis), extent(&dy, axis))))
+            .collect();
+        let ones = vec![1; count];
+        let window =
+            Window { strides: &space.dilations, padding: &padding, base: &ones, dilations: &space.strides };
+        let names = conv_names(["f", "b"], ["i", "o"], ["f", "b"], count);
+        let groups = cx.int("group", 1);
+        let dw = cx.w.convolution([&x, &dy], &names, [1, groups], &window, &ty.dims);
+        cx.give(1, dw)?;
+    }
+    bias_grad(cx, &dy, count)
+}
+
+/// The sum of dY for each channel.
+fn bias_grad(cx: &mut Cx<'_>, dy: &Val, count: usize) -> Result<(), Why> {
+    if cx.wanted(2).is_some() {
+        let axes: Vec<usize> = (0..2 + count).filter(|&axis| axis != 1).collect();
+        let db = cx.w.sum(dy, &axes);
+        cx.give(2, db)?;
+    }
+    Ok(())
 }
 
 /// The gradients of X, W and the bias: a convolution of dY by W, one of dY by X, and a sum.
@@ -145,7 +187,7 @@ pub(super) fn conv_transpose_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let window =
             Window { strides: &space.strides, padding: &padding, base: &ones, dilations: &space.dilations };
         let names = conv_names(["b", "f"], ["o", "i"], ["b", "f"], count);
-        let dx = cx.w.convolution([&dy, &w], &names, 1, &window, &ty.dims);
+        let dx = cx.w.convolution([&dy, &w], &names, [1, 1], &window, &ty.dims);
         cx.give(0, dx)?;
     }
     if let Some(ty) = cx.wanted(1) {
@@ -153,15 +195,10 @@ pub(super) fn conv_transpose_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let window =
             Window { strides: &space.dilations, padding: &padding, base: &ones, dilations: &space.strides };
         let names = conv_names(["f", "b"], ["i", "o"], ["f", "b"], count);
-        let dw = cx.w.convolution([&dy, &x], &names, 1, &window, &ty.dims);
+        let dw = cx.w.convolution([&dy, &x], &names, [1, 1], &window, &ty.dims);
         cx.give(1, dw)?;
     }
-    if cx.wanted(2).is_some() {
-        let axes: Vec<usize> = (0..2 + count).filter(|&axis| axis != 1).collect();
-        let db = cx.w.sum(&dy, &axes);
-        cx.give(2, db)?;
-    }
-    Ok(())
+    bias_grad(cx, &dy, count)
 }
 
 /// The list with an entry for each of the first two dimensions, batch and channels, before it.
@@ -235,9 +272,7 @@ pub(super) fn average_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let share = cx.with("divide", &dy, count);
     let mut padding = vec![(0, 0); 2];
     for axis in 0..space.count() {
-        let low = space.reach(axis) - space.low[axis];
-        let spread = (dy.dims()[2 + axis] as i64 - 1) * space.strides[axis] + 1;
-        padding.push((low, ty.dims[2 + axis] as i64 + space.reach(axis) - spread - low));
+        padding.push(space.around(axis, &dy, &ty));
     }
     // Moved apart by padding: not every compiler moves apart what a window goes over.
     let zero = cx.scalar(0.0, dy.element());
@@ -260,4 +295,21 @@ pub(super) fn global_average_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     let sum = cx.sum_kept(&x, &axes);
     let y = cx.with("divide", &sum, count as f64);
     cx.give(0, y)
+}
+
+/// dY, added up where the largest elements were: the second operand counts elements of all of X.
+pub(super) fn max_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let (dy, places, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
+    if cx.int("storage_order", 0) != 0 {
+        return Err("its indices count columns first".into());
+    }
+    let (count, all) = (dy.ty.element_count(), ty.element_count());
+    let (count, all) = count.zip(all).ok_or("it has too many elements")?;
+    let flat = cx.w.reshape(&dy, &[count]);
+    let places = cx.w.reshape(&places, &[count, 1]);
+    let zeros = cx.splat(0.0, &TensorType::new(dy.element(), [all]));
+    let numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1";
+    let sums = cx.w.scatter([&zeros, &places, &flat], numbers, Some("add"));
+    let dx = cx.w.reshape(&sums, &ty.dims);
+    cx.give(0, dx)
 }
