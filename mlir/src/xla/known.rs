@@ -1,6 +1,10 @@
 //! Integers that follow from extents and constants alone, as graphs compute shapes with them.
 
+use std::ops::Range;
+
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, ValueId};
+
+use super::int;
 
 /// Longer lists are no arithmetic of shapes.
 const MOST: u64 = 64;
@@ -55,8 +59,9 @@ impl Known {
         };
         match node.op.name() {
             "Constant" => constant(node),
-            "Shape" if node.attributes.is_empty() => {
-                dims(0)?.iter().map(|&dim| i64::try_from(dim).ok()).collect()
+            "Shape" => {
+                let dims = dims(0)?;
+                dims[shape_range(node, dims.len())].iter().map(|&dim| i64::try_from(dim).ok()).collect()
             }
             "Size" => Some(vec![dims(0)?.iter().try_fold(1i64, |n, &d| n.checked_mul(d.try_into().ok()?))?]),
             "Identity" | "Cast" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => {
@@ -90,6 +95,17 @@ impl Known {
             _ => None,
         }
     }
+}
+
+/// Which extents a `Shape` tells, of so many.
+pub(super) fn shape_range(node: &Node, rank: usize) -> Range<usize> {
+    let last = rank as i64;
+    let bound = |name, default| {
+        let place = int(node, name).unwrap_or(default);
+        (if place < 0 { place.saturating_add(last) } else { place }).clamp(0, last) as usize
+    };
+    let start = bound("start", 0);
+    start..bound("end", last).max(start)
 }
 
 /// What a `Constant` holds.

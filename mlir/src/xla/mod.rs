@@ -322,7 +322,7 @@ impl<'g> Lowering<'g> {
             if !follows || node.op.effects().shape_only {
                 continue;
             }
-            for value in node.defines() {
+            for value in computed(node) {
                 self.seen[index(value)] = self.searches;
                 if operands.contains(&value) {
                     return None;
@@ -331,7 +331,7 @@ impl<'g> Lowering<'g> {
             let lives = |value: &ValueId| {
                 self.values[index(*value)].is_some() && self.last_use.is_after(*value, tick)
             };
-            if let Some(value) = node.defines().find(lives) {
+            if let Some(value) = computed(node).find(lives) {
                 return Some(value);
             }
         }
@@ -342,7 +342,7 @@ impl<'g> Lowering<'g> {
     fn latest(&self, tick: u32, operands: &[ValueId]) -> Option<ValueId> {
         let before = self.graph.order()[..tick as usize].iter().rev().map(|&id| self.graph.node(id));
         let computing = before.filter(|node| !node.op.is_swap() && node.recomputes.is_none());
-        computing.flat_map(Node::defines).find(|&value| {
+        computing.flat_map(computed).find(|&value| {
             self.values[index(value)].is_some()
                 && self.last_use.is_after(value, tick)
                 && !operands.contains(&value)
@@ -389,6 +389,14 @@ impl<'g> Lowering<'g> {
         let found = ty.as_tensor().filter(fits).cloned();
         found.ok_or_else(|| XlaError::Type { place: place(), ty: ty.clone() })
     }
+}
+
+/// What depends on the node's having run: its results, or the variable that it writes, where that has no other name. The
+/// flag of an accumulator is always the same.
+fn computed(node: &Node) -> impl Iterator<Item = ValueId> + '_ {
+    let unnamed = node.updates.iter().filter(|update| update.result.is_none());
+    let results = node.defines().filter(|_| node.updates.iter().all(|update| update.result.is_some()));
+    unnamed.map(|update| update.variable).chain(results)
 }
 
 /// What the function returns: the graph's outputs, then what variables hold at the end that is no output.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use lmsc_ir::{Attr, Data, ElementType, TensorType};
 
 use super::{Cx, Why};
+use crate::xla::known::shape_range;
 use crate::xla::writer::Val;
 
 /// The same elements with the extents of the result.
@@ -187,10 +188,8 @@ pub(super) fn constant_of_shape(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 pub(super) fn shape(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, ty) = (cx.operand(0)?, cx.ty(0)?);
-    let rank = x.rank() as i64;
-    let bound = |place: i64| (if place < 0 { place + rank } else { place }).clamp(0, rank) as usize;
-    let (start, end) = (bound(cx.int("start", 0)), bound(cx.int("end", rank)));
-    let dims: Vec<i64> = x.dims()[start..end.max(start)].iter().map(|&dim| dim as i64).collect();
+    let range = shape_range(cx.node, x.rank());
+    let dims: Vec<i64> = x.dims()[range].iter().map(|&dim| dim as i64).collect();
     let y = cx.w.integers(&ty, &dims);
     cx.give(0, y)
 }

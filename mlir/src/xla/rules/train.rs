@@ -198,23 +198,24 @@ fn all_but_channels(rank: usize) -> Vec<usize> {
     (0..rank).filter(|&axis| axis != 1).collect()
 }
 
-/// In training: by the statistics of the batch, which the running ones follow.
+/// In training: by the statistics of the batch, which the running ones follow unless they are left out, as they are where
+/// it runs again.
 pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     if cx.int("training_mode", 0) != 1 {
         return Err("it does not train".into());
     }
-    let operands = cx.all()?;
-    let [x, scale, bias, mean, variance] = &operands[..] else { return Err("it has other than five operands".into()) };
-    let [centred, level, spread] = math::moments(cx, x, &all_but_channels(x.rank()));
+    let (x, scale, bias) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
+    let [centred, level, spread] = math::moments(cx, &x, &all_but_channels(x.rank()));
     let inverse = math::inverse(cx, &spread);
-    let [scale, bias] = [scale, bias].map(|channels| math::beside(cx, channels, x.rank()));
+    let [scale, bias] = [scale, bias].map(|channels| math::beside(cx, &channels, x.rank()));
     let factor = cx.op("multiply", &inverse, &scale);
     let y = cx.op("multiply", &centred, &factor);
     let y = cx.op("add", &y, &bias);
     cx.give(0, y)?;
     let momentum = cx.float("momentum", 0.9);
-    for (index, running, now) in [(1, mean, &level), (2, variance, &spread)] {
-        let kept = cx.with("multiply", running, momentum);
+    for (index, now) in [(1, &level), (2, &spread)] {
+        let Some(running) = cx.optional(index + 2) else { continue };
+        let kept = cx.with("multiply", &running, momentum);
         let now = cx.w.reshape(now, running.dims());
         let now = cx.with("multiply", &now, 1.0 - momentum);
         let new = cx.op("add", &kept, &now);
