@@ -78,7 +78,8 @@ impl Known {
                 let [Some(start), Some(end)] = [bounds(1)?, bounds(2)?] else { return None };
                 let step = if node.operands.len() > 4 { *list(4)?.first()? } else { 1 };
                 let count = list(0)?.len() as i64;
-                let place = |at: i64| if at < 0 { at.saturating_add(count) } else { at }.clamp(0, count) as usize;
+                let place =
+                    |at: i64| if at < 0 { at.saturating_add(count) } else { at }.clamp(0, count) as usize;
                 let step = usize::try_from(step).ok().filter(|&step| step > 0)?;
                 let end = place(end).max(place(start));
                 Some(list(0)?[place(start)..end].iter().step_by(step).copied().collect())

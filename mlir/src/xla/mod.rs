@@ -1,11 +1,13 @@
 //! The graph as a module of StableHLO that XLA compiles.
 //!
 //! Each operator has a rule (`rules`). A tensor on the host is one that `annotate_device_placement` has put there, as JAX
-//! writes it. A control edge into or out of a copy is an `optimization_barrier`: what waits goes through it together with
-//! something that is there only once the other has completed, and both are used as they come out of it, because XLA drops
-//! a barrier's result that nobody uses, and the edge with it. Edges among operators that compute are left to XLA's own
-//! scheduler: barriers there would keep it from fusing. What is computed again reads its operands through a barrier, or
-//! XLA would find that it has been computed before.
+//! writes it. XLA orders operations by what they read, and as it likes otherwise, which need not fit into the memory that was
+//! planned with. So there is an `optimization_barrier` where something comes back, where something waits for what leaves, and
+//! where something is computed again: everything that has been computed and is still needed goes through it, with what is
+//! waited for, and is used as it comes out of it, because XLA drops a barrier's result that nobody uses, and the edge with
+//! it. What the plan has before that place, XLA has before it. Between such places the order is XLA's own: barriers there
+//! would keep it from fusing. What is computed again reads its operands through the barrier, or XLA would find that it has
+//! been computed before.
 
 mod known;
 mod rules;
@@ -140,11 +142,10 @@ struct Lowering<'g> {
     known: Known,
     results: Vec<Output>,
     last_use: LastUse,
-    /// By node.
-    ticks: Vec<u32>,
-    /// By value, the number of the last search that came to it.
-    seen: Vec<u32>,
-    searches: u32,
+    /// What has been computed, on the device, and may be read yet.
+    computed: Vec<ValueId>,
+    /// SwapOuts that nothing has waited for.
+    leaving: Vec<NodeId>,
 }
 
 impl<'g> Lowering<'g> {
@@ -159,9 +160,8 @@ impl<'g> Lowering<'g> {
             known,
             results,
             last_use,
-            ticks: graph.ticks(),
-            seen: vec![0; graph.value_capacity()],
-            searches: 0,
+            computed: Vec::new(),
+            leaving: Vec::new(),
         }
     }
 
@@ -250,6 +250,11 @@ impl<'g> Lowering<'g> {
             debug_assert_eq!(self.graph.value(value).ty.as_tensor(), Some(&val.ty), "{} {i}", place());
             self.values[index(value)] = Some(val);
         }
+        if node.op.is_swap_out() {
+            self.leaving.push(id);
+        } else if node.reads().any(|value| self.known.get(value).is_none()) {
+            self.computed.extend(computed(node));
+        }
         match node.defines().find(|&value| self.values[index(value)].is_none()) {
             None => Ok(()),
             Some(value) => {
@@ -271,33 +276,35 @@ impl<'g> Lowering<'g> {
         val
     }
 
-    /// Has the node wait for what the graph says, where XLA would not.
+    /// Has the node, and all that follows, wait for what comes before it in the plan, where XLA would not: where something
+    /// comes back, where room is made by what leaves, and where something runs again.
     fn wait(&mut self, tick: u32, id: NodeId) {
-        let node = self.graph.node(id);
-        let real = |&value: &ValueId| self.known.get(value).is_none();
-        let mut waiting: Vec<ValueId> = node.operands.iter().flatten().copied().filter(real).collect();
-        let is_copy = |id: NodeId| self.graph.node(id).op.is_swap();
-        let again = node.recomputes.is_some() && !waiting.iter().any(|&value| self.is_fresh(value));
-        let edges = node.after.iter().copied().filter(|&before| again || is_copy(id) || is_copy(before));
-        let mut anchors = Vec::new();
-        for before in edges.collect::<Vec<_>>() {
-            anchors.extend(self.anchor(tick, before, &waiting));
-        }
-        if again && anchors.is_empty() {
-            anchors.extend(self.latest(tick, &waiting));
-        }
-        if !again {
-            // One operand that waits is enough.
-            waiting.truncate(1);
-        }
-        anchors.sort();
-        anchors.dedup();
-        anchors.retain(|anchor| !waiting.contains(anchor));
-        if waiting.is_empty() || anchors.is_empty() {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let real = |value: &ValueId| self.known.get(*value).is_none();
+        let operands: Vec<ValueId> = node.operands.iter().flatten().copied().filter(real).collect();
+        let again = node.recomputes.is_some() && !operands.iter().any(|&value| self.is_fresh(value));
+        // What has left, and has not been waited for.
+        let left: Vec<NodeId> =
+            node.after.iter().copied().filter(|before| self.leaving.contains(before)).collect();
+        let copies = |before: &NodeId| graph.node(*before).op.is_swap_in();
+        let comes = node.op.is_swap() && !node.op.is_swap_out() || node.after.iter().any(copies);
+        if !again && !comes && left.is_empty() {
             return;
         }
-        waiting.dedup();
-        let through: Vec<ValueId> = waiting.into_iter().chain(anchors).collect();
+        self.leaving.retain(|out| !left.contains(out));
+        let computed = std::mem::take(&mut self.computed);
+        self.computed = computed.into_iter().filter(|&value| self.last_use.is_after(value, tick)).collect();
+        let left = left.iter().flat_map(|&out| graph.node(out).defines());
+        let mut through: Vec<ValueId> = left.chain(self.computed.iter().copied()).collect();
+        if again || node.op.is_swap_in() {
+            through.extend(&operands);
+        }
+        through.sort();
+        through.dedup();
+        if through.len() < 2 {
+            return;
+        }
         let vals: Vec<Val> = through.iter().map(|&value| self.value(value)).collect();
         let passed = self.writer.barrier(&vals.iter().collect::<Vec<_>>());
         for (value, val) in through.into_iter().zip(passed) {
@@ -309,44 +316,6 @@ impl<'g> Lowering<'g> {
     fn is_fresh(&self, value: ValueId) -> bool {
         let producer = self.graph.producer(value).map(|id| self.graph.node(id));
         producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
-    }
-
-    /// A value that is there only once `before` has completed, and that somebody reads after this tick. `None` if an operand
-    /// is one itself.
-    fn anchor(&mut self, tick: u32, before: NodeId, operands: &[ValueId]) -> Option<ValueId> {
-        self.searches += 1;
-        let start = self.ticks[before.as_u32() as usize];
-        for (at, &id) in (start..tick).zip(&self.graph.order()[start as usize..]) {
-            let node = self.graph.node(id);
-            let follows = at == start || node.reads().any(|value| self.seen[index(value)] == self.searches);
-            if !follows || node.op.effects().shape_only {
-                continue;
-            }
-            for value in computed(node) {
-                self.seen[index(value)] = self.searches;
-                if operands.contains(&value) {
-                    return None;
-                }
-            }
-            let lives = |value: &ValueId| {
-                self.values[index(*value)].is_some() && self.last_use.is_after(*value, tick)
-            };
-            if let Some(value) = computed(node).find(lives) {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    /// What was computed last before this tick and is read after it.
-    fn latest(&self, tick: u32, operands: &[ValueId]) -> Option<ValueId> {
-        let before = self.graph.order()[..tick as usize].iter().rev().map(|&id| self.graph.node(id));
-        let computing = before.filter(|node| !node.op.is_swap() && node.recomputes.is_none());
-        computing.flat_map(computed).find(|&value| {
-            self.values[index(value)].is_some()
-                && self.last_use.is_after(value, tick)
-                && !operands.contains(&value)
-        })
     }
 
     fn finish(mut self, arguments: String) -> Result<String, XlaError> {
@@ -408,7 +377,10 @@ fn results_of(graph: &Graph) -> Vec<Output> {
         for update in node.updates.iter().filter(|_| !node.op.is_swap_in()) {
             let variable = brought(graph, update.variable);
             let result = update.result.and_then(|index| node.results.get(index).copied().flatten());
-            states.insert(variable, result.map_or(Output::State(variable), |v| Output::Value(v, Some(variable))));
+            states.insert(
+                variable,
+                result.map_or(Output::State(variable), |v| Output::Value(v, Some(variable))),
+            );
         }
     }
     let output = |&value: &ValueId| {

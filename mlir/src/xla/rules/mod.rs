@@ -243,6 +243,14 @@ impl Cx<'_> {
         self.w.splat(value, &TensorType::new(element, []))
     }
 
+    /// Zeros to add something to, which are not there before `x` is: XLA makes what depends on nothing when it likes.
+    fn zeros_beside(&mut self, x: &Val, ty: &TensorType) -> (Val, Val) {
+        let zero = self.scalar(0.0, ty.element);
+        let mut both = self.w.barrier(&[&zero, x]);
+        let (x, zero) = (both.pop().expect("two go in"), both.pop().expect("two go in"));
+        (self.w.broadcast(&zero, &ty.dims), x)
+    }
+
     /// Both tensors, repeated to the extents that they have together.
     fn alike(&mut self, a: &Val, b: &Val) -> [Val; 2] {
         let dims = common(a.dims(), b.dims());

@@ -307,7 +307,7 @@ pub(super) fn max_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (count, all) = count.zip(all).ok_or("it has too many elements")?;
     let flat = cx.w.reshape(&dy, &[count]);
     let places = cx.w.reshape(&places, &[count, 1]);
-    let zeros = cx.splat(0.0, &TensorType::new(dy.element(), [all]));
+    let (zeros, flat) = cx.zeros_beside(&flat, &TensorType::new(dy.element(), [all]));
     let numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1";
     let sums = cx.w.scatter([&zeros, &places, &flat], numbers, Some("add"));
     let dx = cx.w.reshape(&sums, &ty.dims);

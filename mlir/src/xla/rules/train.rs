@@ -165,7 +165,9 @@ fn normalized(cx: &mut Cx<'_>, x: &Val, mean: &Val, inverse: &Val) -> Val {
 /// `1/σ · (g - mean(g) - x̂ · mean(g · x̂))` with `g = dY · scale`; dscale and dbias are sums over rows.
 pub(super) fn layer_norm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let operands = cx.all()?;
-    let [dy, x, scale, mean, inverse] = &operands[..] else { return Err("it has other than five operands".into()) };
+    let [dy, x, scale, mean, inverse] = &operands[..] else {
+        return Err("it has other than five operands".into());
+    };
     let axis = cx.axis(cx.int("axis", -1), x.rank())?;
     let across: Vec<usize> = (axis..x.rank()).collect();
     let rows: Vec<usize> = (0..axis).collect();
@@ -233,7 +235,9 @@ pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
 /// `scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂))`.
 pub(super) fn batch_norm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let operands = cx.all()?;
-    let [dy, x, scale, mean, inverse] = &operands[..] else { return Err("it has other than five operands".into()) };
+    let [dy, x, scale, mean, inverse] = &operands[..] else {
+        return Err("it has other than five operands".into());
+    };
     let others = all_but_channels(x.rank());
     let count = others.iter().map(|&axis| x.dims()[axis]).product::<u64>() as f64;
     let [mean, inverse, scale] = [mean, inverse, scale].map(|value| math::beside(cx, value, x.rank()));
@@ -295,7 +299,7 @@ pub(super) fn gather_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let indices = cx.wrapped(&indices, ty.dims[0]);
     let batch = indices.rank();
     let rows = cx.w.reshape(&indices, &[indices.dims(), &[1]].concat());
-    let zeros = cx.splat(0.0, &ty);
+    let (zeros, dy) = cx.zeros_beside(&dy, &ty);
     let window: Vec<usize> = (batch..dy.rank()).collect();
     let numbers = format!(
         "update_window_dims = {window:?}, inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = {batch}"
