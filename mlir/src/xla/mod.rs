@@ -215,7 +215,7 @@ impl<'g> Lowering<'g> {
         if node.defines().all(|value| self.known.get(value).is_some()) {
             return Ok(());
         }
-        self.writer.comment(&node.op.to_string(), &node.name);
+        self.writer.locate(&node.name);
         self.wait(tick, id);
         let place = || place(self.graph, id);
         let types: Vec<Option<TensorType>> = node

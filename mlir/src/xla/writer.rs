@@ -39,19 +39,22 @@ pub(super) struct Window<'a> {
 /// The text so far.
 pub(super) struct Writer {
     pub(super) out: String,
+    /// Where the operations come from, as MLIR says it.
+    location: String,
     next: u32,
 }
 
 impl Writer {
     pub(super) fn new(capacity: usize) -> Writer {
-        Writer { out: String::with_capacity(capacity), next: 0 }
+        Writer { out: String::with_capacity(capacity), location: String::new(), next: 0 }
     }
 
-    /// Says what the lines that follow are made of.
-    pub(super) fn comment(&mut self, op: &str, name: &str) {
-        push(&mut self.out, format_args!("    // {op} "));
-        quoted(&mut self.out, name.as_bytes());
-        self.out.push('\n');
+    /// Says what the operations that follow are made of: XLA shows it beside what it compiles.
+    pub(super) fn locate(&mut self, name: &str) {
+        self.location.clear();
+        self.location.push_str(" loc(");
+        quoted(&mut self.location, name.as_bytes());
+        self.location.push(')');
     }
 
     /// An operation with any number of results; `attributes` is what stands between operands and types.
@@ -82,7 +85,9 @@ impl Writer {
             self.out.push('(');
         }
         separated(&mut self.out, types, tensor);
-        self.out.push_str(if types.len() == 1 { "\n" } else { ")\n" });
+        self.out.push_str(if types.len() == 1 { "" } else { ")" });
+        self.out.push_str(&self.location);
+        self.out.push('\n');
         let single = types.len() == 1;
         let ssa = |i| if single { Ssa::Single(number) } else { Ssa::Part(number, i as u32) };
         types.iter().enumerate().map(|(i, ty)| Val { ssa: ssa(i), ty: ty.clone() }).collect()
