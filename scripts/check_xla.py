@@ -56,6 +56,9 @@ ALLOWED = 1e-4
 FLOORS = {"features.norm0.weight": 1e-2}
 ADAM_FLOOR = 1e-1
 
+# The optimizers of the models, which let nothing decay, and what they are fed.
+EPSILON, RATE = 1e-6, 1e-3
+
 # What the table shows, with how many bytes each may take compared to the plan.
 GPU = {"resnet18": {"batch": 32}, "tiny_gpt2": {"batch": 256, "seq": 16}}
 TABLE = {
@@ -65,7 +68,7 @@ TABLE = {
     "unet3d": {"batch": 1},
 }
 SHARE = 1.2
-SHARES = (0.75, 0.5, 0.25)
+SHARES = (0.5, 0.25, 0.05)
 
 H100 = """
 gpu_device_info {
@@ -207,6 +210,19 @@ def compare(model: str, recording: Arrays, found: Arrays, roles: tuple[str, ...]
     return count, worst
 
 
+def adamw(recording: Arrays) -> Arrays:
+    """The parameters after the first step, by the definition of AdamW with the attributes of the models' optimizers."""
+    found = {}
+    for key, gradient in recording.items():
+        name = key.removeprefix("grad/").removesuffix("_grad")
+        if key.startswith("grad/"):
+            old, g = recording[f"feed/{name}"].astype(np.float64), gradient.astype(np.float64)
+            # Moments are 0 before, and corrected for that: what is left of them is the gradient, and its square.
+            change = g / (np.abs(g) + EPSILON / np.sqrt(1 - 0.999))
+            found[f"adamw1/{name}"] = (old - RATE * change).astype(np.float32)
+    return found
+
+
 def check_processor(model: str) -> str:
     folder = MODELS / model
     recording = recorded(folder / "training_model.recorded.safetensors")
@@ -220,18 +236,17 @@ def check_processor(model: str) -> str:
     proto = onnx.load(folder / "training_model.onnx")
     weights = {w.name: onnx.numpy_helper.to_array(w) for w in proto.graph.initializer}
     feeds = {key[5:]: value for key, value in recording.items() if key.startswith("feed/")}
-    feeds |= {"learning_rate": np.float32([1e-3]), "step": np.int64([1])}
+    feeds |= {"learning_rate": np.float32([RATE]), "step": np.int64([1])}
 
     plain = compiled(reading(model, dims), "1TiB")
     count, worst = compare(model, recording, run(plain.text, feeds, weights), ("result", "grad", "state"))
     step = reading(model, dims, optimizer=True)
-    tight = compiled(step, str(smallest(step)), "--addresses", "off")
+    tight = compiled(step, str(smallest(step)), "--addresses", "off", "--effort", "5")
     rewritten = run(tight.text, feeds, weights)
-    more, error = compare(model, recording, rewritten, ("result", "adamw1"))
-    assert count and more and "pinned_host" in tight.text or tight.report["bytes_out"] == 0, model
-    copies = sum(name.startswith(("out_", "in_")) for name in tight.order)
-    text = f"{count} tensors off by {worst:.1e} at most; with the optimizer and {copies} copies {more}, {error:.1e}"
-    return text
+    more, error = compare(model, recording | adamw(recording), rewritten, ("result", "grad", "state", "adamw1"))
+    copies = tight.text.count('_xla_buffer_placement = "')
+    assert more > count and copies, f"{model}: {more} tensors and {copies} copies with the optimizer"
+    return f"{count} tensors, off by {worst:.1e} at most; {more} with the optimizer and {copies} copies, {error:.1e}"
 
 
 # --- for a GPU -------------------------------------------------------------------------------------------------------
@@ -308,6 +323,7 @@ def check_gpu(model: str, dims: dict[str, int]) -> list[str]:
     before, _ = device_bytes(for_gpu(plain.text))
     size = ", ".join(f"{name} {value}" for name, value in dims.items())
     rows = [f"| {model}, {size} | none | {mib(peak)} | {mib(before)} | | |"]
+    last = before
     for share in SHARES:
         budget = int(least + share * (peak - least))
         try:
@@ -317,13 +333,15 @@ def check_gpu(model: str, dims: dict[str, int]) -> list[str]:
             planned = compiled(source, str(budget), "--addresses", "off")
         program = for_gpu(planned.text)
         out, into, beside = check_schedule(model, planned, program)
-        swaps = [sum(f'"{place}"' in l for l in planned.text.splitlines()) for place in ("pinned_host", "device")]
         needs, host = device_bytes(program)
         after = planned.report["after"]["peak"]
         rows.append(f"| | {mib(budget)} | {mib(after)} | {mib(needs)} | {out} out, {into} in, {beside} beside others | {mib(host)} |")
         assert needs <= SHARE * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
-        assert needs < before, f"{model}: XLA needs {needs} bytes, and {before} without a plan"
-        assert not any(swaps) or out + into, f"{model}: XLA has dropped the copies"
+        assert needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
+        last = needs
+        swaps = [planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device")]
+        assert [out, into] == swaps, f"{model}: XLA has {out} copies out and {into} in, of {swaps}"
+    assert last < before, f"{model}: XLA needs {last} bytes, and {before} without a plan"
     return rows
 
 
