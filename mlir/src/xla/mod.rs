@@ -103,8 +103,9 @@ impl LastUse {
         last
     }
 
-    fn is_after(&self, value: ValueId, tick: u32) -> bool {
-        self.0[index(value)] > tick
+    /// Whether somebody reads the value at this tick or later.
+    fn is_from(&self, value: ValueId, tick: u32) -> bool {
+        self.0[index(value)] >= tick
     }
 }
 
@@ -294,7 +295,7 @@ impl<'g> Lowering<'g> {
         }
         self.leaving.retain(|out| !left.contains(out));
         let computed = std::mem::take(&mut self.computed);
-        self.computed = computed.into_iter().filter(|&value| self.last_use.is_after(value, tick)).collect();
+        self.computed = computed.into_iter().filter(|&value| self.last_use.is_from(value, tick)).collect();
         let left = left.iter().flat_map(|&out| graph.node(out).defines());
         let mut through: Vec<ValueId> = left.chain(self.computed.iter().copied()).collect();
         if again || node.op.is_swap_in() {
