@@ -6,8 +6,8 @@
 - For a GPU, which need not be there: in XLA's schedule every copy is asynchronous, each swap-in starts after all that the
   plan has before it, and the bytes that XLA needs follow the plan's.
 
-Prints a line a model and a table. LMSC names the program; arguments select models by their names, and --table NAMES
-makes the table of docs/xla.md, for full-size models.
+Prints a line a model and a table. LMSC names the program; arguments select models by their names, and --table makes the
+table of docs/xla.md, of larger models.
 """
 
 import json
@@ -59,12 +59,12 @@ ADAM_FLOOR = 1e-1
 # The optimizers of the models, which let nothing decay, and what they are fed.
 EPSILON, RATE = 1e-6, 1e-3
 
-# What the table shows, with how many bytes each may take compared to the plan.
+# What is compiled for a GPU, in CI and for the table, and how many times what is planned XLA may need in CI.
 GPU = {"resnet18": {"batch": 32}, "tiny_gpt2": {"batch": 256, "seq": 16}}
 TABLE = {
     "resnet18": {"batch": 32},
     "resnet50": {"batch": 16},
-    "gpt2_small": {"batch": 2, "seq": 256},
+    "tiny_gpt2": {"batch": 256, "seq": 16},
     "unet3d": {"batch": 1},
 }
 SHARE = 1.2
@@ -315,8 +315,8 @@ def mib(count: int) -> str:
     return f"{count / 2**20:.1f}"
 
 
-def check_gpu(model: str, dims: dict[str, int]) -> list[str]:
-    """Rows of the table."""
+def check_gpu(model: str, dims: dict[str, int], allowed: float) -> list[str]:
+    """Rows of the table; XLA may need so many times what is planned."""
     source = reading(model, dims)
     plain = compiled(source, "1TiB")
     peak, least = plain.report["before"]["peak"], smallest(source)
@@ -336,7 +336,7 @@ def check_gpu(model: str, dims: dict[str, int]) -> list[str]:
         needs, host = device_bytes(program)
         after = planned.report["after"]["peak"]
         rows.append(f"| | {mib(budget)} | {mib(after)} | {mib(needs)} | {out} out, {into} in, {beside} beside others | {mib(host)} |")
-        assert needs <= SHARE * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
+        assert needs <= allowed * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
         assert needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
         last = needs
         swaps = [planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device")]
@@ -368,7 +368,7 @@ def main() -> int:
         if selected and model not in selected:
             continue
         try:
-            print("\n".join(check_gpu(model, dims)), flush=True)
+            print("\n".join(check_gpu(model, dims, 2 if table else SHARE)), flush=True)
         except (AssertionError, RuntimeError) as error:
             failed += 1
             print(f"FAILED  {model}: {error}", flush=True)

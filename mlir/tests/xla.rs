@@ -41,11 +41,7 @@ fn what_has_no_rule_is_refused_by_node_and_operator() {
             "   [a] float[4] y = Foo(x)\n   [b] float[4] w = com.microsoft.Bar(y)\n   [c] float[4] z = Foo(w)",
         ),
         refusal("float[4] x, int64[1] n", "float[2] y", "   [cut] float[2] y = Slice(x, n, n)"),
-        refusal(
-            "float[4] x, bool[] train",
-            "float[4] y",
-            "   [drop] float[4] y = Dropout(x, _, train)",
-        ),
+        refusal("float[4] x, bool[] train", "float[4] y", "   [drop] float[4] y = Dropout(x, _, train)"),
         refusal("string[4] x", "string[4] y", "   [same] string[4] y = Identity(x)"),
         refusal(
             "float[1,1,4,4] x, float[1,1,3,3] w",
