@@ -315,8 +315,8 @@ def mib(count: int) -> str:
     return f"{count / 2**20:.1f}"
 
 
-def check_gpu(model: str, dims: dict[str, int], allowed: float) -> list[str]:
-    """Rows of the table; XLA may need so many times what is planned."""
+def check_gpu(model: str, dims: dict[str, int], sizes: bool) -> list[str]:
+    """Rows of the table; whether what XLA needs follows the plan is checked if `sizes`."""
     source = reading(model, dims)
     plain = compiled(source, "1TiB")
     peak, least = plain.report["before"]["peak"], smallest(source)
@@ -336,12 +336,12 @@ def check_gpu(model: str, dims: dict[str, int], allowed: float) -> list[str]:
         needs, host = device_bytes(program)
         after = planned.report["after"]["peak"]
         rows.append(f"| | {mib(budget)} | {mib(after)} | {mib(needs)} | {out} out, {into} in, {beside} beside others | {mib(host)} |")
-        assert needs <= allowed * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
-        assert needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
+        assert not sizes or needs <= SHARE * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
+        assert not sizes or needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
         last = needs
         swaps = [planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device")]
         assert [out, into] == swaps, f"{model}: XLA has {out} copies out and {into} in, of {swaps}"
-    assert last < before, f"{model}: XLA needs {last} bytes, and {before} without a plan"
+    assert not sizes or last < before, f"{model}: XLA needs {last} bytes, and {before} without a plan"
     return rows
 
 
@@ -368,7 +368,7 @@ def main() -> int:
         if selected and model not in selected:
             continue
         try:
-            print("\n".join(check_gpu(model, dims, 2 if table else SHARE)), flush=True)
+            print("\n".join(check_gpu(model, dims, sizes=not table)), flush=True)
         except (AssertionError, RuntimeError) as error:
             failed += 1
             print(f"FAILED  {model}: {error}", flush=True)
