@@ -387,6 +387,8 @@ pub enum Emit {
     Lms,
     /// MLIR: generic operations of ONNX and the dialect `lms`, which `lmsc` reads back.
     Mlir,
+    /// MLIR that XLA compiles: StableHLO, with swaps as annotations of where tensors are.
+    MlirXla,
 }
 
 impl Emit {

@@ -33,6 +33,10 @@ impl Emitted {
             Emit::Onnx => {}
             Emit::Lms => return Ok(Emitted::Text(graph.to_text())),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
+            Emit::MlirXla => {
+                let text = lmsc_mlir::xla(graph).map_err(|e| Error::in_file(args.input.path(), e))?;
+                return Ok(Emitted::Text(text));
+            }
         }
         let form = match args.form {
             Form::Function => lmsc_onnx::Form::Function,

@@ -1056,10 +1056,12 @@ impl<'g> Walk<'g> {
     /// The node that encoded what this node decodes, and what that was: the value whose number is this node's result,
     /// if the two are the identity on it.
     fn decoded(&self, node: &Node) -> Option<(NodeId, ValueId)> {
-        let from = half(self.graph, node).filter(|&half| half == Half::Decode).and(node.operands[0])?;
+        let from =
+            half(self.graph, node).filter(|&half| half == Half::Decode).and_then(|_| node.operands[0])?;
         let encoding = self.graph.producer(self.wholes[from.as_u32() as usize])?;
         let node = self.graph.node(encoding);
-        let of = half(self.graph, node).filter(|&half| half == Half::Encode).and(node.operands[0])?;
+        let of =
+            half(self.graph, node).filter(|&half| half == Half::Encode).and_then(|_| node.operands[0])?;
         is_bounded(self.graph, self.wholes[of.as_u32() as usize]).then_some((encoding, of))
     }
 

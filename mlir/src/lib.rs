@@ -25,10 +25,12 @@ mod llvm;
 mod print;
 mod read;
 mod types;
+mod xla;
 
 use lmsc_ir::{Graph, ParseError};
 
 pub use print::PrintError;
+pub use xla::XlaError;
 
 /// The dialect `lms` in IRDL, as `mlir-opt --irdl-file=` takes it.
 pub const DIALECT: &str = include_str!("../lms.irdl.mlir");
@@ -46,6 +48,17 @@ pub const DIALECT: &str = include_str!("../lms.irdl.mlir");
 /// ```
 pub fn print(graph: &Graph) -> Result<String, PrintError> {
     print::module(graph)
+}
+
+/// The graph as a module of StableHLO with one function `main`, which XLA compiles.
+///
+/// Arguments are the graph's inputs and its initializers of many elements, results its outputs and the new values of its
+/// variables; attributes name them (`onnx.name`, `lms.initializer`, `lms.new_value_of`).
+///
+/// # Errors
+/// [`XlaError`], where an operator has no rule, or none for its attributes or types.
+pub fn xla(graph: &Graph) -> Result<String, XlaError> {
+    xla::module(graph)
 }
 
 /// The graph that the module describes.

@@ -6,7 +6,7 @@ use crate::types::{double, float, half_float, push, quoted, separated, tensor, v
 use crate::{VERSION, key};
 
 /// Tensors of more elements are written as size and digest, as in the text form.
-const MAX_PRINTED_ELEMENTS: u64 = 16;
+pub(crate) const MAX_PRINTED_ELEMENTS: u64 = 16;
 
 /// What MLIR has no way to say. Each names the node, or the graph input or initializer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,8 +66,8 @@ pub(crate) fn module(graph: &Graph) -> Result<String, PrintError> {
 }
 
 /// What stands for a value or a token.
-#[derive(Clone, Copy)]
-enum Ssa {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ssa {
     Argument(u32),
     /// The number of an operation with one result.
     Single(u32),
@@ -504,7 +504,7 @@ fn index(value: ValueId) -> usize {
     value.as_u32() as usize
 }
 
-fn print_ssa(out: &mut String, ssa: Ssa) {
+pub(crate) fn print_ssa(out: &mut String, ssa: Ssa) {
     match ssa {
         Ssa::Argument(number) => push(out, format_args!("%arg{number}")),
         Ssa::Single(number) => push(out, format_args!("%{number}")),
@@ -598,7 +598,7 @@ fn tensor_data(out: &mut String, ty: Option<&TensorType>, data: &Data, typed: bo
 }
 
 /// Prints `dense<…> : tensor<…>`, if the type has literals for all elements.
-fn dense(out: &mut String, ty: &TensorType, bytes: &[u8]) -> bool {
+pub(crate) fn dense(out: &mut String, ty: &TensorType, bytes: &[u8]) -> bool {
     macro_rules! literals {
         ($ty:ty, $print:expr) => {{
             let (chunks, _) = bytes.as_chunks::<{ size_of::<$ty>() }>();

@@ -896,3 +896,10 @@ fn what_writes_aside_runs_again_without() {
         com.microsoft.BatchNormInternal<training_mode = 1>(x, s, s, m2, v2) updates (m as m3, v as v3) recomputes [bn]";
     assert!(check(&original, &normalized(twice, "y2, a2")).is_err());
 }
+
+#[test]
+fn operators_may_have_no_operands() {
+    let text = "g (float[2] x) => (float[2] y)\n{\n   [c] float[2] c = Constant<value_floats = [1.0, 2.0]>()\n   [a] float[2] y = Add(x, c)\n}\n";
+    let graph = Graph::parse(text).unwrap();
+    assert_eq!(check(&graph, &graph).unwrap().nodes, 2);
+}

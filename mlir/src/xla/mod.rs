@@ -1,0 +1,442 @@
+//! The graph as a module of StableHLO that XLA compiles.
+//!
+//! Each operator has a rule (`rules`). A tensor on the host is one that `annotate_device_placement` has put there, as JAX
+//! writes it. XLA orders operations by what they read, and as it likes otherwise, which need not fit into the memory that was
+//! planned with. So there is an `optimization_barrier` where something comes back, where something waits for what leaves, and
+//! where something is computed again: everything that has been computed and is still needed goes through it, with what is
+//! waited for, and is used as it comes out of it, because XLA drops a barrier's result that nobody uses, and the edge with
+//! it. What the plan has before that place, XLA has before it. Between such places the order is XLA's own: barriers there
+//! would keep it from fusing. What is computed again reads its operands through the barrier, or XLA would find that it has
+//! been computed before.
+
+mod known;
+mod rules;
+mod writer;
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, Type, ValueId};
+
+use crate::key;
+use crate::print::{MAX_PRINTED_ELEMENTS, Ssa, print_ssa};
+use crate::types::{push, quoted, separated, tensor};
+use known::Known;
+use rules::{Cx, Rule, Why, rule};
+use writer::{Val, Writer};
+
+/// What StableHLO has no way to say, or no rule says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XlaError {
+    /// Operators without a rule, each with one of its nodes.
+    #[error("StableHLO has no rule for {}", places.join(", "))]
+    NoRule {
+        /// The nodes.
+        places: Vec<String>,
+    },
+    /// An operator used in a way that its rule does not know.
+    #[error("{place} cannot be written in StableHLO: {why}")]
+    Refused {
+        /// The node.
+        place: String,
+        /// What is in the way.
+        why: String,
+    },
+    /// A type that StableHLO does not have.
+    #[error("{place}: StableHLO has no {ty}")]
+    Type {
+        /// The node, the graph input or the initializer.
+        place: String,
+        /// The type.
+        ty: Type,
+    },
+}
+
+pub(crate) fn module(graph: &Graph) -> Result<String, XlaError> {
+    let rules = rules_of(graph)?;
+    let mut lowering = Lowering::new(graph);
+    let head = lowering.arguments()?;
+    for (tick, (&id, rule)) in graph.order().iter().zip(rules).enumerate() {
+        lowering.node(tick as u32, id, rule)?;
+    }
+    lowering.finish(head)
+}
+
+/// The rule of every node; copies and joins, which are no operators, have none.
+fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, XlaError> {
+    let mut rules = Vec::with_capacity(graph.order().len());
+    let mut missing: BTreeMap<String, String> = BTreeMap::new();
+    for &id in graph.order() {
+        let op = &graph.node(id).op;
+        let found = if op.is_swap() { None } else { rule(op.key()) };
+        if found.is_none() && !op.is_swap() {
+            missing.entry(op.to_string()).or_insert_with(|| place(graph, id));
+        }
+        rules.push(found);
+    }
+    match missing.is_empty() {
+        true => Ok(rules),
+        false => Err(XlaError::NoRule { places: missing.into_values().collect() }),
+    }
+}
+
+/// After which tick nobody reads a value; what the caller gets is read at the end.
+struct LastUse(Vec<u32>);
+
+impl LastUse {
+    fn of(graph: &Graph, results: &[Output], known: &Known) -> LastUse {
+        let mut last = LastUse(vec![0; graph.value_capacity()]);
+        let mut lives = vec![false; graph.value_capacity()];
+        for value in results.iter().map(|output| output.value()) {
+            (lives[index(value)], last.0[index(value)]) = (true, u32::MAX);
+        }
+        for (tick, &id) in graph.order().iter().enumerate().rev() {
+            let node = graph.node(id);
+            let used = !node.updates.is_empty() || node.defines().any(|value| lives[index(value)]);
+            if !used || node.op.effects().shape_only {
+                continue;
+            }
+            for value in node.reads().filter(|&value| known.get(value).is_none()) {
+                lives[index(value)] = true;
+                last.0[index(value)] = last.0[index(value)].max(tick as u32);
+            }
+        }
+        last
+    }
+
+    /// Whether somebody reads the value at this tick or later.
+    fn is_from(&self, value: ValueId, tick: u32) -> bool {
+        self.0[index(value)] >= tick
+    }
+}
+
+/// One result of the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// A value, and of which variable it is the next value, if of one.
+    Value(ValueId, Option<ValueId>),
+    /// What a variable holds at the end, which has no name of its own.
+    State(ValueId),
+}
+
+impl Output {
+    /// The variable whose next value it is.
+    fn variable(self) -> Option<ValueId> {
+        match self {
+            Output::Value(_, variable) => variable,
+            Output::State(variable) => Some(variable),
+        }
+    }
+
+    /// What it is called by.
+    fn value(self) -> ValueId {
+        match self {
+            Output::Value(value, _) | Output::State(value) => value,
+        }
+    }
+}
+
+struct Lowering<'g> {
+    graph: &'g Graph,
+    writer: Writer,
+    /// By value, what it is called now: a barrier gives new names.
+    values: Vec<Option<Val>>,
+    known: Known,
+    results: Vec<Output>,
+    last_use: LastUse,
+    /// What has been computed, on the device, and may be read yet.
+    computed: Vec<ValueId>,
+    /// SwapOuts that nothing has waited for.
+    leaving: Vec<NodeId>,
+}
+
+impl<'g> Lowering<'g> {
+    fn new(graph: &'g Graph) -> Lowering<'g> {
+        let known = Known::of(graph);
+        let results = results_of(graph);
+        let last_use = LastUse::of(graph, &results, &known);
+        Lowering {
+            graph,
+            writer: Writer::new(512 * (graph.order().len() + 1)),
+            values: vec![None; graph.value_capacity()],
+            known,
+            results,
+            last_use,
+            computed: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+
+    /// The arguments of the function: inputs, variables, and constants of many elements.
+    fn arguments(&mut self) -> Result<String, XlaError> {
+        let graph = self.graph;
+        let mut written: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for (i, &result) in self.results.iter().enumerate() {
+            written.extend(result.variable().map(|variable| (variable, i)));
+        }
+        let given = graph.inputs.iter().map(|&value| (value, None));
+        let stored = graph.initializers.iter().map(|i| (i.value, Some(&i.data)));
+        let mut out = String::new();
+        let mut number = 0;
+        for (value, data) in given.chain(stored) {
+            let name = &graph.value(value).name;
+            let ty = self.tensor_type(value, || format!("`{name}`"))?;
+            let updated = written.get(&value);
+            let short = ty.element_count().is_some_and(|count| count <= MAX_PRINTED_ELEMENTS);
+            if data.is_some() && self.known.get(value).is_some() {
+                continue;
+            }
+            if let (Some(Data::Inline(bytes)), true, None) = (data, short, updated)
+                && let Some(constant) = self.writer.constant(&ty, bytes)
+            {
+                self.values[index(value)] = Some(constant);
+                continue;
+            }
+            push(&mut out, format_args!("{}%arg{number}: ", if number > 0 { ", " } else { "" }));
+            tensor(&mut out, &ty);
+            push(
+                &mut out,
+                format_args!(" {{{} = ", if data.is_some() { key::INITIALIZER } else { key::NAME }),
+            );
+            quoted(&mut out, name.as_bytes());
+            if graph.value(value).place.is_host() {
+                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
+            }
+            if let Some(result) = updated {
+                push(&mut out, format_args!(", tf.aliasing_output = {result} : i32"));
+            }
+            out.push('}');
+            self.values[index(value)] = Some(Val { ssa: Ssa::Argument(number), ty });
+            number += 1;
+        }
+        Ok(out)
+    }
+
+    fn node(&mut self, tick: u32, id: NodeId, rule: Option<Rule>) -> Result<(), XlaError> {
+        let node = self.graph.node(id);
+        if node.defines().all(|value| self.known.get(value).is_some()) {
+            return Ok(());
+        }
+        self.writer.locate(&node.name);
+        self.wait(tick, id);
+        let place = || place(self.graph, id);
+        let types: Vec<Option<TensorType>> = node
+            .results
+            .iter()
+            .map(|result| result.map(|value| self.tensor_type(value, place)).transpose())
+            .collect::<Result<_, _>>()?;
+        let operands = node.operands.iter().map(|operand| operand.map(|value| self.value(value)));
+        let operands: Vec<Option<Val>> = operands.collect();
+        let known = node.operands.iter().map(|&operand| Some(self.known.get(operand?)?.to_vec())).collect();
+        let version = self.graph.opsets.get("").copied().unwrap_or_default();
+        let mut cx = Cx { node, version, w: &mut self.writer, operands, known, types, given: Vec::new() };
+        let done = match rule {
+            Some(rule) => rule(&mut cx),
+            None => rules::copy(&mut cx, node.op.is_swap_out()),
+        };
+        let given = cx.given;
+        done.map_err(|Why(why)| XlaError::Refused { place: place(), why })?;
+        for update in &node.updates {
+            let written = node.op.effects().writes.iter();
+            let written = written.filter(|(i, _)| node.operands.get(*i) == Some(&Some(update.variable)));
+            let result = update.result.or_else(|| written.map(|(_, result)| *result).next());
+            if let Some((_, val)) = given.iter().find(|(i, _)| Some(*i) == result) {
+                // Whoever reads the variable from here on reads what it holds now.
+                for variable in [update.variable, brought(self.graph, update.variable)] {
+                    self.values[index(variable)] = Some(val.clone());
+                }
+            }
+        }
+        for (i, val) in given {
+            let Some(value) = node.results.get(i).copied().flatten() else { continue };
+            debug_assert_eq!(self.graph.value(value).ty.as_tensor(), Some(&val.ty), "{} {i}", place());
+            self.values[index(value)] = Some(val);
+        }
+        if node.op.is_swap_out() {
+            self.leaving.push(id);
+        } else if node.reads().any(|value| self.known.get(value).is_none()) {
+            self.computed.extend(computed(node));
+        }
+        match node.defines().find(|&value| self.values[index(value)].is_none()) {
+            None => Ok(()),
+            Some(value) => {
+                let why = format!("its rule does not give `{}`", self.graph.value(value).name);
+                Err(XlaError::Refused { place: place(), why })
+            }
+        }
+    }
+
+    /// What stands for the value.
+    fn value(&mut self, value: ValueId) -> Val {
+        if let Some(val) = &self.values[index(value)] {
+            return val.clone();
+        }
+        let list = self.known.get(value).expect("values stand before their readers");
+        let ty = self.graph.value(value).ty.as_tensor().expect("it is a tensor of integers");
+        let val = self.writer.integers(ty, list);
+        self.values[index(value)] = Some(val.clone());
+        val
+    }
+
+    /// Has the node, and all that follows, wait for what comes before it in the plan, where XLA would not: where something
+    /// comes back, where room is made by what leaves, and where something runs again.
+    fn wait(&mut self, tick: u32, id: NodeId) {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let real = |value: &ValueId| self.known.get(*value).is_none();
+        let operands: Vec<ValueId> = node.operands.iter().flatten().copied().filter(real).collect();
+        let again = node.recomputes.is_some() && !operands.iter().any(|&value| self.is_fresh(value));
+        // What has left, and has not been waited for.
+        let left: Vec<NodeId> =
+            node.after.iter().copied().filter(|before| self.leaving.contains(before)).collect();
+        let copies = |before: &NodeId| graph.node(*before).op.is_swap_in();
+        let comes = node.op.is_swap() && !node.op.is_swap_out() || node.after.iter().any(copies);
+        if !again && !comes && left.is_empty() {
+            return;
+        }
+        self.leaving.retain(|out| !left.contains(out));
+        let computed = std::mem::take(&mut self.computed);
+        self.computed = computed.into_iter().filter(|&value| self.last_use.is_from(value, tick)).collect();
+        let left = left.iter().flat_map(|&out| graph.node(out).defines());
+        let mut through: Vec<ValueId> = left.chain(self.computed.iter().copied()).collect();
+        if again || node.op.is_swap_in() {
+            through.extend(&operands);
+        }
+        through.sort();
+        through.dedup();
+        if through.len() < 2 {
+            return;
+        }
+        let vals: Vec<Val> = through.iter().map(|&value| self.value(value)).collect();
+        let passed = self.writer.barrier(&vals.iter().collect::<Vec<_>>());
+        for (value, val) in through.into_iter().zip(passed) {
+            self.values[index(value)] = Some(val);
+        }
+    }
+
+    /// Whether the value is one that XLA cannot take for another: it has come back, or its operands went through a barrier.
+    fn is_fresh(&self, value: ValueId) -> bool {
+        let producer = self.graph.producer(value).map(|id| self.graph.node(id));
+        producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
+    }
+
+    fn finish(mut self, arguments: String) -> Result<String, XlaError> {
+        let graph = self.graph;
+        let results: Vec<Val> = self.results.clone().into_iter().map(|o| self.value(o.value())).collect();
+        let mut out = String::with_capacity(self.writer.out.len() + arguments.len() + 4096);
+        push(&mut out, format_args!("module {{\n  func.func public @main({arguments})"));
+        out.push_str(" -> (");
+        let named = results.iter().zip(&self.results);
+        separated(&mut out, named, |out, (val, output)| {
+            let value = output.value();
+            tensor(out, &val.ty);
+            push(out, format_args!(" {{{} = ", key::NAME));
+            quoted(out, graph.value(value).name.as_bytes());
+            if let Some(variable) = output.variable() {
+                push(out, format_args!(", {} = ", key::NEW_VALUE_OF));
+                quoted(out, graph.value(variable).name.as_bytes());
+            }
+            if graph.value(value).place.is_host() {
+                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
+            }
+            out.push('}');
+        });
+        out.push_str(") {\n");
+        out.push_str(&self.writer.out);
+        out.push_str("    \"func.return\"(");
+        separated(&mut out, &results, |out, val| print_ssa(out, val.ssa));
+        out.push_str(") : (");
+        separated(&mut out, &results, |out, val| tensor(out, &val.ty));
+        out.push_str(") -> ()\n  }\n}\n");
+        Ok(out)
+    }
+
+    /// The type of a value, if StableHLO has it.
+    fn tensor_type(&self, value: ValueId, place: impl Fn() -> String) -> Result<TensorType, XlaError> {
+        let ty = &self.graph.value(value).ty;
+        let fits = |ty: &&TensorType| {
+            has_element(ty.element) && ty.dims.iter().all(|&dim| i64::try_from(dim).is_ok())
+        };
+        let found = ty.as_tensor().filter(fits).cloned();
+        found.ok_or_else(|| XlaError::Type { place: place(), ty: ty.clone() })
+    }
+}
+
+/// What depends on the node's having run: its results, or the variable that it writes, where that has no other name. The
+/// flag of an accumulator is always the same.
+fn computed(node: &Node) -> impl Iterator<Item = ValueId> + '_ {
+    let unnamed = node.updates.iter().filter(|update| update.result.is_none());
+    let results = node.defines().filter(|_| node.updates.iter().all(|update| update.result.is_some()));
+    unnamed.map(|update| update.variable).chain(results)
+}
+
+/// What the function returns: the graph's outputs, then what variables hold at the end that is no output.
+fn results_of(graph: &Graph) -> Vec<Output> {
+    let mut states: BTreeMap<ValueId, Output> = BTreeMap::new();
+    for &id in graph.order() {
+        let node = graph.node(id);
+        // One that has only been away and returns has not changed.
+        for update in node.updates.iter().filter(|_| !node.op.is_swap_in()) {
+            let variable = brought(graph, update.variable);
+            let result = update.result.and_then(|index| node.results.get(index).copied().flatten());
+            states.insert(
+                variable,
+                result.map_or(Output::State(variable), |v| Output::Value(v, Some(variable))),
+            );
+        }
+    }
+    let output = |&value: &ValueId| {
+        let found = states.values().find(|state| state.value() == value && **state != Output::State(value));
+        found.copied().unwrap_or(Output::Value(value, None))
+    };
+    let mut results: Vec<Output> = graph.outputs.iter().map(output).collect();
+    let rest: Vec<Output> = states.into_values().filter(|state| !results.contains(state)).collect();
+    results.extend(rest);
+    results
+}
+
+/// The variable itself, of a value that SwapIns may have brought of it.
+fn brought(graph: &Graph, value: ValueId) -> ValueId {
+    let copied = graph.producer(value).map(|id| graph.node(id)).filter(|node| node.op.is_swap());
+    match copied.and_then(|node| node.operands.first().copied().flatten()) {
+        Some(source) => brought(graph, source),
+        None => value,
+    }
+}
+
+/// Whether StableHLO has tensors of the element type that the rules can work with.
+fn has_element(element: ElementType) -> bool {
+    use ElementType::*;
+    matches!(
+        element,
+        Float
+            | Double
+            | Float16
+            | Bfloat16
+            | Int8
+            | Int16
+            | Int32
+            | Int64
+            | Uint8
+            | Uint16
+            | Uint32
+            | Uint64
+            | Bool
+    )
+}
+
+/// The integer attribute of a copy of a range, or of a node.
+fn int(node: &Node, name: &str) -> Option<i64> {
+    match node.attribute(name) {
+        Some(&Attr::Int(int)) => Some(int),
+        _ => None,
+    }
+}
+
+fn place(graph: &Graph, id: NodeId) -> String {
+    let node = graph.node(id);
+    format!("`{}` ({})", node.name, node.op)
+}
+
+fn index(value: ValueId) -> usize {
+    value.as_u32() as usize
+}

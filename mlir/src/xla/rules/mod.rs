@@ -1,0 +1,307 @@
+//! A rule for each operator: what it computes, in operations of StableHLO.
+
+mod index;
+mod math;
+mod space;
+mod train;
+
+use lmsc_ir::{Attr, ElementType, Float, LMSC_DOMAIN, Node, TensorType};
+
+use super::int;
+use super::writer::{Val, Writer};
+
+/// What a rule works with: a node, what its operands are called, and the text.
+pub(super) struct Cx<'a> {
+    pub(super) node: &'a Node,
+    /// Of ONNX's operators.
+    pub(super) version: i64,
+    pub(super) w: &'a mut Writer,
+    pub(super) operands: Vec<Option<Val>>,
+    /// By operand, its elements where they follow from extents and constants.
+    pub(super) known: Vec<Option<Vec<i64>>>,
+    /// By result, its type if it is asked for.
+    pub(super) types: Vec<Option<TensorType>>,
+    /// By which index, what the rule gives.
+    pub(super) given: Vec<(usize, Val)>,
+}
+
+/// Why a node cannot be written.
+#[derive(Debug)]
+pub(super) struct Why(pub(super) String);
+
+impl From<&str> for Why {
+    fn from(why: &str) -> Why {
+        Why(why.to_owned())
+    }
+}
+
+/// Writes the operations of a node and gives its results.
+pub(super) type Rule = fn(&mut Cx<'_>) -> Result<(), Why>;
+
+const MS: &str = "com.microsoft";
+
+/// One row an operator.
+#[rustfmt::skip]
+const RULES: &[(&str, &str, Rule)] = &[
+    ("", "Abs", math::unary),
+    ("", "Add", math::binary),
+    ("", "And", math::binary),
+    ("", "AveragePool", space::average_pool),
+    ("", "AveragePoolGrad", space::average_pool_grad),
+    ("", "BatchNormalization", math::batch_norm),
+    ("", "Cast", math::cast),
+    ("", "Ceil", math::unary),
+    ("", "Clip", math::clip),
+    ("", "Concat", index::concat),
+    ("", "Constant", index::constant),
+    ("", "ConstantOfShape", index::constant_of_shape),
+    ("", "Conv", space::conv),
+    ("", "ConvTranspose", space::conv_transpose),
+    ("", "Cos", math::unary),
+    ("", "Div", math::binary),
+    ("", "Dropout", math::dropout),
+    ("", "Equal", math::compare),
+    ("", "Erf", math::erf),
+    ("", "Exp", math::unary),
+    ("", "Expand", index::expand),
+    ("", "Flatten", index::view),
+    ("", "Floor", math::unary),
+    ("", "Gather", index::gather),
+    ("", "GatherElements", index::gather_elements),
+    ("", "Gelu", math::gelu),
+    ("", "Gemm", math::gemm),
+    ("", "GlobalAveragePool", space::global_average_pool),
+    ("", "Greater", math::compare),
+    ("", "GreaterOrEqual", math::compare),
+    ("", "Identity", index::view),
+    ("", "LayerNormalization", math::layer_norm),
+    ("", "Less", math::compare),
+    ("", "LessOrEqual", math::compare),
+    ("", "Log", math::unary),
+    ("", "LogSoftmax", math::log_softmax),
+    ("", "MatMul", math::matmul),
+    ("", "Max", math::variadic),
+    ("", "MaxPool", space::max_pool),
+    ("", "MaxPoolGrad", space::max_pool_grad),
+    ("", "Mean", math::variadic),
+    ("", "Min", math::variadic),
+    ("", "Mul", math::binary),
+    ("", "Neg", math::unary),
+    ("", "Not", math::unary),
+    ("", "OneHot", index::one_hot),
+    ("", "Or", math::binary),
+    ("", "Pad", index::pad),
+    ("", "Pow", math::pow),
+    ("", "Range", index::range),
+    ("", "Reciprocal", math::reciprocal),
+    ("", "ReduceMax", math::reduce),
+    ("", "ReduceMean", math::reduce),
+    ("", "ReduceMin", math::reduce),
+    ("", "ReduceProd", math::reduce),
+    ("", "ReduceSum", math::reduce),
+    ("", "ReduceSumSquare", math::reduce),
+    ("", "Relu", math::relu),
+    ("", "Reshape", index::view),
+    ("", "Round", math::unary),
+    ("", "ScatterElements", index::scatter_elements),
+    ("", "ScatterND", index::scatter_nd),
+    ("", "Shape", index::shape),
+    ("", "Sigmoid", math::unary),
+    ("", "Sign", math::unary),
+    ("", "Sin", math::unary),
+    ("", "Size", index::size),
+    ("", "Slice", index::slice),
+    ("", "Softmax", math::softmax),
+    ("", "SoftmaxCrossEntropyLoss", math::cross_entropy),
+    ("", "Split", index::split),
+    ("", "Sqrt", math::unary),
+    ("", "Squeeze", index::view),
+    ("", "Sub", math::binary),
+    ("", "Sum", math::variadic),
+    ("", "Tanh", math::unary),
+    ("", "Tile", index::tile),
+    ("", "Transpose", index::transpose),
+    ("", "Unsqueeze", index::view),
+    ("", "Where", math::select),
+    ("", "Xor", math::binary),
+    (MS, "BatchNormInternal", train::batch_norm),
+    (MS, "BatchNormalizationGrad", train::batch_norm_grad),
+    (MS, "ConcatTraining", train::concat),
+    (MS, "ConvGrad", space::conv_grad),
+    (MS, "ConvTransposeGrad", space::conv_transpose_grad),
+    (MS, "DropoutGrad", train::dropout_grad),
+    (MS, "FastGelu", train::fast_gelu),
+    (MS, "FastGeluGrad", train::fast_gelu_grad),
+    (MS, "FusedMatMul", train::fused_matmul),
+    (MS, "GatherGrad", train::gather_grad),
+    (MS, "Gelu", math::gelu),
+    (MS, "GeluGrad", train::gelu_grad),
+    (MS, "InPlaceAccumulatorV2", train::accumulate),
+    (MS, "LayerNormalizationGrad", train::layer_norm_grad),
+    (MS, "LogSoftmaxGrad_13", train::log_softmax_grad),
+    (MS, "ReluGrad", train::relu_grad),
+    (MS, "Scale", train::scale),
+    (MS, "SigmoidGrad", train::sigmoid_grad),
+    (MS, "SliceGrad", index::slice_grad),
+    (MS, "SoftmaxCrossEntropyLossGrad", train::cross_entropy_grad),
+    (MS, "SoftmaxGrad_13", train::softmax_grad),
+    (MS, "SplitTraining", index::split),
+    (MS, "TanhGrad", train::tanh_grad),
+    (LMSC_DOMAIN, "AdamWOptimizer", train::adamw),
+    (LMSC_DOMAIN, "Join", index::join),
+    (LMSC_DOMAIN, "SGDOptimizer", train::sgd),
+];
+
+/// The rule of the operator, if it has one.
+pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
+    RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
+}
+
+/// A tensor, or a range of its elements, put into host memory; or what is there, back on the device.
+pub(super) fn copy(cx: &mut Cx<'_>, out: bool) -> Result<(), Why> {
+    let mut x = cx.operand(0)?;
+    if let (true, Some(begin), Some(end)) = (out, int(cx.node, "begin"), int(cx.node, "end")) {
+        x = index::range_of(cx, &x, begin as u64..end as u64)?;
+    }
+    let y = cx.w.placed(&x, out);
+    cx.give(0, y)
+}
+
+impl Cx<'_> {
+    fn operand(&self, index: usize) -> Result<Val, Why> {
+        self.optional(index).ok_or_else(|| Why(format!("it has no operand {index}")))
+    }
+
+    fn optional(&self, index: usize) -> Option<Val> {
+        self.operands.get(index).cloned().flatten()
+    }
+
+    /// Every operand; none may be left out.
+    fn all(&self) -> Result<Vec<Val>, Why> {
+        (0..self.operands.len()).map(|index| self.operand(index)).collect()
+    }
+
+    /// The elements of an operand that StableHLO wants to know.
+    fn list(&self, index: usize) -> Result<Vec<i64>, Why> {
+        self.known.get(index).cloned().flatten().ok_or_else(|| {
+            Why(format!("its operand {index} does not follow from extents and constants; StableHLO wants numbers there"))
+        })
+    }
+
+    fn int(&self, name: &str, default: i64) -> i64 {
+        int(self.node, name).unwrap_or(default)
+    }
+
+    fn float(&self, name: &str, default: f32) -> f64 {
+        match self.node.attribute(name) {
+            Some(&Attr::Float(Float(value))) => value.into(),
+            _ => default.into(),
+        }
+    }
+
+    fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.node.attribute(name) {
+            Some(Attr::Ints(ints)) => Some(ints),
+            _ => None,
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&[u8]> {
+        match self.node.attribute(name) {
+            Some(Attr::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The type of a result, which the graph knows.
+    fn ty(&self, index: usize) -> Result<TensorType, Why> {
+        self.wanted(index).ok_or_else(|| Why(format!("its result {index} is left out")))
+    }
+
+    fn wanted(&self, index: usize) -> Option<TensorType> {
+        self.types.get(index).cloned().flatten()
+    }
+
+    fn give(&mut self, index: usize, val: Val) -> Result<(), Why> {
+        self.given.push((index, val));
+        Ok(())
+    }
+
+    /// The axis, counted from the front.
+    fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
+        let found = if axis < 0 { axis + rank as i64 } else { axis };
+        let found = usize::try_from(found).ok().filter(|&axis| axis <= rank);
+        found.ok_or_else(|| Why(format!("there is no axis {axis} of {rank}")))
+    }
+
+    /// One number, everywhere in a tensor of this type.
+    fn splat(&mut self, value: f64, ty: &TensorType) -> Val {
+        self.w.splat(value, ty)
+    }
+
+    fn scalar(&mut self, value: f64, element: ElementType) -> Val {
+        self.w.splat(value, &TensorType::new(element, []))
+    }
+
+    /// Zeros to add something to, which are not there before `x` is: XLA makes what depends on nothing when it likes.
+    fn zeros_beside(&mut self, x: &Val, ty: &TensorType) -> (Val, Val) {
+        let zero = self.scalar(0.0, ty.element);
+        let mut both = self.w.barrier(&[&zero, x]);
+        let (x, zero) = (both.pop().expect("two go in"), both.pop().expect("two go in"));
+        (self.w.broadcast(&zero, &ty.dims), x)
+    }
+
+    /// Both tensors, repeated to the extents that they have together.
+    fn alike(&mut self, a: &Val, b: &Val) -> [Val; 2] {
+        let dims = common(a.dims(), b.dims());
+        [self.w.broadcast(a, &dims), self.w.broadcast(b, &dims)]
+    }
+
+    /// An operation on two tensors, repeated to the extents that they have together.
+    fn op(&mut self, name: &str, a: &Val, b: &Val) -> Val {
+        let [a, b] = self.alike(a, b);
+        self.w.elementwise(name, &[&a, &b])
+    }
+
+    /// An operation on a tensor and a number.
+    fn with(&mut self, name: &str, x: &Val, number: f64) -> Val {
+        let number = self.splat(number, &x.ty);
+        self.w.elementwise(name, &[x, &number])
+    }
+
+    /// The sum along some dimensions, which stay with the extent 1.
+    fn sum_kept(&mut self, x: &Val, axes: &[usize]) -> Val {
+        let sum = self.w.sum(x, axes);
+        self.kept(&sum, x.dims(), axes)
+    }
+
+    /// What was reduced along some dimensions of these extents, with 1 in their place.
+    fn kept(&mut self, reduced: &Val, dims: &[u64], axes: &[usize]) -> Val {
+        let extent = |(axis, &dim)| if axes.contains(&axis) { 1 } else { dim };
+        let dims: Vec<u64> = dims.iter().enumerate().map(extent).collect();
+        self.w.reshape(reduced, &dims)
+    }
+
+    /// Which elements of `ty` stand at the place along the axis that `indices`, without that axis, name.
+    fn hot(&mut self, indices: &Val, ty: &TensorType, axis: usize) -> Val {
+        let counted = self.w.iota(&TensorType::new(indices.element(), &ty.dims[..]), axis);
+        let along: Vec<usize> = (0..ty.dims.len()).filter(|&at| at != axis).collect();
+        let indices = self.w.broadcast_along(indices, &along, &ty.dims);
+        self.w.compare("EQ", &counted, &indices)
+    }
+
+    /// Indices of which negative ones count from the end.
+    fn wrapped(&mut self, indices: &Val, extent: u64) -> Val {
+        let zero = self.splat(0.0, &indices.ty);
+        let negative = self.w.compare("LT", indices, &zero);
+        let moved = self.with("add", indices, extent as f64);
+        self.w.select(&negative, &moved, indices)
+    }
+}
+
+/// The extents that two tensors have together, by ONNX's rule.
+fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let rank = a.len().max(b.len());
+    let at = |dims: &[u64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
+    (0..rank).map(|i| if at(a, i) == 1 { at(b, i) } else { at(a, i) }).collect()
+}
