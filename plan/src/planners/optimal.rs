@@ -25,7 +25,7 @@ const PACES: usize = 4;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    staying_or_leaving(request, swapping)
+    staying_or_leaving(&Request { recompute: false, ..*request }, swapping)
 }
 
 fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {

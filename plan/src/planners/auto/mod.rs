@@ -50,15 +50,24 @@ const EVALUATIONS: usize = 16_000_000;
 /// # Errors
 /// [`DoesNotFit`] if nothing that was tried fits, with what the operator needs that swapping alone cannot help.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    match request.recompute {
-        true => staying_or_leaving(request, searched),
-        false => optimal::plan(request),
+    if !request.recompute {
+        return optimal::plan(request);
+    }
+    let joint = staying_or_leaving(request, searched);
+    if joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
+        return joint;
+    }
+    // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
+    match (joint, optimal::plan(request)) {
+        (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
+        (Err(_), swapping) => swapping,
+        (joint, _) => joint,
     }
 }
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
-    let swapping = optimal::plan(&Request { recompute: false, ..*request });
+    let swapping = optimal::plan(request);
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }
@@ -329,4 +338,40 @@ struct Evaluated {
     makespan: u64,
     /// By candidate, whether any of its bytes were swapped.
     travels: Vec<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::problem;
+    use crate::schedule::check;
+
+    #[test]
+    fn to_compute_again_never_loses_to_swapping_alone() {
+        let mut compared = 0;
+        for seed in 0..100 {
+            let problem = problem(&mut Rng::new(seed), 24);
+            let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+            let floor = problem.floor().1;
+            for share in [10, 40, 80] {
+                let budget = floor + (peak - floor) * share / 100;
+                let request = Request { effort: 2, ..Request::new(&problem, budget) };
+                let makespan = |found: Result<Plan, DoesNotFit>| {
+                    let plan = found.ok()?;
+                    check(&plan.problem, &plan.schedule, budget)
+                        .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+                    Some(plan.schedule.makespan())
+                };
+                if let Some(swapping) = makespan(optimal::plan(&request)) {
+                    let joint = makespan(plan(&Request { recompute: true, ..request }));
+                    assert!(
+                        joint.is_some_and(|joint| joint <= swapping),
+                        "seed {seed}, {budget}: {joint:?}, {swapping}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
 }
