@@ -358,6 +358,8 @@ fn number(node: NodeId) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use lmsc_ir::random::{Rng, Size, training_graph};
+
     use super::*;
 
     fn order(text: &str) -> Vec<String> {
@@ -404,6 +406,29 @@ mod tests {
         }";
         assert_eq!(order(text), ["dy", "dx", "wide", "z", "turned", "sum"]);
         assert_eq!(within(text, 300), ["dy", "dx", "turned", "sum", "wide", "z"]);
+    }
+
+    #[test]
+    fn every_budget_below_the_peak_has_the_same_order() {
+        let mut moved = 0;
+        for seed in 0..200 {
+            let graph = training_graph(&mut Rng::new(seed), Size::nodes(40));
+            let cost = |_| Cost { nanos: 1, workspace: 0 };
+            let all = |enough: u64| least_memory(&graph, Some(Bytes(enough)), cost);
+            let storages = Storages::of(&graph);
+            let edges = Edges { before: graph.predecessor_lists(), after: graph.successor_lists() };
+            let touches = Touches::of(&graph, &storages);
+            let own = graph.order().to_vec();
+            let listing = Listing::new(&graph, &storages, &touches, &edges, &own, Way::Forward, Moves::None);
+            let peak = listing.run(Bytes::ZERO, &cost).peak.0;
+            let least = all(0);
+            for enough in [peak / 3, peak / 2, peak - peak / 10, peak - 1] {
+                assert_eq!(all(enough), least, "seed {seed}, {enough} of {peak}");
+            }
+            assert_eq!(all(peak), own, "seed {seed}");
+            moved += usize::from(least != own);
+        }
+        assert!(moved > 20, "{moved}");
     }
 
     #[test]
