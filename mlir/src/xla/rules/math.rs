@@ -374,10 +374,7 @@ pub(super) fn layer_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     }
     cx.give(0, y)?;
     for (index, val) in [(1, mean), (2, inverse)] {
-        if let Some(ty) = cx.wanted(index) {
-            let val = cx.w.reshape(&val, &ty.dims);
-            cx.give(index, val)?;
-        }
+        cx.give_if_wanted(index, &val)?;
     }
     Ok(())
 }

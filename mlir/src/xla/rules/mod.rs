@@ -227,6 +227,13 @@ impl Cx<'_> {
         Ok(())
     }
 
+    /// Gives a result in the extents that the graph has for it, if it is asked for.
+    fn give_if_wanted(&mut self, index: usize, val: &Val) -> Result<(), Why> {
+        let Some(ty) = self.wanted(index) else { return Ok(()) };
+        let val = self.w.reshape(val, &ty.dims);
+        self.give(index, val)
+    }
+
     /// The axis, counted from the front.
     fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
         let found = if axis < 0 { axis + rank as i64 } else { axis };

@@ -224,10 +224,7 @@ pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
         cx.give(index, new)?;
     }
     for (index, saved) in [(3, level), (4, inverse)] {
-        if let Some(ty) = cx.wanted(index) {
-            let saved = cx.w.reshape(&saved, &ty.dims);
-            cx.give(index, saved)?;
-        }
+        cx.give_if_wanted(index, &saved)?;
     }
     Ok(())
 }
@@ -256,10 +253,7 @@ pub(super) fn batch_norm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         cx.give(0, dx)?;
     }
     for (index, sum) in [(1, dscale), (2, dbias)] {
-        if let Some(ty) = cx.wanted(index) {
-            let sum = cx.w.reshape(&sum, &ty.dims);
-            cx.give(index, sum)?;
-        }
+        cx.give_if_wanted(index, &sum)?;
     }
     Ok(())
 }

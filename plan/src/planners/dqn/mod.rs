@@ -367,6 +367,23 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_later_counts_where_the_decay_lets_it() {
+        let problem = uneven(8);
+        let request = request(&problem);
+        let weights = |decay| {
+            let last = Mutex::new(None);
+            let watch = |episode: &Episode| *last.lock().unwrap() = Some(episode.weights.clone());
+            let learning = Learning { episodes: 6, decay, watch: Some(&watch), ..Learning::default() };
+            let plan = plan(&Request { learning, ..request }).unwrap();
+            check(&plan.problem, &plan.schedule, request.budget).unwrap();
+            last.into_inner().unwrap().unwrap()
+        };
+        let far = weights(0.9);
+        assert_eq!(far, weights(0.9));
+        assert_ne!(far, weights(0.0));
+    }
+
+    #[test]
     fn a_seed_gives_the_same_plan_and_the_same_weights() {
         let problem = uneven(8);
         let request = request(&problem);
