@@ -13,11 +13,8 @@ use cranelift_entity::SecondaryMap;
 
 use super::DoesNotFit;
 use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Window};
-use crate::schedule::{Absences, Piece, PieceId};
+use crate::schedule::{ALIGNMENT, Absences, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
-
-/// Pieces begin at multiples of this many bytes, and so at an element.
-const ALIGNMENT: u64 = 256;
 
 /// The absences that make every moment fit, those that start early first and no more than needed.
 ///
@@ -172,8 +169,12 @@ impl<'a> Cover<'a> {
                 continue;
             }
             let moments = self.moments(index);
-            if over(&self.excess, &moments) > 0 && self.windows.get(index + 1).is_some_and(|c| c.returns) {
-                self.give_back_all(index + 1);
+            if self.windows.get(index + 1).is_some_and(|c| c.returns) {
+                // Room that it makes only if it is away round the end.
+                let between = [self.problem.ticks() + 1..self.problem.ticks() + 2, moments[1].clone()];
+                if over(&self.excess, &between) > 0 {
+                    self.give_back_all(index + 1);
+                }
             }
             while over(&self.excess, &moments) > 0 {
                 let Some(bytes) = self.next(index) else { break };

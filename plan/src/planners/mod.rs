@@ -17,6 +17,7 @@ pub mod memonger;
 mod offload;
 pub mod optimal;
 mod policy;
+mod split;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tflms;

@@ -2,6 +2,7 @@
 //! travel whole, that is where `whole.rs` begins to search.
 
 use super::cover::Cover;
+use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::problem::Problem;
@@ -25,7 +26,20 @@ const PACES: usize = 4;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
-    staying_or_leaving(&Request { recompute: false, ..*request }, swapping)
+    let plan = staying_or_leaving(&Request { recompute: false, ..*request }, swapping)?;
+    Ok(in_ranges(request, plan))
+}
+
+/// The plan, if ranges may travel with pieces split for which others wait.
+pub(super) fn in_ranges(request: &Request, plan: Plan) -> Plan {
+    match request.granularity {
+        Granularity::Whole => plan,
+        Granularity::Ranges => {
+            let smallest = piece_bytes(request.problem, PIECES);
+            let schedule = split(&plan.problem, request.budget, smallest, plan.schedule);
+            Plan { schedule, ..plan }
+        }
+    }
 }
 
 fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
@@ -53,9 +67,15 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     let costs_to_start = piece < u64::MAX && problem.link.latency_nanos > 0;
     let together = if costs_to_start { &TOGETHER } else { &TOGETHER[..1] };
     let schedules = |cover: &Cover| -> Result<Schedule, DoesNotFit> {
-        let schedules = together.iter().map(|&together| schedule(problem, budget, &cover.absences(together)));
-        let schedules: Vec<Schedule> = schedules.collect::<Result<_, _>>()?;
-        Ok(schedules.into_iter().min_by_key(Schedule::makespan).expect("there are some"))
+        let mut best: Option<Schedule> = None;
+        for &together in together {
+            let coarse = schedule(problem, budget, &cover.absences(together))?;
+            let found = if together == 1 { coarse } else { split(problem, budget, piece, coarse) };
+            if best.as_ref().is_none_or(|best| found.makespan() < best.makespan()) {
+                best = Some(found);
+            }
+        }
+        Ok(best.expect("there are some"))
     };
     let mut best = schedules(&Cover::eager(problem, budget, piece)?)?;
     let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
@@ -86,7 +106,7 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
 }
 
 /// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
-fn schedule(problem: &Problem, budget: u64, absences: &Absences) -> Result<Schedule, DoesNotFit> {
+pub(super) fn schedule(problem: &Problem, budget: u64, absences: &Absences) -> Result<Schedule, DoesNotFit> {
     let acts = Acts::of(problem, absences);
     let found = justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS);
     let (order, times) = found.map_err(|_: Stuck| {

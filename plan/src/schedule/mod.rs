@@ -59,6 +59,9 @@ impl Piece {
     }
 }
 
+/// Pieces begin at multiples of this many bytes, and so at an element.
+pub(crate) const ALIGNMENT: u64 = 256;
+
 /// Which pieces are away when.
 #[derive(Clone, Debug, Default)]
 pub struct Absences {
@@ -69,6 +72,24 @@ pub struct Absences {
 }
 
 impl Absences {
+    /// Makes so many pieces of one, of at least so many bytes each but the last.
+    pub(crate) fn split(&mut self, piece: PieceId, parts: u64, smallest: u64) {
+        let Range { start, end } = self.pieces[piece].bytes;
+        let size = (end - start).div_ceil(parts).max(smallest).next_multiple_of(ALIGNMENT);
+        let mut from = start + size;
+        if from >= end {
+            return;
+        }
+        self.pieces[piece].bytes.end = from;
+        let (tensor, windows) = (self.pieces[piece].tensor, self.windows[piece].clone());
+        while from < end {
+            let bytes = from..(from + size).min(end);
+            from = bytes.end;
+            let part = self.pieces.push(Piece { tensor, bytes });
+            self.windows[part] = windows.clone();
+        }
+    }
+
     /// By moment, the bytes that are live: see [`Problem::live_by_moment`].
     pub fn live_by_moment(&self, problem: &Problem) -> Vec<u64> {
         let mut live = problem.live_by_moment(&problem.uses());

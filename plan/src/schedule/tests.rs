@@ -74,6 +74,30 @@ fn the_checked_peak_is_that_of_the_simulated_blocks() {
     }
 }
 
+#[test]
+fn gaps_are_filled_by_what_can_be_replayed() {
+    let mut earlier = 0;
+    for (seed, problem, budget, absences) in covers() {
+        let acts = Acts::of(&problem, &absences);
+        let mut simulator = Simulator::default();
+        let reversed: Vec<ActId> = acts.order.iter().rev().copied().collect();
+        for (way, mut order) in [(Direction::Forward, acts.order.clone()), (Direction::Backward, reversed)] {
+            let plain = simulator.run(&acts, &order, budget, way).unwrap();
+            let filled = simulator.fill(&acts, &order, budget, way).unwrap();
+            let later = |times: &Times, than: &Times| times.start.iter().zip(&than.start).any(|(a, b)| a > b);
+            assert!(!later(&filled, &plain), "seed {seed}, {way:?}");
+            earlier += usize::from(filled != plain);
+            let between = 1..order.len() - 1;
+            order[between].sort_by_key(|act| filled.start[act.index()]);
+            let again = simulator.run(&acts, &order, budget, way);
+            let again =
+                again.unwrap_or_else(|Stuck(act)| panic!("seed {seed}: {:?} is stuck", acts.what[act]));
+            assert!(!later(&again, &filled), "seed {seed}, {way:?}");
+        }
+    }
+    assert!(earlier > 500, "only {earlier}");
+}
+
 /// The schedule with one of its steps changed, or without it.
 fn with(schedule: &Schedule, at: usize, step: Option<Step>) -> Schedule {
     let mut changed = schedule.clone();

@@ -58,6 +58,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
+    let joint = joint.map(|plan| optimal::in_ranges(request, plan));
     match (joint, optimal::plan(request)) {
         (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
         (Err(_), swapping) => swapping,
