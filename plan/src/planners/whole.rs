@@ -16,6 +16,7 @@ use crate::bound;
 use crate::problem::{Problem, Window};
 use crate::schedule::{
     Absences, Act, ActId, Acts, Instruction, Piece, ROUNDS, Schedule, Simulator, Times, justify,
+    justify_in_order,
 };
 use crate::segment_tree::SegmentTree;
 
@@ -48,8 +49,12 @@ pub(super) fn schedule(problem: &Problem, budget: u64, effort: u32, eager: Sched
         let found = walks.into_iter().map(|walk| walk.join().expect("annealing does not panic"));
         found.min_by_key(|state| state.times.makespan)
     });
-    match found.filter(|state| state.times.makespan < eager.makespan()) {
-        Some(State { absences, acts, order, times, .. }) => acts.schedule(&absences, &order, &times),
+    match found.filter(|state| state.times.makespan <= eager.makespan()) {
+        Some(State { absences, acts, order, times, .. }) => {
+            let justified = justify(&mut Simulator::default(), &acts, &order, budget, ROUNDS);
+            let (order, times) = justified.unwrap_or((order, times));
+            acts.schedule(&absences, &order, &times)
+        }
         None => eager,
     }
 }
@@ -219,7 +224,7 @@ impl<'a> Search<'a> {
     fn evaluate(&self, simulator: &mut Simulator, chosen: Vec<bool>) -> Option<State> {
         let absences = self.absences(&chosen);
         let acts = Acts::of(self.problem, &absences);
-        let (order, times) = justify(simulator, &acts, &acts.order, self.budget, ROUNDS).ok()?;
+        let (order, times) = justify_in_order(simulator, &acts, &acts.order, self.budget, ROUNDS).ok()?;
         Some(State { chosen, absences, acts, order, times })
     }
 
@@ -258,7 +263,8 @@ impl<'a> Search<'a> {
             let limit = here.times.makespan + uphill(cooled(hottest, step, evaluations), &mut rng);
             if rng.chance(30) {
                 let Some(order) = moved(&here, &mut rng) else { continue };
-                let Ok((order, times)) = justify(&mut simulator, &here.acts, &order, self.budget, ROUNDS)
+                let Ok((order, times)) =
+                    justify_in_order(&mut simulator, &here.acts, &order, self.budget, ROUNDS)
                 else {
                     continue;
                 };
