@@ -185,7 +185,6 @@ mod tests {
             let mut state = env.state();
             while !state.is_terminal() {
                 assert!(alike(&one.worths(&state), &other.worths(&state)), "{seed}: {state:?}");
-                assert_eq!(one.best(&state).0, other.best(&state).0, "{seed}: {state:?}");
                 let action = state.valid[rng.below(state.valid.len())];
                 env.step(action).unwrap();
                 seen.push((state, action, unit(&mut rng) - 0.5));
@@ -195,15 +194,11 @@ mod tests {
                 let batch: Vec<Sample> =
                     batch.iter().map(|(state, action, y)| Sample { state, action: *action, y: *y }).collect();
                 let (one, other) = (one.gradient(&batch), other.gradient(&batch));
-                let (mut one, mut other) = (&one[..], &other[..]);
-                for (at, (name, [inputs, outputs])) in MATRICES.into_iter().enumerate() {
-                    let ((a, b), rest) = (
-                        (&one[..inputs * outputs], &other[..inputs * outputs]),
-                        (&one[inputs * outputs..], &other[inputs * outputs..]),
-                    );
-                    assert!(alike(a, b), "{seed} {name}");
-                    compared[at] += usize::from(a.iter().any(|a| *a != 0.0));
-                    (one, other) = rest;
+                let mut own = 0..0;
+                for (count, (name, [inputs, outputs])) in compared.iter_mut().zip(MATRICES) {
+                    own = own.end..own.end + inputs * outputs;
+                    assert!(alike(&one[own.clone()], &other[own.clone()]), "{seed} {name}");
+                    *count += usize::from(one[own.clone()].iter().any(|g| *g != 0.0));
                 }
             }
         });
@@ -220,8 +215,9 @@ mod tests {
                 let mut one = Learner::<ByHand>::new(&by_hand, begin.clone(), seed, decay);
                 let mut other = Learner::<Candle>::new(&by_hand, begin.clone(), seed, decay);
                 for episode in 0..2 {
-                    one.play(&mut by_hand, 0.5);
-                    other.play(&mut by_candle, 0.5);
+                    // At random: which of two is best may hang on how sums are rounded.
+                    one.play(&mut by_hand, 0.0);
+                    other.play(&mut by_candle, 0.0);
                     let far = |(a, b): (&f64, &f64)| (a - b).abs();
                     let weights = one.weights.numbers().iter().zip(other.weights.numbers());
                     let furthest = weights.map(far).fold(0.0, f64::max);
