@@ -24,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 13] = [
+pub(crate) const STEPS: [Step; 14] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -34,6 +34,7 @@ pub(crate) const STEPS: [Step; 13] = [
     Step { name: "doc", run: doc },
     Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
     Step { name: "deny", run: deny },
+    Step { name: "candle", run: candle },
     Step { name: "kernels", run: kernels },
     Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
     Step { name: "mlir", run: |run| run.script("check-mlir") },
@@ -227,6 +228,13 @@ fn deny(run: &mut Run) -> Outcome {
         }
     }
     run.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
+}
+
+/// The planner `dqn` with the network that the feature `candle` puts in its place; a step of its own for the crates it needs.
+/// What is learned in many episodes the step `test` says: that depends on no network's crate.
+fn candle(run: &mut Run) -> Outcome {
+    let tests = ["test", "--package", "lmsc-plan", "--features", "candle", "--lib", "planners::dqn"];
+    run.counted(run.command(&[&tests[..], &["--", "--skip", "what_is_learned"]].concat(), &[]))
 }
 
 /// The kernels of CUDA devices on the processor, under sanitizers, and their device over a driver that has none: `test`

@@ -29,18 +29,26 @@
 //! - Algorithm 1 returns the actions of the last episode; here they are those of the best.
 //! - Networks whose layers come and go (§5, stochastic depth) are planned as if all of them were there, by this planner as by
 //!   any other; [`Replay::without`](crate::schedule::Replay::without) tells what that comes to in a step.
+//! - The network and its gradients are written by hand. With the feature `candle` they are those of the crate of that name
+//!   instead, for whoever tries another network; sums are then rounded by what the processor has, and a seed gives the same
+//!   plan on like machines only.
 //! - Eq. 3 adds a worth of the state to a worth of the action's node. So an action's rank among the others depends on the
 //!   state only by what is valid within T hops of its node.
 
+#[cfg(any(test, not(feature = "candle")))]
+mod by_hand;
+#[cfg(feature = "candle")]
+mod candle;
 mod network;
 
 use std::fmt;
+use std::rc::Rc;
 
 use lmsc_ir::rng::{Rng, Source};
 
 use super::{DoesNotFit, Plan, Request};
 use crate::env::{Env, State};
-use network::{Base, Chosen, Graph, Scratch, best, gradient, see, unit, worth};
+use network::{Graph, Network, Sample, unit};
 
 pub use network::{FEATURES, MATRICES, ROUNDS, WIDTH, Weights};
 
@@ -49,6 +57,13 @@ pub const BATCH: usize = 8;
 
 /// How far a weight moves in a step, about.
 const RATE: f64 = 0.005;
+
+/// The network that is learned.
+#[cfg(not(feature = "candle"))]
+type Own = by_hand::ByHand;
+/// The network that is learned.
+#[cfg(feature = "candle")]
+type Own = candle::Candle;
 
 /// How to learn.
 #[derive(Clone, Copy)]
@@ -102,7 +117,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let mut env = Env::new(request)?;
     let Learning { seed, decay, weights, watch, .. } = request.learning;
     let weights = weights.cloned().unwrap_or_else(|| Weights::random(seed));
-    let mut learner = Learner::new(&env, weights, seed, decay);
+    let mut learner = Learner::<Own>::new(&env, weights, seed, decay);
     best_of(request, &mut env, |env, number, of, best| {
         learner.play(env, f64::from(number) / f64::from(of));
         if let Some(watch) = watch {
@@ -166,13 +181,11 @@ struct Transition {
     ahead: Option<f64>,
 }
 
-struct Learner {
-    graph: Graph,
+struct Learner<N> {
     weights: Weights,
-    /// What they make of the graph.
-    base: Base,
-    /// Those with which the last episode ended, which tell what a next state is worth, and what they make of the graph.
-    held: (Weights, Base),
+    network: N,
+    /// The network with which the last episode ended, which tells what a next state is worth.
+    held: N,
     rng: Rng,
     decay: f64,
     seen: Vec<Transition>,
@@ -180,16 +193,14 @@ struct Learner {
     lost: f64,
     played: u32,
     step: Adam,
-    scratch: Scratch,
 }
 
-impl Learner {
-    fn new(env: &Env, weights: Weights, seed: u64, decay: f64) -> Learner {
-        let graph = Graph::of(env);
+impl<N: Network> Learner<N> {
+    fn new(env: &Env, weights: Weights, seed: u64, decay: f64) -> Learner<N> {
+        let graph = Rc::new(Graph::of(env));
         Learner {
-            base: Base::of(&weights, &graph),
-            held: (weights.clone(), Base::of(&weights, &graph)),
-            graph,
+            network: N::new(&graph, &weights),
+            held: N::new(&graph, &weights),
             weights,
             rng: Rng::new(seed),
             decay,
@@ -197,7 +208,6 @@ impl Learner {
             lost: 0.0,
             played: 0,
             step: Adam::default(),
-            scratch: Scratch::default(),
         }
     }
 
@@ -210,8 +220,7 @@ impl Learner {
             let action = if unit(&mut self.rng) > greedy {
                 state.valid[self.rng.below(state.valid.len())]
             } else {
-                let seen = see(&self.weights, &self.graph, &self.base, &state);
-                best(&self.weights, &self.base, &seen, &state).0
+                self.network.best(&state).0
             };
             let before = env.excess();
             let Ok(reward) = env.step(action) else { break };
@@ -223,9 +232,7 @@ impl Learner {
         }
         self.lost += env.overhead_nanos() as f64;
         self.played += 1;
-        self.held.0.clone_from(&self.weights);
-        std::mem::swap(&mut self.held.1, &mut self.base);
-        self.base.update(&self.weights, &self.graph);
+        self.held.update(&self.weights);
         self.seen.iter_mut().for_each(|transition| transition.ahead = None);
         for _ in begin..self.seen.len() {
             self.learn();
@@ -235,26 +242,23 @@ impl Learner {
     /// A step down the gradient of eq. 4 on a mini-batch.
     fn learn(&mut self) {
         let usual = (self.lost / f64::from(self.played)).max(1.0);
-        let mut batch = Vec::with_capacity(BATCH);
-        for _ in 0..BATCH {
-            let at = self.rng.below(self.seen.len());
-            let Transition { state, action, cost, relief, next, ahead } = &mut self.seen[at];
-            // Eq. 5, through which no gradient flows.
+        let batch: [usize; BATCH] = std::array::from_fn(|_| self.rng.below(self.seen.len()));
+        // Eq. 5, through which no gradient flows.
+        let y = batch.map(|at| {
+            let Transition { cost, relief, next, ahead, .. } = &mut self.seen[at];
             let ahead = *ahead.get_or_insert_with(|| match next.is_terminal() || self.decay == 0.0 {
                 true => 0.0,
-                false => {
-                    let (weights, base) = &self.held;
-                    best(weights, base, &see(weights, &self.graph, base, next), next).1
-                }
+                false => self.held.best(next).1,
             });
-            let y = self.decay * ahead + *relief - *cost / usual;
-            let seen = see(&self.weights, &self.graph, &self.base, state);
-            let d = 2.0 * (worth(&self.weights, &self.base, &seen, *action) - y) / BATCH as f64;
-            batch.push(Chosen { seen, action: *action, d });
-        }
-        let gradient = gradient(&self.weights, &self.graph, &self.base, &batch, &mut self.scratch);
+            self.decay * ahead + *relief - *cost / usual
+        });
+        let samples = batch.iter().zip(y).map(|(&at, y)| {
+            let Transition { state, action, .. } = &self.seen[at];
+            Sample { state, action: *action, y }
+        });
+        let gradient = self.network.gradient(&samples.collect::<Vec<_>>());
         self.step.apply(self.weights.numbers_mut(), &gradient);
-        self.base.update(&self.weights, &self.graph);
+        self.network.update(&self.weights);
     }
 }
 
@@ -335,7 +339,7 @@ mod tests {
     /// What the network of these weights loses if it chooses alone.
     fn chosen_by(request: &Request, weights: &Weights) -> u64 {
         let mut env = Env::new(request).unwrap();
-        Learner::new(&env, weights.clone(), 0, 0.0).play(&mut env, 1.0);
+        Learner::<Own>::new(&env, weights.clone(), 0, 0.0).play(&mut env, 1.0);
         env.overhead_nanos()
     }
 
