@@ -10,8 +10,8 @@ use crate::{manifest, tidy};
 /// The release of cargo-deny that CI installs where none is.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
 
-/// Features that need more than a Rust toolchain: LLVM and CUDA.
-const FOREIGN_FEATURES: &[&str] = &["melior", "cuda"];
+/// Features that need more than a Rust toolchain, LLVM and CUDA, or many crates that nothing else does.
+const FOREIGN_FEATURES: &[&str] = &["melior", "cuda", "candle"];
 
 /// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says; optimized, because it is a search.
 const RATIOS: [&str; 7] = ["bench", "--package", "lmsc-plan", "--bench", "ratios", "--", "--short"];
