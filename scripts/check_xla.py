@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 SITE = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
@@ -47,6 +48,7 @@ TABLE = {
     "resnet50": {"batch": 16},
     "tiny_gpt2": {"batch": 256, "seq": 16},
     "unet3d": {"batch": 1},
+    "gpt2_small": {"batch": 2, "seq": 64},
 }
 SHARE = 1.2
 SHARES = (0.5, 0.25, 0.05)
@@ -170,6 +172,12 @@ def check_schedule(model: str, source: Compiled, program) -> tuple[int, int, int
     return out, into, beside
 
 
+def returning(text: str) -> int:
+    """How many copies to the device nobody reads."""
+    uses = Counter(re.findall(r"%\d+\b", text))
+    return sum(uses[value] == 1 for value in re.findall(r'(%\d+) = .*_xla_buffer_placement = "device"', text))
+
+
 def mib(count: int) -> str:
     return f"{count / 2**20:.1f}"
 
@@ -198,8 +206,10 @@ def check_gpu(model: str, dims: dict[str, int], sizes: bool) -> list[str]:
         assert not sizes or needs <= SHARE * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
         assert not sizes or needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
         last = needs
-        swaps = [planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device")]
-        assert [out, into] == swaps, f"{model}: XLA has {out} copies out and {into} in, of {swaps}"
+        outs, ins = (planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device"))
+        # What comes back for the end of the step only is the argument that it was: XLA neither copies it back nor away.
+        unread = returning(planned.text)
+        assert into == ins - unread and outs - unread <= out <= outs, f"{model}: XLA has {out} copies out and {into} in, of {outs} and {ins}"
     assert not sizes or last < before, f"{model}: XLA needs {last} bytes, and {before} without a plan"
     return rows
 
