@@ -77,6 +77,16 @@ fn what_has_no_rule_is_refused_by_node_and_operator() {
             "float[3,1,1,2] y",
             "   [lstm] float[3,1,1,2] y = LSTM<hidden_size = 2>(x, w, r, _, n)",
         ),
+        refusal(
+            "float[3,1,2] x, float[1,7,2] w, float[1,8,2] r",
+            "float[3,1,1,2] y",
+            "   [gates] float[3,1,1,2] y = LSTM<hidden_size = 2>(x, w, r)",
+        ),
+        refusal(
+            "float[1,1,4,4] x, float[1,1,3,3] w",
+            "float[1,1,2,2] y",
+            "   [pads] float[1,1,2,2] y = Conv<pads = [0]>(x, w)",
+        ),
         refusal("string[4] x", "string[4] y", "   [same] string[4] y = Identity(x)"),
         refusal(
             "float[1,1,4,4] x, float[1,1,3,3] w",
@@ -89,6 +99,8 @@ fn what_has_no_rule_is_refused_by_node_and_operator() {
     `cut` (Slice) cannot be written in StableHLO: its operand 1 does not follow from extents and constants; StableHLO wants numbers there
     `drop` (Dropout) cannot be written in StableHLO: its attribute `seed` is no float
     `lstm` (LSTM) cannot be written in StableHLO: there is no rule for lengths of sequences
+    `gates` (LSTM) cannot be written in StableHLO: its weights are not those of four gates
+    `pads` (Conv) cannot be written in StableHLO: its attribute `pads` has not 4 elements
     `x`: StableHLO has no string[4]
     `conv` (Conv) cannot be written in StableHLO: there is no rule for its `auto_pad`
     ");

@@ -36,6 +36,10 @@ impl Layer {
         if !usual || changed || cx.node.attribute("clip").is_some() {
             return Err("there is no rule for another layout, coupled gates, clipping or other activations than the usual ones".into());
         }
+        let width = 4 * hidden;
+        if hidden == 0 || [cx.operand(1)?.dims(), r.dims()].iter().any(|dims| dims.get(1) != Some(&width)) {
+            return Err("its weights are not those of four gates".into());
+        }
         let direction = cx.text("direction").unwrap_or(b"forward");
         if directions != if direction == b"bidirectional" { 2 } else { 1 } || steps == 0 {
             return Err(

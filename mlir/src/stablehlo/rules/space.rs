@@ -25,6 +25,11 @@ impl Space {
         let list = |name: &str, count: usize, default: i64| {
             cx.ints(name).map_or_else(|| vec![default; count], <[i64]>::to_vec)
         };
+        for (name, expected) in [("pads", 2 * count), ("strides", count), ("dilations", count)] {
+            if cx.ints(name).is_some_and(|list| list.len() != expected) {
+                return Err(Why(format!("its attribute `{name}` has not {expected} elements")));
+            }
+        }
         let mut low = list("pads", 2 * count, 0);
         let high = low.split_off(count);
         Ok(Space {
