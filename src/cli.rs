@@ -389,6 +389,8 @@ pub enum Emit {
     Mlir,
     /// MLIR that XLA compiles: StableHLO, with swaps as annotations of where tensors are.
     MlirXla,
+    /// MLIR that IREE compiles: StableHLO, with swaps as transfers between the devices `dev` and `host`.
+    MlirIree,
 }
 
 impl Emit {

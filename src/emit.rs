@@ -33,9 +33,9 @@ impl Emitted {
             Emit::Onnx => {}
             Emit::Lms => return Ok(Emitted::Text(graph.to_text())),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
-            Emit::MlirXla => {
-                let text = lmsc_mlir::xla(graph).map_err(|e| Error::in_file(args.input.path(), e))?;
-                return Ok(Emitted::Text(text));
+            form @ (Emit::MlirXla | Emit::MlirIree) => {
+                let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };
+                return Ok(Emitted::Text(write(graph).map_err(|e| Error::in_file(args.input.path(), e))?));
             }
         }
         let form = match args.form {

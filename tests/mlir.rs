@@ -62,39 +62,30 @@ fn every_model_is_read_back() {
     assert!(swapped > 100 && joined > 3 && again > 20, "{found}");
 }
 
-/// Every model goes to XLA, planned or not, but for those with these operators.
+/// Every model goes to XLA and to IREE, planned or not.
 #[test]
-fn few_models_are_not_for_xla() {
+fn models_are_written_in_stablehlo() {
     let root = Path::new(support::models::MODELS);
-    let mut refused = Vec::new();
+    type Print = fn(&Graph) -> Result<String, lmsc_mlir::StablehloError>;
+    let forms: [(Print, &str); 2] =
+        [(lmsc_mlir::xla, "_xla_buffer_placement"), (lmsc_mlir::iree, "\"flow.tensor.transfer\"")];
     // Optimizers over sequences are written once a model and its optimizer are linked.
     for path in models().into_iter().filter(|path| !path.ends_with("train_step_adamw_seq.onnx")) {
         let name = path.strip_prefix(root).unwrap().display();
         let graph = load(&path);
-        let text = match lmsc_mlir::xla(&graph) {
-            Ok(text) => text,
-            Err(error) => {
-                refused.push(format!("{name}: {error}"));
-                continue;
-            }
-        };
-        assert_eq!(lmsc_mlir::xla(&graph), Ok(text), "{name}");
         let peak = PassCx::default().memory(&graph).peak().0;
-        for (planner, ranges) in [("auto", false), ("optimal", true)] {
-            let Some(graph) = planned(&graph, planner, Bytes(peak / 20 * 17), ranges) else { continue };
-            let text = lmsc_mlir::xla(&graph).unwrap_or_else(|e| panic!("{name} by {planner}: {e}"));
+        let plans = [("auto", false), ("optimal", true)].into_iter();
+        let plans = plans.filter_map(|(by, ranges)| planned(&graph, by, Bytes(peak / 20 * 17), ranges));
+        let graphs: Vec<Graph> = std::iter::once(graph.clone()).chain(plans).collect();
+        for (i, graph) in graphs.iter().enumerate() {
             let swaps = graph.order().iter().filter(|&&node| graph.node(node).op.is_swap()).count();
-            assert_eq!(text.matches("_xla_buffer_placement").count(), swaps, "{name} by {planner}");
+            for (print, copy) in forms {
+                let text = print(graph).unwrap_or_else(|e| panic!("{name}, {i}: {e}"));
+                assert_eq!(text.matches(copy).count(), swaps, "{name}, {i}");
+                assert_eq!(print(graph), Ok(text), "{name}, {i}");
+            }
         }
     }
-    insta::assert_snapshot!(refused.join("\n"), @r"
-    bert_base/training_model.onnx: `/m/bert/embeddings/dropout/Dropout` (Dropout) cannot be written in StableHLO: it has a flag `training_mode`, and draws at random where that is set, for which there is no rule
-    charlstm/training_model.onnx: StableHLO has no rule for `/rnn/LSTM_1_training_Grad/LSTMGrad_0` (com.microsoft.LSTMGrad), `/rnn/LSTM_training` (com.microsoft.LSTMTraining)
-    gpt2_small/training_model.onnx: `/m/transformer/drop/Dropout` (Dropout) cannot be written in StableHLO: it has a flag `training_mode`, and draws at random where that is set, for which there is no rule
-    tiny_charlstm/training_model.onnx: StableHLO has no rule for `/rnn/LSTM_training_Grad/LSTMGrad_0` (com.microsoft.LSTMGrad), `/rnn/LSTM_training` (com.microsoft.LSTMTraining)
-    tiny_vgg_dropout/training_model.onnx: `/classifier/classifier.2/Dropout` (Dropout) cannot be written in StableHLO: it has a flag `training_mode`, and draws at random where that is set, for which there is no rule
-    vgg16/training_model.onnx: `/classifier/classifier.2/Dropout` (Dropout) cannot be written in StableHLO: it has a flag `training_mode`, and draws at random where that is set, for which there is no rule
-    ");
 }
 
 #[test]
@@ -156,6 +147,7 @@ fn mlir_that_is_wrong() {
         "@/reserved.lms --budget 1MiB -o @/reserved.mlir",
         "opt @/no.mlir",
         "@/foreign.lms --budget 1MiB -o @/foreign.mlir --emit mlir-xla",
+        "@/foreign.lms --budget 1MiB -o @/foreign.mlir --emit mlir-iree",
     ];
     let mut all = String::new();
     for call in calls {

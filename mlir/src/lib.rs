@@ -24,13 +24,13 @@
 mod llvm;
 mod print;
 mod read;
+mod stablehlo;
 mod types;
-mod xla;
 
 use lmsc_ir::{Graph, ParseError};
 
 pub use print::PrintError;
-pub use xla::XlaError;
+pub use stablehlo::StablehloError;
 
 /// The dialect `lms` in IRDL, as `mlir-opt --irdl-file=` takes it.
 pub const DIALECT: &str = include_str!("../lms.irdl.mlir");
@@ -56,9 +56,24 @@ pub fn print(graph: &Graph) -> Result<String, PrintError> {
 /// variables; attributes name them (`onnx.name`, `lms.initializer`, `lms.new_value_of`).
 ///
 /// # Errors
-/// [`XlaError`], where an operator has no rule, or none for its attributes or types.
-pub fn xla(graph: &Graph) -> Result<String, XlaError> {
-    xla::module(graph)
+/// [`StablehloError`], where an operator has no rule, or none for its attributes or types.
+pub fn xla(graph: &Graph) -> Result<String, StablehloError> {
+    stablehlo::module(graph, &stablehlo::Xla)
+}
+
+/// The graph as [`xla`] writes it, but for copies and barriers, which are IREE's: it compiles the module for two devices,
+/// `dev` and `host`.
+///
+/// # Errors
+/// [`StablehloError`], where an operator has no rule, or none for its attributes or types.
+///
+/// ```
+/// let text = "g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n";
+/// let graph = lmsc_ir::Graph::parse(text).unwrap();
+/// assert!(lmsc_mlir::iree(&graph).unwrap().contains("stablehlo.maximum"));
+/// ```
+pub fn iree(graph: &Graph) -> Result<String, StablehloError> {
+    stablehlo::module(graph, &stablehlo::Iree)
 }
 
 /// The graph that the module describes.
@@ -103,6 +118,10 @@ mod key {
     pub(crate) const ADDRESS: &str = "lms.address";
     pub(crate) const VARIABLE: &str = "lms.variable";
     pub(crate) const NEW_VALUE_OF: &str = "lms.new_value_of";
+
+    /// Of arguments that a run gives: what is drawn follows from them.
+    pub(crate) const SEED: &str = "lms.seed";
+    pub(crate) const STEP: &str = "lms.step";
 
     pub(crate) const NODE: &str = "onnx_node_name";
     pub(crate) const DOMAIN: &str = "domain_name";

@@ -24,7 +24,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 14] = [
+pub(crate) const STEPS: [Step; 15] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -39,6 +39,7 @@ pub(crate) const STEPS: [Step; 14] = [
     Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
     Step { name: "mlir", run: |run| run.script("check-mlir") },
     Step { name: "xla", run: |run| run.script("check-xla") },
+    Step { name: "iree", run: |run| run.script("check-iree") },
     Step { name: "ort", run: |run| run.script("check-ort") },
 ];
 

@@ -2,6 +2,8 @@
 
 mod index;
 mod math;
+mod random;
+mod rnn;
 mod space;
 mod train;
 
@@ -21,6 +23,9 @@ pub(super) struct Cx<'a> {
     pub(super) known: Vec<Option<Vec<i64>>>,
     /// By result, its type if it is asked for.
     pub(super) types: Vec<Option<TensorType>>,
+    /// What a random node draws from: its seed, and what the function is given, the run's seed and the number of the step.
+    pub(super) seed: u64,
+    pub(super) draws: Option<[Val; 2]>,
     /// By which index, what the rule gives.
     pub(super) given: Vec<(usize, Val)>,
 }
@@ -59,7 +64,7 @@ const RULES: &[(&str, &str, Rule)] = &[
     ("", "ConvTranspose", space::conv_transpose),
     ("", "Cos", math::unary),
     ("", "Div", math::binary),
-    ("", "Dropout", math::dropout),
+    ("", "Dropout", random::dropout),
     ("", "Equal", math::compare),
     ("", "Erf", math::erf),
     ("", "Exp", math::unary),
@@ -74,6 +79,7 @@ const RULES: &[(&str, &str, Rule)] = &[
     ("", "Greater", math::compare),
     ("", "GreaterOrEqual", math::compare),
     ("", "Identity", index::view),
+    ("", "LSTM", rnn::lstm),
     ("", "LayerNormalization", math::layer_norm),
     ("", "Less", math::compare),
     ("", "LessOrEqual", math::compare),
@@ -129,7 +135,7 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "ConcatTraining", train::concat),
     (MS, "ConvGrad", space::conv_grad),
     (MS, "ConvTransposeGrad", space::conv_transpose_grad),
-    (MS, "DropoutGrad", train::dropout_grad),
+    (MS, "DropoutGrad", random::dropout_grad),
     (MS, "FastGelu", train::fast_gelu),
     (MS, "FastGeluGrad", train::fast_gelu_grad),
     (MS, "FusedMatMul", train::fused_matmul),
@@ -137,6 +143,8 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "Gelu", math::gelu),
     (MS, "GeluGrad", train::gelu_grad),
     (MS, "InPlaceAccumulatorV2", train::accumulate),
+    (MS, "LSTMGrad", rnn::lstm_grad),
+    (MS, "LSTMTraining", rnn::lstm),
     (MS, "LayerNormalizationGrad", train::layer_norm_grad),
     (MS, "LogSoftmaxGrad_13", train::log_softmax_grad),
     (MS, "ReluGrad", train::relu_grad),
@@ -250,9 +258,12 @@ impl Cx<'_> {
         self.w.splat(value, &TensorType::new(element, []))
     }
 
-    /// Zeros to add something to, which are not there before `x` is: XLA makes what depends on nothing when it likes.
+    /// Zeros to add something to, which are not there before `x` is.
     fn zeros_beside(&mut self, x: &Val, ty: &TensorType) -> (Val, Val) {
         let zero = self.scalar(0.0, ty.element);
+        if !self.w.form.hoists() {
+            return (self.w.broadcast(&zero, &ty.dims), x.clone());
+        }
         let mut both = self.w.barrier(&[&zero, x]);
         let (x, zero) = (both.pop().expect("two go in"), both.pop().expect("two go in"));
         (self.w.broadcast(&zero, &ty.dims), x)

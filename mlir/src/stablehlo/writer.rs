@@ -2,6 +2,7 @@
 
 use lmsc_ir::{ElementType, TensorType};
 
+use super::Form;
 use crate::print::{Ssa, dense, print_ssa};
 use crate::types::{double, float, push, quoted, separated, tensor};
 
@@ -10,6 +11,8 @@ use crate::types::{double, float, push, quoted, separated, tensor};
 pub(super) struct Val {
     pub(super) ssa: Ssa,
     pub(super) ty: TensorType,
+    /// Whether it follows from constants alone.
+    pub(super) fixed: bool,
 }
 
 impl Val {
@@ -36,8 +39,17 @@ pub(super) struct Window<'a> {
     pub(super) dilations: &'a [i64],
 }
 
+/// A loop that has begun.
+pub(super) struct Loop {
+    number: u32,
+    types: Vec<TensorType>,
+}
+
 /// The text so far.
 pub(super) struct Writer {
+    pub(super) form: &'static dyn Form,
+    /// The smallest argument, if barriers begin with one.
+    pub(super) anchor: Option<Val>,
     pub(super) out: String,
     /// Where the operations come from, as MLIR says it.
     location: String,
@@ -45,11 +57,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(capacity: usize) -> Writer {
-        Writer { out: String::with_capacity(capacity), location: String::new(), next: 0 }
+    pub(super) fn new(form: &'static dyn Form, capacity: usize) -> Writer {
+        Writer { form, anchor: None, out: String::with_capacity(capacity), location: String::new(), next: 0 }
     }
 
-    /// Says what the operations that follow are made of: XLA shows it beside what it compiles.
+    /// Says what the operations that follow are made of: compilers show it beside what they make.
     pub(super) fn locate(&mut self, name: &str) {
         self.location.clear();
         self.location.push_str(" loc(");
@@ -90,7 +102,8 @@ impl Writer {
         self.out.push('\n');
         let single = types.len() == 1;
         let ssa = |i| if single { Ssa::Single(number) } else { Ssa::Part(number, i as u32) };
-        types.iter().enumerate().map(|(i, ty)| Val { ssa: ssa(i), ty: ty.clone() }).collect()
+        let fixed = operands.iter().all(|operand| operand.fixed);
+        types.iter().enumerate().map(|(i, ty)| Val { ssa: ssa(i), ty: ty.clone(), fixed }).collect()
     }
 
     /// An operation of StableHLO with one result and the given properties.
@@ -106,7 +119,7 @@ impl Writer {
         self.one(name, operands, "", ty)
     }
 
-    /// `chlo.erf`, which XLA expands.
+    /// `chlo.erf`, which compilers expand.
     pub(super) fn erf(&mut self, x: &Val) -> Val {
         self.operation("chlo.erf", &[x], "", std::slice::from_ref(&x.ty)).pop().expect("there is one result")
     }
@@ -144,6 +157,13 @@ impl Writer {
             _ => push(&mut literal, value as i64),
         }
         literal.push_str("> : ");
+        tensor(&mut literal, ty);
+        self.one("constant", &[], &literal, ty.clone())
+    }
+
+    /// A tensor of words that holds one number everywhere, every bit of it.
+    pub(super) fn whole(&mut self, value: u64, ty: &TensorType) -> Val {
+        let mut literal = format!("value = dense<{value}> : ");
         tensor(&mut literal, ty);
         self.one("constant", &[], &literal, ty.clone())
     }
@@ -199,6 +219,11 @@ impl Writer {
             return x.clone();
         }
         self.one("convert", &[x], "", TensorType::new(element, x.dims()))
+    }
+
+    /// The same bits as elements of another type, as wide.
+    pub(super) fn bits(&mut self, x: &Val, element: ElementType) -> Val {
+        self.one("bitcast_convert", &[x], "", TensorType::new(element, x.dims()))
     }
 
     pub(super) fn transpose(&mut self, x: &Val, permutation: &[usize]) -> Val {
@@ -437,19 +462,121 @@ impl Writer {
 
     /// The same tensor, in host memory or back on the device.
     pub(super) fn placed(&mut self, x: &Val, host: bool) -> Val {
-        let place = if host { "pinned_host" } else { "device" };
-        let attributes = format!(
-            "<{{backend_config = \"\", call_target_name = \"annotate_device_placement\", has_side_effect = true}}> {{mhlo.frontend_attributes = {{_xla_buffer_placement = \"{place}\"}}}}"
-        );
+        let (name, attributes) = self.form.transfer(host);
         let ty = x.ty.clone();
-        let mut results = self.operation("stablehlo.custom_call", &[x], &attributes, &[ty]);
+        let mut results = self.operation(name, &[x], &attributes, &[ty]);
         results.pop().expect("there is one result")
     }
 
     /// The same tensors, none before all of them are there.
     pub(super) fn barrier(&mut self, operands: &[&Val]) -> Vec<Val> {
-        let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty.clone()).collect();
-        self.operation("stablehlo.optimization_barrier", operands, "", &types)
+        let anchor = self.anchor.clone();
+        // What is first speaks for all, and no constant is what an argument is.
+        let passes = |operand: &Val| anchor.is_none() || !operand.fixed;
+        let moving: Vec<&Val> =
+            anchor.iter().chain(operands.iter().copied().filter(|operand| passes(operand))).collect();
+        let types: Vec<TensorType> = moving.iter().map(|operand| operand.ty.clone()).collect();
+        let mut passed =
+            self.operation(self.form.barrier(), &moving, "", &types).into_iter().skip(anchor.iter().len());
+        let result = |&operand: &&Val| match passes(operand) {
+            true => passed.next().expect("a barrier gives what goes in"),
+            false => operand.clone(),
+        };
+        operands.iter().map(result).collect()
+    }
+
+    /// What stands for a number that counts from 0 to before `steps` and for what the operations that follow, to
+    /// [`end_loop`](Self::end_loop), are given of their last time.
+    pub(super) fn begin_loop(&mut self, steps: u64, carried: &[Val]) -> (Loop, Val, Vec<Val>) {
+        let scalar = TensorType::new(ElementType::Int32, []);
+        let [start, limit] = [0, steps as i64].map(|number| self.integers(&scalar, &[number]));
+        let carried: Vec<Val> = std::iter::once(&start).chain(carried).cloned().collect();
+        let types: Vec<TensorType> = carried.iter().map(|val| val.ty.clone()).collect();
+        let number = self.next;
+        self.next += 1;
+        push(&mut self.out, format_args!("    %{number}:{} = \"stablehlo.while\"(", carried.len()));
+        separated(&mut self.out, &carried, |out, val| print_ssa(out, val.ssa));
+        self.out.push_str(") ({\n");
+        let counted = self.block(&types);
+        let goes_on = self.compare("LT", &counted[0], &limit);
+        self.give_back(&[goes_on]);
+        self.out.push_str("    }, {\n");
+        let mut inside = self.block(&types);
+        let counter = inside.remove(0);
+        (Loop { number, types }, counter, inside)
+    }
+
+    /// What the loop carries after its last time, if `next` is what one time gives the next one.
+    pub(super) fn end_loop(&mut self, loops: Loop, counter: &Val, next: &[Val]) -> Vec<Val> {
+        let one = self.integers(&counter.ty, &[1]);
+        let count = self.elementwise("add", &[counter, &one]);
+        let given: Vec<Val> = std::iter::once(&count).chain(next).cloned().collect();
+        self.give_back(&given);
+        self.out.push_str("    }) : (");
+        separated(&mut self.out, &loops.types, tensor);
+        self.out.push_str(") -> (");
+        separated(&mut self.out, &loops.types, tensor);
+        push(&mut self.out, format_args!("){}\n", self.location));
+        let part = |(i, ty): (usize, &TensorType)| Val {
+            ssa: Ssa::Part(loops.number, i as u32),
+            ty: ty.clone(),
+            fixed: false,
+        };
+        loops.types.iter().enumerate().skip(1).map(part).collect()
+    }
+
+    /// The arguments of a block that begins here.
+    fn block(&mut self, types: &[TensorType]) -> Vec<Val> {
+        let first = self.next;
+        self.next += types.len() as u32;
+        let argument = |(i, ty): (usize, &TensorType)| Val {
+            ssa: Ssa::Single(first + i as u32),
+            ty: ty.clone(),
+            fixed: false,
+        };
+        let arguments: Vec<Val> = types.iter().enumerate().map(argument).collect();
+        self.out.push_str("    ^bb0(");
+        separated(&mut self.out, &arguments, |out, val| {
+            print_ssa(out, val.ssa);
+            out.push_str(": ");
+            tensor(out, &val.ty);
+        });
+        self.out.push_str("):\n");
+        arguments
+    }
+
+    /// The end of a block.
+    fn give_back(&mut self, vals: &[Val]) {
+        self.out.push_str("    \"stablehlo.return\"(");
+        separated(&mut self.out, vals, |out, val| print_ssa(out, val.ssa));
+        self.out.push_str(") : (");
+        separated(&mut self.out, vals, |out, val| tensor(out, &val.ty));
+        self.out.push_str(") -> ()\n");
+    }
+
+    /// The element of the first dimension at a place, without that dimension.
+    pub(super) fn element(&mut self, x: &Val, at: &Val) -> Val {
+        let starts = self.starts(x, at);
+        let dims = [&[1], &x.dims()[1..]].concat();
+        let properties = format!("slice_sizes = {}", array(&dims));
+        let operands: Vec<&Val> = std::iter::once(x).chain(&starts).collect();
+        let found =
+            self.one("dynamic_slice", &operands, &properties, TensorType::new(x.element(), &dims[..]));
+        self.reshape(&found, &dims[1..])
+    }
+
+    /// The tensor with another element of the first dimension at a place.
+    pub(super) fn with_element(&mut self, x: &Val, element: &Val, at: &Val) -> Val {
+        let starts = self.starts(x, at);
+        let element = self.reshape(element, &[&[1], element.dims()].concat());
+        let operands: Vec<&Val> = [x, &element].into_iter().chain(&starts).collect();
+        self.one("dynamic_update_slice", &operands, "", x.ty.clone())
+    }
+
+    /// Where the element of the first dimension at a place begins.
+    fn starts(&mut self, x: &Val, at: &Val) -> Vec<Val> {
+        let zero = self.integers(&at.ty, &[0]);
+        (0..x.rank()).map(|axis| if axis == 0 { at.clone() } else { zero.clone() }).collect()
     }
 }
 

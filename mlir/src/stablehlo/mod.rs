@@ -1,19 +1,21 @@
-//! The graph as a module of StableHLO that XLA compiles.
+//! The graph as a module of StableHLO, which XLA and IREE compile.
 //!
-//! Each operator has a rule (`rules`). A tensor on the host is one that `annotate_device_placement` has put there, as JAX
-//! writes it. XLA orders operations by what they read, and as it likes otherwise, which need not fit into the memory that was
-//! planned with. So there is an `optimization_barrier` where something comes back, where something waits for what leaves, and
-//! where something is computed again: everything that has been computed and is still needed goes through it, with what is
-//! waited for, and is used as it comes out of it, because XLA drops a barrier's result that nobody uses, and the edge with
-//! it. What the plan has before that place, XLA has before it. Between such places the order is XLA's own: barriers there
-//! would keep it from fusing. What is computed again reads its operands through the barrier, or XLA would find that it has
+//! Each operator has a rule (`rules`). How a consumer is told where a tensor is, and what waits for what, is its form's
+//! (`xla`, `iree`). A compiler orders operations by what they read, and as it likes otherwise, which need not fit into the
+//! memory that was planned with. So there is a barrier where something comes back, where something waits for what leaves, and
+//! where something is computed again: what has been computed and is still needed goes through it, with what is waited for,
+//! and is used as it comes out of it, because a compiler drops a barrier's result that nobody uses, and the edge with it.
+//! What the plan has before that place, the compiler has before it. Between such places the order is its own: barriers there
+//! would keep it from fusing. What is computed again reads its operands through the barrier, or it would be found to have
 //! been computed before.
 
+mod iree;
 mod known;
 mod rules;
 mod writer;
+mod xla;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, Type, ValueId};
 
@@ -24,9 +26,34 @@ use known::Known;
 use rules::{Cx, Rule, Why, rule};
 use writer::{Val, Writer};
 
+pub(crate) use iree::Iree;
+pub(crate) use xla::Xla;
+
+/// How a compiler of StableHLO is told what StableHLO has no words for.
+pub(crate) trait Form: Sync {
+    /// The operation that gives its operands again, none before all of them are there.
+    fn barrier(&self) -> &'static str;
+
+    /// Name and attributes of the operation that gives a tensor in host memory, or back on the device.
+    fn transfer(&self, host: bool) -> (&'static str, String);
+
+    /// What is said of an argument or a result beside its name: whether it is on the host, and of an argument, as which result
+    /// its buffer comes back.
+    fn place(&self, out: &mut String, host: bool, returns_as: Option<usize>);
+
+    /// What is said of the function.
+    fn function(&self) -> &'static str;
+
+    /// Whether the first operand of every barrier must be an argument of the function.
+    fn anchors(&self) -> bool;
+
+    /// Whether it makes what depends on nothing when it likes, however long that lies around.
+    fn hoists(&self) -> bool;
+}
+
 /// What StableHLO has no way to say, or no rule says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum XlaError {
+pub enum StablehloError {
     /// Operators without a rule, each with one of its nodes.
     #[error("StableHLO has no rule for {}", places.join(", "))]
     NoRule {
@@ -51,9 +78,9 @@ pub enum XlaError {
     },
 }
 
-pub(crate) fn module(graph: &Graph) -> Result<String, XlaError> {
+pub(crate) fn module(graph: &Graph, form: &'static dyn Form) -> Result<String, StablehloError> {
     let rules = rules_of(graph)?;
-    let mut lowering = Lowering::new(graph);
+    let mut lowering = Lowering::new(graph, form);
     let head = lowering.arguments()?;
     for (tick, (&id, rule)) in graph.order().iter().zip(rules).enumerate() {
         lowering.node(tick as u32, id, rule)?;
@@ -62,7 +89,7 @@ pub(crate) fn module(graph: &Graph) -> Result<String, XlaError> {
 }
 
 /// The rule of every node; copies and joins, which are no operators, have none.
-fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, XlaError> {
+fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, StablehloError> {
     let mut rules = Vec::with_capacity(graph.order().len());
     let mut missing: BTreeMap<String, String> = BTreeMap::new();
     for &id in graph.order() {
@@ -75,7 +102,7 @@ fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, XlaError> {
     }
     match missing.is_empty() {
         true => Ok(rules),
-        false => Err(XlaError::NoRule { places: missing.into_values().collect() }),
+        false => Err(StablehloError::NoRule { places: missing.into_values().collect() }),
     }
 }
 
@@ -143,31 +170,45 @@ struct Lowering<'g> {
     known: Known,
     results: Vec<Output>,
     last_use: LastUse,
-    /// What has been computed, on the device, and may be read yet.
+    /// The ticks with a barrier that are to come, the next one last.
+    places: Vec<u32>,
+    /// What has been computed, on the device, since the last barrier.
     computed: Vec<ValueId>,
+    /// By value, whether it went through one.
+    passed: Vec<bool>,
+    /// Of what went through one, what is needed longest.
+    link: Option<ValueId>,
     /// SwapOuts that nothing has waited for.
-    leaving: Vec<NodeId>,
+    leaving: BTreeSet<NodeId>,
+    /// The run's seed and the number of the step, if anything is drawn.
+    draws: Option<[Val; 2]>,
 }
 
 impl<'g> Lowering<'g> {
-    fn new(graph: &'g Graph) -> Lowering<'g> {
+    fn new(graph: &'g Graph, form: &'static dyn Form) -> Lowering<'g> {
         let known = Known::of(graph);
         let results = results_of(graph);
         let last_use = LastUse::of(graph, &results, &known);
+        let mut places = Lowering::places(graph, &known);
+        places.reverse();
         Lowering {
             graph,
-            writer: Writer::new(512 * (graph.order().len() + 1)),
+            writer: Writer::new(form, 512 * (graph.order().len() + 1)),
             values: vec![None; graph.value_capacity()],
             known,
             results,
             last_use,
+            places,
             computed: Vec::new(),
-            leaving: Vec::new(),
+            passed: vec![false; graph.value_capacity()],
+            link: None,
+            leaving: BTreeSet::new(),
+            draws: None,
         }
     }
 
     /// The arguments of the function: inputs, variables, and constants of many elements.
-    fn arguments(&mut self) -> Result<String, XlaError> {
+    fn arguments(&mut self) -> Result<String, StablehloError> {
         let graph = self.graph;
         let mut written: BTreeMap<ValueId, usize> = BTreeMap::new();
         for (i, &result) in self.results.iter().enumerate() {
@@ -198,20 +239,43 @@ impl<'g> Lowering<'g> {
                 format_args!(" {{{} = ", if data.is_some() { key::INITIALIZER } else { key::NAME }),
             );
             quoted(&mut out, name.as_bytes());
-            if graph.value(value).place.is_host() {
-                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
-            }
-            if let Some(result) = updated {
-                push(&mut out, format_args!(", tf.aliasing_output = {result} : i32"));
-            }
+            self.writer.form.place(&mut out, graph.value(value).place.is_host(), updated.copied());
             out.push('}');
-            self.values[index(value)] = Some(Val { ssa: Ssa::Argument(number), ty });
+            let val = Val { ssa: Ssa::Argument(number), ty, fixed: false };
+            self.anchor(&val);
+            self.values[index(value)] = Some(val);
             number += 1;
+        }
+        let draws = |&id: &NodeId| {
+            let node = graph.node(id);
+            node.op.effects().random && node.operands.get(2).is_some_and(Option::is_some)
+        };
+        if graph.order().iter().any(draws) {
+            let ty = TensorType::new(ElementType::Int64, []);
+            let draws = [key::SEED, key::STEP].map(|name| {
+                push(
+                    &mut out,
+                    format_args!("{}%arg{number}: tensor<i64> {{{name}", if number > 0 { ", " } else { "" }),
+                );
+                self.writer.form.place(&mut out, false, None);
+                out.push('}');
+                number += 1;
+                Val { ssa: Ssa::Argument(number - 1), ty: ty.clone(), fixed: false }
+            });
+            self.draws = Some(draws);
         }
         Ok(out)
     }
 
-    fn node(&mut self, tick: u32, id: NodeId, rule: Option<Rule>) -> Result<(), XlaError> {
+    /// Has barriers begin with the argument, if it is the smallest so far, and they must begin with one.
+    fn anchor(&mut self, argument: &Val) {
+        let smaller = |other: &Val| argument.ty.byte_size() < other.ty.byte_size();
+        if self.writer.form.anchors() && self.writer.anchor.as_ref().is_none_or(smaller) {
+            self.writer.anchor = Some(argument.clone());
+        }
+    }
+
+    fn node(&mut self, tick: u32, id: NodeId, rule: Option<Rule>) -> Result<(), StablehloError> {
         let node = self.graph.node(id);
         if node.defines().all(|value| self.known.get(value).is_some()) {
             return Ok(());
@@ -228,13 +292,16 @@ impl<'g> Lowering<'g> {
         let operands: Vec<Option<Val>> = operands.collect();
         let known = node.operands.iter().map(|&operand| Some(self.known.get(operand?)?.to_vec())).collect();
         let version = self.graph.opsets.get("").copied().unwrap_or_default();
-        let mut cx = Cx { node, version, w: &mut self.writer, operands, known, types, given: Vec::new() };
+        let draws = self.draws.clone();
+        let seed = self.graph.seed(id);
+        let w = &mut self.writer;
+        let mut cx = Cx { node, version, w, operands, known, types, seed, draws, given: Vec::new() };
         let done = match rule {
             Some(rule) => rule(&mut cx),
             None => rules::copy(&mut cx, node.op.is_swap_out()),
         };
         let given = cx.given;
-        done.map_err(|Why(why)| XlaError::Refused { place: place(), why })?;
+        done.map_err(|Why(why)| StablehloError::Refused { place: place(), why })?;
         for update in &node.updates {
             let written = node.op.effects().writes.iter();
             let written = written.filter(|(i, _)| node.operands.get(*i) == Some(&Some(update.variable)));
@@ -252,7 +319,7 @@ impl<'g> Lowering<'g> {
             self.values[index(value)] = Some(val);
         }
         if node.op.is_swap_out() {
-            self.leaving.push(id);
+            self.leaving.insert(id);
         } else if node.reads().any(|value| self.known.get(value).is_none()) {
             self.computed.extend(computed(node));
         }
@@ -260,7 +327,7 @@ impl<'g> Lowering<'g> {
             None => Ok(()),
             Some(value) => {
                 let why = format!("its rule does not give `{}`", self.graph.value(value).name);
-                Err(XlaError::Refused { place: place(), why })
+                Err(StablehloError::Refused { place: place(), why })
             }
         }
     }
@@ -277,29 +344,41 @@ impl<'g> Lowering<'g> {
         val
     }
 
-    /// Has the node, and all that follows, wait for what comes before it in the plan, where XLA would not: where something
-    /// comes back, where room is made by what leaves, and where something runs again.
+    /// Has the node, and all that follows, wait for what comes before it in the plan, where a compiler would not.
+    ///
+    /// What has been computed since the last such place goes through the barrier if it is still needed, and what is read
+    /// before the next one. The rest went through an earlier one, and will go through the one before whoever reads it.
     fn wait(&mut self, tick: u32, id: NodeId) {
-        let graph = self.graph;
-        let node = graph.node(id);
-        let real = |value: &ValueId| self.known.get(*value).is_none();
-        let operands: Vec<ValueId> = node.operands.iter().flatten().copied().filter(real).collect();
-        let again = node.recomputes.is_some() && !operands.iter().any(|&value| self.is_fresh(value));
-        // What has left, and has not been waited for.
-        let left: Vec<NodeId> =
-            node.after.iter().copied().filter(|before| self.leaving.contains(before)).collect();
-        let copies = |before: &NodeId| graph.node(*before).op.is_swap_in();
-        let comes = node.op.is_swap() && !node.op.is_swap_out() || node.after.iter().any(copies);
-        if !again && !comes && left.is_empty() {
+        if self.places.last() != Some(&tick) {
             return;
         }
-        self.leaving.retain(|out| !left.contains(out));
-        let computed = std::mem::take(&mut self.computed);
-        self.computed = computed.into_iter().filter(|&value| self.last_use.is_from(value, tick)).collect();
-        let left = left.iter().flat_map(|&out| graph.node(out).defines());
-        let mut through: Vec<ValueId> = left.chain(self.computed.iter().copied()).collect();
-        if again || node.op.is_swap_in() {
-            through.extend(&operands);
+        self.places.pop();
+        let end = self.places.last().map_or(self.graph.order().len(), |&next| next as usize);
+        let graph = self.graph;
+        let node = graph.node(id);
+        let left: Vec<NodeId> =
+            node.after.iter().copied().filter(|before| self.leaving.remove(before)).collect();
+        let mut through: Vec<ValueId> = left.iter().flat_map(|&out| graph.node(out).defines()).collect();
+        let readers = graph.order()[tick as usize..end].iter().map(|&id| graph.node(id));
+        let read = readers.filter(|node| !node.op.effects().shape_only).flat_map(Node::reads);
+        let here = |value: &ValueId| self.passed[index(*value)] && self.last_use.is_from(*value, tick);
+        let here: Vec<ValueId> = read.filter(here).collect();
+        // One value goes through them all, as long as it is needed, so that barriers have an order.
+        self.link = self.link.filter(|&link| self.last_use.is_from(link, tick));
+        through.extend(self.link);
+        through.extend(here);
+        for value in std::mem::take(&mut self.computed) {
+            if self.last_use.is_from(value, tick) {
+                self.passed[index(value)] = true;
+                let longer = |link: &ValueId| self.last_use.0[index(value)] > self.last_use.0[index(*link)];
+                if self.link.as_ref().is_none_or(longer) {
+                    self.link = Some(value);
+                }
+                through.push(value);
+            }
+        }
+        if node.op.is_swap_in() || runs_again(graph, &self.known, node) {
+            through.extend(operands(&self.known, node));
         }
         through.sort();
         through.dedup();
@@ -313,13 +392,31 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Whether the value is one that XLA cannot take for another: it has come back, or its operands went through a barrier.
-    fn is_fresh(&self, value: ValueId) -> bool {
-        let producer = self.graph.producer(value).map(|id| self.graph.node(id));
-        producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
+    /// The ticks before which something waits: where something comes back, where room is made by what leaves, and where
+    /// something runs again.
+    fn places(graph: &Graph, known: &Known) -> Vec<u32> {
+        let mut leaving: BTreeSet<NodeId> = BTreeSet::new();
+        let mut places = Vec::new();
+        for (tick, &id) in graph.order().iter().enumerate() {
+            let node = graph.node(id);
+            if node.defines().all(|value| known.get(value).is_some()) {
+                continue;
+            }
+            let again = runs_again(graph, known, node);
+            let comes =
+                node.op.is_swap_in() || node.after.iter().any(|&before| graph.node(before).op.is_swap_in());
+            let left = node.after.iter().filter(|before| leaving.remove(before)).count();
+            if again || comes || left > 0 {
+                places.push(tick as u32);
+            }
+            if node.op.is_swap_out() {
+                leaving.insert(id);
+            }
+        }
+        places
     }
 
-    fn finish(mut self, arguments: String) -> Result<String, XlaError> {
+    fn finish(mut self, arguments: String) -> Result<String, StablehloError> {
         let graph = self.graph;
         let results: Vec<Val> = self.results.clone().into_iter().map(|o| self.value(o.value())).collect();
         let mut out = String::with_capacity(self.writer.out.len() + arguments.len() + 4096);
@@ -335,12 +432,10 @@ impl<'g> Lowering<'g> {
                 push(out, format_args!(", {} = ", key::NEW_VALUE_OF));
                 quoted(out, graph.value(variable).name.as_bytes());
             }
-            if graph.value(value).place.is_host() {
-                out.push_str(", mhlo.memory_kind = \"pinned_host\"");
-            }
+            self.writer.form.place(out, graph.value(value).place.is_host(), None);
             out.push('}');
         });
-        out.push_str(") {\n");
+        push(&mut out, format_args!("){} {{\n", self.writer.form.function()));
         out.push_str(&self.writer.out);
         out.push_str("    \"func.return\"(");
         separated(&mut out, &results, |out, val| print_ssa(out, val.ssa));
@@ -351,14 +446,30 @@ impl<'g> Lowering<'g> {
     }
 
     /// The type of a value, if StableHLO has it.
-    fn tensor_type(&self, value: ValueId, place: impl Fn() -> String) -> Result<TensorType, XlaError> {
+    fn tensor_type(&self, value: ValueId, place: impl Fn() -> String) -> Result<TensorType, StablehloError> {
         let ty = &self.graph.value(value).ty;
         let fits = |ty: &&TensorType| {
             has_element(ty.element) && ty.dims.iter().all(|&dim| i64::try_from(dim).is_ok())
         };
         let found = ty.as_tensor().filter(fits).cloned();
-        found.ok_or_else(|| XlaError::Type { place: place(), ty: ty.clone() })
+        found.ok_or_else(|| StablehloError::Type { place: place(), ty: ty.clone() })
     }
+}
+
+/// Operands that are no integers known beforehand.
+fn operands<'a>(known: &'a Known, node: &'a Node) -> impl Iterator<Item = ValueId> + 'a {
+    node.operands.iter().flatten().copied().filter(|&value| known.get(value).is_none())
+}
+
+/// Whether a compiler would find that what the node computes again is there.
+fn runs_again(graph: &Graph, known: &Known, node: &Node) -> bool {
+    node.recomputes.is_some() && !operands(known, node).any(|value| is_fresh(graph, value))
+}
+
+/// Whether the value is one that no compiler can take for another: it has come back, or its operands went through a barrier.
+fn is_fresh(graph: &Graph, value: ValueId) -> bool {
+    let producer = graph.producer(value).map(|id| graph.node(id));
+    producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
 }
 
 /// What depends on the node's having run: its results, or the variable that it writes, where that has no other name. The

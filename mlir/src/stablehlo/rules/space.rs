@@ -3,7 +3,7 @@
 use lmsc_ir::{ElementType, TensorType};
 
 use super::{Cx, Why};
-use crate::xla::writer::{Val, Window};
+use crate::stablehlo::writer::{Val, Window};
 
 /// What convolutions and pooling say of each dimension of space.
 struct Space {
@@ -25,6 +25,11 @@ impl Space {
         let list = |name: &str, count: usize, default: i64| {
             cx.ints(name).map_or_else(|| vec![default; count], <[i64]>::to_vec)
         };
+        for (name, expected) in [("pads", 2 * count), ("strides", count), ("dilations", count)] {
+            if cx.ints(name).is_some_and(|list| list.len() != expected) {
+                return Err(Why(format!("its attribute `{name}` has not {expected} elements")));
+            }
+        }
         let mut low = list("pads", 2 * count, 0);
         let high = low.split_off(count);
         Ok(Space {
@@ -90,7 +95,12 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     let space = Space::of(cx, &w.dims()[2..])?;
     let count = space.count();
-    let padding: Vec<(i64, i64)> = space.low.iter().copied().zip(space.high.iter().copied()).collect();
+    // Where the window has one place, IREE wants nothing added that it does not reach; elsewhere equal padding is faster.
+    let high = |axis: usize| match ty.dims[2 + axis] {
+        1 => space.high[axis].min(space.behind(axis, x.dims()[2 + axis] as i64, 1).max(0)),
+        _ => space.high[axis],
+    };
+    let padding: Vec<(i64, i64)> = (0..count).map(|axis| (space.low[axis], high(axis))).collect();
     let ones = vec![1; count];
     let window =
         Window { strides: &space.strides, padding: &padding, base: &ones, dilations: &space.dilations };

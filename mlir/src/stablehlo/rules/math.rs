@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use lmsc_ir::Attr;
 
 use super::{Cx, Why};
-use crate::xla::writer::Val;
+use crate::stablehlo::writer::Val;
 
 /// Operators that are one operation, on operands of one shape.
 #[rustfmt::skip]
@@ -151,19 +151,6 @@ pub(super) fn clip(cx: &mut Cx<'_>) -> Result<(), Why> {
     }
     if cx.node.attribute("min").is_some() || cx.node.attribute("max").is_some() {
         return Err("its bounds are attributes, as before version 11".into());
-    }
-    cx.give(0, x)
-}
-
-/// Nothing is left out: what draws at random has no rule.
-pub(super) fn dropout(cx: &mut Cx<'_>) -> Result<(), Why> {
-    if cx.optional(2).is_some() {
-        return Err("it has a flag `training_mode`, and draws at random where that is set, for which there is no rule".into());
-    }
-    let x = cx.operand(0)?;
-    if let Some(ty) = cx.wanted(1) {
-        let mask = cx.splat(1.0, &ty);
-        cx.give(1, mask)?;
     }
     cx.give(0, x)
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use lmsc_ir::{Attr, Data, ElementType, TensorType};
 
 use super::{Cx, Why};
-use crate::xla::known::shape_range;
-use crate::xla::writer::Val;
+use crate::stablehlo::known::shape_range;
+use crate::stablehlo::writer::Val;
 
 /// The same elements with the extents of the result.
 pub(super) fn view(cx: &mut Cx<'_>) -> Result<(), Why> {

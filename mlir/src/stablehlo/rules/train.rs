@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use lmsc_ir::{Attr, ElementType, TensorType};
 
 use super::{Cx, Why, index, math};
-use crate::xla::writer::Val;
+use crate::stablehlo::writer::Val;
 
 /// `dY` where `Y` is positive, else 0.
 pub(super) fn relu_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
@@ -256,22 +256,6 @@ pub(super) fn batch_norm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         cx.give_if_wanted(index, &sum)?;
     }
     Ok(())
-}
-
-/// `dY / (1 - ratio)` where the mask kept what went through, else 0.
-pub(super) fn dropout_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
-    let (dy, mask) = (cx.operand(0)?, cx.operand(1)?);
-    let dropped = match cx.optional(2) {
-        Some(ratio) => cx.w.reshape(&ratio, &[]),
-        None => cx.scalar(0.5, dy.element()),
-    };
-    let one = cx.scalar(1.0, dropped.element());
-    let kept = cx.op("subtract", &one, &dropped);
-    let kept = cx.w.convert(&kept, dy.element());
-    let scaled = cx.op("divide", &dy, &kept);
-    let zeros = cx.splat(0.0, &dy.ty);
-    let dx = cx.w.select(&mask, &scaled, &zeros);
-    cx.give(0, dx)
 }
 
 /// `X · scale`, or `X / scale` with `scale_down`.

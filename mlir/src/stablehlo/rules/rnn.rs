@@ -1,0 +1,300 @@
+//! Recurrent layers, as loops over their steps: their text does not grow with the steps, and what they fill is one buffer.
+
+use lmsc_ir::{Attr, TensorType};
+
+use super::{Cx, Why};
+use crate::stablehlo::writer::Val;
+
+/// Extents, and which way the directions go.
+struct Layer {
+    steps: u64,
+    batch: u64,
+    hidden: u64,
+    directions: u64,
+    reverse: bool,
+}
+
+impl Layer {
+    /// Of an LSTM, from X and R, the operands 0 and 2.
+    fn of(cx: &Cx<'_>, lengths: usize) -> Result<Layer, Why> {
+        let (x, r) = (cx.operand(0)?, cx.operand(2)?);
+        let (&[steps, batch, _], &[directions, _, hidden]) = (x.dims(), r.dims()) else {
+            return Err("X or R has not three dimensions".into());
+        };
+        if cx.optional(lengths).is_some() {
+            return Err("there is no rule for lengths of sequences".into());
+        }
+        let usual = match cx.node.attribute("activations") {
+            None => true,
+            Some(Attr::Strings(names)) => {
+                let usual: [&[u8]; 3] = [b"sigmoid", b"tanh", b"tanh"];
+                names.iter().zip(usual.iter().cycle()).all(|(name, usual)| name.eq_ignore_ascii_case(usual))
+            }
+            Some(_) => false,
+        };
+        let changed = cx.int("layout", 0) != 0 || cx.int("input_forget", 0) != 0;
+        if !usual || changed || cx.node.attribute("clip").is_some() {
+            return Err("there is no rule for another layout, coupled gates, clipping or other activations than the usual ones".into());
+        }
+        let width = 4 * hidden;
+        if hidden == 0 || [cx.operand(1)?.dims(), r.dims()].iter().any(|dims| dims.get(1) != Some(&width)) {
+            return Err("its weights are not those of four gates".into());
+        }
+        let direction = cx.text("direction").unwrap_or(b"forward");
+        if directions != if direction == b"bidirectional" { 2 } else { 1 } || steps == 0 {
+            return Err(
+                "its weights are for other directions than its attribute says, or it has no steps".into()
+            );
+        }
+        Ok(Layer { steps, batch, hidden, directions, reverse: direction == b"reverse" })
+    }
+
+    /// Whether a direction takes the last step first.
+    fn backward(&self, direction: u64) -> bool {
+        self.reverse || direction == 1
+    }
+}
+
+impl Cx<'_> {
+    /// One element of the first dimension, without it.
+    fn part(&mut self, x: &Val, index: u64) -> Val {
+        let mut bounds: Vec<(u64, u64, u64)> = x.dims().iter().map(|&dim| (0, dim, 1)).collect();
+        bounds[0] = (index, index + 1, 1);
+        let part = self.w.slice(x, &bounds);
+        self.w.reshape(&part, &x.dims()[1..])
+    }
+
+    /// A direction's part of what a step keeps: of `[steps, directions, …]`.
+    fn of_direction(&mut self, x: &Val, direction: u64) -> Val {
+        let mut bounds: Vec<(u64, u64, u64)> = x.dims().iter().map(|&dim| (0, dim, 1)).collect();
+        bounds[1] = (direction, direction + 1, 1);
+        let part = self.w.slice(x, &bounds);
+        self.w.reshape(&part, &[&x.dims()[..1], &x.dims()[2..]].concat())
+    }
+
+    /// What the directions gave, beside each other along a new dimension.
+    fn directions(&mut self, parts: &[Val], axis: usize) -> Val {
+        let parts: Vec<Val> = parts
+            .iter()
+            .map(|part| {
+                let mut dims = part.dims().to_vec();
+                dims.insert(axis, 1);
+                self.w.reshape(part, &dims)
+            })
+            .collect();
+        match &parts[..] {
+            [one] => one.clone(),
+            parts => self.w.concatenate(&parts.iter().collect::<Vec<_>>(), axis),
+        }
+    }
+
+    /// The state of a direction that an operand gives, or zeros.
+    fn state(&mut self, index: usize, direction: u64, ty: &TensorType) -> Val {
+        match self.optional(index) {
+            Some(states) => self.part(&states, direction),
+            None => self.splat(0.0, ty),
+        }
+    }
+
+    /// The gates of `[rows, gates · hidden]`, so many of them.
+    fn gates(&mut self, x: &Val, hidden: u64) -> Vec<Val> {
+        let bounds = |gate: u64| [(0, x.dims()[0], 1), (gate * hidden, (gate + 1) * hidden, 1)];
+        (0..x.dims()[1] / hidden).map(|gate| self.w.slice(x, &bounds(gate))).collect()
+    }
+
+    /// `x · (1 - x)`.
+    fn slope(&mut self, x: &Val) -> Val {
+        let one = self.splat(1.0, &x.ty);
+        let rest = self.op("subtract", &one, x);
+        self.op("multiply", x, &rest)
+    }
+
+    /// The step that a loop is at, if it goes through them backward.
+    fn step(&mut self, counter: &Val, steps: u64, backward: bool) -> Val {
+        if !backward {
+            return counter.clone();
+        }
+        let last = self.w.integers(&counter.ty, &[steps as i64 - 1]);
+        self.w.elementwise("subtract", &[&last, counter])
+    }
+}
+
+/// `LSTM(X, W, R, B, lengths, h0, c0, P → Y, Yh, Yc)`, and `LSTMTraining`, which also keeps each cell and the gates i, o, f, c.
+pub(super) fn lstm(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let layer = Layer::of(cx, 4)?;
+    if cx.optional(7).is_some() {
+        return Err("there is no rule for peepholes".into());
+    }
+    let (x, w, r) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
+    let &Layer { steps, batch, hidden, directions, .. } = &layer;
+    let state = TensorType::new(x.element(), [batch, hidden]);
+    let mut found: [Vec<Val>; 5] = Default::default();
+    for d in 0..directions {
+        let (w, r) = (cx.part(&w, d), cx.part(&r, d));
+        let mut gates = cx.w.dot(&x, &w, [&[], &[]], [&[2], &[1]]);
+        if let Some(bias) = cx.optional(3) {
+            let bias = cx.part(&bias, d);
+            let bias = [0, 4 * hidden].map(|at| cx.w.slice(&bias, &[(at, at + 4 * hidden, 1)]));
+            let bias = cx.op("add", &bias[0], &bias[1]);
+            gates = cx.op("add", &gates, &bias);
+        }
+        let (h, c) = (cx.state(5, d, &state), cx.state(6, d, &state));
+        // What of each step is asked for. The gates take the place of what they are computed from; what the others hold
+        // before does not matter, but IREE takes what begins alike for one buffer.
+        let asked = [0, 3].map(|index| cx.wanted(index).is_some());
+        let beginning = |at: u64| [(0, steps, 1), (0, batch, 1), (at * hidden, (at + 1) * hidden, 1)];
+        let filled: Vec<Val> = (0..2)
+            .filter(|&value| asked[value as usize])
+            .map(|value| cx.w.slice(&gates, &beginning(value)))
+            .collect();
+        let carried = [&[h, c, gates][..], &filled].concat();
+        let (loops, counter, carried) = cx.w.begin_loop(steps, &carried);
+        let at = cx.step(&counter, steps, layer.backward(d));
+        let [h, c, gates, filled @ ..] = &carried[..] else {
+            unreachable!("a loop carries what it was given")
+        };
+        let inputs = cx.w.element(gates, &at);
+        let product = cx.w.dot(h, &r, [&[], &[]], [&[1], &[1]]);
+        let sum = cx.op("add", &inputs, &product);
+        let parts = cx.gates(&sum, hidden);
+        let parts: Vec<Val> = parts
+            .iter()
+            .enumerate()
+            .map(|(gate, part)| cx.w.elementwise(if gate < 3 { "logistic" } else { "tanh" }, &[part]))
+            .collect();
+        let [input, output, forget, candidate] = &parts[..] else {
+            return Err("it has not four gates".into());
+        };
+        let kept = cx.op("multiply", forget, c);
+        let new = cx.op("multiply", input, candidate);
+        let c = cx.op("add", &kept, &new);
+        let tanh = cx.w.elementwise("tanh", &[&c]);
+        let h = cx.op("multiply", output, &tanh);
+        let all = cx.w.concatenate(&parts.iter().collect::<Vec<_>>(), 1);
+        let gates = cx.w.with_element(gates, &all, &at);
+        let values = [&h, &c].into_iter().zip(asked).filter(|(_, asked)| *asked).map(|(value, _)| value);
+        let filled: Vec<Val> =
+            values.zip(filled).map(|(value, filled)| cx.w.with_element(filled, value, &at)).collect();
+        let results = cx.w.end_loop(loops, &counter, &[&[h, c, gates][..], &filled].concat());
+        let [h, c, gates, filled @ ..] = &results[..] else { unreachable!("a loop gives what it carries") };
+        let mut filled = filled.iter().cloned();
+        for (index, asked) in [0, 3].into_iter().zip(asked) {
+            found[index].extend(if asked { filled.next() } else { None });
+        }
+        found[1].push(h.clone());
+        found[2].push(c.clone());
+        found[4].push(gates.clone());
+    }
+    for (index, parts) in found.iter().enumerate() {
+        if cx.wanted(index).is_some() {
+            let all = cx.directions(parts, if index == 1 || index == 2 { 0 } else { 1 });
+            cx.give(index, all)?;
+        }
+    }
+    Ok(())
+}
+
+/// The states before each step, of those after it and the first one.
+fn before(cx: &mut Cx<'_>, first: &Val, states: &Val, backward: bool) -> Val {
+    let steps = states.dims()[0];
+    let first = cx.w.reshape(first, &[&[1], first.dims()].concat());
+    if steps == 1 {
+        return first;
+    }
+    let mut bounds: Vec<(u64, u64, u64)> = states.dims().iter().map(|&dim| (0, dim, 1)).collect();
+    bounds[0] = if backward { (1, steps, 1) } else { (0, steps - 1, 1) };
+    let rest = cx.w.slice(states, &bounds);
+    cx.w.concatenate(&if backward { [&rest, &first] } else { [&first, &rest] }, 0)
+}
+
+/// `LSTMGrad(X, W, R, lengths, h0, c0, Y, cells, gates, dY, dYh, dYc → dX, dW, dR, dB, dh0, dc0)`.
+pub(super) fn lstm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
+    let layer = Layer::of(cx, 3)?;
+    let (x, w, r) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
+    let (y, cells, gates) = (cx.operand(6)?, cx.operand(7)?, cx.operand(8)?);
+    let &Layer { steps, batch, hidden, directions, .. } = &layer;
+    let state = TensorType::new(x.element(), [batch, hidden]);
+    let mut found: [Vec<Val>; 6] = Default::default();
+    for d in 0..directions {
+        let (w, r) = (cx.part(&w, d), cx.part(&r, d));
+        let [y, cells, gates] = [&y, &cells, &gates].map(|kept| cx.of_direction(kept, d));
+        let dy = cx.optional(9).map(|dy| cx.of_direction(&dy, d));
+        let (h0, c0) = (cx.state(4, d, &state), cx.state(5, d, &state));
+        let cells_before = before(cx, &c0, &cells, layer.backward(d));
+        let (dh, dc) = (cx.state(10, d, &state), cx.state(11, d, &state));
+        // The gradients of the gates take the place of the gates.
+        let (loops, counter, carried) = cx.w.begin_loop(steps, &[dh, dc, gates]);
+        // Against the direction.
+        let at = cx.step(&counter, steps, !layer.backward(d));
+        let [dh, dc, dgates] = &carried[..] else { unreachable!("a loop carries what it was given") };
+        let mut dh = dh.clone();
+        if let Some(dy) = dy {
+            let here = cx.w.element(&dy, &at);
+            dh = cx.op("add", &dh, &here);
+        }
+        let here = cx.w.element(dgates, &at);
+        let parts = cx.gates(&here, hidden);
+        let [input, output, forget, candidate] = &parts[..] else {
+            return Err("it has not four gates".into());
+        };
+        let [cell, cell_before] = [&cells, &cells_before].map(|kept| cx.w.element(kept, &at));
+        let tanh = cx.w.elementwise("tanh", &[&cell]);
+        let one = cx.splat(1.0, &state);
+        let mut product = |factors: &[&Val]| {
+            let first = factors[0].clone();
+            factors[1..].iter().fold(first, |product, factor| cx.op("multiply", &product, factor))
+        };
+        let squares = [product(&[&tanh, &tanh]), product(&[candidate, candidate])];
+        let through = product(&[&dh, output]);
+        let [tanh_slope, candidate_slope] = squares.map(|square| cx.op("subtract", &one, &square));
+        let through = cx.op("multiply", &through, &tanh_slope);
+        let d_cell = cx.op("add", dc, &through);
+        let slopes = [input, output, forget].map(|gate| cx.slope(gate));
+        let mut product = |factors: [&Val; 3]| {
+            let first = cx.op("multiply", factors[0], factors[1]);
+            cx.op("multiply", &first, factors[2])
+        };
+        let new = [
+            product([&d_cell, candidate, &slopes[0]]),
+            product([&dh, &tanh, &slopes[1]]),
+            product([&d_cell, &cell_before, &slopes[2]]),
+            product([&d_cell, input, &candidate_slope]),
+        ];
+        let new = cx.w.concatenate(&new.each_ref(), 1);
+        let dgates = cx.w.with_element(dgates, &new, &at);
+        let dc = cx.op("multiply", &d_cell, forget);
+        let dh = cx.w.dot(&new, &r, [&[], &[]], [&[1], &[0]]);
+        let results = cx.w.end_loop(loops, &counter, &[dh, dc, dgates]);
+        let [dh, dc, dgates] = &results[..] else { unreachable!("a loop gives what it carries") };
+
+        if cx.wanted(0).is_some() {
+            let dx = cx.w.dot(dgates, &w, [&[], &[]], [&[2], &[0]]);
+            let sum = match found[0].pop() {
+                Some(other) => cx.op("add", &other, &dx),
+                None => dx,
+            };
+            found[0].push(sum);
+        }
+        let over_steps: [&[usize]; 2] = [&[0, 1], &[0, 1]];
+        if cx.wanted(1).is_some() {
+            found[1].push(cx.w.dot(dgates, &x, [&[], &[]], over_steps));
+        }
+        if cx.wanted(2).is_some() {
+            let states = before(cx, &h0, &y, layer.backward(d));
+            found[2].push(cx.w.dot(dgates, &states, [&[], &[]], over_steps));
+        }
+        if cx.wanted(3).is_some() {
+            let sum = cx.w.sum(dgates, &[0, 1]);
+            found[3].push(cx.w.concatenate(&[&sum, &sum], 0));
+        }
+        found[4].push(dh.clone());
+        found[5].push(dc.clone());
+    }
+    for (index, parts) in found.iter().enumerate() {
+        if cx.wanted(index).is_some() {
+            let all = if index == 0 { parts[0].clone() } else { cx.directions(parts, 0) };
+            cx.give(index, all)?;
+        }
+    }
+    Ok(())
+}
