@@ -51,7 +51,7 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Give buffers with known lifetimes addresses, without a model.
     Offsets(OffsetsArgs),
-    /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or as MLIR.
+    /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or write it as MLIR or ONNX.
     Opt(Box<OptArgs>),
     /// Show what a planner makes of a model, or of an instance without one, beside others.
     Plan(Box<PlanCommandArgs>),
@@ -502,7 +502,7 @@ pub struct OptArgs {
     /// The passes, in order; none to only read, check and print.
     #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
     pub passes: Vec<String>,
-    /// Where to write the text instead of standard output; as MLIR if the name ends in `.mlir`.
+    /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What the passes are told.

@@ -10,7 +10,7 @@ use lmsc_onnx::file::{encode_to, has_external_data};
 use lmsc_onnx::proto::ModelProto;
 
 use crate::Error;
-use crate::cli::{CompileArgs, Emit, Form};
+use crate::cli::{BindingArgs, CompileArgs, Emit, Form};
 
 /// What is to be written.
 pub(crate) enum Emitted {
@@ -42,13 +42,32 @@ impl Emitted {
             Form::Function => lmsc_onnx::Form::Function,
             Form::Ort => lmsc_onnx::Form::Ort,
         };
-        let folder = model.as_ref().and_then(|m| m.folder.clone());
-        let proto = match model {
+        match model {
             // What no pass has touched is written as it was read.
-            Some(model) if !changed => model.proto,
-            model => lmsc_onnx::export(model, graph, form, &metadata(args, peak, hash))
-                .map_err(|e| Error::in_file(args.input.path(), e))?,
-        };
+            Some(model) if !changed => Emitted::read(model, output),
+            model => {
+                Emitted::onnx(model, graph, form, &metadata(args, peak, hash), args.input.path(), output)
+            }
+        }
+    }
+
+    /// The model as it was read.
+    fn read(model: Model, output: &Path) -> Result<Emitted, Error> {
+        check_references(model.folder.as_deref(), &model.proto, output)?;
+        Ok(Emitted::Onnx(Box::new(model.proto)))
+    }
+
+    /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that it came from.
+    pub(crate) fn onnx(
+        model: Option<Model>,
+        graph: &Graph,
+        form: lmsc_onnx::Form,
+        metadata: &BTreeMap<String, String>,
+        input: &Path,
+        output: &Path,
+    ) -> Result<Emitted, Error> {
+        let folder = model.as_ref().and_then(|m| m.folder.clone());
+        let proto = lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
         check_references(folder.as_deref(), &proto, output)?;
         Ok(Emitted::Onnx(Box::new(proto)))
     }
@@ -84,20 +103,26 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
 
 /// What the model says about itself.
 fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
-    let mut metadata = BTreeMap::new();
+    let mut metadata = origin(&args.input.binding);
     let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
-    say("version", env!("CARGO_PKG_VERSION").to_owned());
     say("peak", peak.0.to_string());
     say("hash", hash.to_owned());
     if let Some(budget) = args.plan.budget {
         say("budget", budget.0.to_string());
     }
-    if !args.input.binding.dims.is_empty() {
-        let dims: BTreeMap<_, _> = args.input.binding.dims.iter().cloned().collect();
-        say("dims", serde_json::to_string(&dims).expect("names and numbers are JSON"));
-    }
     if args.form == Form::Ort {
         say("ort", ORT_SESSION.to_owned());
+    }
+    metadata
+}
+
+/// What every model says: who wrote it, and for which sizes.
+pub(crate) fn origin(binding: &BindingArgs) -> BTreeMap<String, String> {
+    let mut metadata = BTreeMap::from([("ai.lmsc.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
+    if !binding.dims.is_empty() {
+        let dims: BTreeMap<_, _> = binding.dims.iter().cloned().collect();
+        let dims = serde_json::to_string(&dims).expect("names and numbers are JSON");
+        metadata.insert("ai.lmsc.dims".to_owned(), dims);
     }
     metadata
 }

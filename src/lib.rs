@@ -33,7 +33,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
-use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
@@ -174,19 +174,27 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
     })
 }
 
-/// Runs passes on a graph and returns its text, as MLIR if that is what the output's name says.
+/// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
+/// file's name says.
 ///
 /// # Errors
 /// As [`compile`].
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
-    let mut loaded = load(args.input.path(), &args.input.binding)?;
+    let input = args.input.path();
+    let Loaded { mut graph, model, .. } = load(input, &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    run(&mut loaded.graph, &passes, &pass_cx(&args.plan)?, &args.look)
+    run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
-    match args.output.as_deref().map(Emit::named) {
-        Some(Emit::Mlir) => emit::mlir(&loaded.graph, args.input.path()),
-        _ => Ok(loaded.graph.to_text()),
-    }
+    let Some(output) = &args.output else { return Ok(graph.to_text()) };
+    let emitted = match output.extension().and_then(|extension| extension.to_str()) {
+        Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
+        Some("onnx") => {
+            let origin = emit::origin(&args.input.binding);
+            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, input, output)?
+        }
+        _ => Emitted::Text(graph.to_text()),
+    };
+    emitted.write(output, &mut std::io::sink()).map(|()| String::new())
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.

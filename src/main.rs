@@ -59,15 +59,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Explain(args)) => lmsc::explain(args),
         Some(Command::Inspect(args)) => lmsc::inspect(args),
         Some(Command::Offsets(args)) => lmsc::offsets(args),
-        Some(Command::Opt(args)) => {
-            let text = lmsc::opt(args)?;
-            match &args.output {
-                None => Ok(text),
-                Some(path) => {
-                    lmsc::write_atomically(path, |w| w.write_all(text.as_bytes())).map(|()| String::new())
-                }
-            }
-        }
+        Some(Command::Opt(args)) => lmsc::opt(args),
         Some(Command::Plan(args)) => lmsc::plan(args),
         Some(Command::Sweep(args)) => lmsc::sweep(args),
         Some(Command::Calibrate(args)) => lmsc::run::calibrate(args),

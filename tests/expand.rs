@@ -3,6 +3,8 @@
 
 mod support;
 
+use clap::Parser;
+use lmsc::cli::{Cli, Command};
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_passes::{PassCx, pass_named, run_pipeline};
 use lmsc_runtime::Step;
@@ -86,6 +88,51 @@ const CASES: &[(&str, &str, &str)] = &[
         "float[1,2,2,3,4] dy, float[1,3,3,4,5] x, float[2,3,2,2,2] w",
         "float[1,3,3,4,5] dx, float[2,3,2,2,2] dw, _",
         "com.microsoft.ConvGrad(dy, x, w)",
+    ),
+    (
+        "float[2,3,9,13] dy, float[2,8,5,7] x, float[8,3,3,3] w",
+        "float[2,8,5,7] dx, float[8,3,3,3] dw, float[3] db",
+        "com.microsoft.ConvTransposeGrad<strides = [2, 2], pads = [1, 1, 1, 1]>(dy, x, w)",
+    ),
+    (
+        "float[1,6,5,5,6] dy, float[1,4,4,2,3] x, float[4,3,2,2,2] w",
+        "float[1,4,4,2,3] dx, float[4,3,2,2,2] dw, float[6] db",
+        "com.microsoft.ConvTransposeGrad<group = 2, strides = [1, 3, 2]>(dy, x, w)",
+    ),
+    (
+        "float[2,3,3,4] dy",
+        "float[2,3,6,8] dx",
+        "AveragePoolGrad<kernel_shape = [2, 2], strides = [2, 2]>(dy)",
+    ),
+    (
+        "float[2,3,4,3] dy",
+        "float[2,3,7,5] dx",
+        "AveragePoolGrad<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]>(dy)",
+    ),
+    (
+        "float[2,3,4,3] dy",
+        "float[2,3,7,5] dx",
+        "com.microsoft.AveragePoolGrad<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], count_include_pad = 1>(dy)",
+    ),
+    (
+        "float[5,2,3] x, float[1,16,3] w, float[1,16,4] r, float[1,32] b, float[1,2,4] h, float[1,2,4] c",
+        "float[5,1,2,4] y, float[1,2,4] yh, float[1,2,4] yc, float[5,1,2,4] cells, float[5,1,2,16] gates",
+        "com.microsoft.LSTMTraining<hidden_size = 4>(x, w, r, b, _, h, c)",
+    ),
+    (
+        "float[3,2,3] x, float[2,16,3] w, float[2,16,4] r",
+        "float[3,2,2,4] y, _, float[2,2,4] yc, float[3,2,2,4] cells, float[3,2,2,16] gates",
+        "com.microsoft.LSTMTraining<direction = \"bidirectional\", hidden_size = 4>(x, w, r)",
+    ),
+    (
+        "float[5,2,3] x, float[1,16,3] w, float[1,16,4] r, float[1,2,4] h, float[1,2,4] c, float[5,1,2,4] y, float[5,1,2,4] cells, float[5,1,2,16] gates, float[5,1,2,4] dy",
+        "float[5,2,3] dx, float[1,16,3] dw, float[1,16,4] dr, float[1,32] db, float[1,2,4] dh, float[1,2,4] dc",
+        "com.microsoft.LSTMGrad<direction = \"reverse\", hidden_size = 4>(x, w, r, _, h, c, y, cells, gates, dy)",
+    ),
+    (
+        "float[3,2,3] x, float[2,16,3] w, float[2,16,4] r, float[3,2,2,4] y, float[3,2,2,4] cells, float[3,2,2,16] gates, float[2,2,4] h, float[2,2,4] c",
+        "float[3,2,3] dx, float[2,16,3] dw, float[2,16,4] dr, float[2,32] db",
+        "com.microsoft.LSTMGrad<direction = \"bidirectional\", hidden_size = 4>(x, w, r, _, _, _, y, cells, gates, _, h, c)",
     ),
     (
         "float[2,3,5] dy, float[2,3,5] x, float[5] s, float[2,3,1] m, float[2,3,1] i",
@@ -205,4 +252,24 @@ fn every_operator_computes_what_its_expansion_computes() {
             assert!(largest > 0.0 && apart <= ALLOWED * largest, "{call}: {name}: {one:?} {other:?}");
         }
     }
+}
+
+#[test]
+fn what_is_expanded_is_written_as_onnx() {
+    let model = "testdata/models/tiny_unet2d/training_model.onnx";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("step.onnx");
+    let expand = ["lmsc", "opt", model, "-p", "expand-training-ops", "--dim", "batch=2"];
+    let output = ["-o", file.to_str().unwrap()];
+    let text = opt(&expand);
+    assert_eq!(opt(&[&expand[..], &output].concat()), "");
+    // The file says for which sizes it is.
+    assert!(opt(&["lmsc", "opt", output[1]]) == text);
+    assert!(!text.contains("= com.microsoft."));
+}
+
+/// What the command prints.
+fn opt(words: &[&str]) -> String {
+    let Some(Command::Opt(args)) = Cli::try_parse_from(words).unwrap().command else { panic!("{words:?}") };
+    lmsc::opt(&args).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }

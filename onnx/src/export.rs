@@ -136,6 +136,10 @@ pub fn export(
     let body = proto.graph.get_or_insert_default();
     body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
     declare(body, graph, &new_values);
+    // What a pass has the graph give comes after what the file gave.
+    for &output in graph.outputs.iter().skip(body.output.len()) {
+        body.output.push(value_info(graph, output)?);
+    }
     body.initializer.extend(scratch.initializers());
     Ok(proto)
 }
@@ -385,17 +389,19 @@ fn type_proto(ty: &Type) -> Option<TypeProto> {
     })
 }
 
+fn value_info(graph: &Graph, value: ValueId) -> Result<ValueInfoProto, ExportError> {
+    let value = graph.value(value);
+    let no_type = || ExportError::NoType { name: value.name.to_string(), ty: value.ty.to_string() };
+    Ok(ValueInfoProto {
+        name: Some(value.name.to_string()),
+        r#type: Some(type_proto(&value.ty).ok_or_else(no_type)?),
+        ..ValueInfoProto::default()
+    })
+}
+
 /// A model without nodes for a graph that did not come from ONNX.
 fn from_text(graph: &Graph) -> Result<ModelProto, ExportError> {
-    let info = |&value: &ValueId| {
-        let value = graph.value(value);
-        let no_type = || ExportError::NoType { name: value.name.to_string(), ty: value.ty.to_string() };
-        Ok(ValueInfoProto {
-            name: Some(value.name.to_string()),
-            r#type: Some(type_proto(&value.ty).ok_or_else(no_type)?),
-            ..ValueInfoProto::default()
-        })
-    };
+    let info = |&value: &ValueId| value_info(graph, value);
     let results = graph.order().iter().flat_map(|&n| graph.node(n).defines());
     let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
     let declared = results.filter(|&v| graph.value(v).place == Place::Device && !outputs.contains(&v));

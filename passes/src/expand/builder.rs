@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Op, Place, TensorType, Type, ValueId};
 
@@ -79,6 +80,18 @@ impl<'g> Builder<'g> {
     /// The extents of a tensor.
     pub(super) fn dims(&self, value: ValueId) -> Vec<u64> {
         self.ty(value).map(|ty| ty.dims).unwrap_or_default()
+    }
+
+    /// Whether the node has the attribute.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.node().attribute(name).is_some()
+    }
+
+    pub(super) fn texts(&self, name: &str) -> Option<Vec<&[u8]>> {
+        match self.node().attribute(name) {
+            Some(Attr::Strings(list)) => Some(list.iter().map(|text| &text[..]).collect()),
+            _ => None,
+        }
     }
 
     pub(super) fn int(&self, name: &str, default: i64) -> Option<i64> {
@@ -171,6 +184,11 @@ impl<'g> Builder<'g> {
         self.constant(TensorType::new(ElementType::Float, []), value.to_le_bytes().to_vec())
     }
 
+    /// An integer of no dimension.
+    pub(super) fn integer(&mut self, value: i64) -> ValueId {
+        self.constant(TensorType::new(ElementType::Int64, []), value.to_le_bytes().to_vec())
+    }
+
     /// A list of integers.
     pub(super) fn list(&mut self, values: &[i64]) -> ValueId {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -222,6 +240,31 @@ impl<'g> Builder<'g> {
         let ty = TensorType::new(self.ty(x)?.element, dims);
         let shape = self.list(&dims.iter().map(|&dim| dim as i64).collect::<Vec<_>>());
         Some(self.add("Reshape", [], &[x, shape], ty))
+    }
+
+    /// The elements from one place to another along an axis.
+    pub(super) fn slice(&mut self, x: ValueId, axis: usize, range: Range<u64>) -> Option<ValueId> {
+        let mut ty = self.ty(x)?;
+        *ty.dims.get_mut(axis)? = range.end - range.start;
+        let [from, to, along] = [range.start, range.end, axis as u64].map(|at| self.list(&[at as i64]));
+        Some(self.add("Slice", [], &[x, from, to, along], ty))
+    }
+
+    /// The tensors one after the other along an axis.
+    pub(super) fn concat(&mut self, parts: &[ValueId], axis: usize) -> Option<ValueId> {
+        let mut ty = self.ty(*parts.first()?)?;
+        ty.dims[axis] = parts.iter().map(|&part| self.dims(part)[axis]).sum();
+        match parts {
+            [one] => Some(*one),
+            parts => Some(self.add("Concat", [("axis", (axis as i64).into())], parts, ty)),
+        }
+    }
+
+    /// The product of matrices, the first of which may be several, one after the other.
+    pub(super) fn matmul(&mut self, a: ValueId, b: ValueId) -> Option<ValueId> {
+        let (mut ty, columns) = (self.ty(a)?, *self.dims(b).last()?);
+        *ty.dims.last_mut()? = columns;
+        Some(self.add("MatMul", [], &[a, b], ty))
     }
 
     pub(super) fn transpose(&mut self, x: ValueId, permutation: &[usize]) -> Option<ValueId> {

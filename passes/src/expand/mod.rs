@@ -1,6 +1,7 @@
 //! Training operators of onnxruntime and of ours, written in operators of ONNX.
 
 mod builder;
+mod recurrent;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,9 +115,23 @@ impl Pass for ExpandTrainingOps {
             graph.rename(old, other);
             graph.rename(new, name);
         }
+        give_updates(graph, parts.into_values().flatten());
         order_updates(graph);
         let remarks = [remark("expanded", &expanded), remark("left", &left)].concat();
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}
+
+/// Has the graph give the new values of variables that these nodes compute: operators of ONNX write nothing in place.
+fn give_updates(graph: &mut Graph, nodes: impl Iterator<Item = NodeId>) {
+    let updates =
+        |id: NodeId| graph.node(id).updates.iter().map(move |update| (id, *update)).collect::<Vec<_>>();
+    for (id, Update { variable, result }) in nodes.flat_map(updates).collect::<Vec<_>>() {
+        let new = result.and_then(|index| graph.node(id).results.get(index).copied().flatten());
+        let Some(new) = new.filter(|new| !graph.outputs.contains(new)) else { continue };
+        let name = graph.fresh_value_name(&format!("{}_new", graph.value(variable).name));
+        graph.rename(new, name);
+        graph.outputs.push(new);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
 
-use lmsc_ir::{ElementType, Graph, NodeId, TensorType, ValueId};
+use lmsc_ir::{Attr, ElementType, Graph, NodeId, TensorType, ValueId};
 
 use super::builder::Builder;
+use super::recurrent;
 
 pub(super) type Rule = fn(&mut Builder<'_>) -> Option<()>;
 
@@ -14,11 +15,14 @@ const LMSC: &str = "ai.lmsc";
 /// One row an operator.
 #[rustfmt::skip]
 const RULES: &[(&str, &str, Rule)] = &[
+    ("", "AveragePoolGrad", average_pool_grad),
     ("", "MaxPoolGrad", max_pool_grad),
+    (MS, "AveragePoolGrad", average_pool_grad),
     (MS, "BatchNormInternal", batch_norm),
     (MS, "BatchNormalizationGrad", batch_norm_grad),
     (MS, "ConcatTraining", concat),
     (MS, "ConvGrad", conv_grad),
+    (MS, "ConvTransposeGrad", conv_transpose_grad),
     (MS, "DropoutGrad", dropout_grad),
     (MS, "FastGelu", fast_gelu),
     (MS, "FastGeluGrad", fast_gelu_grad),
@@ -27,11 +31,14 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "Gelu", gelu),
     (MS, "GeluGrad", gelu_grad),
     (MS, "InPlaceAccumulatorV2", accumulate),
+    (MS, "LSTMGrad", recurrent::lstm_grad),
+    (MS, "LSTMTraining", recurrent::lstm),
     (MS, "LayerNormalizationGrad", layer_norm_grad),
     (MS, "LogSoftmaxGrad_13", log_softmax_grad),
     (MS, "ReluGrad", relu_grad),
     (MS, "Scale", scale),
     (MS, "SigmoidGrad", sigmoid_grad),
+    (MS, "SliceGrad", slice_grad),
     (MS, "SoftmaxCrossEntropyLossGrad", cross_entropy_grad),
     (MS, "SoftmaxGrad_13", softmax_grad),
     (MS, "SplitTraining", split),
@@ -241,56 +248,82 @@ fn concat(b: &mut Builder<'_>) -> Option<()> {
     Some(())
 }
 
-/// dX is a transposed convolution of dY with W; dW is a convolution of X with dY, both with batch and channels exchanged
-/// and strides as dilations; db is the sum of dY.
-fn conv_grad(b: &mut Builder<'_>) -> Option<()> {
-    let (dy, x, w) = (b.floats(0)?, b.floats(1)?, b.floats(2)?);
-    let [x_dims, y_dims, w_dims] = [x, dy, w].map(|value| b.dims(value));
-    let axes =
-        w_dims.len().checked_sub(2).filter(|&n| n > 0 && x_dims.len() == n + 2 && y_dims.len() == n + 2)?;
-    if b.text("auto_pad").is_some_and(|pad| pad != b"NOTSET") {
-        return None;
+/// What the attributes of a convolution or of a pooling window say.
+struct Window {
+    strides: Vec<i64>,
+    dilations: Vec<i64>,
+    /// The first half is before the first elements.
+    pads: Vec<i64>,
+    group: u64,
+}
+
+impl Window {
+    /// Of a node whose tensors have so many dimensions of space.
+    fn of(b: &Builder<'_>, axes: usize) -> Option<Window> {
+        let padded = b.text("auto_pad").is_none_or(|pad| pad == b"NOTSET");
+        (axes > 0 && padded).then_some(())?;
+        Some(Window {
+            strides: b.ints("strides", axes, 1)?,
+            dilations: b.ints("dilations", axes, 1)?,
+            pads: b.ints("pads", 2 * axes, 0)?,
+            group: u64::try_from(b.int("group", 1)?).ok().filter(|&group| group > 0)?,
+        })
     }
-    let (strides, dilations) = (b.ints("strides", axes, 1)?, b.ints("dilations", axes, 1)?);
-    let pads = b.ints("pads", 2 * axes, 0)?;
-    let group = u64::try_from(b.int("group", 1)?).ok().filter(|&g| g > 0)?;
-    let (batch, channels, features) = (x_dims[0], x_dims[1], w_dims[0]);
-    if channels % group != 0 || w_dims[1] != channels / group {
-        return None;
+
+    fn attributes(&self) -> [(&'static str, Attr); 4] {
+        [
+            ("dilations", self.dilations.clone().into()),
+            ("group", (self.group as i64).into()),
+            ("pads", self.pads.clone().into()),
+            ("strides", self.strides.clone().into()),
+        ]
     }
-    if let Some(ty) = b.wanted(0) {
+
+    /// What comes back to an image from positions: a transposed convolution.
+    fn image(&self, b: &mut Builder<'_>, positions: ValueId, w: ValueId, ty: TensorType) -> Option<ValueId> {
+        let (axes, extents, kernel) = (self.strides.len(), b.dims(positions), b.dims(w));
         let missing = |i: usize| {
-            let reached =
-                strides[i] * (y_dims[2 + i] as i64 - 1) + dilations[i] * (w_dims[2 + i] as i64 - 1) + 1;
-            x_dims[2 + i] as i64 - (reached - pads[i] - pads[axes + i])
+            let reached = self.strides[i] * (extents[2 + i] as i64 - 1)
+                + self.dilations[i] * (kernel[2 + i] as i64 - 1)
+                + 1;
+            ty.dims[2 + i] as i64 - (reached - self.pads[i] - self.pads[axes + i])
         };
         let missing: Vec<i64> = (0..axes).map(missing).collect();
-        if missing.iter().zip(&strides).any(|(m, s)| !(0..*s).contains(m)) {
+        if missing.iter().zip(&self.strides).any(|(m, s)| !(0..*s).contains(m)) {
             return None;
         }
-        let attributes = [
-            ("dilations", dilations.clone().into()),
-            ("group", (group as i64).into()),
-            ("output_padding", missing.into()),
-            ("pads", pads.clone().into()),
-            ("strides", strides.clone().into()),
-        ];
-        let dx = b.add("ConvTranspose", attributes, &[dy, w], ty);
-        b.give(0, dx)?;
+        let [dilations, group, pads, strides] = self.attributes();
+        let attributes = [dilations, group, ("output_padding", missing.into()), pads, strides];
+        Some(b.add("ConvTranspose", attributes, &[positions, w], ty))
     }
-    if let Some(ty) = b.wanted(1) {
+
+    /// The gradient of weights of these extents, between an image and positions: a convolution of the one with the other,
+    /// both with batch and channels exchanged and strides as dilations.
+    fn weights(
+        &self,
+        b: &mut Builder<'_>,
+        image: ValueId,
+        positions: ValueId,
+        w_dims: &[u64],
+    ) -> Option<ValueId> {
+        let &Window { ref strides, ref dilations, ref pads, group } = self;
+        let (axes, x_dims, y_dims) = (strides.len(), b.dims(image), b.dims(positions));
+        let (batch, channels, features) = (x_dims[0], x_dims[1], w_dims[0]);
+        if channels % group != 0 || w_dims[1] != channels / group {
+            return None;
+        }
         let space: Vec<usize> = (2..2 + axes).collect();
         let exchanged = [&[1, 0][..], &space].concat();
         let samples = if group == 1 {
-            b.transpose(x, &exchanged)?
+            b.transpose(image, &exchanged)?
         } else {
             let split = [&[batch, group, channels / group][..], &x_dims[2..]].concat();
-            let grouped = b.reshape(x, &split)?;
+            let grouped = b.reshape(image, &split)?;
             let permutation: Vec<usize> = [2, 1, 0].into_iter().chain(3..3 + axes).collect();
             let grouped = b.transpose(grouped, &permutation)?;
             b.reshape(grouped, &[&[channels / group, group * batch][..], &x_dims[2..]].concat())?
         };
-        let kernels = b.transpose(dy, &exchanged)?;
+        let kernels = b.transpose(positions, &exchanged)?;
         let mut dims = vec![channels / group, features];
         for i in 0..axes {
             let covered = strides[i] * (y_dims[2 + i] as i64 - 1) + 1;
@@ -298,12 +331,12 @@ fn conv_grad(b: &mut Builder<'_>) -> Option<()> {
             dims.push(u64::try_from(room).ok()? / dilations[i] as u64 + 1);
         }
         let attributes = [
-            ("dilations", strides.into()),
+            ("dilations", strides.clone().into()),
             ("group", (group as i64).into()),
-            ("pads", pads.into()),
-            ("strides", dilations.into()),
+            ("pads", pads.clone().into()),
+            ("strides", dilations.clone().into()),
         ];
-        let element = ty.element;
+        let element = b.ty(image)?.element;
         let mut dw = b.add("Conv", attributes, &[samples, kernels], TensorType::new(element, dims.clone()));
         if dims[2..] != w_dims[2..] {
             if dims[2..].iter().zip(&w_dims[2..]).any(|(have, want)| have < want) {
@@ -315,15 +348,119 @@ fn conv_grad(b: &mut Builder<'_>) -> Option<()> {
             let along = b.list(&space.iter().map(|&axis| axis as i64).collect::<Vec<_>>());
             dw = b.add("Slice", [], &[dw, from, to, along], TensorType::new(element, dims));
         }
-        let dw = b.transpose(dw, &exchanged)?;
-        b.give(1, dw)?;
+        b.transpose(dw, &exchanged)
     }
+}
+
+/// The number of dimensions of space of tensors that have as many of all.
+fn space(b: &Builder<'_>, tensors: &[ValueId]) -> Option<usize> {
+    let rank = b.dims(*tensors.first()?).len();
+    let same = tensors.iter().all(|&tensor| b.dims(tensor).len() == rank);
+    rank.checked_sub(2).filter(|_| same)
+}
+
+/// The sum over all but channels.
+fn bias_grad(b: &mut Builder<'_>, dy: ValueId) -> Option<()> {
     if b.wants(2) {
-        let others: Vec<usize> = (0..2 + axes).filter(|&axis| axis != 1).collect();
+        let others = all_but_channels(b.dims(dy).len());
         let db = b.sum(dy, &others, false)?;
         b.give(2, db)?;
     }
     Some(())
+}
+
+/// dX is a transposed convolution of dY with W.
+fn conv_grad(b: &mut Builder<'_>) -> Option<()> {
+    let (dy, x, w) = (b.floats(0)?, b.floats(1)?, b.floats(2)?);
+    let window = Window::of(b, space(b, &[dy, x, w])?)?;
+    if let Some(ty) = b.wanted(0) {
+        let dx = window.image(b, dy, w, ty)?;
+        b.give(0, dx)?;
+    }
+    if let Some(ty) = b.wanted(1) {
+        let dw = window.weights(b, x, dy, &ty.dims)?;
+        b.give(1, dw)?;
+    }
+    bias_grad(b, dy)
+}
+
+/// dX is a convolution of dY with W.
+fn conv_transpose_grad(b: &mut Builder<'_>) -> Option<()> {
+    let (dy, x, w) = (b.floats(0)?, b.floats(1)?, b.floats(2)?);
+    let window = Window::of(b, space(b, &[dy, x, w])?)?;
+    if b.has("output_shape") {
+        return None;
+    }
+    if let Some(ty) = b.wanted(0) {
+        let dx = b.add("Conv", window.attributes(), &[dy, w], ty);
+        b.give(0, dx)?;
+    }
+    if let Some(ty) = b.wanted(1) {
+        let dw = window.weights(b, dy, x, &ty.dims)?;
+        b.give(1, dw)?;
+    }
+    bias_grad(b, dy)
+}
+
+/// dY over the number of elements that each average counts, back at all of them: a transposed convolution with ones.
+fn average_pool_grad(b: &mut Builder<'_>) -> Option<()> {
+    let (dy, ty) = (b.floats(0)?, b.wanted(0)?);
+    let positions = b.dims(dy);
+    let axes = space(b, &[dy]).filter(|axes| ty.dims.len() == axes + 2)?;
+    let channels = ty.dims[1];
+    let window = Window { group: channels, ..Window::of(b, axes)? };
+    b.has("kernel_shape").then_some(())?;
+    let kernel = b.ints("kernel_shape", axes, 1)?;
+    let with_padding = b.int("count_include_pad", 0)? != 0;
+    // Along each axis, the elements that each position counts.
+    let counted = |axis: usize| {
+        let (before, after) = match with_padding {
+            true => (window.pads[axis], window.pads[axes + axis]),
+            false => (0, 0),
+        };
+        let counts = -before..ty.dims[2 + axis] as i64 + after;
+        let (stride, pad, dilation) = (window.strides[axis], window.pads[axis], window.dilations[axis]);
+        let size = kernel[axis];
+        let of = move |position: u64| {
+            let first = position as i64 * stride - pad;
+            (0..size).filter(|i| counts.contains(&(first + i * dilation))).count()
+        };
+        (0..positions[2 + axis]).map(of).collect::<Vec<_>>()
+    };
+    let counts = (0..axes).map(counted).fold(vec![1], |counts: Vec<usize>, along| {
+        counts.iter().flat_map(|count| along.iter().map(move |more| count * more)).collect()
+    });
+    let share = counts.iter().flat_map(|&count| (1.0 / count as f32).to_le_bytes()).collect();
+    let share = b.constant(TensorType::new(ElementType::Float, [&[1, 1], &positions[2..]].concat()), share);
+    let shares = b.binary("Mul", dy, share)?;
+    let dims: Vec<u64> = [channels, 1].into_iter().chain(kernel.iter().map(|&k| k as u64)).collect();
+    let ones = vec![1.0f32; dims.iter().product::<u64>() as usize];
+    let ones = ones.into_iter().flat_map(f32::to_le_bytes).collect();
+    let ones = b.constant(TensorType::new(ElementType::Float, dims), ones);
+    let dx = window.image(b, shares, ones, ty)?;
+    b.give(0, dx)
+}
+
+/// dY where the slice was, by the places that the same slice has of all places, else 0.
+fn slice_grad(b: &mut Builder<'_>) -> Option<()> {
+    let (dy, ty) = (b.floats(0)?, b.wanted(0)?);
+    let (all, part) = (ty.element_count()?, b.dims(dy));
+    let bounds: Vec<ValueId> = (2..6).map_while(|index| b.operand(index)).collect();
+    if bounds.len() < 2 || (bounds.len()..4).any(|index| b.operand(2 + index).is_some()) {
+        return None;
+    }
+    let ends = [0, all as i64, 1].map(|end| b.integer(end));
+    let places = b.add("Range", [], &ends, TensorType::new(ElementType::Int64, [all]));
+    let places = b.reshape(places, &ty.dims)?;
+    let slice = [&[places][..], &bounds].concat();
+    let places = b.add("Slice", [], &slice, TensorType::new(ElementType::Int64, &part[..]));
+    let count = part.iter().product::<u64>();
+    let places = b.reshape(places, &[count, 1])?;
+    let flat = b.reshape(dy, &[count])?;
+    let zeros = b.zeros(&[all]);
+    let dx = b.add("ScatterND", [], &[zeros, places, flat], TensorType::new(ElementType::Float, [all]));
+    let dx = b.reshape(dx, &ty.dims)?;
+    b.give(0, dx)
 }
 
 /// `(X - mean) · 1/σ`.
