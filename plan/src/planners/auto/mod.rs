@@ -57,8 +57,8 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     if joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return joint;
     }
-    // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
+    // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
     match (joint, optimal::plan(request)) {
         (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
         (Err(_), swapping) => swapping,
