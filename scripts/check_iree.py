@@ -12,15 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import iree.compiler.tools.binaries
 import iree.runtime
 import numpy as np
 
-from recordings import MODELS, Arrays, Compiled, Step, named
+from recordings import MODELS, Arrays, Compiled, Step, failures, named
 
 # What is run in CI: IREE takes a second for ten operations of its own.
 FAST = ["tiny_cnn", "tiny_mlp", "tiny_mlp_mse"]
@@ -98,11 +97,9 @@ def schedule(text: str) -> list[tuple[str, str, list[str]]]:
 def check_schedule(model: str, source: Compiled) -> str:
     """How many copies of the plan IREE has in its schedule, where the plan has them."""
     transfers = re.findall(
-        r'^ *(%\d+) = "flow\.tensor\.transfer".*#hal\.device\.promise<@(\w+)>.* loc\("(.*)"\)$', source.text, re.MULTILINE
+        r'^ *%\d+ = "flow\.tensor\.transfer".*#hal\.device\.promise<@(\w+)>.* loc\("(.*)"\)$', source.text, re.MULTILINE
     )
-    # What is brought back for the end of the step only is the argument that it was.
-    counts = Counter(re.findall(r"%\d+\b", source.text))
-    transfers = {name: device for value, device, name in transfers if counts[value] > 1}
+    transfers = {name: device for device, name in transfers}
     events = schedule(source.text)
     place: dict[str, list[int]] = {}
     for at, (what, device, names) in enumerate(events):
@@ -151,18 +148,9 @@ def check(model: str, runs: bool) -> str:
 
 def main() -> int:
     selected = [argument for argument in sys.argv[1:] if argument != "--all"]
-    failed = 0
-    for path in sorted(MODELS.glob("tiny_*/training_model.recorded.safetensors")):
-        model, started = path.parent.name, time.monotonic()
-        if selected and model not in selected:
-            continue
-        try:
-            said = check(model, bool(selected) or "--all" in sys.argv[1:] or model in FAST)
-            print(f"ok      {model}: {said}, {time.monotonic() - started:.1f} s", flush=True)
-        except (AssertionError, RuntimeError) as error:
-            failed += 1
-            print(f"FAILED  {model}: {error}", flush=True)
-    return 1 if failed else 0
+    models = [path.parent.name for path in sorted(MODELS.glob("tiny_*/training_model.recorded.safetensors"))]
+    runs = {model: bool(selected) or "--all" in sys.argv[1:] or model in FAST for model in models}
+    return 1 if failures({model: partial(check, model, runs[model]) for model in models}, selected) else 0
 
 
 if __name__ == "__main__":

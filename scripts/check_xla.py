@@ -13,8 +13,7 @@ table of docs/xla.md, of larger models.
 import os
 import re
 import sys
-import time
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 SITE = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
@@ -37,7 +36,7 @@ from jaxlib.mlir import ir
 from jax._src import compiler
 from jax._src.interpreters import mlir
 
-from recordings import CASES, MODELS, Arrays, Case, Compiled, Step, compiled, named, reading, smallest
+from recordings import CASES, MODELS, Arrays, Case, Compiled, Step, compiled, failures, named, reading, smallest
 
 jax.config.update("jax_enable_x64", True)
 
@@ -172,12 +171,6 @@ def check_schedule(model: str, source: Compiled, program) -> tuple[int, int, int
     return out, into, beside
 
 
-def returning(text: str) -> int:
-    """How many copies to the device nobody reads."""
-    uses = Counter(re.findall(r"%\d+\b", text))
-    return sum(uses[value] == 1 for value in re.findall(r'(%\d+) = .*_xla_buffer_placement = "device"', text))
-
-
 def mib(count: int) -> str:
     return f"{count / 2**20:.1f}"
 
@@ -206,10 +199,8 @@ def check_gpu(model: str, dims: dict[str, int], sizes: bool) -> list[str]:
         assert not sizes or needs <= SHARE * after, f"{model}: XLA needs {needs} bytes, planned are {after}"
         assert not sizes or needs < last, f"{model}: XLA needs {needs} bytes, and {last} for a larger budget"
         last = needs
-        outs, ins = (planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device"))
-        # What comes back for the end of the step only is the argument that it was: XLA neither copies it back nor away.
-        unread = returning(planned.text)
-        assert into == ins - unread and outs - unread <= out <= outs, f"{model}: XLA has {out} copies out and {into} in, of {outs} and {ins}"
+        swaps = [planned.text.count(f'_xla_buffer_placement = "{place}"') for place in ("pinned_host", "device")]
+        assert [out, into] == swaps, f"{model}: XLA has {out} copies out and {into} in, of {swaps}"
     assert not sizes or last < before, f"{model}: XLA needs {last} bytes, and {before} without a plan"
     return rows
 
@@ -223,19 +214,10 @@ HEAD = [
 def main() -> int:
     table = "--table" in sys.argv[1:]
     selected = [argument for argument in sys.argv[1:] if argument != "--table"]
-    failed = 0
     models = [path.parent.name for path in sorted(MODELS.glob("tiny_*/training_model.recorded.safetensors"))]
-    checks = {path.stem: (check_case, path) for path in CASES}
-    checks |= {model: (check_processor, model) for model in models}
-    for name, (check, what) in {} if table else checks.items():
-        started = time.monotonic()
-        if selected and name not in selected:
-            continue
-        try:
-            print(f"ok      {name}: {check(what)}, {time.monotonic() - started:.1f} s", flush=True)
-        except (AssertionError, RuntimeError) as error:
-            failed += 1
-            print(f"FAILED  {name}: {error}", flush=True)
+    checks = {path.stem: partial(check_case, path) for path in CASES}
+    checks |= {model: partial(check_processor, model) for model in models}
+    failed = failures({} if table else checks, selected)
     print("\n".join(HEAD), flush=True)
     for model, dims in (TABLE if table else GPU).items():
         if selected and model not in selected:

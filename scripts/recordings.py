@@ -6,6 +6,8 @@ import re
 import struct
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -261,3 +263,21 @@ class Step:
             return compare(self.model, self.recording, found, ("result", "grad", "state"))
         expected = self.recording | adamw(self.recording)
         return compare(self.model, expected, found, ("result", "grad", "state", "adamw1"))
+
+
+# --- telling ---------------------------------------------------------------------------------------------------------
+
+
+def failures(checks: dict[str, Callable[[], str]], selected: list[str]) -> int:
+    """How many of the checks fail, of those selected by their names or of all; prints a line each."""
+    failed = 0
+    for name, check in checks.items():
+        started = time.monotonic()
+        if selected and name not in selected:
+            continue
+        try:
+            print(f"ok      {name}: {check()}, {time.monotonic() - started:.1f} s", flush=True)
+        except (AssertionError, RuntimeError) as error:
+            failed += 1
+            print(f"FAILED  {name}: {error}", flush=True)
+    return failed

@@ -485,8 +485,8 @@ fn results_of(graph: &Graph) -> Vec<Output> {
     let mut states: BTreeMap<ValueId, Output> = BTreeMap::new();
     for &id in graph.order() {
         let node = graph.node(id);
-        // One that has only been away and returns has not changed.
-        for update in node.updates.iter().filter(|_| !node.op.is_swap_in()) {
+        // One that has only been away comes back, too: else its argument would be there all the time.
+        for update in &node.updates {
             let variable = brought(graph, update.variable);
             let result = update.result.and_then(|index| node.results.get(index).copied().flatten());
             states.insert(
