@@ -185,7 +185,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
-    let Some(output) = &args.output else { return Ok(graph.to_text()) };
+    let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
+        return Ok(graph.to_text());
+    };
     let emitted = match output.extension().and_then(|extension| extension.to_str()) {
         Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
         Some("onnx") => {
