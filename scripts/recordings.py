@@ -163,15 +163,15 @@ def named(text: str, results: list[np.ndarray]) -> Arrays:
     return dict(zip(names, results, strict=True))
 
 
-def run_by_lmsc(reading: list, text: str, arguments: list[np.ndarray]) -> Arrays:
-    """Every value of a step, that which DRAWS says if it draws, on lmsc's own host runtime, with the module's arguments."""
+def run_by_lmsc(reading: list, text: str, arguments: list[np.ndarray], fetch: str = "all") -> Arrays:
+    """Values of a step, that which DRAWS says if it draws, on lmsc's own host runtime, with the module's arguments."""
     given = list(zip(SIGNATURE.findall(signature(text)[1]), arguments, strict=True))
     last = DRAWS["lms.step"] if any(kind in DRAWS for (_, _, kind, _, _), _ in given) else 0
     with tempfile.TemporaryDirectory() as name:
         fed, fetched = Path(name) / "feeds", Path(name) / "fetched"
         write_tensors(fed, {name: value for (_, _, kind, name, _), value in given if kind not in DRAWS})
         steps = ["--seed", DRAWS["lms.seed"], "--steps", last + 1]
-        done = lmsc("run", *reading, "--feeds", fed, *steps, "--fetch", "all", "--out", fetched)
+        done = lmsc("run", *reading, "--feeds", fed, *steps, "--fetch", fetch, "--out", fetched)
         assert done.returncode == 0, done.stderr
         return recorded(fetched)
 
@@ -194,9 +194,9 @@ class Case:
 
     def agrees(self, text: str, found: Arrays) -> float:
         """The worst error."""
-        expected = run_by_lmsc([self.path], text, self.arguments(text))
-        worst = 0.0
         names = [name for _, _, _, name, _ in SIGNATURE.findall(signature(text)[2])]
+        expected = run_by_lmsc([self.path], text, self.arguments(text), ",".join(names))
+        worst = 0.0
         for name, value in zip(names, found.values(), strict=True):
             known = expected[name]
             error = float(np.abs(value.astype(np.float64) - known.reshape(value.shape)).max(initial=0))

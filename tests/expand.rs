@@ -262,6 +262,7 @@ fn what_is_expanded_is_written_as_onnx() {
     let expand = ["lmsc", "opt", model, "-p", "expand-training-ops", "--dim", "batch=2"];
     let output = ["-o", file.to_str().unwrap()];
     let text = opt(&expand);
+    assert!(opt(&[&expand[..], &["-o", "-"]].concat()) == text);
     assert_eq!(opt(&[&expand[..], &output].concat()), "");
     // The file says for which sizes it is.
     assert!(opt(&["lmsc", "opt", output[1]]) == text);

@@ -131,7 +131,9 @@ fn values_are_fed_and_fetched() {
     let bench = Bench::new();
     let graph = "g (float[2] x, float[2] w, float[1] lr) => (float[] loss, float[2] w_new) {
         [mul] float[2] h = Mul(x, w)
-        [view] float[1,2] v = Unsqueeze<axes = [0]>(h)
+        [out] float[2]@host away = ai.lmsc.SwapOut(h)
+        [in] float[2] back = ai.lmsc.SwapIn(away)
+        [view] float[1,2] v = Unsqueeze<axes = [0]>(back)
         [loss] float[] loss = ReduceSum<keepdims = 0>(h)
         [sgd] float[2] w_new = ai.lmsc.SGDOptimizer(lr, w, h) updates (w as w_new)
     }";
@@ -139,7 +141,7 @@ fn values_are_fed_and_fetched() {
     write(&bench.path("f.safetensors"), &[("x", &[2], &[2.0, 3.0]), ("w", &[2], &[1.0, -1.0])]);
     write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.5])]);
     let run = "run @/g.lms --steps 2 --params @/f.safetensors --feeds @/lr.safetensors";
-    ok(&bench, &format!("{run} --fetch h,v,x --out @/o.safetensors"));
+    ok(&bench, &format!("{run} --fetch h,away,v,x --out @/o.safetensors"));
     let bytes = std::fs::read(bench.path("o.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let values: BTreeMap<String, (Vec<usize>, Vec<f32>)> = file
@@ -152,6 +154,7 @@ fn values_are_fed_and_fetched() {
         .collect();
     // w = [1, -1] - 0.5 [2, -3] = [0, 0.5] in the second step.
     assert_eq!(values["h"], (vec![2], vec![0.0, 1.5]));
+    assert_eq!(values["away"], values["h"]);
     assert_eq!(values["v"], (vec![1, 2], vec![0.0, 1.5]));
     assert_eq!(values["x"], (vec![2], vec![2.0, 3.0]));
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::iter::successors;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
 use lmsc_ir::program::{Launch, Program, Role, Tensor};
-use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, words};
+use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_elements, words};
 use lmsc_runtime::{Turn, Watch};
 
 use super::Feed;
@@ -140,7 +141,14 @@ pub(super) fn float(bytes: &[u8]) -> Option<f32> {
     bytes.first_chunk().map(|&bytes| f32::from_le_bytes(bytes))
 }
 
-/// By the name under which the program computes it, what is asked for: values, views of them, or all.
+/// The value of which this is a copy, as a whole.
+fn copied_from(graph: &Graph, value: ValueId) -> Option<ValueId> {
+    let copy = graph.node(graph.producer(value)?);
+    (copy.op.is_swap() && copied_elements(copy).is_none()).then(|| copy.operands[0])?
+}
+
+/// By the name under which the program computes it, what is asked for: values, views and copies of them, or all that is
+/// computed.
 fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
     let storages = Storages::of(graph);
     let results = program.launches().flat_map(|(_, launch)| launch.results.iter().flatten());
@@ -150,10 +158,11 @@ fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches
     let mut add = |name: &str| {
         let value = graph.value_named(name)?;
         let ty = graph.value(value).ty.as_tensor()?.clone();
-        let storage = storages.get(storages.storage(value));
-        let own = &graph.value(value).name;
-        let root = &graph.value(storage.root).name;
-        let computed = [own, root].into_iter().find(|name| there.contains(name))?;
+        let root = |value| storages.get(storages.storage(value)).root;
+        let computed = successors(Some(value), |&value| copied_from(graph, root(value)))
+            .flat_map(|value| [value, root(value)])
+            .map(|value| &graph.value(value).name)
+            .find(|name| there.contains(name))?;
         found.entry(computed.clone()).or_default().push((name.to_owned(), ty));
         Some(())
     };
