@@ -29,6 +29,8 @@ const NC: usize = 1024;
 pub(crate) const PIECES: usize = 16;
 /// Products with fewer multiplications run on one thread.
 const SMALL: usize = 1 << 16;
+/// How many elements one thread packs at least.
+const PACKED: usize = 1 << 14;
 
 /// A sum of tiles: the product of a panel of the left and a panel of the right operand.
 type Tile = [f32; MR * NR];
@@ -145,9 +147,11 @@ impl<'a> Packed<'a> {
             let block = start..(start + KC).min(k);
             let size = MR * block.len();
             let panels = &mut room[start * padded..block.end * padded];
-            panels.par_chunks_exact_mut(size).enumerate().with_min_len(4).for_each(|(i, panel)| {
-                side.pack::<MR>(i * MR..(i * MR + MR).min(rows), block.clone(), panel);
-            });
+            panels.par_chunks_exact_mut(size).enumerate().with_min_len((PACKED / size).max(1)).for_each(
+                |(i, panel)| {
+                    side.pack::<MR>(i * MR..(i * MR + MR).min(rows), block.clone(), panel);
+                },
+            );
         }
     }
 }
@@ -194,8 +198,13 @@ impl Extents {
         self.right() + pieces * self.left(rows)
     }
 
-    pub(crate) fn is_small(&self) -> bool {
-        self.m * self.n * self.k < SMALL
+    /// How many pieces of so many products one thread computes at least.
+    pub(crate) fn alone(&self, products: usize) -> usize {
+        (SMALL / (self.m * self.n * self.k * products).max(1)).max(1)
+    }
+
+    fn is_small(&self) -> bool {
+        self.alone(1) > 1
     }
 }
 
@@ -270,10 +279,12 @@ pub(crate) fn parallel(
         for k in blocks(0..x.k, KC) {
             let size = k.len() * NR;
             let panels = &mut for_right[..columns.len().div_ceil(NR) * size];
-            panels.par_chunks_exact_mut(size).enumerate().with_min_len(2).for_each(|(i, panel)| {
-                let start = columns.start + i * NR;
-                right.pack::<NR>(start..(start + NR).min(columns.end), k.clone(), panel);
-            });
+            panels.par_chunks_exact_mut(size).enumerate().with_min_len((PACKED / size).max(1)).for_each(
+                |(i, panel)| {
+                    let start = columns.start + i * NR;
+                    right.pack::<NR>(start..(start + NR).min(columns.end), k.clone(), panel);
+                },
+            );
             let panels = &*panels;
             let into = Into { add: into.add || k.start > 0, ..into };
             let parts = c.par_chunks_mut(rows_each * into.row).zip(for_left.par_chunks_mut(left_each));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Made;
+use super::{Made, least};
 use crate::gemm::{self, Extents, Into, Matrix, PIECES, Packed, Side, transpose};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Spatial, Window};
@@ -186,7 +186,7 @@ impl Conv {
         }
         let samples = self.batch.div_ceil(PIECES);
         let pieces = out.par_chunks_mut(samples * self.groups * size).zip(rest.par_chunks_mut(x.serial()));
-        pieces.enumerate().for_each(|(piece, (out, room))| {
+        pieces.enumerate().with_min_len(x.alone(samples * self.groups)).for_each(|(piece, (out, room))| {
             for (i, out) in out.chunks_mut(self.groups * size).enumerate() {
                 one(piece * samples + i, out, room);
             }
@@ -266,7 +266,7 @@ impl Conv {
             return planes.for_each(|(i, out)| out.fill(bias.get(i % channels).copied().unwrap_or(0.0)));
         }
         let pieces = out.par_chunks_mut(samples * size).zip(rest.par_chunks_mut(room));
-        pieces.enumerate().for_each(|(piece, (out, room))| {
+        pieces.enumerate().with_min_len(x.alone(samples * self.groups)).for_each(|(piece, (out, room))| {
             let (columns, room) = room.split_at_mut(x.m * x.n);
             for (i, out) in out.chunks_mut(size).enumerate() {
                 for (g, out) in out.chunks_mut(size / self.groups).enumerate() {
@@ -383,65 +383,83 @@ struct Columns<'a> {
     window: Window,
 }
 
-/// Neighbouring positions of one row.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    lane: usize,
-    length: usize,
-    sample: usize,
-    place: Spatial,
+/// For each tap along the innermost dimension, what [`meeting`] says of the same positions; kernels are seldom wider.
+struct Meetings<'a> {
+    window: &'a Window,
+    first: usize,
+    n: usize,
+    known: [(usize, usize, usize); 8],
+}
+
+impl<'a> Meetings<'a> {
+    fn new(window: &'a Window, first: usize, n: usize) -> Self {
+        let mut meetings = Meetings { window, first, n, known: Default::default() };
+        for tap in 0..window.kernel[2].min(meetings.known.len()) {
+            meetings.known[tap] = meetings.find(tap);
+        }
+        meetings
+    }
+
+    fn find(&self, tap: usize) -> (usize, usize, usize) {
+        let (which, first) = meeting(self.window, self.first, self.n, tap);
+        (which.start, which.end, first)
+    }
+
+    /// The first position that meets the image, the end of those that do, and what the first one meets.
+    fn of(&self, tap: usize) -> (usize, usize, usize) {
+        self.known.get(tap).copied().unwrap_or_else(|| self.find(tap))
+    }
 }
 
 impl Side for Columns<'_> {
     fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]) {
         let w = &self.window;
-        let places = w.positions_len();
-        let mut runs = [Run::default(); LANES];
-        let mut count = 0;
+        let (places, taps, plane) = (w.positions_len(), w.kernel_len(), w.image_len());
+        if lanes.len() < W {
+            out.fill(0.0);
+        }
+        // Neighbouring positions of one row at a time.
         let mut at = lanes.start;
         while at < lanes.end {
             let here = place(at % places, w.positions);
             let length = (w.positions[2] - here[2]).min(lanes.end - at);
-            runs[count] =
-                Run { lane: at - lanes.start, length, sample: at / places * self.sample, place: here };
-            count += 1;
+            let meetings = Meetings::new(w, here[2], length);
+            let lane = at - lanes.start;
+            let sample = at / places * self.sample;
+            let mut channel = k.start / taps;
+            let [mut depth, mut row, mut tap] = place(k.start % taps, w.kernel);
+            let mut panel = out.chunks_exact_mut(W).take(k.len());
+            let mut rest = k.len();
+            while rest > 0 {
+                let (z, y) = (meet(w, 0, here[0], depth), meet(w, 1, here[1], row));
+                let from =
+                    z.zip(y).map(|(z, y)| sample + channel * plane + (z * w.image[1] + y) * w.image[2]);
+                let columns = tap..w.kernel[2].min(tap + rest);
+                rest -= columns.len();
+                for (tap, out) in columns.zip(&mut panel) {
+                    let out = &mut out[lane..][..length];
+                    let Some(from) = from else {
+                        out.fill(0.0);
+                        continue;
+                    };
+                    let (low, high, first) = meetings.of(tap);
+                    for out in &mut out[..low] {
+                        *out = 0.0;
+                    }
+                    for out in &mut out[high..] {
+                        *out = 0.0;
+                    }
+                    gather(self.data.get(from + first..).unwrap_or(&[]), w.stride[2], &mut out[low..high]);
+                }
+                (tap, row) = (0, row + 1);
+                if row == w.kernel[1] {
+                    (row, depth) = (0, depth + 1);
+                }
+                if depth == w.kernel[0] {
+                    (depth, channel) = (0, channel + 1);
+                }
+            }
             at += length;
-        }
-        let width = lanes.len();
-        let taps = w.kernel_len();
-        let plane = w.image_len();
-        let (mut channel, mut tap) = (k.start / taps, place(k.start % taps, w.kernel));
-        for out in out.chunks_exact_mut(W).take(k.len()) {
-            out[width..].fill(0.0);
-            for run in &runs[..count] {
-                let out = &mut out[run.lane..][..run.length];
-                let (z, y) = (meet(w, 0, run.place[0], tap[0]), meet(w, 1, run.place[1], tap[1]));
-                let (Some(z), Some(y)) = (z, y) else {
-                    out.fill(0.0);
-                    continue;
-                };
-                let (which, first) = meeting(w, run.place[2], run.length, tap[2]);
-                let row = run.sample + channel * plane + (z * w.image[1] + y) * w.image[2] + first;
-                let (low, high) = (which.start, which.end);
-                for out in &mut out[..low] {
-                    *out = 0.0;
-                }
-                for out in &mut out[high..] {
-                    *out = 0.0;
-                }
-                gather(self.data.get(row..).unwrap_or(&[]), w.stride[2], &mut out[low..high]);
-            }
-            tap[2] += 1;
-            for d in [2, 1] {
-                if tap[d] == w.kernel[d] {
-                    tap[d] = 0;
-                    tap[d - 1] += 1;
-                }
-            }
-            if tap[0] == w.kernel[0] {
-                tap[0] = 0;
-                channel += 1;
-            }
         }
     }
 }
@@ -472,13 +490,26 @@ fn pack_rows<const W: usize>(
     out: &mut [f32],
     row: impl Fn(usize, &mut [f32]),
 ) {
+    match k.len() {
+        ..=32 => pack_rows_in::<W, 32>(lanes, k, out, row),
+        _ => pack_rows_in::<W, SUM>(lanes, k, out, row),
+    }
+}
+
+/// The same, in rows with room for so many elements.
+fn pack_rows_in<const W: usize, const ROOM: usize>(
+    lanes: Range<usize>,
+    k: Range<usize>,
+    out: &mut [f32],
+    row: impl Fn(usize, &mut [f32]),
+) {
     // Lanes go in groups, so that rows fit a first-level cache.
     const GROUP: usize = 8;
     let length = k.len();
     if lanes.len() < W {
         out.fill(0.0);
     }
-    let mut rows = [[0.0f32; SUM]; GROUP];
+    let mut rows = [[0.0f32; ROOM]; GROUP];
     for first in lanes.clone().step_by(GROUP) {
         let n = GROUP.min(lanes.end - first);
         rows.iter_mut().take(n).enumerate().for_each(|(i, room)| row(first + i, &mut room[..length]));
@@ -528,6 +559,7 @@ impl Side for Taps<'_> {
             let (channel, tap) = (lane / taps, place(lane % taps, w.kernel));
             let (mut sample, mut rest) = (k.start / places, room);
             let mut next = place(k.start % places, w.positions);
+            let whole = meeting(w, 0, w.positions[2], tap[2]);
             while !rest.is_empty() {
                 let (here, of) = (next, sample);
                 let length = (w.positions[2] - here[2]).min(rest.len());
@@ -544,7 +576,9 @@ impl Side for Taps<'_> {
                     now.fill(0.0);
                     continue;
                 };
-                let (which, first) = meeting(w, here[2], length, tap[2]);
+                let is_whole = length == w.positions[2];
+                let (which, first) =
+                    if is_whole { whole.clone() } else { meeting(w, here[2], length, tap[2]) };
                 let row = of * self.sample + channel * plane + (z * w.image[1] + y) * w.image[2] + first;
                 now[..which.start].fill(0.0);
                 now[which.end..].fill(0.0);
@@ -556,7 +590,8 @@ impl Side for Taps<'_> {
 
 /// The sum of each channel over samples and places: the gradient of a bias.
 fn bias_grad(x: &[f32], channels: usize, places: usize, out: &mut [f32]) {
-    out.par_iter_mut().enumerate().for_each(|(c, out)| {
+    let all = out.par_iter_mut().enumerate();
+    all.with_min_len(least(x.len() / channels.max(1))).for_each(|(c, out)| {
         let planes = x.chunks_exact((channels * places).max(1)).map(|x| &x[c * places..][..places]);
         *out = planes.map(|x| super::softmax::sum(x.len(), |i| x[i])).sum::<f64>() as f32;
     });

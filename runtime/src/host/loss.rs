@@ -4,7 +4,7 @@ use lmsc_ir::ElementType;
 use rayon::prelude::*;
 
 use super::softmax::{forward_row, largest};
-use super::{GRAIN, Made};
+use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::spec::{Refusal, Spec, refuse};
@@ -123,10 +123,11 @@ pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
         let Loss { classes, positions, .. } = loss;
         if wants_log && positions == 1 && classes > 0 {
             let rows = log.par_chunks_mut(classes).zip(scores.par_chunks(classes));
-            rows.with_min_len((GRAIN / 8 / classes).max(1)).for_each(|(out, x)| forward_row(x, out, true));
+            rows.with_min_len(least(8 * classes)).for_each(|(out, x)| forward_row(x, out, true));
         } else if wants_log && classes > 0 {
             let size = classes * positions;
-            log.par_chunks_mut(size).zip(scores.par_chunks(size)).for_each(|(out, x)| {
+            let samples = log.par_chunks_mut(size).zip(scores.par_chunks(size));
+            samples.with_min_len(least(8 * size)).for_each(|(out, x)| {
                 for p in 0..positions {
                     let total = log_sum(x, p, classes, positions);
                     (0..classes).for_each(|c| out[c * positions + p] = x[c * positions + p] - total);
@@ -176,7 +177,7 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
             return;
         }
         let samples = out.par_chunks_mut(size).zip(log.par_chunks(size)).enumerate();
-        samples.with_min_len((GRAIN / 8 / size).max(1)).for_each(|(n, (out, log))| {
+        samples.with_min_len(least(8 * size)).for_each(|(n, (out, log))| {
             for p in 0..positions {
                 let row = n * positions + p;
                 let Some((class, weight)) = of(row) else {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{GRAIN, Made, softmax::sum};
+use super::{Made, least, softmax::sum};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::Rows;
 use crate::spec::{Refusal, Spec, refuse};
@@ -49,7 +49,8 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
         let running = [io.get::<f32>(3), io.get::<f32>(4)];
         let coefficients = &mut io.workspace::<[f32; 4]>()[..rows.axis];
         let y = io.take::<f32>(0);
-        coefficients.par_iter_mut().enumerate().for_each(|(c, out)| {
+        let each = coefficients.par_iter_mut().enumerate().with_min_len(least(rows.outer * rows.inner));
+        each.for_each(|(c, out)| {
             let (mean, variance) = match training {
                 true => statistics(planes(x, rows, c)),
                 false => (f64::from(running[0][c]), f64::from(running[1][c])),
@@ -59,7 +60,7 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
         let coefficients = &*coefficients;
         if rows.inner > 0 {
             let planes = y.par_chunks_mut(rows.inner).zip(x.par_chunks(rows.inner)).enumerate();
-            planes.with_min_len((GRAIN / rows.inner).max(1)).for_each(|(i, (y, x))| {
+            planes.with_min_len(least(rows.inner)).for_each(|(i, (y, x))| {
                 let c = i % rows.axis;
                 let [mean, _, inverse, _] = coefficients[c];
                 let factor = inverse * scale[c];
@@ -95,7 +96,8 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
         let (mean, inverse) = (io.get::<f32>(3), io.get::<f32>(4));
         let coefficients = &mut io.workspace::<[f32; 4]>()[..rows.axis];
         let count = (rows.outer * rows.inner) as f64;
-        coefficients.par_iter_mut().enumerate().for_each(|(c, out)| {
+        let each = coefficients.par_iter_mut().enumerate().with_min_len(least(rows.outer * rows.inner));
+        each.for_each(|(c, out)| {
             let mean = mean[c];
             let (mut total, mut product) = (0.0, 0.0);
             for (dy, x) in planes(dy, rows, c).zip(planes(x, rows, c)) {
@@ -114,7 +116,7 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
         let dx = io.take::<f32>(0);
         if rows.inner > 0 && !dx.is_empty() {
             let planes = dx.par_chunks_mut(rows.inner).enumerate();
-            planes.with_min_len((GRAIN / rows.inner).max(1)).for_each(|(i, dx)| {
+            planes.with_min_len(least(rows.inner)).for_each(|(i, dx)| {
                 let at = i * rows.inner..(i + 1) * rows.inner;
                 let c = i % rows.axis;
                 let [_, _, b, d] = coefficients[c];
@@ -174,6 +176,7 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
         // Statistics of a few rows at a time, so that rows are read once and nothing is kept that nobody asks for.
         const BLOCK: usize = 16;
         let blocks = y.par_chunks_mut(BLOCK * n).zip(x.par_chunks(BLOCK * n));
+        let blocks = blocks.with_min_len(least(4 * BLOCK * n));
         let statistics_of = |x: &[f32]| match simplified {
             true => (0.0, sum(x.len(), |i| x[i] * x[i]) / x.len() as f64),
             false => statistics(std::iter::once(x)),
@@ -238,7 +241,7 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
         let mean = |row: usize| if simplified { 0.0 } else { means[row] };
         let dx = io.take::<f32>(0);
         let each_row = dx.par_chunks_mut(n).enumerate();
-        each_row.with_min_len((GRAIN / 4 / n).max(1)).for_each(|(row, dx)| {
+        each_row.with_min_len(least(4 * n)).for_each(|(row, dx)| {
             let (dy, x) = (&dy[row * n..][..n], &x[row * n..][..n]);
             let (mean, inverse) = (mean(row), inverses[row]);
             let g = |i: usize| dy[i] * scale[i];
@@ -267,13 +270,15 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
             dscale.iter_mut().zip(&sums.0).for_each(|(o, &s)| *o = s as f32);
             dbias.iter_mut().zip(&sums.1).for_each(|(o, &s)| *o = s as f32);
         };
+        let least = least(COLUMNS * rows.outer);
         match dbias.is_empty() {
             true => {
-                dscale.par_chunks_mut(COLUMNS).enumerate().for_each(|(i, s)| columns(i * COLUMNS, s, &mut []))
+                let each = dscale.par_chunks_mut(COLUMNS).enumerate().with_min_len(least);
+                each.for_each(|(i, s)| columns(i * COLUMNS, s, &mut []));
             }
             false => {
                 let both = dscale.par_chunks_mut(COLUMNS).zip(dbias.par_chunks_mut(COLUMNS)).enumerate();
-                both.for_each(|(i, (s, b))| columns(i * COLUMNS, s, b));
+                both.with_min_len(least).for_each(|(i, (s, b))| columns(i * COLUMNS, s, b));
             }
         }
     }))
@@ -314,7 +319,8 @@ fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
         if size == 0 {
             return;
         }
-        out.par_chunks_mut(size).zip(x.par_chunks(size)).enumerate().for_each(|(i, (out, x))| {
+        let parts = out.par_chunks_mut(size).zip(x.par_chunks(size)).enumerate();
+        parts.with_min_len(least(size)).for_each(|(i, (out, x))| {
             let (mean, variance) = statistics(std::iter::once(x));
             let inverse = (1.0 / (variance + epsilon).sqrt()) as f32;
             let first = i % groups * (size / rows.inner);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Made;
+use super::{Made, least};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, Window};
 use crate::spec::{Refusal, Spec, refuse};
@@ -92,7 +92,7 @@ pub(crate) fn max(spec: &Spec<'_>) -> Made {
                 }
             });
         };
-        let planes = out.par_chunks_mut(places).enumerate();
+        let planes = out.par_chunks_mut(places).enumerate().with_min_len(least(places * w.kernel_len()));
         match wants {
             true => planes.zip(indices.par_chunks_mut(places)).for_each(|(out, i)| run(out, Some(i))),
             false => planes.for_each(|out| run(out, None)),
@@ -111,7 +111,8 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     let (places, plane) = (Rows::from(&positions, 2).axis, Rows::from(&image, 2).axis);
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<i64>(1));
-        io.take::<f32>(0).par_chunks_mut(plane.max(1)).enumerate().for_each(|(i, dx)| {
+        let planes = io.take::<f32>(0).par_chunks_mut(plane.max(1)).enumerate();
+        planes.with_min_len(least(plane)).for_each(|(i, dx)| {
             dx.fill(0.0);
             let at = i * places..(i + 1) * places;
             for (dy, index) in dy[at.clone()].iter().zip(&indices[at]) {
@@ -143,7 +144,8 @@ pub(crate) fn average(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
         let (plane, places) = (w.image_len(), w.positions_len().max(1));
-        io.take::<f32>(0).par_chunks_mut(places).enumerate().for_each(|(i, out)| {
+        let planes = io.take::<f32>(0).par_chunks_mut(places).enumerate();
+        planes.with_min_len(least(places * w.kernel_len())).for_each(|(i, out)| {
             let x = &x[i * plane..][..plane];
             each_position(&w, |position, met| {
                 let mut sum = 0.0;
@@ -162,7 +164,8 @@ pub(crate) fn average_grad(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let dy = io.get::<f32>(0);
         let (plane, places) = (w.image_len(), w.positions_len());
-        io.take::<f32>(0).par_chunks_mut(plane.max(1)).enumerate().for_each(|(i, dx)| {
+        let planes = io.take::<f32>(0).par_chunks_mut(plane.max(1)).enumerate();
+        planes.with_min_len(least(places * w.kernel_len())).for_each(|(i, dx)| {
             dx.fill(0.0);
             let dy = &dy[i * places..][..places];
             each_position(&w, |position, met| {
@@ -183,7 +186,8 @@ pub(crate) fn global(spec: &Spec<'_>, largest: bool) -> Made {
     let plane = Rows::from(&dims, 2).axis;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
-        io.take::<f32>(0).par_iter_mut().enumerate().with_min_len(16).for_each(|(i, out)| {
+        let planes = io.take::<f32>(0).par_iter_mut().enumerate();
+        planes.with_min_len(least(plane)).for_each(|(i, out)| {
             let x = &x[i * plane..][..plane];
             *out = match largest {
                 true => super::softmax::largest(x),

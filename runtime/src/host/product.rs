@@ -52,7 +52,7 @@ impl Product {
             c.fill(if add { return } else { 0.0 });
             return;
         }
-        pieces.zip(rooms).for_each(|((c, offsets), room)| {
+        pieces.zip(rooms).with_min_len(x.alone(each)).for_each(|((c, offsets), room)| {
             for (c, &offsets) in c.chunks_mut(size).zip(offsets) {
                 let (a, b) = sides(offsets);
                 gemm::serial(x, &a, &b, c, into, room);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Made, movement::Mapped};
+use super::{Made, least, movement::Mapped};
 use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
 use crate::meaning::strides;
@@ -174,7 +174,8 @@ pub(crate) fn forward(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (from, to) = plan.sizes;
         let x = io.get::<f32>(0);
-        io.take::<f32>(0).par_chunks_mut(to.max(1)).enumerate().for_each(|(i, out)| {
+        let parts = io.take::<f32>(0).par_chunks_mut(to.max(1)).enumerate();
+        parts.with_min_len(least(8 * to)).for_each(|(i, out)| {
             let x = &x[i * from..][..from];
             out.fill(0.0);
             plan.each(0, 0, 0, 1.0, &mut |index, at, weight| out[index] += x[at] * weight);
@@ -190,7 +191,8 @@ pub(crate) fn gradient(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (from, to) = plan.sizes;
         let dy = io.get::<f32>(0);
-        io.take::<f32>(0).par_chunks_mut(from.max(1)).enumerate().for_each(|(i, dx)| {
+        let parts = io.take::<f32>(0).par_chunks_mut(from.max(1)).enumerate();
+        parts.with_min_len(least(8 * to)).for_each(|(i, dx)| {
             let dy = &dy[i * to..][..to];
             dx.fill(0.0);
             plan.each(0, 0, 0, 1.0, &mut |index, at, weight| dx[at] += dy[index] * weight);

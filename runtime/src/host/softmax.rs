@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{GRAIN, Made};
+use super::{Made, least};
 use crate::element::Number;
 use crate::kernel::{Io, Kernel};
 use crate::math::exp;
@@ -34,7 +34,7 @@ fn blocks(rows: Rows, out: &mut [f32], f: impl Fn(usize, &mut [f32]) + Sync) {
     let size = rows.axis * rows.inner;
     if size > 0 {
         let each = out.par_chunks_mut(size).enumerate();
-        each.with_min_len((GRAIN / 8 / size).max(1)).for_each(|(i, out)| f(i * size, out));
+        each.with_min_len(least(8 * size)).for_each(|(i, out)| f(i * size, out));
     }
 }
 
