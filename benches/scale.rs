@@ -119,6 +119,14 @@ fn writing_mlir(bencher: Bencher, nodes: usize) {
     bencher.bench_local(|| lmsc_mlir::print(&graph).map(|text| text.len()));
 }
 
+/// With the copies of a plan.
+#[divan::bench(args = NODES)]
+fn writing_stablehlo(bencher: Bencher, nodes: usize) {
+    let graph = graph(nodes);
+    let graph = compiled(graph.clone(), &cx(&graph));
+    bencher.bench_local(|| lmsc_mlir::xla(&graph).expect("every operator has a rule").len());
+}
+
 #[divan::bench(args = NODES)]
 fn reading_mlir(bencher: Bencher, nodes: usize) {
     let text = lmsc_mlir::print(&graph(nodes)).expect("every name is plain");

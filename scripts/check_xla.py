@@ -24,6 +24,8 @@ os.environ["PATH"] = f"{CUDA / 'bin'}:{os.environ['PATH']}"
 # Nothing can be timed here; and other layouts than the model's cost transposed copies, which no plan knows.
 os.environ["XLA_FLAGS"] = (
     f"--xla_gpu_cuda_data_dir={CUDA} --xla_gpu_autotune_level=0 --xla_gpu_force_conv_nchw=true"
+    # Without autotuning long sums are cut in parts, for which whole operands are copied with padding.
+    " --xla_gpu_experimental_force_split_k=1"
     # What runs here runs once.
     " --xla_backend_optimization_level=0"
 )
