@@ -41,7 +41,7 @@ pub struct Cli {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure how long a model's operators take on this machine, and write the profile that planners read.
+    /// Measure how long a model's operators and copies take on this machine, and write the profile that planners read.
     Calibrate(CalibrateArgs),
     /// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
     Env(Box<EnvArgs>),
@@ -747,6 +747,9 @@ pub struct CalibrateArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
+    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU.
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    pub device: Device,
     /// How many steps to measure, after one that is not.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,

@@ -9,13 +9,14 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role, Stream};
 use lmsc_ir::{Bytes, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
 use lmsc_runtime::cuda::{Compiler, Options, Session, workspaces};
 use lmsc_runtime::{Link, Turn, Watch};
@@ -32,20 +33,25 @@ struct Driver {
     count: extern "C" fn(u32) -> u64,
 }
 
+/// The driver's library and NVRTC's, built once; none where there is no compiler.
+fn libraries() -> Option<&'static [PathBuf; 2]> {
+    static BUILT: OnceLock<Result<Option<[PathBuf; 2]>, String>> = OnceLock::new();
+    BUILT.get_or_init(shim::fake).as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()
+}
+
 fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
-    static DRIVER: OnceLock<Result<Option<Driver>, String>> = OnceLock::new();
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
     static USED: Mutex<()> = Mutex::new(());
-    let found = DRIVER.get_or_init(|| {
-        let Some([driver, nvrtc]) = shim::fake()? else { return Ok(None) };
-        shim::load(&nvrtc);
-        let [slow, count] = shim::symbols(&driver, [c"fakecuda_slow", c"fakecuda_count"]);
+    let [driver, nvrtc] = libraries()?;
+    let driver = DRIVER.get_or_init(|| {
+        shim::load(nvrtc);
+        let [slow, count] = shim::symbols(driver, [c"fakecuda_slow", c"fakecuda_count"]);
         // SAFETY: it is a function of the driver that was just built, of this type.
         let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
         // SAFETY: so is this.
         let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
-        Ok(Some(Driver { slow, count }))
+        Driver { slow, count }
     });
-    let driver = found.as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()?;
     let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
     (0..3).for_each(|kind| driver.slow(kind, 0));
     Some((driver, guard))
@@ -345,22 +351,48 @@ fn nothing_is_allocated_within_steps() {
     assert_eq!(driver.count(2), before);
 }
 
+/// A folder with the driver's libraries, for the command.
+struct Installed(tempfile::TempDir);
+
+impl Installed {
+    fn new() -> Option<Installed> {
+        let [driver, nvrtc] = libraries()?;
+        let folder = tempfile::tempdir().unwrap();
+        for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
+            std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
+        }
+        Some(Installed(folder))
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// What the command ends with, prints and says is wrong, where the driver has these settings.
+    fn lmsc(&self, arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        command.args(arguments).env("LMSC_CUDA_PATH", self.0.path()).env("XDG_CACHE_HOME", self.0.path());
+        let output = command.envs(settings.iter().copied()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// The same where nothing is wrong; what it prints.
+    fn ok(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
+        let (code, text, errors) = self.lmsc(arguments, settings);
+        assert_eq!(code, Some(0), "{arguments:?}: {errors}");
+        text
+    }
+}
+
 /// The command finds the libraries by their folder, compiles kernels into the user's cache, and says what a device lacks.
 #[test]
 fn the_command_runs_on_a_device() {
-    let Some([driver, nvrtc]) = shim::fake().unwrap_or_else(|e| panic!("{e}")) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
-        std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
-    }
+    let Some(installed) = Installed::new() else { return };
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
     let run = |arguments: &[&str], memory: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lmsc"));
-        command.args(["run", &model, "--dim", "batch=4", "--steps", "3"]).args(arguments);
-        command.env("LMSC_CUDA_PATH", folder.path()).env("XDG_CACHE_HOME", folder.path());
-        let output = command.env("FAKECUDA_MEM", memory).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
+        let run = ["run", &model, "--dim", "batch=4", "--steps", "3"];
+        installed.lmsc(&[&run, arguments].concat(), &[("FAKECUDA_MEM", memory)])
     };
     let losses =
         |text: &str| text.lines().filter(|l| l.contains("loss")).map(str::to_owned).collect::<Vec<_>>();
@@ -370,10 +402,124 @@ fn the_command_runs_on_a_device() {
         let (code, found, errors) = run(&["--device", device], "1000000");
         assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{device}: {errors}");
     }
-    let kept = std::fs::read_dir(folder.path().join("lmsc/kernels")).unwrap().count();
+    let kept = std::fs::read_dir(installed.path("lmsc/kernels")).unwrap().count();
     assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");
     let (code, _, errors) = run(&["--device", "cuda"], "1000");
     assert!(code == Some(1) && errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
     let (code, _, errors) = run(&["--device", "cuda:7"], "1000000");
     assert!(code == Some(1) && errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
+}
+
+/// What `lmsc calibrate` writes.
+struct Calibrated {
+    profile: Profile,
+    link: lmsc_plan::target::Link,
+    /// Nanoseconds by signature.
+    nanos: BTreeMap<String, u64>,
+}
+
+impl Calibrated {
+    /// Of the model on the device, where the driver has these settings.
+    fn of(installed: &Installed, model: &[&str], device: &str, settings: &[(&str, &str)]) -> Calibrated {
+        let to = installed.path("profile.json");
+        installed.ok(
+            &[&["calibrate"], model, &["--device", device, "--steps", "3", "-o", &to]].concat(),
+            settings,
+        );
+        let text = std::fs::read_to_string(to).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let entry = |entry: &serde_json::Value| {
+            (entry["node"].as_str().unwrap().to_owned(), entry["nanos"].as_u64().unwrap())
+        };
+        let nanos = json["entries"].as_array().unwrap().iter().map(entry).collect();
+        let profile = Profile::parse(&text, "profile.json").unwrap();
+        Calibrated { link: profile.link.unwrap(), profile, nanos }
+    }
+}
+
+/// Every operator of the host's profile is in the device's; plans and predictions go by it, and a file that is planned with it
+/// runs on the device, with the workspaces that were measured.
+#[test]
+fn what_is_measured_on_a_device_is_what_planners_read() {
+    let Some(installed) = Installed::new() else { return };
+    let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
+    let step = [&*model, "--dim", "batch=4"];
+    let host = Calibrated::of(&installed, &step, "host", &[]);
+    let device = Calibrated::of(&installed, &step, "cuda", &[]);
+    assert_eq!((&*host.profile.device, &*device.profile.device), ("host", "a processor (sm_90)"));
+    assert!(device.nanos.keys().eq(host.nanos.keys()) && !device.nanos.is_empty());
+
+    // Kernels that take 5 ms more do so in the operators, not in the copies.
+    let slow = Calibrated::of(&installed, &step, "cuda", &[("FAKECUDA_SLOW", "5000 0 0")]);
+    let quick: Vec<_> = slow.nanos.iter().filter(|&(_, &nanos)| nanos < 5_000_000).collect();
+    assert!(quick.is_empty(), "{quick:?}");
+    assert!(slow.link.latency_nanos < 5_000_000);
+
+    let profile = installed.path("profile.json");
+    let run = ["run", "--device", "cuda", "--steps", "2", "--profile", &profile];
+    let json = installed.ok(&[&run[..], &step, &["--json"]].concat(), &[]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["prediction"], "100 % of it from a profile");
+    let launches = slow.nanos.len() as f64;
+    assert!(json["predicted_step_seconds"].as_f64().unwrap() >= 5e-3 * launches);
+
+    let planned = installed.path("planned.onnx");
+    let budget = (json["predicted_peak"].as_u64().unwrap() * 3 / 4).to_string();
+    let plan = ["--profile", &profile, "--planner", "lru", "--budget", &budget, "-o", &planned];
+    installed.ok(&[&step[..], &plan].concat(), &[]);
+    let text = installed.ok(&[&run[..], &[&planned]].concat(), &[]);
+    assert!(text.contains("a step copies") && !text.contains("hidden"), "{text}");
+
+    // Where copies back take 20 ms more, what waits for them says so in a trace, and is not slower itself.
+    let slow = [("FAKECUDA_SLOW", "0 0 20000")];
+    let trace = installed.path("trace.json");
+    let json = installed.ok(&[&run[..], &[&planned, "--trace", &trace, "--json"]].concat(), &slow);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["stalled_seconds"].as_f64().unwrap() >= 0.02, "{json}");
+    assert!(json["hidden_percent"].as_f64().unwrap() < 50.0, "{json}");
+    assert!(std::fs::read_to_string(trace).unwrap().contains(" waits for in_"));
+    let waiting = Calibrated::of(&installed, &[&planned], "cuda", &slow);
+    assert!(waiting.nanos.keys().eq(device.nanos.keys()));
+    assert!(waiting.nanos.values().all(|&nanos| nanos < 20_000_000), "{:?}", waiting.nanos);
+}
+
+/// What cannot run on a device cannot be measured there, for the same reasons.
+#[test]
+fn what_a_device_refuses_is_not_measured() {
+    let Some(installed) = Installed::new() else { return };
+    let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
+    let profile = installed.path("profile.json");
+    let both = |batch: &str, device: &str, memory: &str| {
+        let call = ["--dim", batch, "--device", device, &model];
+        let settings = [("FAKECUDA_MEM", memory)];
+        let ran = installed.lmsc(&[&["run"], &call[..]].concat(), &settings);
+        let measured = installed.lmsc(&[&["calibrate", "-o", &profile], &call[..]].concat(), &settings);
+        assert_eq!((ran.0, &ran.2), (Some(1), &measured.2), "{ran:?}");
+        assert_eq!(measured.0, Some(1));
+        measured.2
+    };
+    let errors = both("batch=4", "cuda:7", "1000000");
+    assert!(errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
+    // Room for the copies that are measured, not for such a step.
+    let errors = both("batch=500000", "cuda", "70000000");
+    assert!(errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
+    assert!(!Path::new(&profile).exists());
+}
+
+/// Copies of one direction that take 30 ms more do so in that direction alone.
+#[test]
+fn copies_are_measured_each_way() {
+    let Some(installed) = Installed::new() else { return };
+    let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
+    for (slow, is_out) in [("0 30000 0", true), ("0 0 30000", false)] {
+        let step = [&*model, "--dim", "batch=4"];
+        let Calibrated { link, .. } = Calibrated::of(&installed, &step, "cuda", &[("FAKECUDA_SLOW", slow)]);
+        let out = [link.out_bytes_per_second, link.out_beside_in_bytes_per_second.unwrap()];
+        let into = [link.in_bytes_per_second, link.in_beside_out_bytes_per_second.unwrap()];
+        let (slow, fast) = if is_out { (out, into) } else { (into, out) };
+        // 42 MiB in three copies.
+        assert!(slow.iter().all(|&rate| rate < 600_000_000), "{link:?}");
+        assert!(slow.iter().zip(&fast).all(|(slow, fast)| 2 * slow < *fast), "{link:?}");
+        assert!(link.latency_nanos < 15_000_000, "{link:?}");
+    }
 }

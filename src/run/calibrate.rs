@@ -1,17 +1,19 @@
-//! `lmsc calibrate`: how long operators and copies take on this machine.
+//! `lmsc calibrate`: how long operators and copies take on the host or a device.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::program::{Checked, Role, Stream};
 use lmsc_ir::words;
 use lmsc_plan::cost::{Measured, Profile, signature};
 use lmsc_plan::target::{Duplex, Link};
-use lmsc_runtime::{Session, Turn, Watch};
+use lmsc_runtime::{RunError, Turn, Watch, cuda};
 
+use super::runner::Runner;
 use super::{not_ready, program, refused, synthetic, tensors};
-use crate::cli::{CalibrateArgs, Device};
+use crate::cli::{CalibrateArgs, Device, RunOptions};
 use crate::{Error, emit, load};
 
 /// Runs the model's steps, measures its operators, and writes the profile that planners read; what there is to tell comes
@@ -21,28 +23,38 @@ use crate::{Error, emit, load};
 /// As [`super::run()`].
 pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     emit::check_target(&args.output)?;
-    let path = args.input.path();
+    let (path, device) = (args.input.path(), args.device);
+    if matches!(device, Device::Cuda { graph: true, .. }) {
+        let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
+        return Err(Error::Input(message.to_owned()));
+    }
     let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
-    let program = program(&graph, None, Device::Host).map_err(|e| refused(path, &graph, e))?;
+    let program = program(&graph, None, device).map_err(|e| refused(path, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
-    let mut session = Session::new(program, lmsc_runtime::Link::default()).map_err(|e| not_ready(path, e))?;
+    // Before the step has its memory: on a device both need not fit.
+    let link = link_of(device).map_err(|e| not_ready(path, e))?;
+    let (options, unlimited) = (RunOptions::default(), lmsc_runtime::Link::default());
+    let session = Runner::new(program, device, &options, unlimited, None);
+    let mut session = session.map_err(|e| not_ready(path, e))?;
     let open = session.program().given.iter().filter(|given| given.role != Role::Constant);
     let open: Vec<_> = open.filter(|g| g.data.is_none()).map(|g| g.tensor.clone()).collect();
     for tensor in open {
         session.set(&tensor.name, &synthetic(&tensor.name, &tensor.ty, 0));
     }
-    session.traces = true;
+    session.set_traces(true);
     // The first step finds memory and caches cold.
     let measured = session.run(1 + args.steps, &mut Nobody).map_err(|e| not_ready(path, e))?;
 
-    // From the end of the command before: what it costs to get from one to the next is the operators' time, too.
+    // From the end of the command before: what it costs to get from one to the next is the operators' time, too. What copies
+    // keep it waiting is not.
     let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
     let mut before = Duration::ZERO;
     for event in measured.events.iter().filter(|e| e.stream == Stream::Compute) {
         if event.step > 0 {
-            times.entry(event.command).or_default().push(event.ended.saturating_sub(before));
+            let stalled = event.begun.saturating_sub(event.waited);
+            times.entry(event.command).or_default().push(event.ended.saturating_sub(before + stalled));
         }
         before = event.ended;
     }
@@ -54,7 +66,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         entry.0.push(median(times.remove(&index).unwrap_or_default()));
         entry.1 = entry.1.max(launch.workspace.end - launch.workspace.start);
     }
-    let mut profile = Profile::new("host", Some(link()));
+    let mut profile = Profile::new(session.device(), Some(link));
     let count = by_signature.len();
     for (signature, (times, workspace)) in by_signature {
         let nanos = times.iter().sum::<Duration>().as_nanos() as u64 / times.len().max(1) as u64;
@@ -63,11 +75,19 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
     let steps: Vec<Duration> = measured.steps[1..].to_vec();
+    let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
+    let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
     Ok(format!(
-        "{} measured in {}, {:.3} ms each\n",
+        "{}: {} measured in {}, {:.3} ms each\ncopies: {} out, {} in; at once {} and {}; {:.1} µs besides\n",
+        session.device(),
         words::count(count, "kind") + " of nodes",
         words::count(steps.len(), "step"),
-        median(steps).as_secs_f64() * 1e3
+        median(steps).as_secs_f64() * 1e3,
+        rate(link.out_bytes_per_second),
+        rate(link.in_bytes_per_second),
+        beside(link.out_beside_in_bytes_per_second),
+        beside(link.in_beside_out_bytes_per_second),
+        link.latency_nanos as f64 / 1e3
     ))
 }
 
@@ -85,55 +105,91 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// How fast this machine copies in one thread, alone and beside another one.
-fn link() -> Link {
-    let alone = copies(1);
-    let beside = copies(2).min(alone);
-    Link {
-        duplex: Duplex::Full,
-        out_bytes_per_second: alone,
-        in_bytes_per_second: alone,
-        out_beside_in_bytes_per_second: Some(beside),
-        in_beside_out_bytes_per_second: Some(beside),
-        latency_nanos: waking().as_nanos() as u64,
+/// How fast the device and the host's memory exchange bytes.
+fn link_of(device: Device) -> Result<Link, RunError> {
+    match device {
+        Device::Host => std::thread::scope(|scope| {
+            let threads = [(); 2].map(|()| Copier::new(scope));
+            link(|way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
+        }),
+        Device::Cuda { ordinal, .. } => {
+            let copies = cuda::Copies::new(ordinal, MOST)?;
+            link(|way, bytes, beside| copies.time(way, bytes, beside))
+        }
     }
 }
 
-/// How long it takes until a thread that waits for another one runs.
-fn waking() -> Duration {
-    const TIMES: usize = 100;
-    let ((to, there), (back, here)) = (channel(), channel());
-    std::thread::scope(|scope| {
-        scope.spawn(move || there.iter().try_for_each(|()| back.send(())));
-        let both_ways = (0..TIMES).map(|_| {
-            let start = Instant::now();
-            _ = to.send(());
-            _ = here.recv();
-            start.elapsed()
-        });
-        let time = median(both_ways.collect()) / 2;
-        drop(to);
-        time
+/// A copy of so few bytes takes as long as one of none.
+const LEAST: u64 = 256;
+
+/// The largest copy that is measured.
+const MOST: u64 = 32 << 20;
+
+/// The link on which a copy takes as long as `time` says: in the direction of the stream, of so many bytes, and perhaps while
+/// the other direction is busy.
+fn link(mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>) -> Result<Link, RunError> {
+    let mut typical = |way, bytes, beside, times: usize| {
+        // The first finds memory and caches cold.
+        let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, RunError>(median(all[1..].to_vec()))
+    };
+    // What copies of one direction take longer is counted with their bytes.
+    let latency = typical(Stream::Out, LEAST, false, 25)?.min(typical(Stream::In, LEAST, false, 25)?);
+    let mut rate = |way, beside| {
+        let (mut bytes, mut seconds) = (0, 0.0);
+        for size in [MOST / 16, MOST / 4, MOST] {
+            bytes += size;
+            seconds += typical(way, size, beside, 5)?.saturating_sub(latency).as_secs_f64();
+        }
+        Ok::<_, RunError>(((bytes as f64 / seconds.max(1e-9)) as u64).max(1))
+    };
+    let [out, into] = [rate(Stream::Out, false)?, rate(Stream::In, false)?];
+    Ok(Link {
+        duplex: Duplex::Full,
+        out_bytes_per_second: out,
+        in_bytes_per_second: into,
+        // Company makes no copy faster.
+        out_beside_in_bytes_per_second: Some(rate(Stream::Out, true)?.min(out)),
+        in_beside_out_bytes_per_second: Some(rate(Stream::In, true)?.min(into)),
+        latency_nanos: latency.as_nanos() as u64,
     })
 }
 
-/// How many bytes each of so many threads copies in a second.
-fn copies(threads: usize) -> u64 {
-    const BYTES: usize = 32 << 20;
-    let copy = || {
-        let (from, mut to) = (vec![1u8; BYTES], vec![2u8; BYTES]);
-        let mut times = Vec::new();
-        for _ in 0..5 {
-            let start = Instant::now();
-            to.copy_from_slice(std::hint::black_box(&from));
-            std::hint::black_box(&mut to);
-            times.push(start.elapsed());
-        }
-        (BYTES as f64 / median(times).as_secs_f64().max(1e-9)) as u64
-    };
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(copy)).collect();
-        let speeds = running.into_iter().map(|thread| thread.join().expect("copying does not panic"));
-        speeds.min().unwrap_or(1).max(1)
-    })
+/// A thread that copies what it is told to, as those of a session do.
+struct Copier {
+    tell: Sender<(Instant, u64)>,
+    took: Receiver<Duration>,
+}
+
+impl Copier {
+    fn new<'scope>(scope: &'scope Scope<'scope, '_>) -> Copier {
+        let ((tell, told), (done, took)) = (channel::<(Instant, u64)>(), channel());
+        scope.spawn(move || {
+            let (from, mut to) = (vec![1u8; MOST as usize], vec![2u8; MOST as usize]);
+            for (since, bytes) in told {
+                to[..bytes as usize].copy_from_slice(std::hint::black_box(&from[..bytes as usize]));
+                std::hint::black_box(&mut to);
+                _ = done.send(since.elapsed());
+            }
+        });
+        Copier { tell, took }
+    }
+
+    fn copy(&self, bytes: u64) {
+        _ = self.tell.send((Instant::now(), bytes));
+    }
+
+    /// How long a copy takes from when one of the threads is told until it has copied; one is for what leaves, the other
+    /// for what comes.
+    fn time(threads: &[Copier; 2], way: Stream, bytes: u64, beside: bool) -> Duration {
+        let [out, into] = threads;
+        let (this, other) = if way == Stream::In { (into, out) } else { (out, into) };
+        // The other way is busy before this begins, and until it has ended.
+        let [before, behind] = if beside { [1, 2] } else { [0, 0] };
+        (0..before).for_each(|_| other.copy(bytes));
+        this.copy(bytes);
+        (0..behind).for_each(|_| other.copy(bytes));
+        (0..before + behind).for_each(|_| _ = other.took.recv());
+        this.took.recv().expect("copying does not panic")
+    }
 }

@@ -1,4 +1,4 @@
-//! `lmsc run` and `lmsc calibrate`: steps that really run, on the host.
+//! `lmsc run` and `lmsc calibrate`: steps that really run, on the host or a device of CUDA.
 
 mod calibrate;
 mod interrupt;

@@ -50,6 +50,14 @@ impl Runner {
         either!(self, session => session.program())
     }
 
+    /// What runs it: the host, or a device as its vendor calls it, with its architecture.
+    pub(super) fn device(&self) -> String {
+        match self {
+            Runner::Host(_) => "host".to_owned(),
+            Runner::Cuda(session) => format!("{} ({})", session.device(), session.architecture()),
+        }
+    }
+
     pub(super) fn steps(&self) -> u64 {
         either!(self, session => session.steps())
     }

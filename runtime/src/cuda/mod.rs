@@ -13,6 +13,8 @@ mod driver;
 #[cfg(feature = "cuda")]
 mod library;
 mod make;
+#[cfg(feature = "cuda")]
+mod measure;
 mod recipe;
 #[cfg(feature = "cuda")]
 mod session;
@@ -24,6 +26,8 @@ pub use compile::{CompileError, Compiler};
 pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
 pub use library::Missing;
+#[cfg(feature = "cuda")]
+pub use measure::Copies;
 pub use recipe::{Address, Arg, At, Call, Recipe};
 #[cfg(feature = "cuda")]
 pub use session::{Options, Session};

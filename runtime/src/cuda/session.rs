@@ -299,6 +299,11 @@ impl Session {
         &self.gpu.name
     }
 
+    /// What its kernels are compiled for, such as `sm_90`.
+    pub fn architecture(&self) -> &str {
+        &self.gpu.architecture
+    }
+
     /// How many steps have been run, before and by this session.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -628,14 +633,34 @@ impl Tracer {
 
     /// Tells what happened in a step that is over.
     fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
-        for (stream, index, _) in program.in_order() {
-            let [begin, end] = &self.events[stream as usize][index as usize];
-            let [begun, ended] = [begin, end].map(|event| event.seconds_since(&self.start));
-            let [begun, ended] = [begun?, ended?].map(|seconds| Duration::from_secs_f64(seconds.max(0.0)));
-            measured.busy[stream as usize] += ended.saturating_sub(begun);
-            let live = 0;
-            let event =
-                run::Event { stream, command: index, step, waited: begun, begun, ended, cause: None, live };
+        // The driver tells times in single precision: the shorter, the more exactly.
+        let first = &self.events[Stream::Compute as usize][0][0];
+        let base = first.seconds_since(&self.start)?;
+        let at = |event: &Event| {
+            let seconds = base + event.seconds_since(first)?;
+            Ok::<_, String>(Duration::from_secs_f64(seconds.max(0.0)))
+        };
+        let mut spans = [Vec::new(), Vec::new(), Vec::new()];
+        for (spans, events) in spans.iter_mut().zip(&self.events) {
+            for [begin, end] in events {
+                spans.push((at(begin)?, at(end)?));
+            }
+        }
+        let ended = |stream: Stream, command: u32| spans[stream as usize][command as usize].1;
+        for (stream, command, _) in program.in_order() {
+            let (begun, end) = spans[stream as usize][command as usize];
+            // It waited from the end of the one before it on, if something that it waits for ended later.
+            let since = command.checked_sub(1).map_or(begun, |before| ended(stream, before));
+            let waits = &program.stream(stream)[command as usize].waits;
+            let waits = waits.iter().filter(|wait| !wait.before);
+            let last = waits.map(|&wait| (ended(wait.stream, wait.command), wait)).max();
+            let cause = last.filter(|&(end, _)| end > since).map(|(_, wait)| wait);
+            let waited = if cause.is_some() { since.min(begun) } else { begun };
+            measured.busy[stream as usize] += end.saturating_sub(begun);
+            if stream == Stream::Compute {
+                measured.stalled += begun.saturating_sub(waited);
+            }
+            let event = run::Event { stream, command, step, waited, begun, ended: end, cause, live: 0 };
             measured.events.push(event);
         }
         Ok(())

@@ -47,9 +47,9 @@ pub struct Measured {
     pub peak: u64,
     /// How long each step took, from one turn of the caller to the next.
     pub steps: Vec<Duration>,
-    /// By stream, how long its commands ran.
+    /// By stream, how long its commands ran; on a device of CUDA, if that was asked for.
     pub busy: [Duration; 3],
-    /// How long what computes waited for copies.
+    /// How long what computes waited for copies; on a device of CUDA, if what each command did was asked for.
     pub stalled: Duration,
     /// What each command did and when, if that was asked for.
     pub events: Vec<Event>,

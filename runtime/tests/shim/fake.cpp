@@ -1,11 +1,13 @@
 // A driver of CUDA without a device: streams are threads, events order them, memory has a budget, and kernels
 // are those of the shim.
 //
-// FAKECUDA_MEM: how many bytes the device has. fakecuda_slow: how long operations of a kind take at least.
+// FAKECUDA_MEM: how many bytes the device has. fakecuda_slow: how long operations of a kind take at least, in microseconds;
+// FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0".
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -29,6 +31,13 @@ enum Result { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 101, NOT_FOUND
 enum Kind { KERNEL_RUN = 0, TO_HOST = 1, TO_DEVICE = 2 };
 
 std::atomic<unsigned> slow[3];
+const bool slowed = [] {
+    const char* text = getenv("FAKECUDA_SLOW");
+    unsigned micros[3] = {0, 0, 0};
+    if (text) sscanf(text, "%u %u %u", &micros[0], &micros[1], &micros[2]);
+    for (int kind = 0; kind < 3; kind++) slow[kind] = micros[kind];
+    return text != nullptr;
+}();
 std::atomic<uint64_t> waits, records, allocations, live_bytes;
 std::atomic<bool> failed;
 
@@ -55,6 +64,12 @@ struct Event {
     void wait(uint64_t ticket) {
         std::unique_lock<std::mutex> guard(mutex);
         changed.wait(guard, [&] { return done >= ticket; });
+    }
+    // When it came last, if all of it has come.
+    int reached(std::chrono::steady_clock::time_point* when) {
+        std::lock_guard<std::mutex> guard(mutex);
+        *when = at;
+        return !times || recorded == 0 ? INVALID : done < recorded ? NOT_READY : OK;
     }
 };
 using EventRef = std::shared_ptr<Event>;
@@ -155,6 +170,7 @@ API int cuGetErrorName(int error, const char** name) {
     *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID     ? "CUDA_ERROR_INVALID_VALUE"
             : error == NOT_FOUND   ? "CUDA_ERROR_NOT_FOUND"
+            : error == NOT_READY   ? "CUDA_ERROR_NOT_READY"
                                    : "CUDA_ERROR_ILLEGAL_ADDRESS";
     return OK;
 }
@@ -239,8 +255,10 @@ API int cuEventSynchronize(EventRef* handle) {
     return OK;
 }
 API int cuEventElapsedTime_v2(float* milliseconds, EventRef* from, EventRef* to) {
-    if (!(*from)->times || !(*to)->times) return INVALID;
-    *milliseconds = std::chrono::duration<float, std::milli>((*to)->at - (*from)->at).count();
+    std::chrono::steady_clock::time_point begun, ended;
+    if (int error = (*from)->reached(&begun)) return error;
+    if (int error = (*to)->reached(&ended)) return error;
+    *milliseconds = std::chrono::duration<float, std::milli>(ended - begun).count();
     return OK;
 }
 

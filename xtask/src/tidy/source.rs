@@ -13,6 +13,7 @@ const UNSAFE: &[&str] = &[
     "runtime/src/cuda/compile.rs",
     "runtime/src/cuda/driver.rs",
     "runtime/src/cuda/library.rs",
+    "runtime/src/cuda/measure.rs",
     "runtime/src/cuda/session.rs",
     "runtime/src/gemm/x86.rs",
     "runtime/src/run/host.rs",
