@@ -30,20 +30,24 @@ const LARGEST: u64 = 1 << 20;
 struct Driver {
     slow: extern "C" fn(u32, u32),
     count: extern "C" fn(u32) -> u64,
+    products: extern "C" fn(u32) -> u64,
 }
 
 fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
     static DRIVER: OnceLock<Result<Option<Driver>, String>> = OnceLock::new();
     static USED: Mutex<()> = Mutex::new(());
     let found = DRIVER.get_or_init(|| {
-        let Some([driver, nvrtc]) = shim::fake()? else { return Ok(None) };
+        let Some([driver, nvrtc, blas]) = shim::fake()? else { return Ok(None) };
         shim::load(&nvrtc);
         let [slow, count] = shim::symbols(&driver, [c"fakecuda_slow", c"fakecuda_count"]);
+        let [products] = shim::symbols(&blas, [c"fakeblas_count"]);
         // SAFETY: it is a function of the driver that was just built, of this type.
         let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
         // SAFETY: so is this.
         let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
-        Ok(Some(Driver { slow, count }))
+        // SAFETY: it is a function of the library that was just built, of this type.
+        let products = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(products) };
+        Ok(Some(Driver { slow, count, products }))
     });
     let driver = found.as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()?;
     let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,6 +64,11 @@ impl Driver {
     /// Waits (0), records (1) and allocations (2) so far.
     fn count(&self, what: u32) -> u64 {
         (self.count)(what)
+    }
+
+    /// Products by the library so far (0), and those of them that rounded what they multiplied (1).
+    fn products(&self, what: u32) -> u64 {
+        (self.products)(what)
     }
 }
 
@@ -348,7 +357,7 @@ fn nothing_is_allocated_within_steps() {
 /// The command finds the libraries by their folder, compiles kernels into the user's cache, and says what a device lacks.
 #[test]
 fn the_command_runs_on_a_device() {
-    let Some([driver, nvrtc]) = shim::fake().unwrap_or_else(|e| panic!("{e}")) else { return };
+    let Some([driver, nvrtc, blas]) = shim::fake().unwrap_or_else(|e| panic!("{e}")) else { return };
     let folder = tempfile::tempdir().unwrap();
     for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
         std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
