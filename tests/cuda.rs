@@ -236,15 +236,20 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     let report = std::env::var_os("LMSC_REPORT").is_some();
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
-    let (mut runs, mut copies) = (0, 0);
+    let (mut runs, mut copies, mut by_library) = (0, 0, 0);
     for (number, (name, graph)) in small().into_iter().enumerate() {
         let began = std::time::Instant::now();
         let (expected, types) = on_host(&graph);
         let program = lowered(&graph, None);
-        let found = on_device(&program, Options::default());
         // Adam divides gradients by their own size: where they are rounding errors, so are its steps, of about a thousandth.
         let least = if name.contains("adam") { 10.0 } else { 1e-3 };
+        let before = driver.products(0);
+        let own = on_device(&program, Options { own_products: true, ..Options::default() });
+        assert_eq!(own.difference(&expected, &types, Some(least)), None, "{name}, by own kernels");
+        assert_eq!(driver.products(0), before, "{name}");
+        let found = on_device(&program, Options::default());
         assert_eq!(found.difference(&expected, &types, Some(least)), None, "{name}");
+        by_library += u64::from(driver.products(0) > before);
         let (floor, peak) = range(&graph);
         for (step, share) in [0, 50].into_iter().enumerate() {
             let turn = number + step;
@@ -277,6 +282,36 @@ fn steps_of_small_models_compute_what_the_host_computes() {
         }
     }
     assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
+    assert!(by_library > 20, "in {by_library} models the library multiplies");
+}
+
+/// A model of a family, by the name of its folder.
+fn small_model(family: &str) -> Graph {
+    let found = small().into_iter().find(|(name, _)| name.starts_with(family));
+    found.unwrap_or_else(|| panic!("there is no small model {family}")).1
+}
+
+/// What is multiplied is rounded if that is asked for, which shows, and otherwise not; replayed, a step has as many products
+/// as given command by command.
+#[test]
+fn products_are_rounded_only_if_that_is_asked_for() {
+    let Some((driver, _used)) = driver() else { return };
+    let graph = small_model("tiny_mlp");
+    let program = lowered(&graph, None);
+    let (expected, types) = on_host(&graph);
+    let counted = |options| {
+        let before = [0, 1].map(|what| driver.products(what));
+        let left = on_device(&program, options);
+        (left, driver.products(0) - before[0], driver.products(1) - before[1])
+    };
+    let (exact, products, rounded) = counted(Options::default());
+    assert!(products > 0 && rounded == 0, "{rounded} of {products} products are rounded");
+    let (replayed, again, _) = counted(Options { graph: true, ..Options::default() });
+    assert_eq!((replayed.difference(&exact, &types, None), again), (None, products));
+    let (left, all, rounded) = counted(Options { tf32: true, ..Options::default() });
+    assert_eq!((all, rounded), (products, products));
+    assert!(left.difference(&exact, &types, None).is_some(), "it shows");
+    assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
 }
 
 /// Every wait of a small step that is swapped is one event to wait for; without it the step computes something else where
@@ -359,9 +394,9 @@ fn nothing_is_allocated_within_steps() {
 fn the_command_runs_on_a_device() {
     let Some([driver, nvrtc, blas]) = shim::fake().unwrap_or_else(|e| panic!("{e}")) else { return };
     let folder = tempfile::tempdir().unwrap();
-    for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
-        std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
-    }
+    let link = |library, name| std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
+    link(driver, "libcuda.so.1");
+    link(nvrtc, "libnvrtc.so.13");
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
     let run = |arguments: &[&str], memory: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lmsc"));
@@ -375,9 +410,18 @@ fn the_command_runs_on_a_device() {
         |text: &str| text.lines().filter(|l| l.contains("loss")).map(str::to_owned).collect::<Vec<_>>();
     let (code, host, errors) = run(&[], "0");
     assert_eq!((code, losses(&host).len()), (Some(0), 3), "{errors}");
-    for device in ["cuda", "cuda:0+graph"] {
+    for (device, products) in [
+        ("cuda", "own kernels: cuBLAS is not found"),
+        ("cuda", "cuBLAS 13.0.0"),
+        ("cuda:0+graph", "cuBLAS 13.0.0"),
+    ] {
         let (code, found, errors) = run(&["--device", device], "1000000");
         assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{device}: {errors}");
+        assert!(found.contains(&format!("on a processor, products by {products}\n")), "{found}");
+        let library = folder.path().join("libcublas.so.13");
+        if !library.exists() {
+            std::os::unix::fs::symlink(&blas, library).unwrap();
+        }
     }
     let kept = std::fs::read_dir(folder.path().join("lmsc/kernels")).unwrap().count();
     assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");

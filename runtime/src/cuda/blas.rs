@@ -91,57 +91,23 @@ impl Blas {
         let (room, bytes) = (at(product.workspace), product.workspace_bytes as usize);
         // SAFETY: as the caller promises. The stream stays the one that was set: to set one would take this away again.
         check("cublasSetWorkspace", unsafe { sys::cublasSetWorkspace_v2(self.handle, room, bytes) })?;
+        #[rustfmt::skip]
         let done = match batch {
             // SAFETY: as the caller promises; alpha and beta are read before this returns.
             1 => unsafe {
                 sys::cublasGemmEx(
-                    self.handle,
-                    turn(left),
-                    turn(right),
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    at(left.at),
-                    FLOATS,
-                    left.leading,
-                    at(right.at),
-                    FLOATS,
-                    right.leading,
-                    beta,
-                    at(out.at),
-                    FLOATS,
-                    out.leading,
-                    self.precision,
-                    algorithm,
+                    self.handle, turn(left), turn(right), m, n, k,
+                    alpha, at(left.at), FLOATS, left.leading, at(right.at), FLOATS, right.leading,
+                    beta, at(out.at), FLOATS, out.leading, self.precision, algorithm,
                 )
             },
             // SAFETY: as above.
             _ => unsafe {
                 sys::cublasGemmStridedBatchedEx(
-                    self.handle,
-                    turn(left),
-                    turn(right),
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    at(left.at),
-                    FLOATS,
-                    left.leading,
-                    left.stride,
-                    at(right.at),
-                    FLOATS,
-                    right.leading,
-                    right.stride,
-                    beta,
-                    at(out.at),
-                    FLOATS,
-                    out.leading,
-                    out.stride,
-                    batch,
-                    self.precision,
-                    algorithm,
+                    self.handle, turn(left), turn(right), m, n, k,
+                    alpha, at(left.at), FLOATS, left.leading, left.stride,
+                    at(right.at), FLOATS, right.leading, right.stride,
+                    beta, at(out.at), FLOATS, out.leading, out.stride, batch, self.precision, algorithm,
                 )
             },
         };
