@@ -312,8 +312,8 @@ impl Session {
     /// Has the library do all products once, on what is in the arena: it loads what it needs for one when it meets it, and
     /// that is not to be within a step, or while one is written down.
     fn warm_up(&self) -> Result<(), String> {
-        let products = self.calls.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
-        products.map(|work| self.work(Stream::Compute, work)).collect()
+        let mut products = self.calls.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
+        products.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
     /// Gives a call to the stream.
