@@ -275,7 +275,7 @@ impl Recipe {
     }
 
     /// Room for so many elements until the next one asks for it.
-    pub(super) fn scratch<T>(&mut self, elements: usize) -> Address {
+    pub(super) fn scratch_for<T>(&mut self, elements: usize) -> Address {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
         self.scratch = self.scratch.max(Bytes(bytes));
         Address { at: At::Scratch, offset: 0 }

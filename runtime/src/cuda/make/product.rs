@@ -119,7 +119,7 @@ fn by_library(
             batch: count as i32,
             alpha: into.alpha,
             beta: f32::from(u8::from(into.add)),
-            workspace: recipe.scratch::<u8>(workspace_bytes as usize),
+            workspace: recipe.scratch_for::<u8>(workspace_bytes as usize),
             workspace_bytes,
         });
         done += count;
@@ -156,7 +156,7 @@ fn by_kernels(
         [] | [(0, 0)] => NOWHERE,
         list => recipe.integers(list.iter().flat_map(|&(a, b)| [a, b])),
     };
-    let sums = if parts > 1 { recipe.scratch::<f32>(parts * count * x.m * x.n) } else { into.at };
+    let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * count * x.m * x.n) } else { into.at };
     let args = vec![Arg::Words(words.clone()), table.into(), left.at.into(), right.at.into(), sums.into()];
     recipe.blocks("product", tiles(x.m, x.n) * count * parts, args)?;
     if parts > 1 {
@@ -267,7 +267,7 @@ fn weights_grad(
     let (m, n) = (conv.outer, conv.inner * conv.window.kernel_len());
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);
-    let sums = if parts > 1 { recipe.scratch::<f32>(parts * conv.groups * m * n) } else { out };
+    let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * conv.groups * m * n) } else { out };
     let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
     recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;
     if parts > 1 {
