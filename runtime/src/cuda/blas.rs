@@ -1,8 +1,8 @@
 //! Products of matrices by cuBLAS, where its library is found. Where it is not, own kernels do them: a plan holds for both.
 //!
 //! What a product needs besides its matrices is part of the plan: the library is given that, and nothing else, before each
-//! call, and then allocates nothing, written down as a graph or not. What it holds for itself from the time it is opened,
-//! some tens of MiB with its code, lies outside the arena, as what the driver holds does.
+//! call, and then, by NVIDIA's description, allocates nothing, written down as a graph or not. What it holds for itself from
+//! the time it is opened, its code and a workspace that is not used, lies outside the arena, as what the driver holds does.
 
 use std::ffi::c_void;
 use std::ptr::{from_ref, null_mut};

@@ -187,6 +187,11 @@ impl Session {
             .collect();
         let of_known: BTreeMap<_, u64> =
             known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        // Before the arena, which may leave no room for what the library holds.
+        let blas = match options.own_products {
+            true => Err("cuBLAS is not asked for".to_owned()),
+            false => Blas::open(&gpu, options.tf32),
+        };
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = gpu.memory(program.arena.0)?;
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
@@ -204,10 +209,6 @@ impl Session {
             recipe::Launch { kernel: "next_step".into(), blocks: 1, args: vec![Arg::Address(recipe::STEP)] };
         let next = Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]);
         calls[0].push(Work::Kernel(next));
-        let blas = match options.own_products {
-            true => Err("cuBLAS is not asked for".to_owned()),
-            false => Blas::open(&gpu, options.tf32),
-        };
         for (index, launch) in program.launches() {
             let Some(recipe) = &recipes[index as usize] else { continue };
             let place = |tensor: Option<&Option<Tensor>>| -> u64 {

@@ -50,12 +50,12 @@ pub(super) struct Into {
     pub(super) add: bool,
 }
 
-/// In more calls than this the library is slower than one kernel; and so many products it takes in one call.
+/// What would be more calls of the library than this is one launch of a kernel; and so many products it takes in one call.
 const MOST_CALLS: usize = 32;
 const MOST_PRODUCTS: usize = 65_535;
 
-/// Bytes in which the library may keep sums in parts: as many results as there are parts of [`SHORTEST_PART`] products in
-/// a sum, between what it never fails with and what NVIDIA recommends for its largest devices.
+/// Bytes in which the library may keep sums in parts: as many results as there are parts of some length in a sum, between
+/// what it never fails with and what NVIDIA recommends for its largest devices.
 ///
 /// The same on every device, so a plan holds on each; and where a product has as much in every plan, it is computed in the
 /// same way, to the same bits.
@@ -69,7 +69,8 @@ fn library_workspace(x: Extents, count: usize) -> u64 {
     results.saturating_mul(x.k as u64 / SHORTEST_PART).clamp(16 << 10, 32 << 20)
 }
 
-/// A matrix of `rows` and `columns`, which are so far apart, for the library: either are neighbours in memory.
+/// A matrix for the library, of so many rows and columns, whose rows and columns are so far apart; none where neither are
+/// neighbours in memory.
 fn factor(
     at: Address,
     [rows, columns]: [usize; 2],
