@@ -779,12 +779,34 @@ pub struct RunArgs {
     /// `+graph` a step is written down once and replayed.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
+    /// Let a GPU round what products of matrices multiply to TF32, for speed: of the 24 bits of a number 11 are kept. Where
+    /// cuBLAS is not found nothing is rounded.
+    #[arg(long)]
+    pub tf32: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
     /// How to run.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+impl RunArgs {
+    /// What runs it, and how.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the device does not do what is asked of it.
+    pub fn device(&self) -> Result<Device, Error> {
+        self.options.suits(self.device)?;
+        match self.device {
+            Device::Host if self.tf32 => {
+                let message = "--tf32 is of GPUs alone, and the step runs on the host".to_owned();
+                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
+            }
+            Device::Host => Ok(Device::Host),
+            Device::Cuda { ordinal, graph, .. } => Ok(Device::Cuda { ordinal, graph, tf32: self.tf32 }),
+        }
+    }
 }
 
 /// What runs a program.
@@ -798,6 +820,8 @@ pub enum Device {
         ordinal: u32,
         /// Whether a step is written down once and replayed.
         graph: bool,
+        /// Whether products may round what they multiply.
+        tf32: bool,
     },
 }
 
@@ -816,7 +840,7 @@ impl std::str::FromStr for Device {
         };
         let unknown =
             || "expected `host`, `cuda` or `cuda:N`, the latter two perhaps with `+graph`".to_owned();
-        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph })
+        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph, tf32: false })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Programs on the device of CUDA, over a driver that has none: streams are threads, kernels run on the processor.
+//! Programs on the device of CUDA, over a driver that has none: streams are threads, kernels run on the processor, and so do
+//! the products of a cuBLAS beside it.
 //!
 //! Everything between a program and the driver's calls is what runs on a GPU: recipes, arguments, events, pinned memory,
 //! copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is none.
@@ -31,26 +32,30 @@ const LARGEST: u64 = 1 << 20;
 struct Driver {
     slow: extern "C" fn(u32, u32),
     count: extern "C" fn(u32) -> u64,
+    products: extern "C" fn(u32) -> u64,
 }
 
-/// The driver's library and NVRTC's, built once; none where there is no compiler.
-fn libraries() -> Option<&'static [PathBuf; 2]> {
-    static BUILT: OnceLock<Result<Option<[PathBuf; 2]>, String>> = OnceLock::new();
+/// The libraries of the driver, NVRTC and cuBLAS, built once; none where there is no compiler.
+fn libraries() -> Option<&'static [PathBuf; 3]> {
+    static BUILT: OnceLock<Result<Option<[PathBuf; 3]>, String>> = OnceLock::new();
     BUILT.get_or_init(shim::fake).as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()
 }
 
 fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     static USED: Mutex<()> = Mutex::new(());
-    let [driver, nvrtc] = libraries()?;
+    let [driver, nvrtc, blas] = libraries()?;
     let driver = DRIVER.get_or_init(|| {
         shim::load(nvrtc);
         let [slow, count] = shim::symbols(driver, [c"fakecuda_slow", c"fakecuda_count"]);
+        let [products] = shim::symbols(blas, [c"fakeblas_count"]);
         // SAFETY: it is a function of the driver that was just built, of this type.
         let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
         // SAFETY: so is this.
         let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
-        Driver { slow, count }
+        // SAFETY: it is a function of the library that was just built, of this type.
+        let products = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(products) };
+        Driver { slow, count, products }
     });
     let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
     (0..3).for_each(|kind| driver.slow(kind, 0));
@@ -66,6 +71,11 @@ impl Driver {
     /// Waits (0), records (1) and allocations (2) so far.
     fn count(&self, what: u32) -> u64 {
         (self.count)(what)
+    }
+
+    /// Products by the library so far (0), and those of them that rounded what they multiplied (1).
+    fn products(&self, what: u32) -> u64 {
+        (self.products)(what)
     }
 }
 
@@ -233,15 +243,20 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     let report = std::env::var_os("LMSC_REPORT").is_some();
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
-    let (mut runs, mut copies) = (0, 0);
+    let (mut runs, mut copies, mut by_library) = (0, 0, 0);
     for (number, (name, graph)) in small().into_iter().enumerate() {
         let began = std::time::Instant::now();
         let (expected, types) = on_host(&graph);
         let program = lowered(&graph, None);
-        let found = on_device(&program, Options::default());
         // Adam divides gradients by their own size: where they are rounding errors, so are its steps, of about a thousandth.
         let least = if name.contains("adam") { 10.0 } else { 1e-3 };
+        let before = driver.products(0);
+        let own = on_device(&program, Options { own_products: true, ..Options::default() });
+        assert_eq!(own.difference(&expected, &types, Some(least)), None, "{name}, by own kernels");
+        assert_eq!(driver.products(0), before, "{name}");
+        let found = on_device(&program, Options::default());
         assert_eq!(found.difference(&expected, &types, Some(least)), None, "{name}");
+        by_library += u64::from(driver.products(0) > before);
         let (floor, peak) = range(&graph);
         for (step, share) in [0, 50].into_iter().enumerate() {
             let turn = number + step;
@@ -260,9 +275,12 @@ fn steps_of_small_models_compute_what_the_host_computes() {
                     if is_known || graph != (number / 2 % 2 == 0) && !all {
                         continue;
                     }
-                    let left = on_device(program, Options { graph, ..Options::default() });
+                    // One plan is for both.
+                    let own_products = number % 3 == 0;
+                    let left = on_device(program, Options { graph, own_products, ..Options::default() });
                     let what = format!("{name}, {what}, {planner}, {budget}, replayed: {graph}");
-                    assert_eq!(left.difference(&found, &types, None), None, "{what}");
+                    let expected = if own_products { &own } else { &found };
+                    assert_eq!(left.difference(expected, &types, None), None, "{what}");
                 }
                 (0..3).for_each(|kind| driver.slow(kind, 0));
             }
@@ -274,6 +292,36 @@ fn steps_of_small_models_compute_what_the_host_computes() {
         }
     }
     assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
+    assert!(by_library > 20, "in {by_library} models the library multiplies");
+}
+
+/// A model of a family, by the name of its folder.
+fn small_model(family: &str) -> Graph {
+    let found = small().into_iter().find(|(name, _)| name.starts_with(family));
+    found.unwrap_or_else(|| panic!("there is no small model {family}")).1
+}
+
+/// What is multiplied is rounded if that is asked for, which shows, and otherwise not; replayed, a step has as many products
+/// as given command by command.
+#[test]
+fn products_are_rounded_only_if_that_is_asked_for() {
+    let Some((driver, _used)) = driver() else { return };
+    let graph = small_model("tiny_mlp");
+    let program = lowered(&graph, None);
+    let (expected, types) = on_host(&graph);
+    let counted = |options| {
+        let before = [0, 1].map(|what| driver.products(what));
+        let left = on_device(&program, options);
+        (left, driver.products(0) - before[0], driver.products(1) - before[1])
+    };
+    let (exact, products, rounded) = counted(Options::default());
+    assert!(products > 0 && rounded == 0, "{rounded} of {products} products are rounded");
+    let (replayed, again, _) = counted(Options { graph: true, ..Options::default() });
+    assert_eq!((replayed.difference(&exact, &types, None), again), (None, products));
+    let (left, all, rounded) = counted(Options { tf32: true, ..Options::default() });
+    assert_eq!((all, rounded), (products, products));
+    assert!(left.difference(&exact, &types, None).is_some(), "it shows");
+    assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
 }
 
 /// Every wait of a small step that is swapped is one event to wait for; without it the step computes something else where
@@ -356,12 +404,15 @@ struct Installed(tempfile::TempDir);
 
 impl Installed {
     fn new() -> Option<Installed> {
-        let [driver, nvrtc] = libraries()?;
-        let folder = tempfile::tempdir().unwrap();
-        for (library, name) in [(driver, "libcuda.so.1"), (nvrtc, "libnvrtc.so.13")] {
-            std::os::unix::fs::symlink(library, folder.path().join(name)).unwrap();
-        }
-        Some(Installed(folder))
+        let [driver, nvrtc, _] = libraries()?;
+        let installed = Installed(tempfile::tempdir().unwrap());
+        installed.add(driver, "libcuda.so.1");
+        installed.add(nvrtc, "libnvrtc.so.13");
+        Some(installed)
+    }
+
+    fn add(&self, library: &Path, name: &str) {
+        std::os::unix::fs::symlink(library, self.0.path().join(name)).unwrap();
     }
 
     fn path(&self, name: &str) -> String {
@@ -398,9 +449,17 @@ fn the_command_runs_on_a_device() {
         |text: &str| text.lines().filter(|l| l.contains("loss")).map(str::to_owned).collect::<Vec<_>>();
     let (code, host, errors) = run(&[], "0");
     assert_eq!((code, losses(&host).len()), (Some(0), 3), "{errors}");
-    for device in ["cuda", "cuda:0+graph"] {
+    for (device, products) in [
+        ("cuda", "own kernels: cuBLAS is not found"),
+        ("cuda", "cuBLAS 13.0.0"),
+        ("cuda:0+graph", "cuBLAS 13.0.0"),
+    ] {
         let (code, found, errors) = run(&["--device", device], "1000000");
         assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{device}: {errors}");
+        assert!(found.contains(&format!("on a processor, products by {products}\n")), "{found}");
+        if products.starts_with("own") {
+            installed.add(&libraries().unwrap()[2], "libcublas.so.13");
+        }
     }
     let kept = std::fs::read_dir(installed.path("lmsc/kernels")).unwrap().count();
     assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");

@@ -42,7 +42,7 @@ const STEPS: u64 = 10;
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
-    args.options.suits(args.device)?;
+    let device = args.device()?;
     let load::Loaded { mut graph, model, dims, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
@@ -50,10 +50,10 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         budget: args.budget.or(planned),
         target: Some(Target::built_in("host").expect("the host is built in").clone()),
         profile: targets::read_profile(args.profile.as_deref())?,
-        workspaces: Some(workspaces_of(args.device)),
+        workspaces: Some(workspaces_of(device)),
         ..PassCx::default()
     };
-    let (options, device) = (&args.options, args.device);
+    let options = &args.options;
     let job = Job { path, graph: &graph, cx: &cx, options, device, dims: &dims };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {

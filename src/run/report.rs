@@ -80,6 +80,8 @@ pub(super) struct Report {
     stalled: Duration,
     /// How much of the time of all copies passed while something computed, in percent.
     hidden: Option<f64>,
+    /// The GPU that it ran on, and what multiplied matrices there.
+    gpu: Option<[String; 2]>,
 }
 
 impl Report {
@@ -117,6 +119,7 @@ impl Report {
             copies: [copies(Stream::Out), copies(Stream::In)],
             stalled: measured.stalled / (measured.steps.len().max(1) as u32),
             hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
+            gpu: session.gpu(),
         }
     }
 
@@ -181,6 +184,7 @@ impl Report {
             "copies_in": self.copies[1],
             "stalled_seconds": self.stalled.as_secs_f64(),
             "hidden_percent": self.hidden,
+            "gpu": self.gpu.as_ref().map(|[name, products]| json!({ "name": name, "products": products })),
             "virtual": chunks,
         })
     }
@@ -196,6 +200,9 @@ impl Report {
             let ms = |time: Duration| time.as_secs_f64() * 1e3;
             let (predicted, source) = (ms(self.step), &self.source);
             text += &format!("{:.3} ms a step, predicted {predicted:.3} ms ({source})\n", ms(time));
+        }
+        if let Some([name, products]) = &self.gpu {
+            text += &format!("on {name}, products by {products}\n");
         }
         let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
         text += &format!(

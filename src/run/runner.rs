@@ -32,11 +32,11 @@ impl Runner {
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
-            (Device::Cuda { ordinal, graph }, _) => {
+            (Device::Cuda { ordinal, graph, tf32 }, _) => {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph };
+                let options = cuda::Options { ordinal, graph, tf32, own_products: false };
                 Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
             }
             (Device::Host, Some(chunk)) => {
@@ -82,6 +82,14 @@ impl Runner {
     pub(super) fn skip_closed(&mut self, skips: bool) {
         if let Runner::Host(session) = self {
             session.skip_closed(skips);
+        }
+    }
+
+    /// The vendor's name of a GPU, and what multiplies matrices there.
+    pub(super) fn gpu(&self) -> Option<[String; 2]> {
+        match self {
+            Runner::Host(_) => None,
+            Runner::Cuda(session) => Some([session.device().to_owned(), session.products()]),
         }
     }
 

@@ -127,7 +127,7 @@ impl Gpu {
         check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 
-    fn stream(&self, stream: Stream) -> CUstream {
+    pub(super) fn stream(&self, stream: Stream) -> CUstream {
         self.streams[stream as usize]
     }
 
@@ -398,7 +398,7 @@ impl Drop for Module {
 #[derive(Clone, Copy)]
 pub(super) struct Function(CUfunction);
 
-/// A call whose arguments are there.
+/// A kernel whose arguments are there.
 pub(super) struct Ready {
     kernel: String,
     function: CUfunction,
@@ -410,7 +410,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// With the words of each argument.
-    pub(super) fn new(call: &recipe::Call, function: Function, args: &[Vec<u64>]) -> Ready {
+    pub(super) fn new(launch: &recipe::Launch, function: Function, args: &[Vec<u64>]) -> Ready {
         let mut words: Vec<u64> = args.concat();
         let mut at = 0;
         let mut pointers = Vec::new();
@@ -418,7 +418,7 @@ impl Ready {
             pointers.push(words[at..].as_mut_ptr().cast::<c_void>());
             at += arg.len();
         }
-        let (kernel, blocks, function) = (call.kernel.clone(), call.blocks, function.0);
+        let (kernel, blocks, function) = (launch.kernel.clone(), launch.blocks, function.0);
         Ready { kernel, function, blocks, pointers, _words: words }
     }
 }

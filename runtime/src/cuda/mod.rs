@@ -2,10 +2,13 @@
 //!
 //! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: what the host
 //! refuses is refused here with the same words. It names kernels, blocks and arguments; who has addresses makes launches
-//! of it. The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
+//! of it. Products of matrices are there twice: as kernels, and as what cuBLAS does in their place where it is found
+//! (`blas`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
 //!
 //! `make` has one file a family of operators, `table` one row an operator.
 
+#[cfg(feature = "cuda")]
+mod blas;
 #[cfg(feature = "cuda")]
 mod compile;
 #[cfg(feature = "cuda")]
@@ -28,7 +31,7 @@ pub use driver::{OpenError, probe};
 pub use library::Missing;
 #[cfg(feature = "cuda")]
 pub use measure::Copies;
-pub use recipe::{Address, Arg, At, Call, Recipe};
+pub use recipe::{Address, Arg, At, Call, Factor, Launch, Product, Recipe, SCRATCH_ALIGNMENT};
 #[cfg(feature = "cuda")]
 pub use session::{Options, Session};
 pub use table::{operators, prepare};
@@ -77,6 +80,6 @@ pub const SOURCES: &[Source] = sources![
 /// The bytes that each node of the graph needs besides its values while it runs on a CUDA device; zero where it cannot.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     let needs =
-        |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace);
+        |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace());
     crate::run::kernels::workspaces_by(graph, needs)
 }

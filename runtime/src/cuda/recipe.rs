@@ -11,6 +11,9 @@ pub(super) const RANK: usize = 8;
 /// The most blocks of a kernel whose threads go on to further elements.
 const MOST_BLOCKS: usize = 4096;
 
+/// Where the scratch of a recipe begins: at a multiple of so many bytes, as cuBLAS demands.
+pub const SCRATCH_ALIGNMENT: u64 = 256;
+
 /// What an address is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
@@ -20,6 +23,8 @@ pub enum At {
     Result(usize),
     /// The workspace.
     Workspace,
+    /// [`Recipe::scratch`], which begins in the workspace at the first multiple of [`SCRATCH_ALIGNMENT`] behind the rooms.
+    Scratch,
     /// [`Recipe::constants`], on the device.
     Constants,
     /// The number of the step and the seed of the run, as two words of 64 bits.
@@ -110,7 +115,7 @@ impl From<Vec<u64>> for Arg {
 
 /// A kernel, in so many blocks of [`BLOCK`] threads, with its arguments.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct Launch {
     /// The kernel's name.
     pub kernel: String,
     /// How many blocks run it.
@@ -119,24 +124,177 @@ pub struct Call {
     pub args: Vec<Arg>,
 }
 
-/// An operator on operands and results of fixed types, as launches one after the other.
+/// A matrix that is multiplied, as cuBLAS takes it: its columns are one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor<A = Address> {
+    /// Where it is.
+    pub at: A,
+    /// Whether it is transposed before it is multiplied.
+    pub transposed: bool,
+    /// How many elements its columns are apart, as they are in memory.
+    pub leading: i32,
+    /// How many elements the next one of a batch is away.
+    pub stride: i64,
+}
+
+/// Products of matrices, as cuBLAS takes them: out = alpha · left · right + beta · out, `batch` times.
+///
+/// Their matrices have their columns one behind the other, so a product of others is one of these in which left and right
+/// are swapped, and each is transposed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Product<A = Address> {
+    /// Rows of the result.
+    pub m: i32,
+    /// Columns of the result.
+    pub n: i32,
+    /// How many products each of its elements is the sum of.
+    pub k: i32,
+    /// What has `m` rows.
+    pub left: Factor<A>,
+    /// What has `n` columns.
+    pub right: Factor<A>,
+    /// The result, which is never transposed.
+    pub out: Factor<A>,
+    /// How many there are.
+    pub batch: i32,
+    /// What each is multiplied by.
+    pub alpha: f32,
+    /// What the elements that are there are multiplied by; with 0 they are not read.
+    pub beta: f32,
+    /// Where the library may write besides.
+    pub workspace: A,
+    /// How many bytes it may write there.
+    pub workspace_bytes: u64,
+}
+
+impl<A> Product<A> {
+    /// The same with other addresses.
+    pub fn map<B>(self, address: impl Fn(A) -> B) -> Product<B> {
+        let factor = |it: Factor<A>| Factor {
+            at: address(it.at),
+            transposed: it.transposed,
+            leading: it.leading,
+            stride: it.stride,
+        };
+        Product {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            left: factor(self.left),
+            right: factor(self.right),
+            out: factor(self.out),
+            batch: self.batch,
+            alpha: self.alpha,
+            beta: self.beta,
+            workspace: address(self.workspace),
+            workspace_bytes: self.workspace_bytes,
+        }
+    }
+}
+
+/// What a recipe has done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// A kernel.
+    Kernel(Launch),
+    /// Products of matrices.
+    Products {
+        /// What cuBLAS does, where it is.
+        library: Vec<Product>,
+        /// What comes to the same, where it is not.
+        kernels: Vec<Launch>,
+    },
+}
+
+impl Call {
+    /// The kernels that do it without the library.
+    pub fn kernels(&self) -> &[Launch] {
+        match self {
+            Call::Kernel(launch) => std::slice::from_ref(launch),
+            Call::Products { kernels, .. } => kernels,
+        }
+    }
+}
+
+/// An operator on operands and results of fixed types, as calls one after the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipe {
-    /// What is launched.
+    /// What is done.
     pub calls: Vec<Call>,
-    /// Bytes that the launches need besides operands and results.
-    pub workspace: Bytes,
-    /// What the launches look up.
+    /// Bytes of the workspace that are kept from call to call.
+    pub rooms: Bytes,
+    /// Bytes of the workspace behind them in which nothing is kept from one product to the next.
+    pub scratch: Bytes,
+    /// What the calls look up.
     pub constants: Vec<u8>,
 }
 
 impl Recipe {
+    /// Bytes that the calls need besides operands and results, wherever they begin.
+    pub fn workspace(&self) -> Bytes {
+        match self.scratch {
+            Bytes::ZERO => self.rooms,
+            Bytes(scratch) => {
+                Bytes(self.rooms.0.saturating_add(SCRATCH_ALIGNMENT - 1).saturating_add(scratch))
+            }
+        }
+    }
+
+    /// Where the scratch is in a workspace that begins here.
+    pub fn scratch_in(&self, workspace: u64) -> u64 {
+        (workspace + self.rooms.0).next_multiple_of(SCRATCH_ALIGNMENT)
+    }
+
+    /// All addresses.
+    pub(super) fn addresses(&mut self) -> impl Iterator<Item = &mut Address> {
+        fn of_arg(arg: &mut Arg) -> &mut [Address] {
+            match arg {
+                Arg::Address(address) => std::slice::from_mut(address),
+                Arg::Addresses(list) => list,
+                Arg::Words(_) => &mut [],
+            }
+        }
+        fn of_product(p: &mut Product) -> [&mut Address; 4] {
+            [&mut p.left.at, &mut p.right.at, &mut p.out.at, &mut p.workspace]
+        }
+        self.calls.iter_mut().flat_map(|call| {
+            let (library, kernels) = match call {
+                Call::Kernel(launch) => (&mut [][..], std::slice::from_mut(launch)),
+                Call::Products { library, kernels } => (&mut library[..], &mut kernels[..]),
+            };
+            let of_kernels = kernels.iter_mut().flat_map(|launch| &mut launch.args).flat_map(of_arg);
+            library.iter_mut().flat_map(of_product).chain(of_kernels)
+        })
+    }
+
     /// Room in the workspace for so many elements.
     pub(super) fn room<T>(&mut self, elements: usize) -> Address {
-        let offset = self.workspace.0.next_multiple_of(256);
-        self.workspace =
-            Bytes(offset.saturating_add((elements as u64).saturating_mul(size_of::<T>() as u64)));
+        let offset = self.rooms.0.next_multiple_of(256);
+        self.rooms = Bytes(offset.saturating_add((elements as u64).saturating_mul(size_of::<T>() as u64)));
         Address { at: At::Workspace, offset }
+    }
+
+    /// Room for so many elements until the next one asks for it.
+    pub(super) fn scratch_for<T>(&mut self, elements: usize) -> Address {
+        let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
+        self.scratch = self.scratch.max(Bytes(bytes));
+        Address { at: At::Scratch, offset: 0 }
+    }
+
+    /// Has the library do what it can, if it is there; otherwise what `kernels` adds is done, as it is where the library
+    /// can do nothing.
+    pub(super) fn library_or(
+        &mut self,
+        library: Option<Vec<Product>>,
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let before = self.calls.len();
+        kernels(self)?;
+        if let Some(library) = library {
+            let kernels = self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect();
+            self.calls.push(Call::Products { library, kernels });
+        }
+        Ok(())
     }
 
     /// Bytes among the constants.
@@ -163,7 +321,7 @@ impl Recipe {
             return refuse(format!("it would need {blocks} blocks of threads"));
         };
         if blocks > 0 {
-            self.calls.push(Call { kernel: kernel.into(), blocks, args });
+            self.calls.push(Call::Kernel(Launch { kernel: kernel.into(), blocks, args }));
         }
         Ok(())
     }

@@ -15,9 +15,10 @@ use lmsc_ir::program::{
 };
 use rayon::prelude::*;
 
+use super::blas::Blas;
 use super::compile::Compiler;
 use super::driver::{self, Event, Function, Gpu, Graph, Module, Pinned, Ready};
-use super::recipe::{Address, Arg, At, Recipe};
+use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
 use crate::run::device::Device;
@@ -34,13 +35,25 @@ pub struct Options {
     pub ordinal: u32,
     /// Whether a step is written down once and replayed, instead of being given command by command.
     pub graph: bool,
+    /// Whether cuBLAS may round what it multiplies to TF32: of 24 bits of a number it keeps 11.
+    pub tf32: bool,
+    /// Whether own kernels multiply even where cuBLAS is.
+    pub own_products: bool,
+}
+
+/// A call whose addresses are there.
+enum Work {
+    Kernel(Ready),
+    Product(Product<u64>),
 }
 
 /// A program on a device, with what its variables hold.
 pub struct Session {
     // What uses others goes before them when this ends.
     graph: Option<Graph>,
-    calls: Vec<Vec<Ready>>,
+    calls: Vec<Vec<Work>>,
+    /// What multiplies, or why it does not.
+    blas: Result<Blas, String>,
     /// By stream and command, what others wait for: of this step, and of the one before.
     events: [Vec<Option<[Event; 2]>>; 3],
     /// When the steps began, as many as are of interest.
@@ -73,6 +86,13 @@ impl std::fmt::Debug for Session {
             .field("device", &self.gpu.name)
             .field("steps", &self.steps)
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What the library holds belongs to the context of the thread that gives it back.
+        _ = self.gpu.enter();
     }
 }
 
@@ -143,7 +163,7 @@ impl Session {
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
         let (recipes, mut known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
-            let needed = recipe.workspace;
+            let needed = recipe.workspace();
             Ok((recipe, needed))
         })?;
         keep_asked_for(&program, &mut known);
@@ -167,6 +187,11 @@ impl Session {
             .collect();
         let of_known: BTreeMap<_, u64> =
             known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        // Before the arena, which may leave no room for what the library holds.
+        let blas = match options.own_products {
+            true => Err("cuBLAS is not asked for".to_owned()),
+            false => Blas::open(&gpu, options.tf32),
+        };
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = gpu.memory(program.arena.0)?;
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
@@ -180,12 +205,10 @@ impl Session {
             Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
         let mut calls = Vec::new();
         calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
-        let next = super::recipe::Call {
-            kernel: "next_step".into(),
-            blocks: 1,
-            args: vec![Arg::Address(Address { at: At::Step, offset: 0 })],
-        };
-        calls[0].push(Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]));
+        let next =
+            recipe::Launch { kernel: "next_step".into(), blocks: 1, args: vec![Arg::Address(recipe::STEP)] };
+        let next = Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]);
+        calls[0].push(Work::Kernel(next));
         for (index, launch) in program.launches() {
             let Some(recipe) = &recipes[index as usize] else { continue };
             let place = |tensor: Option<&Option<Tensor>>| -> u64 {
@@ -201,20 +224,28 @@ impl Session {
                     At::Operand(i) => place(launch.operands.get(i)),
                     At::Result(i) => place(launch.results.get(i)),
                     At::Workspace => arena.address() + launch.workspace.start,
+                    At::Scratch => recipe.scratch_in(arena.address() + launch.workspace.start),
                     At::Constants => on_device.address() + of_recipes[index as usize],
                     At::Step => on_device.address(),
                     At::Nowhere => 0,
                 };
                 if base == 0 { 0 } else { base + address.offset }
             };
+            let words = |arg: &Arg| match arg {
+                Arg::Address(one) => vec![address(one)],
+                Arg::Addresses(list) => list.iter().map(address).collect(),
+                Arg::Words(words) => words.clone(),
+            };
             for call in &recipe.calls {
-                let words = |arg: &Arg| match arg {
-                    Arg::Address(one) => vec![address(one)],
-                    Arg::Addresses(list) => list.iter().map(address).collect(),
-                    Arg::Words(words) => words.clone(),
-                };
-                let args: Vec<Vec<u64>> = call.args.iter().map(words).collect();
-                calls[index as usize].push(Ready::new(call, kernels.get(&call.kernel)?, &args));
+                let work = &mut calls[index as usize];
+                if let (Call::Products { library, .. }, Ok(_)) = (call, &blas) {
+                    work.extend(library.iter().map(|product| Work::Product(product.map(|at| address(&at)))));
+                    continue;
+                }
+                for launch in call.kernels() {
+                    let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
+                    work.push(Work::Kernel(Ready::new(launch, kernels.get(&launch.kernel)?, &args)));
+                }
             }
         }
         let modules = kernels.modules;
@@ -249,6 +280,7 @@ impl Session {
         let session = Session {
             graph: None,
             calls,
+            blas,
             events,
             turns: events_of(true)?,
             forks: events_of(false)?,
@@ -268,6 +300,7 @@ impl Session {
             seed: 0,
             traces: false,
         };
+        session.warm_up()?;
         session.clear()?;
         for given in &session.program.given {
             if let Some(Data::Inline(bytes)) = &given.data {
@@ -275,6 +308,24 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// Has the library do all products once, on what is in the arena: it loads what it needs for one when it meets it, and
+    /// that is not to be within a step, or while one is written down.
+    fn warm_up(&self) -> Result<(), String> {
+        let mut products = self.calls.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
+        products.try_for_each(|work| self.work(Stream::Compute, work))
+    }
+
+    /// Gives a call to the stream.
+    fn work(&self, stream: Stream, work: &Work) -> Result<(), String> {
+        match work {
+            // SAFETY: the recipe says what its kernels take, and where the program says that they are; both memories stay
+            // as long as this.
+            Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
+            // SAFETY: as above, and the program gives the workspace to nobody else meanwhile.
+            Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
+        }
     }
 
     /// Zeros for all of the arena.
@@ -302,6 +353,14 @@ impl Session {
     /// What its kernels are compiled for, such as `sm_90`.
     pub fn architecture(&self) -> &str {
         &self.gpu.architecture
+    }
+
+    /// What multiplies matrices: `cuBLAS 13.1.0`, or `own kernels`, with the reason.
+    pub fn products(&self) -> String {
+        match &self.blas {
+            Ok(blas) => blas.name(),
+            Err(why) => format!("own kernels: {why}"),
+        }
     }
 
     /// How many steps have been run, before and by this session.
@@ -522,10 +581,8 @@ impl Session {
         }
         match &command.action {
             Action::Turn | Action::Launch(_) => {
-                for ready in &self.calls[index as usize] {
-                    // SAFETY: the recipe says what its kernels take, and where the program says that they are; both
-                    // memories stay as long as this.
-                    unsafe { self.gpu.launch(stream, ready)? };
+                for work in &self.calls[index as usize] {
+                    self.work(stream, work)?;
                 }
             }
             Action::Copy(copy) => self.copy(stream, copy)?,

@@ -9,7 +9,7 @@ use super::make::{
     Made, each, index, loss, movement, normalize as norm, optimizer, pool, product, random, reduce, rnn,
     shape,
 };
-use super::recipe::{Arg, At, Recipe};
+use super::recipe::{At, Recipe};
 use crate::spec::{PrepareError, Refusal, Spec};
 
 const ONNX: &str = "";
@@ -274,11 +274,7 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
     };
     let mut recipe = make(spec).map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
     // What is written in place lies in the result.
-    for address in recipe.calls.iter_mut().flat_map(|call| &mut call.args).flat_map(|arg| match arg {
-        Arg::Address(address) => std::slice::from_mut(address),
-        Arg::Addresses(list) => &mut list[..],
-        Arg::Words(_) => &mut [],
-    }) {
+    for address in recipe.addresses() {
         if let At::Operand(operand) = address.at
             && let Some(&(_, result)) = spec.in_place.iter().find(|pair| pair.0 == operand)
         {

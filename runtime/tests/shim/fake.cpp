@@ -165,6 +165,16 @@ std::map<std::string, std::string*> functions;
 API void fakecuda_slow(unsigned kind, unsigned micros) { slow[kind] = micros; }
 API uint64_t fakecuda_count(unsigned what) { return what == 0 ? waits : what == 1 ? records : allocations; }
 
+// What the library of fake_cublas.cpp asks for.
+API int fakecuda_is_device(uint64_t at, size_t bytes) { return is_device(at, bytes); }
+API void fakecuda_push(Stream* stream, void (*work)(const void*), const void* data, size_t bytes) {
+    const std::string kept((const char*)data, bytes);
+    stream->push([=] {
+        linger(KERNEL_RUN);
+        work(kept.data());
+    });
+}
+
 API int cuInit(unsigned) { return OK; }
 API int cuGetErrorName(int error, const char** name) {
     *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"

@@ -5,6 +5,7 @@
 pub(crate) mod shim;
 
 use lmsc_ir::{Graph, Op, Storages};
+use lmsc_runtime::cuda::Call;
 use lmsc_runtime::{Io, Spec, Step, prepare};
 
 /// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
@@ -147,33 +148,39 @@ fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Op
     let Some(shim) = shim::shim() else { return };
     let recipe = lmsc_runtime::cuda::prepare(spec).unwrap_or_else(|e| panic!("{e}"));
     let given: Vec<Aligned> = operands.iter().map(|t| Aligned::new(&t.bytes)).collect();
-    let mut out: Vec<Aligned> = expected.iter().map(|bytes| Aligned::new(&vec![0xff; bytes.len()])).collect();
-    // Results that are written in place hold the operand.
-    for &(operand, result) in &spec.in_place {
-        if let Some(out) = out.get_mut(result) {
-            out.get_mut().copy_from_slice(&operands[written.unwrap_or(operand)].bytes);
+    let multiplies = recipe.calls.iter().any(|call| matches!(call, Call::Products { .. }));
+    // With kernels alone, and where there are products with those by the library.
+    for library in [false, true].into_iter().take(1 + usize::from(multiplies)) {
+        let mut out: Vec<Aligned> =
+            expected.iter().map(|bytes| Aligned::new(&vec![0xff; bytes.len()])).collect();
+        // Results that are written in place hold the operand.
+        for &(operand, result) in &spec.in_place {
+            if let Some(out) = out.get_mut(result) {
+                out.get_mut().copy_from_slice(&operands[written.unwrap_or(operand)].bytes);
+            }
         }
-    }
-    let address = |bytes: &Aligned| if bytes.get().is_empty() { 0 } else { bytes.get().as_ptr() as u64 };
-    let from: Vec<u64> = given.iter().map(address).collect();
-    let to: Vec<u64> = out
-        .iter_mut()
-        .map(|a| if a.get().is_empty() { 0 } else { a.get_mut().as_mut_ptr() as u64 })
-        .collect();
-    let (from_bytes, to_bytes): (Vec<&[u8]>, Vec<&[u8]>) =
-        (given.iter().map(Aligned::get).collect(), out.iter().map(Aligned::get).collect());
-    shim::keep(&recipe, &from_bytes, &to_bytes, step);
-    shim.run(&recipe, &from, &to, step);
-    for (index, (expected, found)) in expected.iter().zip(&out).enumerate() {
-        let element = match spec.results[index] {
-            Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,
-            _ => lmsc_ir::ElementType::Uint8,
-        };
-        let what = format!("result {index} of {} {:?}", spec.op, spec.attributes);
-        match element {
-            lmsc_ir::ElementType::Float => close(&what, &floats(found.get()), &floats(expected)),
-            lmsc_ir::ElementType::Double => close(&what, &doubles(found.get()), &doubles(expected)),
-            _ => assert_eq!(found.get(), expected, "{what}"),
+        let address = |bytes: &Aligned| if bytes.get().is_empty() { 0 } else { bytes.get().as_ptr() as u64 };
+        let from: Vec<u64> = given.iter().map(address).collect();
+        let to: Vec<u64> = out
+            .iter_mut()
+            .map(|a| if a.get().is_empty() { 0 } else { a.get_mut().as_mut_ptr() as u64 })
+            .collect();
+        let (from_bytes, to_bytes): (Vec<&[u8]>, Vec<&[u8]>) =
+            (given.iter().map(Aligned::get).collect(), out.iter().map(Aligned::get).collect());
+        shim::keep(&recipe, &from_bytes, &to_bytes, step);
+        shim.run(&recipe, &from, &to, step, library);
+        for (index, (expected, found)) in expected.iter().zip(&out).enumerate() {
+            let element = match spec.results[index] {
+                Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,
+                _ => lmsc_ir::ElementType::Uint8,
+            };
+            let by = if library { ", products by the library" } else { "" };
+            let what = format!("result {index} of {} {:?}{by}", spec.op, spec.attributes);
+            match element {
+                lmsc_ir::ElementType::Float => close(&what, &floats(found.get()), &floats(expected)),
+                lmsc_ir::ElementType::Double => close(&what, &doubles(found.get()), &doubles(expected)),
+                _ => assert_eq!(found.get(), expected, "{what}"),
+            }
         }
     }
 }

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use lmsc_runtime::Step;
-use lmsc_runtime::cuda::{Address, Arg, At, BLOCK, Call, Recipe, SOURCES};
+use lmsc_runtime::cuda::{
+    Address, Arg, At, BLOCK, Call, Factor, Launch, Product, Recipe, SCRATCH_ALIGNMENT, SOURCES,
+};
 
 /// The package of the kernels: that of these tests, or below it.
 fn root() -> PathBuf {
@@ -151,12 +153,12 @@ pub(crate) fn all_kernels() -> Vec<String> {
     SOURCES.iter().map(|source| format!("{}/kernels/{}.cu", root().display(), source.name)).collect()
 }
 
-type Launch = extern "C" fn(*const c_char, c_uint, c_uint, *const *const c_void) -> c_int;
+type Entry = extern "C" fn(*const c_char, c_uint, c_uint, *const *const c_void) -> c_int;
 type Name = extern "C" fn(c_uint) -> *const c_char;
 
 /// Kernels that run on the processor.
 pub(crate) struct Shim {
-    launch: Launch,
+    launch: Entry,
     name: Name,
 }
 
@@ -186,16 +188,18 @@ pub(crate) fn symbols<const N: usize>(library: &Path, names: [&CStr; N]) -> [*mu
     found
 }
 
-/// A driver and an NVRTC that have no device, under names that a loader asks for; none where there is no compiler.
-pub(crate) fn fake() -> Result<Option<[PathBuf; 2]>, String> {
+/// A driver, an NVRTC and a cuBLAS that have no device, under names that a loader asks for; none where there is no compiler.
+pub(crate) fn fake() -> Result<Option<[PathBuf; 3]>, String> {
     let soname = |name: &str| format!("-Wl,-soname,{name}");
-    let [driver, nvrtc] = ["libcuda.so.1", "libnvrtc.so.13"];
+    let [driver, nvrtc, blas] = ["libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"];
     let link = ["-shared", &soname(driver)];
     let files = ["shim.cpp", "fake.cpp"];
     let Some(driver) = build(driver, &all_kernels(), &files, Mode::Fibers, &link)? else { return Ok(None) };
     let link = ["-shared", &soname(nvrtc)];
     let nvrtc = build(nvrtc, &[], &["fake_nvrtc.cpp"], Mode::Fibers, &link)?;
-    Ok(nvrtc.map(|nvrtc| [driver, nvrtc]))
+    let link = ["-shared", &soname(blas), driver.to_str().expect("paths are text")];
+    let blas = build(blas, &[], &["fake_cublas.cpp"], Mode::Fibers, &link)?;
+    Ok(nvrtc.zip(blas).map(|(nvrtc, blas)| [driver, nvrtc, blas]))
 }
 
 impl Shim {
@@ -204,7 +208,7 @@ impl Shim {
         // SAFETY: both are functions of the library, of these types.
         unsafe {
             Shim {
-                launch: std::mem::transmute::<*mut c_void, Launch>(launch),
+                launch: std::mem::transmute::<*mut c_void, Entry>(launch),
                 name: std::mem::transmute::<*mut c_void, Name>(name),
             }
         }
@@ -228,36 +232,82 @@ impl Shim {
         assert_eq!(failed, 0, "there is no kernel {kernel}");
     }
 
-    /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out.
-    pub(crate) fn run(&self, recipe: &Recipe, operands: &[u64], results: &[u64], step: Step) {
+    /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out. Either the
+    /// kernels multiply, or what stands for the library here.
+    pub(crate) fn run(&self, recipe: &Recipe, operands: &[u64], results: &[u64], step: Step, library: bool) {
         let words = |bytes: usize| bytes.div_ceil(16) * 2;
         // Garbage is no number.
-        let mut workspace = vec![[u64::MAX; 2]; words(recipe.workspace.0 as usize) / 2 + 32];
+        let mut workspace = vec![[u64::MAX; 2]; words(recipe.workspace().0 as usize) / 2 + 32];
         let mut constants = vec![[0u64; 2]; words(recipe.constants.len()) / 2];
         bytemuck::cast_slice_mut::<_, u8>(&mut constants)[..recipe.constants.len()]
             .copy_from_slice(&recipe.constants);
         let step = [step.number, step.seed];
-        let workspace = (workspace.as_mut_ptr() as u64).next_multiple_of(256);
+        // No more than what a plan gives it.
+        let workspace = (workspace.as_mut_ptr() as u64).next_multiple_of(256) + 64;
         let address = |address: &Address| {
             let base = match address.at {
                 At::Operand(i) => operands.get(i).copied().unwrap_or(0),
                 At::Result(i) => results.get(i).copied().unwrap_or(0),
                 At::Workspace => workspace,
+                At::Scratch => recipe.scratch_in(workspace),
                 At::Constants => constants.as_ptr() as u64,
                 At::Step => step.as_ptr() as u64,
                 At::Nowhere => 0,
             };
             if base == 0 { 0 } else { base + address.offset }
         };
-        for Call { kernel, blocks, args } in &recipe.calls {
-            let of = |arg: &Arg| match arg {
-                Arg::Address(one) => vec![address(one)],
-                Arg::Addresses(list) => list.iter().map(address).collect(),
-                Arg::Words(words) => words.clone(),
-            };
-            self.call(kernel, *blocks, &args.iter().map(of).collect::<Vec<_>>());
+        for call in &recipe.calls {
+            if let (Call::Products { library, .. }, true) = (call, library) {
+                library.iter().for_each(|product| multiply(&product.map(|at| address(&at))));
+                continue;
+            }
+            for Launch { kernel, blocks, args } in call.kernels() {
+                let of = |arg: &Arg| match arg {
+                    Arg::Address(one) => vec![address(one)],
+                    Arg::Addresses(list) => list.iter().map(address).collect(),
+                    Arg::Words(words) => words.clone(),
+                };
+                self.call(kernel, *blocks, &args.iter().map(of).collect::<Vec<_>>());
+            }
         }
     }
+}
+
+/// What [`launched`] says where products were those of the library.
+pub(crate) const LIBRARY: &str = "cublasGemmEx";
+
+/// What the library would do, by its description alone.
+fn multiply(p: &Product<u64>) {
+    LAUNCHED.lock().unwrap().insert(LIBRARY.to_owned());
+    let at = |factor: &Factor<u64>, which: i64, row: i32, column: i32| {
+        let (row, column) = if factor.transposed { (column, row) } else { (row, column) };
+        let element = which * factor.stride + i64::from(column) * i64::from(factor.leading) + i64::from(row);
+        (factor.at + 4 * element as u64) as *mut f32
+    };
+    let element = |factor: &Factor<u64>, which, row, column| {
+        // SAFETY: the recipe's matrices lie in the tests' buffers, whose addresses these are.
+        f64::from(unsafe { at(factor, which, row, column).read() })
+    };
+    assert!(
+        p.workspace.is_multiple_of(SCRATCH_ALIGNMENT) && p.workspace_bytes >= 16 << 10 && !p.out.transposed
+    );
+    // It may write there what it likes.
+    let scribble = || {
+        // SAFETY: the tests' workspaces are as large as recipes say.
+        unsafe { (p.workspace as *mut u8).write_bytes(0xff, p.workspace_bytes as usize) };
+    };
+    scribble();
+    for which in 0..i64::from(p.batch) {
+        for (column, row) in (0..p.n).flat_map(|column| (0..p.m).map(move |row| (column, row))) {
+            let term = |k| element(&p.left, which, row, k) * element(&p.right, which, k, column);
+            let sum = f64::from(p.alpha) * (0..p.k).map(term).sum::<f64>();
+            let there =
+                if p.beta == 0.0 { 0.0 } else { f64::from(p.beta) * element(&p.out, which, row, column) };
+            // SAFETY: as above.
+            unsafe { at(&p.out, which, row, column).write((sum + there) as f32) };
+        }
+    }
+    scribble();
 }
 
 static LAUNCHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -332,8 +382,9 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: Step) {
     /// A block is as many threads of the system.
     const FEW: u32 = 12;
-    let blocks = recipe.calls.iter().map(|call| call.blocks).max().unwrap_or(0);
-    let kernels: BTreeSet<String> = recipe.calls.iter().map(|call| call.kernel.clone()).collect();
+    let launches: Vec<&Launch> = recipe.calls.iter().flat_map(Call::kernels).collect();
+    let blocks = launches.iter().map(|launch| launch.blocks).max().unwrap_or(0);
+    let kernels: BTreeSet<String> = launches.iter().map(|launch| launch.kernel.clone()).collect();
     let mut kept = SCENARIOS.lock().unwrap();
     let is_new = kernels.iter().any(|kernel| !kept.iter().any(|one| one.kernels.contains(kernel)));
     if !is_new || blocks > FEW {
@@ -343,27 +394,28 @@ pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step:
     let mut buffer = |bytes: &[u8]| if bytes.is_empty() { 0 } else { input.buffer(bytes) };
     let operands: Vec<u64> = operands.iter().map(|bytes| buffer(bytes)).collect();
     let results: Vec<u64> = results.iter().map(|bytes| buffer(bytes)).collect();
-    let workspace = buffer(&vec![0xff; recipe.workspace.0 as usize]);
+    let [rooms, scratch] = [recipe.rooms, recipe.scratch].map(|bytes| buffer(&vec![0xff; bytes.0 as usize]));
     let constants = buffer(&recipe.constants);
     let step = buffer(&[step.number.to_le_bytes(), step.seed.to_le_bytes()].concat());
     let address = |address: &Address| {
         let of = match address.at {
             At::Operand(i) => operands.get(i).copied().unwrap_or(0),
             At::Result(i) => results.get(i).copied().unwrap_or(0),
-            At::Workspace => workspace,
+            At::Workspace => rooms,
+            At::Scratch => scratch,
             At::Constants => constants,
             At::Step => step,
             At::Nowhere => 0,
         };
         (of, if of == 0 { 0 } else { address.offset })
     };
-    for call in &recipe.calls {
+    for launch in launches {
         let of = |arg: &Arg| match arg {
             Arg::Address(one) => vec![address(one)],
             Arg::Addresses(list) => list.iter().map(address).collect(),
             Arg::Words(words) => words.iter().map(|&word| (0, word)).collect(),
         };
-        input.call(&call.kernel, call.blocks, &call.args.iter().map(of).collect::<Vec<_>>());
+        input.call(&launch.kernel, launch.blocks, &launch.args.iter().map(of).collect::<Vec<_>>());
     }
     kept.push(Scenario { kernels, input: input.bytes() });
 }

@@ -10,6 +10,7 @@ const PETGRAPH: &[&str] = &[];
 const UNSAFE: &[&str] = &[
     "mlir/src/llvm.rs",
     "onnx/src/file.rs",
+    "runtime/src/cuda/blas.rs",
     "runtime/src/cuda/compile.rs",
     "runtime/src/cuda/driver.rs",
     "runtime/src/cuda/library.rs",

@@ -1,7 +1,9 @@
 //! Products of matrices and convolutions.
 
 use super::Made;
-use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, lanes, operand, result, spread_forward};
+use crate::cuda::recipe::{
+    self, Address, Arg, Factor, NOWHERE, Recipe, lanes, operand, result, spread_forward,
+};
 use crate::gemm::Extents;
 use crate::host::conv::Conv;
 use crate::meaning::{Gemm, Product};
@@ -48,8 +50,97 @@ pub(super) struct Into {
     pub(super) add: bool,
 }
 
+/// What would be more calls of the library than this is one launch of a kernel; and so many products it takes in one call.
+const MOST_CALLS: usize = 32;
+const MOST_PRODUCTS: usize = 65_535;
+
+/// Bytes in which the library may keep sums in parts: as many results as there are parts of some length in a sum, between
+/// what it never fails with and what NVIDIA recommends for its largest devices.
+///
+/// The same on every device, so a plan holds on each; and where a product has as much in every plan, it is computed in the
+/// same way, to the same bits.
+///
+/// # Source
+/// `cublasSetWorkspace` in NVIDIA's description of cuBLAS: 16 KiB at least, 4 MiB up to Ampere, 32 MiB from Hopper on.
+fn library_workspace(x: Extents, count: usize) -> u64 {
+    const SHORTEST_PART: u64 = 128;
+    let results =
+        [x.m, x.n, count, size_of::<f32>()].iter().fold(1u64, |all, &n| all.saturating_mul(n as u64));
+    results.saturating_mul(x.k as u64 / SHORTEST_PART).clamp(16 << 10, 32 << 20)
+}
+
+/// A matrix for the library, of so many rows and columns, whose rows and columns are so far apart; none where neither are
+/// neighbours in memory.
+fn factor(
+    at: Address,
+    [rows, columns]: [usize; 2],
+    [row, column]: [usize; 2],
+    stride: usize,
+) -> Option<Factor> {
+    // Of one row, or of one column, nothing is apart.
+    let dense = |rows: usize, columns: usize, row: usize, column: usize| {
+        let leading = if columns == 1 { rows } else { column };
+        ((row == 1 || rows == 1) && leading >= rows).then_some(leading)
+    };
+    let plain = dense(rows, columns, row, column).map(|leading| (false, leading));
+    let (transposed, leading) =
+        plain.or_else(|| dense(columns, rows, column, row).map(|leading| (true, leading)))?;
+    Some(Factor { at, transposed, leading: leading.try_into().ok()?, stride: stride.try_into().ok()? })
+}
+
+/// The same products for the library; none where it cannot take them, or not in few calls.
+fn by_library(
+    recipe: &mut Recipe,
+    x: Extents,
+    [left, right]: [Matrix; 2],
+    offsets: &[(usize, usize)],
+    into: Into,
+) -> Option<Vec<recipe::Product>> {
+    let [m, n, k] = [x.m, x.n, x.k].map(|n| i32::try_from(n).ok().filter(|&n| n > 0));
+    let (m, n, k) = (m?, n?, k?);
+    let (mut calls, mut done) = (Vec::new(), 0);
+    while let [(a, b), rest @ ..] = &offsets[done..] {
+        // As many as go on as the first two do.
+        let step = rest.first().and_then(|next| Some((next.0.checked_sub(*a)?, next.1.checked_sub(*b)?)));
+        let (da, db) = step.unwrap_or((0, 0));
+        let goes_on = |(i, next): &(usize, &(usize, usize))| **next == (a + (i + 1) * da, b + (i + 1) * db);
+        let more = rest.iter().enumerate().take_while(goes_on).take(MOST_PRODUCTS - 1).count();
+        let count = if step.is_some() { 1 + more } else { 1 };
+        // Of the library's matrices columns are one behind the other, of these rows: all are taken for their transposes,
+        // and the transpose of a product is that of the transposes the other way round.
+        let out = factor(into.at.plus::<f32>(done * into.size), [x.n, x.m], [1, into.row], into.size)?;
+        let workspace_bytes = library_workspace(x, count);
+        calls.push(recipe::Product {
+            m: n,
+            n: m,
+            k,
+            left: factor(right.at.plus::<f32>(*b), [x.n, x.k], [right.column, right.row], db)?,
+            right: factor(left.at.plus::<f32>(*a), [x.k, x.m], [left.column, left.row], da)?,
+            out: Some(out).filter(|out| !out.transposed)?,
+            batch: count as i32,
+            alpha: into.alpha,
+            beta: f32::from(u8::from(into.add)),
+            workspace: recipe.scratch_for::<u8>(workspace_bytes as usize),
+            workspace_bytes,
+        });
+        done += count;
+    }
+    (1..=MOST_CALLS).contains(&calls.len()).then_some(calls)
+}
+
 /// Products of matrices, `offsets` elements behind where they are.
 pub(super) fn products(
+    recipe: &mut Recipe,
+    x: Extents,
+    matrices: [Matrix; 2],
+    offsets: &[(usize, usize)],
+    into: Into,
+) -> Result<(), Refusal> {
+    let library = by_library(recipe, x, matrices, offsets, into);
+    recipe.library_or(library, |recipe| by_kernels(recipe, x, matrices, offsets, into))
+}
+
+fn by_kernels(
     recipe: &mut Recipe,
     x: Extents,
     [left, right]: [Matrix; 2],
@@ -66,7 +157,7 @@ pub(super) fn products(
         [] | [(0, 0)] => NOWHERE,
         list => recipe.integers(list.iter().flat_map(|&(a, b)| [a, b])),
     };
-    let sums = if parts > 1 { recipe.room::<f32>(parts * count * x.m * x.n) } else { into.at };
+    let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * count * x.m * x.n) } else { into.at };
     let args = vec![Arg::Words(words.clone()), table.into(), left.at.into(), right.at.into(), sums.into()];
     recipe.blocks("product", tiles(x.m, x.n) * count * parts, args)?;
     if parts > 1 {
@@ -116,6 +207,30 @@ fn words(conv: &Conv, parts: usize, length: usize) -> Arg {
     Arg::Words(words)
 }
 
+/// What a window of one pixel comes to: a product of weights, `row` and `column` apart, with each sample, of `k` channels,
+/// to one of `m`. For the library alone: kernels take all samples together.
+fn pointwise(
+    recipe: &mut Recipe,
+    conv: &Conv,
+    [m, k]: [usize; 2],
+    [weights, samples, bias, out]: [Address; 4],
+    [row, column]: [usize; 2],
+) -> Option<Vec<recipe::Product>> {
+    let n = conv.window.image_len();
+    if !conv.window.is_pointwise() || conv.groups > 1 || bias != NOWHERE {
+        return None;
+    }
+    let matrices = [Matrix { at: weights, row, column }, Matrix { at: samples, row: n, column: 1 }];
+    let offsets: Vec<(usize, usize)> = (0..conv.batch).map(|sample| (0, sample * k * n)).collect();
+    let into = Into { at: out, row: n, size: m * n, alpha: 1.0, add: false };
+    by_library(recipe, Extents { m, n, k }, matrices, &offsets, into)
+}
+
+/// The bias of a convolution, if it has one.
+fn bias(spec: &Spec<'_>) -> Address {
+    if spec.has(2) { operand(2) } else { NOWHERE }
+}
+
 /// positions = weights ∗ image + bias
 fn forward(
     recipe: &mut Recipe,
@@ -123,9 +238,11 @@ fn forward(
     [image, weights, bias]: [Address; 3],
     out: Address,
 ) -> Result<(), Refusal> {
+    let (m, k) = (conv.outer, conv.inner);
+    let library = pointwise(recipe, conv, [m, k], [weights, image, bias, out], [k, 1]);
     let blocks = tiles(conv.outer, conv.batch * conv.window.positions_len()) * conv.groups;
     let args = vec![words(conv, 1, 0), image.into(), weights.into(), bias.into(), out.into()];
-    recipe.blocks("convolve", blocks, args)
+    recipe.library_or(library, |recipe| recipe.blocks("convolve", blocks, args))
 }
 
 /// image = weights ∗ᵀ positions + bias
@@ -135,9 +252,11 @@ fn back(
     [positions, weights, bias]: [Address; 3],
     out: Address,
 ) -> Result<(), Refusal> {
+    let (m, k) = (conv.inner, conv.outer);
+    let library = pointwise(recipe, conv, [m, k], [weights, positions, bias, out], [1, m]);
     let blocks = tiles(conv.inner, conv.batch * conv.window.image_len()) * conv.groups;
     let args = vec![words(conv, 1, 0), positions.into(), weights.into(), bias.into(), out.into()];
-    recipe.blocks("convolve_back", blocks, args)
+    recipe.library_or(library, |recipe| recipe.blocks("convolve_back", blocks, args))
 }
 
 fn weights_grad(
@@ -149,7 +268,7 @@ fn weights_grad(
     let (m, n) = (conv.outer, conv.inner * conv.window.kernel_len());
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);
-    let sums = if parts > 1 { recipe.room::<f32>(parts * conv.groups * m * n) } else { out };
+    let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * conv.groups * m * n) } else { out };
     let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
     recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;
     if parts > 1 {
@@ -171,7 +290,7 @@ fn bias_grad(recipe: &mut Recipe, batch: usize, channels: usize, places: usize, 
 pub(crate) fn conv(spec: &Spec<'_>) -> Made {
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(1)?, &spec.result_dims(0)?)?;
     let mut recipe = Recipe::default();
-    forward(&mut recipe, &conv, [0, 1, 2].map(operand), result(0))?;
+    forward(&mut recipe, &conv, [operand(0), operand(1), bias(spec)], result(0))?;
     Ok(recipe)
 }
 
@@ -194,7 +313,7 @@ pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
 pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
     let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
     let mut recipe = Recipe::default();
-    back(&mut recipe, &conv, [0, 1, 2].map(operand), result(0))?;
+    back(&mut recipe, &conv, [operand(0), operand(1), bias(spec)], result(0))?;
     Ok(recipe)
 }
 

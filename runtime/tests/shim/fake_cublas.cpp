@@ -1,0 +1,131 @@
+// A cuBLAS without a device, for the driver of fake.cpp: products of matrices whose columns are one behind the other. It
+// refuses what the real one refuses, and where no workspace was set; all of that it writes over before and after.
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#define API extern "C" __attribute__((visibility("default")))
+
+// Of the driver.
+API void fakecuda_push(void* stream, void (*work)(const void*), const void* data, size_t bytes);
+API int fakecuda_is_device(uint64_t at, size_t bytes);
+
+namespace {
+
+enum Status { OK = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
+enum { R_32F = 0, DEFAULT_ALGORITHM = -1, COMPUTE_32F = 68, COMPUTE_32F_FAST_TF32 = 77 };
+
+struct Handle {
+    void* stream = nullptr;
+    void* workspace = nullptr;
+    size_t bytes = 0;
+};
+
+std::atomic<uint64_t> products, rounded;
+
+struct Factor {
+    float* at;
+    int leading;
+    long long stride;
+    int transposed;
+    float get(int row, int column) const {
+        return transposed ? at[column + (int64_t)row * leading] : at[row + (int64_t)column * leading];
+    }
+};
+
+struct Work {
+    int m, n, k, batch;
+    Factor a, b, c;
+    float alpha, beta;
+    bool rounds;
+    void* workspace;
+    size_t bytes;
+};
+
+// The nearest number of 11 bits.
+float round_tf32(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    if (std::isfinite(x)) bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+void multiply(const void* data) {
+    Work w;
+    memcpy(&w, data, sizeof w);
+    memset(w.workspace, 0xff, w.bytes);
+    for (int i = 0; i < w.batch; i++) {
+        for (int column = 0; column < w.n; column++)
+            for (int row = 0; row < w.m; row++) {
+                // In the order of own kernels: the variances that some models begin with are such that any other one shows.
+                float total = 0, sum = 0;
+                for (int k = 0; k < w.k; k++) {
+                    float x = w.a.get(row, k), y = w.b.get(k, column);
+                    if (w.rounds) x = round_tf32(x), y = round_tf32(y);
+                    sum += x * y;
+                    if (k % 256 == 255) total += sum, sum = 0;
+                }
+                float& out = w.c.at[row + (int64_t)column * w.c.leading];
+                out = (w.beta == 0 ? 0 : w.beta * out) + w.alpha * (total + sum);
+            }
+        w.a.at += w.a.stride, w.b.at += w.b.stride, w.c.at += w.c.stride;
+    }
+    memset(w.workspace, 0xff, w.bytes);
+    products += (uint64_t)w.batch;
+    rounded += w.rounds ? (uint64_t)w.batch : 0;
+}
+
+// All that a matrix may reach lies in one memory of the device.
+bool is_there(const Factor& f, int rows, int columns, int batch) {
+    if (f.transposed) std::swap(rows, columns);
+    if (f.leading < (rows > 1 ? rows : 1) || f.stride < 0) return false;
+    const int64_t last = f.stride * (batch - 1) + (int64_t)f.leading * (columns - 1) + rows;
+    return fakecuda_is_device((uint64_t)f.at, (size_t)last * 4);
+}
+
+}  // namespace
+
+// How many products it has done (0), and how many of them with rounded numbers (1).
+API uint64_t fakeblas_count(unsigned what) { return what == 0 ? products : rounded; }
+
+API int cublasCreate_v2(Handle** handle) { return *handle = new Handle, OK; }
+API int cublasDestroy_v2(Handle* handle) { return delete handle, OK; }
+API int cublasGetVersion_v2(Handle*, int* version) { return *version = 130000, OK; }
+API int cublasSetAtomicsMode(Handle*, int mode) { return mode == 0 ? OK : NOT_SUPPORTED; }
+API int cublasSetStream_v2(Handle* handle, void* stream) {
+    *handle = Handle{};
+    handle->stream = stream;
+    return OK;
+}
+API int cublasSetWorkspace_v2(Handle* handle, void* workspace, size_t bytes) {
+    if ((uintptr_t)workspace % 256 || !fakecuda_is_device((uint64_t)workspace, bytes)) return INVALID_VALUE;
+    handle->workspace = workspace, handle->bytes = bytes;
+    return OK;
+}
+API int cublasGemmStridedBatchedEx(Handle* handle, int turn_a, int turn_b, int m, int n, int k, const float* alpha,
+                                   const void* a, int type_a, int lda, long long stride_a, const void* b, int type_b,
+                                   int ldb, long long stride_b, const float* beta, void* c, int type_c, int ldc,
+                                   long long stride_c, int batch, int compute, int algorithm) {
+    // The real one has memory of its own where it is given none, which no plan knows.
+    if (!handle->stream || handle->bytes < 16 << 10) return ALLOC_FAILED;
+    if (type_a != R_32F || type_b != R_32F || type_c != R_32F || algorithm != DEFAULT_ALGORITHM) return NOT_SUPPORTED;
+    if (compute != COMPUTE_32F && compute != COMPUTE_32F_FAST_TF32) return NOT_SUPPORTED;
+    if (m < 1 || n < 1 || k < 1 || batch < 1 || batch > 65535) return INVALID_VALUE;
+    const Work work = {m, n, k, batch, {(float*)a, lda, stride_a, turn_a}, {(float*)b, ldb, stride_b, turn_b},
+                       {(float*)c, ldc, stride_c, 0}, *alpha, *beta, compute == COMPUTE_32F_FAST_TF32,
+                       handle->workspace, handle->bytes};
+    if (!is_there(work.a, m, k, batch) || !is_there(work.b, k, n, batch) || !is_there(work.c, m, n, batch))
+        return INVALID_VALUE;
+    if (batch > 1 && stride_c < (long long)ldc * (n - 1) + m) return INVALID_VALUE;
+    fakecuda_push(handle->stream, multiply, &work, sizeof work);
+    return OK;
+}
+API int cublasGemmEx(Handle* handle, int turn_a, int turn_b, int m, int n, int k, const float* alpha, const void* a,
+                     int type_a, int lda, const void* b, int type_b, int ldb, const float* beta, void* c, int type_c,
+                     int ldc, int compute, int algorithm) {
+    return cublasGemmStridedBatchedEx(handle, turn_a, turn_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0,
+                                      beta, c, type_c, ldc, 0, 1, compute, algorithm);
+}
