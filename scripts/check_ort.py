@@ -125,9 +125,11 @@ class Source:
     def plans(self) -> Iterator[tuple[str, list[str]]]:
         """Named plans, from the one that swaps everything to the one that swaps least."""
         counted = ["--addresses", "off"]
+        # What is checked does not depend on how good the plan is.
+        quick = ["--effort", "10"]
         tight = self.smallest_budget()
-        yield "smallest budget", [*counted, "--budget", str(tight)]
-        ranges = ["--planner", "optimal", "--ranges"]
+        yield "smallest budget", [*quick, *counted, "--budget", str(tight)]
+        ranges = ["--planner", "optimal", "--ranges", *quick]
         yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(*ranges))]
         tflms = ["--planner", "tflms"]
         yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(*tflms))]
@@ -140,8 +142,6 @@ class Source:
             yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(*tflms))]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
-        # What is checked does not depend on how good the plan is.
-        quick = ["--effort", "10"]
         yield "half the way", [*quick, "--budget", str(self.with_addresses((tight + peak) // 2, *quick))]
         least = self.smallest_budget(*tflms)
         yield "tflms, half the way", [*tflms, "--budget", str(self.with_addresses((least + peak) // 2, *tflms))]
