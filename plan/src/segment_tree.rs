@@ -3,92 +3,115 @@
 use std::ops::Range;
 
 /// Numbers indexed by tick, with addition to a range and its maximum in logarithmic time.
+///
+/// What is added to a subtree stays at its root, so both go from the leaves up and stop where nothing changes.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentTree {
-    /// A power of two, at least the number of ticks.
-    width: usize,
-    /// Maximum of the node's subtree, without what was added above it.
-    max: Vec<i64>,
-    /// Added to the whole subtree.
-    added: Vec<i64>,
+    /// The children of node `i` are `2 i` and `2 i + 1`; the second half are the leaves, with one at least that is no tick
+    /// before the ticks and one behind them.
+    nodes: Vec<Node>,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Maximum of the subtree, without what was added above it.
+    max: i64,
+    /// Added to the whole subtree.
+    added: i64,
+}
+
+/// Of no number.
+const NONE: i64 = i64::MIN / 2;
 
 impl SegmentTree {
     /// The tree over these numbers.
     pub(crate) fn new(values: impl ExactSizeIterator<Item = i64>) -> SegmentTree {
-        let width = values.len().max(1).next_power_of_two();
-        let mut max = vec![i64::MIN / 2; 2 * width];
-        for (slot, value) in max[width..].iter_mut().zip(values) {
-            *slot = value;
+        let width = (values.len() + 2).next_power_of_two();
+        let mut tree = SegmentTree { nodes: vec![Node { max: NONE, added: 0 }; 2 * width] };
+        for (leaf, value) in tree.nodes[width + 1..].iter_mut().zip(values) {
+            leaf.max = value;
         }
-        for node in (1..width).rev() {
-            max[node] = max[2 * node].max(max[2 * node + 1]);
-        }
-        SegmentTree { width, added: vec![0; 2 * width], max }
+        (1..width).rev().for_each(|node| _ = tree.pull(node));
+        tree
+    }
+
+    /// The leaves beside those of the range.
+    fn around(&self, range: Range<u32>) -> (usize, usize) {
+        let first = self.nodes.len() / 2 + 1;
+        (first + range.start as usize - 1, first + range.end as usize)
+    }
+
+    /// Computes the node's maximum anew; whether it is another one.
+    fn pull(&mut self, node: usize) -> bool {
+        let below = self.nodes[2 * node].max.max(self.nodes[2 * node + 1].max);
+        let max = below + self.nodes[node].added;
+        std::mem::replace(&mut self.nodes[node].max, max) != max
+    }
+
+    fn add_to(&mut self, node: usize, amount: i64) {
+        self.nodes[node].max += amount;
+        self.nodes[node].added += amount;
     }
 
     /// Adds to every number of the range.
     pub(crate) fn add(&mut self, range: Range<u32>, amount: i64) {
-        if !range.is_empty() {
-            self.add_below(1, 0..self.width as u32, &range, amount);
+        if range.is_empty() {
+            return;
+        }
+        let (mut left, mut right) = self.around(range);
+        while left ^ right != 1 {
+            if left % 2 == 0 {
+                self.add_to(left + 1, amount);
+            }
+            if right % 2 == 1 {
+                self.add_to(right - 1, amount);
+            }
+            (left, right) = (left / 2, right / 2);
+            self.pull(left);
+            self.pull(right);
+        }
+        while left > 1 {
+            left /= 2;
+            if !self.pull(left) {
+                return;
+            }
         }
     }
 
     /// The largest number of the range; very small for an empty one.
     pub(crate) fn max(&self, range: Range<u32>) -> i64 {
-        if range.is_empty() { i64::MIN / 2 } else { self.max_below(1, 0..self.width as u32, &range) }
+        if range.is_empty() {
+            return NONE;
+        }
+        let (mut left, mut right) = self.around(range);
+        let (mut of_left, mut of_right) = (NONE, NONE);
+        while left ^ right != 1 {
+            if left % 2 == 0 {
+                of_left = of_left.max(self.nodes[left + 1].max);
+            }
+            if right % 2 == 1 {
+                of_right = of_right.max(self.nodes[right - 1].max);
+            }
+            (left, right) = (left / 2, right / 2);
+            of_left += self.nodes[left].added;
+            of_right += self.nodes[right].added;
+        }
+        let mut max = of_left.max(of_right);
+        while left > 1 {
+            left /= 2;
+            max += self.nodes[left].added;
+        }
+        max
     }
 
     /// Whether any number of the range is over the limit.
     pub(crate) fn exceeds(&self, range: Range<u32>, limit: i64) -> bool {
-        !range.is_empty() && self.exceeds_below(1, 0..self.width as u32, &range, limit)
+        self.max_of_all() > limit && self.max(range) > limit
     }
 
     /// The largest number of all.
     pub(crate) fn max_of_all(&self) -> i64 {
-        self.max[1]
-    }
-
-    fn add_below(&mut self, node: usize, covers: Range<u32>, range: &Range<u32>, amount: i64) {
-        if range.start <= covers.start && covers.end <= range.end {
-            self.max[node] += amount;
-            self.added[node] += amount;
-            return;
-        }
-        let middle = covers.start.midpoint(covers.end);
-        if range.start < middle {
-            self.add_below(2 * node, covers.start..middle, range, amount);
-        }
-        if range.end > middle {
-            self.add_below(2 * node + 1, middle..covers.end, range, amount);
-        }
-        self.max[node] = self.max[2 * node].max(self.max[2 * node + 1]) + self.added[node];
-    }
-
-    fn max_below(&self, node: usize, covers: Range<u32>, range: &Range<u32>) -> i64 {
-        if range.start <= covers.start && covers.end <= range.end {
-            return self.max[node];
-        }
-        let middle = covers.start.midpoint(covers.end);
-        let mut max = i64::MIN / 2;
-        if range.start < middle {
-            max = max.max(self.max_below(2 * node, covers.start..middle, range));
-        }
-        if range.end > middle {
-            max = max.max(self.max_below(2 * node + 1, middle..covers.end, range));
-        }
-        max + self.added[node]
-    }
-
-    /// Looks only where something is over the limit: among ticks that are not, at none of them.
-    fn exceeds_below(&self, node: usize, covers: Range<u32>, range: &Range<u32>, limit: i64) -> bool {
-        if self.max[node] <= limit || (range.start <= covers.start && covers.end <= range.end) {
-            return self.max[node] > limit;
-        }
-        let middle = covers.start.midpoint(covers.end);
-        let limit = limit - self.added[node];
-        range.start < middle && self.exceeds_below(2 * node, covers.start..middle, range, limit)
-            || range.end > middle && self.exceeds_below(2 * node + 1, middle..covers.end, range, limit)
+        self.nodes[1].max
     }
 }
 
