@@ -129,7 +129,7 @@ def steps(model: str, dims: dict[str, int], budget: int | None, profile: Path, s
         "gpu": found["gpu"],
     }
     if budget:
-        report["plan"] = next(line for line in text.splitlines() if line.startswith("plan"))
+        report["plan"] = next((line for line in text.splitlines() if line.startswith("plan")), "")
     return report
 
 

@@ -38,7 +38,7 @@ pub(super) fn staying_or_leaving(
         facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
     }
     let is_good = |least: u64| staying.schedule.makespan() <= least + least / ENOUGH;
-    // The bound for whole tensors says little more than that for ranges, and takes longer than most plans.
+    // The bound for whole tensors says little more than that for ranges, and takes much longer.
     let least = Request { granularity: Granularity::Ranges, ..*request };
     if little || is_good(problem.compute_nanos()) || is_good(bound::best(&least).nanos) {
         return Ok(staying);

@@ -204,7 +204,7 @@ impl Extents {
     }
 
     fn is_small(&self) -> bool {
-        self.alone(1) > 1
+        self.m * self.n * self.k < SMALL
     }
 }
 
