@@ -95,7 +95,7 @@ impl ModelArgs {
 }
 
 /// How a file becomes a step with known sizes.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Reading")]
 pub struct BindingArgs {
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.

@@ -304,7 +304,11 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
         return survival::survival(&args.original, &args.rewritten, args.json);
     }
     let original = load(&args.original, &args.binding)?;
-    let binding = cli::BindingArgs { optimizer: None, ..args.binding.clone() };
+    // What was rewritten has its optimizer, and as text its sizes and its state, too.
+    let binding = match load::is_text(&args.rewritten) {
+        true => cli::BindingArgs::default(),
+        false => cli::BindingArgs { optimizer: None, ..args.binding.clone() },
+    };
     let rewritten = load(&args.rewritten, &binding)?;
     let other = match (&original.model, &rewritten.model) {
         (Some(a), Some(b)) => lmsc_onnx::other_function(&a.proto, &b.proto),

@@ -45,11 +45,16 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
                 return Err(empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"));
             }
         },
-        None => matches!(Emit::named(path), Emit::Lms | Emit::Mlir),
+        None => is_text(path),
     };
     let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
     check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
     Ok(loaded)
+}
+
+/// Whether the file is named as the text of a graph.
+pub(crate) fn is_text(path: &Path) -> bool {
+    matches!(Emit::named(path), Emit::Lms | Emit::Mlir)
 }
 
 /// What must hold of a graph from outside: the invariants, and that recomputed nodes compute what they say.

@@ -120,6 +120,16 @@ fn mlir_in_and_out() {
     run(&format!("{CNN} --n-tensors 2 -o @/cnn.mlir"));
     run("@/cnn.mlir --budget 1GiB -o @/cnn.onnx");
     assert_eq!(run(&format!("verify {CNN} @/cnn.onnx")), run(&format!("verify {CNN} @/cnn.mlir")));
+    // Sizes and an optimizer are of the file that was rewritten; the text has them.
+    let folder = "testdata/models/tiny_cnn";
+    let step =
+        format!("{folder}/training_model.onnx --optimizer {folder}/optimizer_model.onnx --dim batch=2");
+    let proofs = ["onnx", "mlir", "lms"].map(|name| {
+        run(&format!("{step} --n-tensors 2 -o @/step.{name}"));
+        run(&format!("verify {step} @/step.{name}"))
+    });
+    assert!(proofs[0].starts_with(b"equal"), "{proofs:?}");
+    assert!(proofs[0] == proofs[1] && proofs[1] == proofs[2], "{proofs:?}");
 }
 
 #[test]
