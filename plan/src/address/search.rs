@@ -11,6 +11,7 @@ use super::repair::repair;
 use super::seek::Seeker;
 use super::timing::Timing;
 use super::{Arena, Placed, Run, Spot};
+use crate::planners::cover::First;
 use crate::planners::{Granularity, Plan, Planner, Request, optimal};
 use crate::problem::TensorId;
 use crate::schedule::{self, Act, ActId, Edge, Room, Schedule, Step};
@@ -227,7 +228,8 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
     let mut sizes = vec![u64::MAX];
     sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
     move |budget| {
-        let schedules = sizes.iter().filter_map(|&piece| optimal::eager(&plan.problem, budget, piece).ok());
+        let schedules =
+            sizes.iter().filter_map(|&piece| optimal::eager(&plan.problem, budget, piece, First::Gone).ok());
         let anew = schedules.map(|schedule| Plan { schedule, ..plan.clone() });
         anew.chain(own.take()).collect()
     }

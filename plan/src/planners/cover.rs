@@ -16,6 +16,15 @@ use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Window};
 use crate::schedule::{ALIGNMENT, Absences, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
 
+/// Which windows an eager cover takes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum First {
+    /// Those from whose start on a tensor can be gone.
+    Gone,
+    /// Those whose tensor can be copied, perhaps beside operators that read it before it is gone.
+    Ready,
+}
+
 /// The absences that make every moment fit, those that start early first and no more than needed.
 ///
 /// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
@@ -24,8 +33,13 @@ use crate::segment_tree::SegmentTree;
 ///
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
-pub(crate) fn cover(problem: &Problem, budget: u64, piece: u64) -> Result<Absences, DoesNotFit> {
-    Ok(Cover::eager(problem, budget, piece)?.absences(1))
+pub(crate) fn cover(
+    problem: &Problem,
+    budget: u64,
+    piece: u64,
+    first: First,
+) -> Result<Absences, DoesNotFit> {
+    Ok(Cover::eager(problem, budget, piece, first)?.absences(1))
 }
 
 /// A choice of pieces.
@@ -65,8 +79,20 @@ impl<'a> Cover<'a> {
     ///
     /// # Errors
     /// [`DoesNotFit`] as of [`cover`].
-    pub(super) fn eager(problem: &'a Problem, budget: u64, piece: u64) -> Result<Cover<'a>, DoesNotFit> {
-        let mut cover = Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { w.from })?;
+    pub(super) fn eager(
+        problem: &'a Problem,
+        budget: u64,
+        piece: u64,
+        first: First,
+    ) -> Result<Cover<'a>, DoesNotFit> {
+        let mut cover = match first {
+            First::Gone => Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { w.from })?,
+            First::Ready => {
+                let changes = changes(problem);
+                let ready = |w: &Window| last_before(&changes[w.tensor], w.from).map_or(0, |tick| tick + 1);
+                Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { ready(w) })?
+            }
+        };
         cover.take();
         cover.give_back();
         Ok(cover)
@@ -297,6 +323,20 @@ fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
     moments.iter().for_each(|range| excess.add(range.clone(), bytes));
 }
 
+/// By tensor, the ticks that bring it into being or change it, ascending.
+fn changes(problem: &Problem) -> SecondaryMap<TensorId, Vec<u32>> {
+    let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
+    for (tick, op) in problem.ops.iter().enumerate() {
+        op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
+    }
+    changes
+}
+
+/// The last of ascending ticks that is before another.
+fn last_before(ticks: &[u32], before: u32) -> Option<u32> {
+    ticks.iter().rev().copied().find(|&tick| tick < before)
+}
+
 /// When copies can be made beside operators that take as long as is known.
 struct Engines<'a> {
     problem: &'a Problem,
@@ -312,17 +352,14 @@ type Used = [Vec<(u32, u64)>; 2];
 
 impl<'a> Engines<'a> {
     fn new(problem: &'a Problem, pace: &[u64]) -> Engines<'a> {
-        let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
-        for (tick, op) in problem.ops.iter().enumerate() {
-            op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
-        }
+        let changes = changes(problem);
         let back = (problem.link.duplex == Duplex::Full).then(|| Engine::new(pace));
         Engines { problem, changes, out: Engine::new(pace), back }
     }
 
     /// The tick that last changes the window's tensor before it can leave.
     fn changed(&self, window: &Window) -> Option<u32> {
-        self.changes[window.tensor].iter().rev().copied().find(|&tick| tick < window.from)
+        last_before(&self.changes[window.tensor], window.from)
     }
 
     /// Whether nothing changes the variable from the start of the step until it can leave.
@@ -441,10 +478,11 @@ mod tests {
             let budget = floor + (peak - floor) * u.below(4) as u64 / 4;
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
-            let eager = Cover::eager(&problem, budget, piece).unwrap();
+            let eager = [First::Gone, First::Ready]
+                .map(|first| Cover::eager(&problem, budget, piece, first).unwrap());
             let in_time = [false, true]
                 .map(|clean_first| Cover::in_time(&problem, budget, piece, &pace, clean_first).unwrap());
-            for cover in in_time.into_iter().chain([eager]) {
+            for cover in in_time.into_iter().chain(eager) {
                 let absences = cover.absences(1 + u.below(5) as u32);
                 let most = absences.live_by_moment(&problem).into_iter().max().unwrap();
                 assert!(most <= budget, "seed {seed}: {most} of {budget}");
@@ -461,7 +499,7 @@ mod tests {
             let (floor, live) = (problem.floor().1, problem.live_by_moment(&problem.uses()));
             let peak = live.into_iter().max().unwrap();
             let budget = floor.midpoint(peak);
-            let eager = optimal::eager(&problem, budget, 1 + peak / 30).unwrap().makespan();
+            let eager = optimal::eager(&problem, budget, 1 + peak / 30, First::Gone).unwrap().makespan();
             let best = optimal::swaps(&problem, budget, 1 + peak / 30).unwrap();
             check(&problem, &best, budget).unwrap();
             assert!(best.makespan() <= eager, "seed {seed}");

@@ -1,12 +1,12 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
-use super::cover::Cover;
+use super::cover::{Cover, First};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::problem::Problem;
-use crate::schedule::{Absences, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
+use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
 const SMALLEST_PIECE: u64 = 1 << 20;
@@ -55,11 +55,16 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
 ///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
-pub fn eager(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
-    schedule(problem, budget, &Cover::eager(problem, budget, piece)?.absences(1))
+pub(crate) fn eager(
+    problem: &Problem,
+    budget: u64,
+    piece: u64,
+    first: First,
+) -> Result<Schedule, DoesNotFit> {
+    schedule(problem, budget, &Cover::eager(problem, budget, piece, first)?.absences(1))
 }
 
-/// The best of the justified schedules of covers: an eager one, and some in time.
+/// The best of the justified schedules of covers: two eager ones, and some in time.
 ///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
@@ -77,7 +82,11 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         }
         Ok(best.expect("there are some"))
     };
-    let mut best = schedules(&Cover::eager(problem, budget, piece)?)?;
+    let mut best = schedules(&Cover::eager(problem, budget, piece, First::Gone)?)?;
+    if best.makespan() > problem.compute_nanos() {
+        let other = schedules(&Cover::eager(problem, budget, piece, First::Ready)?)?;
+        best = if other.makespan() < best.makespan() { other } else { best };
+    }
     let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
     let some_leave = problem.tensors.values().any(|t| t.is_variable() && t.swappable);
     for clean_first in [false, true].into_iter().take(1 + usize::from(some_leave)) {
@@ -105,13 +114,25 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     (peak / count).max(SMALLEST_PIECE)
 }
 
+/// The better of the justified schedules of both orders of these absences.
+///
 /// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
 pub(super) fn schedule(problem: &Problem, budget: u64, absences: &Absences) -> Result<Schedule, DoesNotFit> {
     let acts = Acts::of(problem, absences);
-    let found = justify(&mut Simulator::default(), &acts, &acts.order, budget, ROUNDS);
-    let (order, times) = found.map_err(|_: Stuck| {
-        let (tick, needed) = problem.floor();
-        DoesNotFit { tick, needed, budget }
-    })?;
+    let mut simulator = Simulator::default();
+    let mut justified = |order: &[ActId]| {
+        justify(&mut simulator, &acts, order, budget, ROUNDS).map_err(|_: Stuck| {
+            let (tick, needed) = problem.floor();
+            DoesNotFit { tick, needed, budget }
+        })
+    };
+    let mut best = justified(&acts.eager())?;
+    if best.1.makespan > problem.compute_nanos() {
+        let other = justified(&acts.order)?;
+        if other.1.makespan < best.1.makespan {
+            best = other;
+        }
+    }
+    let (order, times) = best;
     Ok(acts.schedule(absences, &order, &times))
 }

@@ -108,6 +108,22 @@ impl Acts {
         self
     }
 
+    /// The order in which copies out stand right after what last changes what they copy, which others may read later.
+    ///
+    /// Of copies that are due at the same time those go first then that can, where [`Acts::order`] may have an engine wait.
+    pub fn eager(&self) -> Vec<ActId> {
+        let is_out = |act: ActId| matches!(self.what[act], Act::Do(Instruction::Out(_)));
+        let mut order = Vec::with_capacity(self.order.len());
+        for &act in self.order.iter().filter(|&&act| !is_out(act)) {
+            order.push(act);
+            order.extend(self.after.of(act).iter().filter(|&&after| is_out(after)));
+            if self.what[act] == Act::Start {
+                order.extend(self.order.iter().filter(|&&out| is_out(out) && self.before.of(out).is_empty()));
+            }
+        }
+        order
+    }
+
     /// The number of activities.
     pub fn len(&self) -> usize {
         self.what.len()

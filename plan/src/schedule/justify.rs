@@ -79,11 +79,12 @@ fn improve(
 pub(crate) fn justified_within(
     simulator: &mut Simulator,
     acts: &Acts,
+    order: &[ActId],
     budget: u64,
     limit: u64,
 ) -> Result<Option<u64>, Stuck> {
-    let times = simulator.run(acts, &acts.order, budget, Direction::Forward)?;
-    let late = by_end_descending(&acts.order, &times);
+    let times = simulator.run(acts, order, budget, Direction::Forward)?;
+    let late = by_end_descending(order, &times);
     let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
         return Ok(Some(times.makespan));
     };

@@ -19,6 +19,7 @@ use lmsc_ir::rng::Rng;
 use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
+use super::cover::First;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
@@ -30,7 +31,7 @@ const SEARCH_PIECES: u64 = 150;
 
 /// Annealing starts from as many choices, with heats of one part in so many of the time of all operators. What one
 /// more recomputed operator costs is in between.
-const HEATS: [u64; 4] = [700, 2000, 4000, 10_000];
+const HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
 /// It starts again from the best that it has found so, with these heats.
 const AGAIN: [u64; 2] = [2000, 6000];
@@ -43,7 +44,7 @@ const REFINED: usize = 3;
 
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
-const EVALUATIONS: usize = 16_000_000;
+const EVALUATIONS: usize = 20_000_000;
 
 /// The best plan found.
 ///
@@ -74,7 +75,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let search = Search::new(&remat, request);
-    let mut found: Vec<Plan> = search.run().into_iter().filter_map(|choice| search.finish(&choice)).collect();
+    let mut found: Vec<Plan> = search.run().into_iter().filter_map(|found| search.finish(&found)).collect();
     found.sort_by_key(|plan| plan.schedule.makespan());
     found.truncate(REFINED);
     let best = found.into_iter().map(|plan| search.refined(plan)).min_by_key(|plan| plan.schedule.makespan());
@@ -91,6 +92,9 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
         }
     })
 }
+
+/// The makespan of a choice with a cover that takes these windows first.
+type Found = (u64, First, Choice);
 
 struct Search<'a> {
     remat: &'a Rematerializer<'a>,
@@ -122,7 +126,7 @@ impl<'a> Search<'a> {
         let mut rank = vec![0; by_cost.len()];
         by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
         let evaluations =
-            (EVALUATIONS / problem.ops.len().max(1)).clamp(500, 40_000) * request.effort as usize / 100;
+            (EVALUATIONS / problem.ops.len().max(1)).clamp(500, 60_000) * request.effort as usize / 100;
         let piece = |pieces| match request.granularity {
             Granularity::Whole => u64::MAX,
             Granularity::Ranges => optimal::piece_bytes(problem, pieces),
@@ -142,17 +146,18 @@ impl<'a> Search<'a> {
     }
 
     /// The best choices found, the best first.
-    fn run(&self) -> Vec<Choice> {
+    fn run(&self) -> Vec<Found> {
         let mut choices = self.starts();
         let most = (self.evaluations / 2).max(32);
         choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
-        let mut starts: Vec<(u64, Choice)> = std::thread::scope(|scope| {
-            let evaluate = |choices: &[Choice]| -> Vec<(u64, Choice)> {
+        let mut starts: Vec<Found> = std::thread::scope(|scope| {
+            let evaluate = |choices: &[Choice]| -> Vec<Found> {
                 let mut memory = Memory::default();
-                let makespan = |choice: &Choice, memory: &mut Memory| {
-                    self.evaluate(memory, choice, u64::MAX).map_or(u64::MAX, |e| e.makespan)
+                let found = |choice: &Choice| {
+                    let evaluated = self.evaluate(&mut memory, choice, First::Gone, u64::MAX);
+                    (evaluated.map_or(u64::MAX, |e| e.makespan), First::Gone, choice.clone())
                 };
-                choices.iter().map(|choice| (makespan(choice, &mut memory), choice.clone())).collect()
+                choices.iter().map(found).collect()
             };
             let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
             let parts: Vec<_> = parts.map(|part| scope.spawn(move || evaluate(part))).collect();
@@ -160,10 +165,12 @@ impl<'a> Search<'a> {
         });
         starts.sort();
         starts.truncate(HEATS.len());
+        // One way or the other may be better for what is found from them.
+        starts.iter_mut().step_by(2).for_each(|(_, first, _)| *first = First::Ready);
         let share = self.evaluations / 8;
         let mut found = self.walks(&starts, &HEATS, share, 0);
         // What is far from what operators alone take may have more to gain.
-        let far = found.first().is_some_and(|(best, _)| *best > self.problem.compute_nanos() / 8 * 9);
+        let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
         for round in 1..=if far { 4 } else { 2 } {
             let again = self.walks(&found, &AGAIN, share, round);
             found.extend(again);
@@ -177,13 +184,13 @@ impl<'a> Search<'a> {
         found.extend(polished);
         found.sort();
         found.dedup();
-        found.into_iter().map(|(_, choice)| choice).collect()
+        found
     }
 
     /// Each of the choices, polished.
-    fn polished(&self, choices: &[(u64, Choice)], evaluations: usize) -> Vec<(u64, Choice)> {
+    fn polished(&self, choices: &[Found], evaluations: usize) -> Vec<Found> {
         std::thread::scope(|scope| {
-            let polish = |one: &(u64, Choice)| {
+            let polish = |one: &Found| {
                 scope.spawn({
                     let one = one.clone();
                     move || self.polish(one, evaluations)
@@ -195,7 +202,7 @@ impl<'a> Search<'a> {
     }
 
     /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
-    fn polish(&self, (mut least, mut choice): (u64, Choice), evaluations: usize) -> (u64, Choice) {
+    fn polish(&self, (mut least, first, mut choice): Found, evaluations: usize) -> Found {
         let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
@@ -215,25 +222,19 @@ impl<'a> Search<'a> {
             let mut next = choice.clone();
             group.iter().for_each(|&i| next[i] = fate);
             evaluated += 1;
-            if let Some(found) = self.evaluate(&mut memory, &next, least.saturating_sub(1))
+            if let Some(found) = self.evaluate(&mut memory, &next, first, least.saturating_sub(1))
                 && found.makespan < least
             {
                 (least, choice, in_vain) = (found.makespan, next, 0);
             }
         }
-        (least, choice)
+        (least, first, choice)
     }
 
     /// The best choices met on walks from these, each with its heat, the best first.
-    fn walks(
-        &self,
-        starts: &[(u64, Choice)],
-        heats: &[u64],
-        evaluations: usize,
-        round: u64,
-    ) -> Vec<(u64, Choice)> {
-        let mut found: Vec<(u64, Choice)> = std::thread::scope(|scope| {
-            let walk = |(start, &heat): (&(u64, Choice), &u64)| {
+    fn walks(&self, starts: &[Found], heats: &[u64], evaluations: usize, round: u64) -> Vec<Found> {
+        let mut found: Vec<Found> = std::thread::scope(|scope| {
+            let walk = |(start, &heat): (&Found, &u64)| {
                 let start = start.clone();
                 scope.spawn(move || self.anneal(start, evaluations, heat, Rng::new(heat + round)))
             };
@@ -261,14 +262,14 @@ impl<'a> Search<'a> {
     }
 
     /// What the choice costs, unless its operators alone take longer than the limit.
-    fn evaluate(&self, memory: &mut Memory, choice: &Choice, limit: u64) -> Option<Evaluated> {
+    fn evaluate(&self, memory: &mut Memory, choice: &Choice, first: First, limit: u64) -> Option<Evaluated> {
         let Memory { simulator, rewritten } = memory;
         if !self.rewrite(choice, rewritten) || rewritten.problem.compute_nanos() > limit {
             return None;
         }
-        let absences = cover::cover(&rewritten.problem, self.budget, self.piece).ok()?;
+        let absences = cover::cover(&rewritten.problem, self.budget, self.piece, first).ok()?;
         let acts = Acts::of(&rewritten.problem, &absences);
-        let makespan = justified_within(simulator, &acts, self.budget, limit).ok()??;
+        let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
         absences.pieces.values().for_each(|piece| away[rewritten.tensor_origin[piece.tensor]] = true);
         let travels = self.candidates.iter().map(|c| away[c.tensor]).collect();
@@ -276,11 +277,12 @@ impl<'a> Search<'a> {
     }
 
     /// The best choice met on a walk that also goes uphill, less and less.
-    fn anneal(&self, start: (u64, Choice), evaluations: usize, heat: u64, mut rng: Rng) -> (u64, Choice) {
+    fn anneal(&self, start: Found, evaluations: usize, heat: u64, mut rng: Rng) -> Found {
         let n = self.candidates.len();
         let mut memory = Memory::default();
-        let mut here = start.clone();
-        let mut best = start;
+        let (_, first, choice) = start.clone();
+        let makespan = self.evaluate(&mut memory, &choice, first, u64::MAX).map_or(u64::MAX, |e| e.makespan);
+        let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
         for step in 0..evaluations {
@@ -293,12 +295,12 @@ impl<'a> Search<'a> {
                 continue;
             }
             let limit = here.0 + uphill(cooled(hottest, step, evaluations), &mut rng);
-            let Some(evaluated) = self.evaluate(&mut memory, &next, limit) else { continue };
+            let Some(evaluated) = self.evaluate(&mut memory, &next, first, limit) else { continue };
             if evaluated.makespan <= limit {
                 here = (evaluated.makespan, next);
                 travels = evaluated.travels;
                 if here.0 < best.0 {
-                    best.clone_from(&here);
+                    best = (here.0, first, here.1.clone());
                 }
             }
         }
@@ -306,11 +308,11 @@ impl<'a> Search<'a> {
     }
 
     /// The plan of a choice, in small pieces or in those of the search, whichever are better.
-    fn finish(&self, choice: &Choice) -> Option<Plan> {
+    fn finish(&self, (_, first, choice): &Found) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
         self.rewrite(choice, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
-        let in_pieces = |piece| optimal::eager(&problem, self.budget, piece).ok();
+        let in_pieces = |piece| optimal::eager(&problem, self.budget, piece, *first).ok();
         let mut pieces = vec![self.final_piece, self.piece];
         pieces.dedup();
         let found = pieces.into_iter().filter_map(in_pieces);

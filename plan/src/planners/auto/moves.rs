@@ -14,7 +14,7 @@ impl Search<'_> {
         let n = choice.len();
         let flip = |fate: &mut Fate| *fate = if *fate == Fate::Kept { Fate::Dropped } else { Fate::Kept };
         let one_of = |rng: &mut Rng| if rng.chance(50) { Fate::Dropped } else { Fate::Kept };
-        match rng.below(9) {
+        match rng.below(11) {
             // Neighbours in cost.
             0 => {
                 let at = rng.below(n);
@@ -59,6 +59,8 @@ impl Search<'_> {
                     }
                 }
             }
+            8 => self.like_another(choice, rng, |choice, to, from| choice[to] = choice[from]),
+            9 => self.like_another(choice, rng, |choice, to, from| choice.swap(to, from)),
             _ => {
                 let mut bytes = self.add(choice, travels, rng);
                 for _ in 0..MOST_EXCHANGED {
@@ -69,6 +71,20 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Does that to each of a stretch of the network and what takes its place in another stretch like it.
+    fn like_another(&self, choice: &mut Choice, rng: &mut Rng, does: impl Fn(&mut Choice, usize, usize)) {
+        let n = choice.len();
+        let (at, length) = (rng.below(n), length(n, rng));
+        let class = |i: usize| self.candidates.get(i).map(|c| c.class);
+        let others: Vec<usize> = (0..n).filter(|&i| i != at && class(i) == class(at)).collect();
+        if others.is_empty() {
+            return;
+        }
+        let from = others[rng.below(others.len())];
+        let alike = (0..length).take_while(|i| class(at + i).is_some() && class(at + i) == class(from + i));
+        alike.for_each(|i| does(choice, at + i, from + i));
     }
 
     /// Drops one of a few, the cheapest for its bytes, often one that travels now; says of how many bytes.
