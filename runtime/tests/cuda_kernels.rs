@@ -388,7 +388,11 @@ fn products() {
         "com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1, alpha = 0.5>",
         &[floats(&[4, 3, 6], 1), floats(&[5, 3, 6], 2)],
     );
-    for (image, weights, positions, attributes) in CONVOLUTIONS {
+    let listed = CONVOLUTIONS.map(|(image, weights, positions, attributes)| {
+        (image.to_vec(), weights.to_vec(), positions.to_vec(), attributes.to_owned())
+    });
+    for (image, weights, positions, attributes) in listed.into_iter().chain((0..24).map(some_convolution)) {
+        let (image, weights, positions) = (&image[..], &weights[..], &positions[..]);
         let (x, w, p) = (floats(image, 1), floats(weights, 2), floats(positions, 3));
         let [xs, ws, ps] = [image, weights, positions].map(|list| format!("float{}", dims(list)));
         run(
@@ -425,6 +429,40 @@ const CONVOLUTIONS: [Convolution; 6] = [
     (&[2, 2, 4, 3, 5], &[3, 2, 2, 2, 2], &[2, 3, 3, 2, 4], "group = 1"),
     (&[40, 3, 8, 8], &[5, 3, 1, 1], &[40, 5, 8, 8], "group = 1"),
 ];
+
+/// Extents and attributes of one of many convolutions, in one to three dimensions, often with the same padding at both ends.
+fn some_convolution(seed: u32) -> (Vec<u64>, Vec<u64>, Vec<u64>, String) {
+    let mut drawn = numbers(64, 100 + seed).into_iter();
+    let mut draw = |below: u64| ((drawn.next().unwrap() + 1.0) * 0.5 * below as f32) as u64 % below;
+    let (rank, groups) = (1 + draw(3) as usize, 1 + draw(2));
+    let [batch, inner, outer] = [1 + draw(3), 1 + draw(3), 1 + draw(4)];
+    let mut image = vec![batch, groups * inner];
+    let mut weights = vec![groups * outer, inner];
+    let mut positions = vec![batch, groups * outer];
+    let (mut strides, mut dilations, mut before, mut after) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..rank {
+        let [kernel, stride, dilation, padding] = [1 + draw(3), 1 + draw(2), 1 + draw(2), draw(3)];
+        let reach = (kernel - 1) * dilation + 1;
+        let [more, uneven] = [draw(6), u64::from(draw(8) == 0)];
+        // What the window reaches beyond the end is the same as before the beginning, or one more.
+        let extent = (reach + more).saturating_sub(2 * padding).max(1);
+        image.push(extent);
+        weights.push(kernel);
+        positions.push((extent + 2 * padding + uneven - reach) / stride + 1);
+        strides.push(stride);
+        dilations.push(dilation);
+        before.push(padding);
+        after.push(padding + uneven);
+    }
+    let list = |values: &[u64]| dims(values);
+    let attributes = format!(
+        "group = {groups}, strides = {}, dilations = {}, pads = {}",
+        list(&strides),
+        list(&dilations),
+        list(&[before, after].concat())
+    );
+    (image, weights, positions, attributes)
+}
 
 fn pooling() {
     for attributes in [
@@ -678,7 +716,9 @@ fn every_kernel_agrees_with_the_host() {
     let missing: Vec<&String> =
         all.iter().filter(|name| !ran.contains(*name) && *name != "next_step").collect();
     assert!(missing.is_empty(), "{} of {} kernels did not run: {missing:?}", missing.len(), all.len());
-    assert!(ran.contains(shim::LIBRARY), "some products are the library's");
+    for name in shim::LIBRARIES {
+        assert!(ran.contains(name), "some products and convolutions are the libraries': {name}");
+    }
     if std::env::var_os("LMSC_SANITIZERS").is_none() {
         println!("skipped: the sanitizers, without LMSC_SANITIZERS");
         return;
