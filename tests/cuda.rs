@@ -321,10 +321,7 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
 }
 
-/// A model most of whose time goes to convolutions.
-const CONVOLUTIONAL: &str = "tiny_resnet18";
-
-/// A model of a family, by the name of its folder.
+/// A model of a family, by the name of its folder, and perhaps its file's.
 fn small_model(family: &str) -> Graph {
     let found = small().into_iter().find(|(name, _)| name.starts_with(family));
     found.unwrap_or_else(|| panic!("there is no small model {family}")).1
@@ -357,7 +354,8 @@ fn products_are_rounded_only_if_that_is_asked_for() {
 #[test]
 fn convolutions_are_rounded_only_if_that_is_asked_for() {
     let Some((driver, _used)) = driver() else { return };
-    let graph = small_model(CONVOLUTIONAL);
+    // Normalized, what is nothing but rounding errors would be as large as anything else.
+    let graph = small_model("tiny_vgg/training_model");
     let program = lowered(&graph, None);
     let (expected, types) = on_host(&graph);
     let counted = |options| {
@@ -387,7 +385,7 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
 #[test]
 fn convolutions_do_with_the_workspace_that_there_is() {
     let Some((driver, _used)) = driver() else { return };
-    let graph = small_model(CONVOLUTIONAL);
+    let graph = small_model("tiny_resnet18/training_model");
     let program = lowered(&graph, None);
     let (expected, types) = on_host(&graph);
     let opened = session(&program, Options::default());
@@ -399,10 +397,10 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     drop(opened);
     // Those of its steps, without those that were tried out.
     let counted = |program: &Program| {
-        let count = || driver.convolutions(0) - driver.convolutions(4);
+        let count = || driver.convolutions(0).wrapping_sub(driver.convolutions(4));
         let before = count();
         let left = on_device(program, Options::default());
-        (left, count() - before)
+        (left, count().wrapping_sub(before))
     };
     let (found, convolutions) = counted(&program);
     let given =
@@ -423,17 +421,21 @@ fn convolutions_do_with_the_workspace_that_there_is() {
         lmsc_runtime::cuda::prepare(&spec).map_or(0, |recipe| recipe.needed().0)
     };
     let least = with(&needed);
-    driver.least_workspace(1);
+    driver.least_workspace(1 << 40);
     let opened = session(&least, Options::default());
     let told = opened.convolutions().unwrap();
     let all = told.split(' ').nth(2).unwrap().to_owned();
     assert_eq!(
         told,
-        format!("cuDNN 9.19.0, {all} of {all} by own kernels: one needs 1 bytes of workspace, and has 0")
+        format!(
+            "cuDNN 9.19.0, {all} of {all} by own kernels: one needs 1099511627776 bytes of workspace, and has 0"
+        )
     );
     drop(opened);
-    let (left, by_library) = counted(&least);
-    assert_eq!((left.difference(&expected, &types, Some(1e-3)), by_library), (None, 0));
+    let before = driver.convolutions(0);
+    let left = on_device(&least, Options::default());
+    assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
+    assert_eq!(driver.convolutions(0), before);
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
 }
 
@@ -587,7 +589,7 @@ fn the_command_runs_on_a_device() {
 #[test]
 fn the_command_convolves_by_a_library() {
     let Some(installed) = Installed::new() else { return };
-    let model = format!("{}/{CONVOLUTIONAL}/training_model.onnx", support::models::MODELS);
+    let model = format!("{}/tiny_resnet18/training_model.onnx", support::models::MODELS);
     let step = [&*model, "--dim", "batch=2"];
     let run = |arguments: &[&str]| {
         let json = installed.ok(&[&["run", "--steps", "2", "--json"], arguments, &step].concat(), &[]);
@@ -623,7 +625,7 @@ fn the_command_convolves_by_a_library() {
     let with = workspaces(&Calibrated::of(&installed, &step, "cuda", &[]));
     let profile = installed.path("profile.json");
     let planned = installed.path("planned.onnx");
-    let budget = (found["predicted_peak"].as_u64().unwrap() * 9 / 10).to_string();
+    let budget = (found["predicted_peak"].as_u64().unwrap() * 7 / 10).to_string();
     let plan = ["--profile", &profile, "--planner", "lru", "--budget", &budget, "-o", &planned];
     installed.ok(&[&step[..], &plan].concat(), &[]);
     let swapped = installed.ok(&["run", "--steps", "2", "--json", "--device", "cuda", &planned], &[]);

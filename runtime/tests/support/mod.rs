@@ -5,7 +5,7 @@
 pub(crate) mod shim;
 
 use lmsc_ir::{Graph, Op, Storages};
-use lmsc_runtime::cuda::Call;
+use lmsc_runtime::cuda::{Call, Recipe};
 use lmsc_runtime::{Io, Spec, Step, prepare};
 
 /// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
@@ -102,6 +102,13 @@ fn graph(results: &str, op: &str, operands: &[Tensor]) -> Graph {
     let text =
         format!("g ({}) => ({first}) {{ [n] {results} = {op}({}) }}", inputs.join(", "), names.join(", "));
     Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// What the operator comes to on a CUDA device.
+pub(crate) fn recipe(results: &str, op: &str, operands: &[Tensor]) -> Recipe {
+    let graph = graph(results, op, operands);
+    let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
+    lmsc_runtime::cuda::prepare(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Prepares and runs the node of the graph; its results' bytes. Integers and the like count as constants.
