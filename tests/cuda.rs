@@ -369,9 +369,9 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
     let (exact, counts): (_, Vec<u64>) = counted(Options::default());
     let &[convolutions, rounded, asked] = &counts[..] else { panic!() };
     assert!(convolutions > 0 && rounded == 0, "{rounded} of {convolutions} convolutions are rounded");
-    // Algorithms are chosen before the first step, once for all of the same extents.
-    let in_steps = convolutions - asked;
-    assert!(asked > 0 && in_steps % STEPS == 0 && in_steps >= asked * STEPS, "{convolutions}, {asked}");
+    // Algorithms are chosen before the first step, once for all of the same extents; then each runs once before it, too.
+    let runs = convolutions - asked;
+    assert!(asked > 0 && runs % (STEPS + 1) == 0 && runs >= asked * (STEPS + 1), "{convolutions}, {asked}");
     let (replayed, again) = counted(Options { graph: true, ..Options::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, counts.clone()));
     let (left, counts) = counted(Options { tf32: true, ..Options::default() });
@@ -390,6 +390,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     let (expected, types) = on_host(&graph);
     let opened = session(&program, Options::default());
     assert_eq!(opened.convolutions().as_deref(), Some("cuDNN 9.19.0"));
+    assert_eq!(opened.products(), "cuBLAS 13.0.0");
     let used: BTreeMap<String, u64> = program
         .launches()
         .map(|(index, launch)| (launch.node.to_string(), opened.workspace(index)))
@@ -431,6 +432,7 @@ fn convolutions_do_with_the_workspace_that_there_is() {
             "cuDNN 9.19.0, {all} of {all} by own kernels: one needs 1099511627776 bytes of workspace, and has 0"
         )
     );
+    assert!(opened.products().contains(" by own kernels: one has 0 bytes of workspace, not "));
     drop(opened);
     let before = driver.convolutions(0);
     let left = on_device(&least, Options::default());

@@ -233,8 +233,7 @@ impl Dnn {
         format!("cuDNN {}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
     }
 
-    /// The convolution with an algorithm, which has run once: the library loads what it needs for one when it meets it, and
-    /// that is not to be within a step, or while one is written down.
+    /// The convolution with an algorithm, which has run on one of these extents.
     ///
     /// # Errors
     /// Why own kernels are to do it.

@@ -270,7 +270,7 @@ pub enum Call {
     /// A convolution.
     Convolution {
         /// What cuDNN does, where it is; none where it cannot.
-        library: Option<Convolution>,
+        library: Option<Box<Convolution>>,
         /// What is done after that.
         behind: Vec<Launch>,
         /// What comes to the same as both, where it is not.
@@ -359,7 +359,7 @@ impl Recipe {
                     (&mut library[..], None, &mut [][..], &mut kernels[..])
                 }
                 Call::Convolution { library, behind, kernels } => {
-                    (&mut [][..], library.as_mut(), &mut behind[..], &mut kernels[..])
+                    (&mut [][..], library.as_deref_mut(), &mut behind[..], &mut kernels[..])
                 }
             };
             let launches = behind.iter_mut().chain(kernels);
@@ -413,7 +413,7 @@ impl Recipe {
         let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
         // Where there is nothing to convolve, there is no launch.
         if !kernels.is_empty() {
-            self.calls.push(Call::Convolution { library, behind, kernels });
+            self.calls.push(Call::Convolution { library: library.map(Box::new), behind, kernels });
         }
         Ok(())
     }

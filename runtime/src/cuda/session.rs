@@ -46,7 +46,36 @@ pub struct Options {
 enum Work {
     Kernel(Ready),
     Product(Product<u64>),
-    Convolution(dnn::Ready),
+    Convolution(Box<dnn::Ready>),
+}
+
+/// How many of a kind there are, and how many of them own kernels do although there is a library; and the first reason.
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    own: usize,
+    why: String,
+}
+
+impl Tally {
+    /// One that the library does, or why not.
+    fn add<T>(&mut self, done: Result<T, String>) -> Option<T> {
+        self.all += 1;
+        done.inspect_err(|why| {
+            if self.own == 0 {
+                self.why.clone_from(why);
+            }
+            self.own += 1;
+        })
+        .ok()
+    }
+
+    fn told(&self, library: String) -> String {
+        match self {
+            Tally { own: 0, .. } => library,
+            Tally { all, own, why } => format!("{library}, {own} of {all} by own kernels: {why}"),
+        }
+    }
 }
 
 /// A program on a device, with what its variables hold.
@@ -58,8 +87,8 @@ pub struct Session {
     blas: Result<Blas, String>,
     /// What convolves, or why it does not; none where there is nothing to convolve.
     dnn: Option<Result<Dnn, String>>,
-    /// How many convolutions there are, and how many of them own kernels do, with the first reason.
-    convolutions: (usize, usize, String),
+    /// What of both they do.
+    tallies: [Tally; 2],
     /// By command of what computes, the bytes of workspace with which it does what it does.
     workspaces: Vec<u64>,
     /// By stream and command, what others wait for: of this step, and of the one before.
@@ -206,7 +235,7 @@ impl Session {
             true => Err("cuDNN is not asked for".to_owned()),
             false => Dnn::open(&gpu, options.tf32),
         });
-        let mut convolutions = (0, 0, String::new());
+        let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = gpu.memory(program.arena.0)?;
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
@@ -258,42 +287,40 @@ impl Session {
             let mut scratch = recipe.scratch.0;
             for call in &recipe.calls {
                 let work = &mut calls[index as usize];
-                let launches = match (call, &blas, &mut dnn) {
-                    (Call::Products { library, .. }, Ok(_), _)
-                        if library.iter().all(|product| product.workspace_bytes <= room) =>
-                    {
-                        for product in library {
-                            scratch = scratch.max(product.workspace_bytes);
-                            work.push(Work::Product(product.map(|at| address(&at))));
-                        }
-                        call.behind()
+                // What a library is to do of it, or why it does not.
+                let by_library = match (call, &blas, &mut dnn) {
+                    (Call::Products { library, .. }, Ok(_), _) => {
+                        let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
+                        let too_little = || format!("one has {room} bytes of workspace, not {wanted}");
+                        let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
+                        products.add(fits.map(|()| {
+                            let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
+                            (library.iter().map(product).collect(), wanted)
+                        }))
                     }
                     (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
                         let unsuitable = || "its padding or its size does not suit the library".to_owned();
                         let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
-                            let mut convolution = convolution.map(|at| address(&at));
+                            let mut convolution = (*convolution).map(|at| address(&at));
                             convolution.workspace_bytes = convolution.workspace_bytes.min(room);
                             // SAFETY: the recipe says how large its tensors are, and where the program says that they are.
                             // The arena is cleared later, and nothing else runs.
                             unsafe { dnn.choose(convolution) }
                         });
-                        convolutions.0 += 1;
-                        match chosen {
-                            Ok(ready) => {
-                                scratch = scratch.max(ready.workspace_bytes());
-                                work.push(Work::Convolution(ready));
-                                call.behind()
-                            }
-                            Err(why) => {
-                                if convolutions.1 == 0 {
-                                    convolutions.2 = why;
-                                }
-                                convolutions.1 += 1;
-                                call.kernels()
-                            }
-                        }
+                        convolutions.add(chosen.map(|ready| {
+                            let bytes = ready.workspace_bytes();
+                            (vec![Work::Convolution(Box::new(ready))], bytes)
+                        }))
                     }
-                    _ => call.kernels(),
+                    _ => None,
+                };
+                let launches = match by_library {
+                    Some((done, bytes)) => {
+                        work.extend(done);
+                        scratch = scratch.max(bytes);
+                        call.behind()
+                    }
+                    None => call.kernels(),
                 };
                 for launch in launches {
                     let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
@@ -336,7 +363,7 @@ impl Session {
             calls,
             blas,
             dnn,
-            convolutions,
+            tallies: [products, convolutions],
             workspaces,
             events,
             turns: events_of(true)?,
@@ -367,11 +394,11 @@ impl Session {
         Ok(session)
     }
 
-    /// Has the library do all products once, on what is in the arena: it loads what it needs for one when it meets it, and
-    /// that is not to be within a step, or while one is written down. Convolutions have run when they were chosen.
+    /// Has libraries do all that they do once, on what is in the arena: they load what they need for something when they meet
+    /// it, and that is not to be within a step, or while one is written down.
     fn warm_up(&self) -> Result<(), String> {
-        let mut products = self.calls.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
-        products.try_for_each(|work| self.work(Stream::Compute, work))
+        let mut theirs = self.calls.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
+        theirs.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
     /// Gives a call to the stream.
@@ -382,8 +409,8 @@ impl Session {
             Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
             // SAFETY: as above, and the program gives the workspace to nobody else meanwhile.
             Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
-            // SAFETY: as above.
             Work::Convolution(ready) => match &self.dnn {
+                // SAFETY: as above.
                 Some(Ok(dnn)) => unsafe { dnn.convolve(ready) },
                 _ => unreachable!("it has chosen how"),
             },
@@ -417,10 +444,11 @@ impl Session {
         &self.gpu.architecture
     }
 
-    /// What multiplies matrices: `cuBLAS 13.1.0`, or `own kernels`, with the reason.
+    /// What multiplies matrices: `cuBLAS 13.1.0`, perhaps with how many products own kernels do, or `own kernels`, with the
+    /// reason.
     pub fn products(&self) -> String {
         match &self.blas {
-            Ok(blas) => blas.name(),
+            Ok(blas) => self.tallies[0].told(blas.name()),
             Err(why) => format!("own kernels: {why}"),
         }
     }
@@ -428,10 +456,8 @@ impl Session {
     /// What convolves: `cuDNN 9.19.0`, perhaps with how many convolutions own kernels do, or `own kernels`, with the reason;
     /// none where there is nothing to convolve but windows of one pixel, which are products.
     pub fn convolutions(&self) -> Option<String> {
-        let (all, own, why) = &self.convolutions;
         Some(match self.dnn.as_ref()? {
-            Ok(dnn) if *own > 0 => format!("{}, {own} of {all} by own kernels: {why}", dnn.name()),
-            Ok(dnn) => dnn.name(),
+            Ok(dnn) => self.tallies[1].told(dnn.name()),
             Err(why) => format!("own kernels: {why}"),
         })
     }

@@ -269,7 +269,7 @@ impl Shim {
                     call.behind()
                 }
                 Call::Convolution { library: Some(convolution), .. } if library => {
-                    convolve(&convolution.clone().map(|at| address(&at)));
+                    convolve(&(**convolution).clone().map(|at| address(&at)));
                     call.behind()
                 }
                 _ => call.kernels(),
