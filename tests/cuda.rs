@@ -422,6 +422,14 @@ fn convolutions_do_with_the_workspace_that_there_is() {
         lmsc_runtime::cuda::prepare(&spec).map_or(0, |recipe| recipe.needed().0)
     };
     let least = with(&needed);
+    // Some algorithms need none.
+    let opened = session(&least, Options::default());
+    assert!(opened.convolutions().unwrap().contains(" by own kernels: one needs "));
+    drop(opened);
+    let before = driver.convolutions(0);
+    let left = on_device(&least, Options::default());
+    assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
+    assert!(driver.convolutions(0) > before);
     driver.least_workspace(1 << 40);
     let opened = session(&least, Options::default());
     let told = opened.convolutions().unwrap();

@@ -403,7 +403,9 @@ impl Dnn {
         bytes: usize,
     ) -> Result<(), String> {
         let Descriptors { image, weights, positions, convolution } = *descriptors;
-        let [x, w, y, room] = [at.image, at.weights, at.positions, at.workspace].map(|at| at as *mut c_void);
+        let [x, w, y] = [at.image, at.weights, at.positions].map(|at| at as *mut c_void);
+        // Where there is no room, what would be its place may be outside.
+        let room = if bytes > 0 { at.workspace as *mut c_void } else { null_mut() };
         let [one, zero] = [&1f32, &0f32].map(|number| from_ref(number).cast::<c_void>());
         let handle = self.handle;
         #[rustfmt::skip]

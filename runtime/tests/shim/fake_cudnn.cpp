@@ -259,7 +259,7 @@ int begin(int kind, Handle* handle, const float* alpha, const Tensor* x, const v
     if ((uintptr_t)workspace % 256) return refuse(MISALIGNED);
     const auto is_there = [](const void* at, int64_t count) { return fakecuda_is_device((uint64_t)at, (size_t)count * 4); };
     if (!is_there(x_at, x->count()) || !is_there(w_at, w->count()) || !is_there(y_at, y->count()) ||
-        !fakecuda_is_device((uint64_t)workspace, bytes))
+        (bytes && !fakecuda_is_device((uint64_t)workspace, bytes)))
         return refuse(BAD_PARAM);
     work.x = (float*)x_at, work.w = (float*)w_at, work.y = (float*)y_at;
     work.kind = kind, work.rounds = c->math != FMA_MATH, work.workspace = workspace, work.bytes = bytes;

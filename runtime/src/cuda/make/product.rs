@@ -259,8 +259,8 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
         Some(all)
     };
     for d in first..3 {
-        let reach = (w.kernel[d].max(1) - 1) * w.dilation[d] + 1;
-        let padded = w.image[d] + 2 * usize::try_from(w.before[d]).ok()?;
+        let reach = (w.kernel[d].max(1) - 1).checked_mul(w.dilation[d])?.checked_add(1)?;
+        let padded = usize::try_from(w.before[d]).ok()?.checked_mul(2)?.checked_add(w.image[d])?;
         // What reaches out of the end, past the same padding as at the beginning, must not be looked at.
         if padded.checked_sub(reach)? / w.stride[d] + 1 != w.positions[d] {
             return None;
