@@ -11,6 +11,7 @@ use lmsc::cli::{Cli, Command};
 use lmsc_ir::words;
 
 fn main() -> ExitCode {
+    lmsc_runtime::compute_here();
     let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
     let mut out = io::stdout().lock();
     let result = answer(&cli, &mut out).and_then(|text| {

@@ -31,3 +31,15 @@ pub use run::{
 };
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};
+
+/// Makes the calling thread one of those that the host's kernels compute on, and each processor have one.
+///
+/// A kernel that it runs is begun at once then, not handed to another thread, which takes as long as a small kernel does.
+/// For a program's first thread, which lives as long as the program; does nothing where kernels have run before.
+///
+/// ```
+/// lmsc_runtime::compute_here();
+/// ```
+pub fn compute_here() {
+    _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
+}

@@ -319,23 +319,36 @@ fn block(a: &[f32], rows: usize, b: &[f32], columns: usize, k: usize, c: &mut [f
     for (j, b) in b.chunks_exact(k * NR).enumerate() {
         let width = NR.min(columns - j * NR);
         for (i, a) in a.chunks_exact(k * MR).enumerate() {
-            let mut sum: Tile = [0.0; MR * NR];
-            multiply(a, b, &mut sum);
             let height = MR.min(rows - i * MR);
-            for (r, sum) in sum.chunks_exact(NR).take(height).enumerate() {
-                let c = &mut c[(i * MR + r) * into.row + j * NR..][..width];
-                let sum = &sum[..width];
-                match into.add {
-                    true => c.iter_mut().zip(sum).for_each(|(c, s)| *c += into.alpha * s),
-                    false => c.iter_mut().zip(sum).for_each(|(c, s)| *c = into.alpha * s),
-                }
+            let c = &mut c[i * MR * into.row + j * NR..][..(height - 1) * into.row + width];
+            multiply(a, b, Corner { c, height, width, into });
+        }
+    }
+}
+
+/// What of a result a tile becomes: so many of its rows and columns, from the first element on to the last.
+struct Corner<'a> {
+    c: &'a mut [f32],
+    height: usize,
+    width: usize,
+    into: Into,
+}
+
+impl Corner<'_> {
+    fn put(&mut self, tile: &Tile) {
+        let Into { row, alpha, add } = self.into;
+        for (c, sum) in self.c.chunks_mut(row).zip(tile.chunks_exact(NR)).take(self.height) {
+            let (c, sum) = (&mut c[..self.width], &sum[..self.width]);
+            match add {
+                true => c.iter_mut().zip(sum).for_each(|(c, s)| *c += alpha * s),
+                false => c.iter_mut().zip(sum).for_each(|(c, s)| *c = alpha * s),
             }
         }
     }
 }
 
-/// Multiplies one panel with another: `sum[i * NR + j] = Σ a[k * MR + i] · b[k * NR + j]`.
-type Multiply = fn(&[f32], &[f32], &mut Tile);
+/// Multiplies one panel with another, `sum[i * NR + j] = Σ a[k * MR + i] · b[k * NR + j]`, and puts the sums where they go.
+type Multiply = fn(&[f32], &[f32], Corner<'_>);
 
 /// The fastest way of this processor.
 fn tile() -> Multiply {
@@ -343,7 +356,7 @@ fn tile() -> Multiply {
     if let Some(tile) = x86::tile() {
         return tile;
     }
-    portable::tile
+    |a, b, mut corner| corner.put(&portable::tile(a, b))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::{MR, NR, Tile};
 
 /// The product of two panels.
-pub(super) fn tile(a: &[f32], b: &[f32], sum: &mut Tile) {
+pub(super) fn tile(a: &[f32], b: &[f32]) -> Tile {
+    let mut sum: Tile = [0.0; MR * NR];
     // A quarter of the columns at a time, so that sums stay in registers.
     const PART: usize = 8;
     for part in 0..NR / PART {
@@ -22,4 +23,5 @@ pub(super) fn tile(a: &[f32], b: &[f32], sum: &mut Tile) {
             }
         }
     }
+    sum
 }

@@ -57,8 +57,7 @@ fn products_of_all_extents_are_those_of_the_definition() {
 #[test]
 fn the_portable_tile_computes_the_same() {
     let (a, b) = (numbers(50 * MR), numbers(50 * NR));
-    let (mut one, mut other) = ([0.0; MR * NR], [0.0; MR * NR]);
-    portable::tile(&a, &b, &mut one);
-    tile()(&a, &b, &mut other);
+    let (one, mut other) = (portable::tile(&a, &b), [0.0; MR * NR]);
+    tile()(&a, &b, Corner { c: &mut other, height: MR, width: NR, into: Into::dense(NR) });
     assert!(one.iter().zip(&other).all(|(x, y)| (x - y).abs() < 1e-4), "{one:?} {other:?}");
 }

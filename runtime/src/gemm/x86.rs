@@ -5,18 +5,18 @@
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
 
-use super::{MR, Multiply, NR, Tile};
+use super::{Corner, Into, MR, Multiply, NR, Tile};
 
 /// The best tile for this processor, if it has fused multiplication.
 pub(super) fn tile() -> Option<Multiply> {
     static TILE: LazyLock<Option<Multiply>> = LazyLock::new(|| {
         if has_avx512() {
             // SAFETY: the processor has AVX-512F, the only demand of the function.
-            return Some(|a, b, sum| unsafe { tile_avx512(a, b, sum) });
+            return Some(|a, b, corner| unsafe { tile_avx512(a, b, corner) });
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has AVX2 and FMA, the only demands of the function.
-            return Some(|a, b, sum| unsafe { tile_avx2(a, b, sum) });
+            return Some(|a, b, mut corner| corner.put(&unsafe { tile_avx2(a, b) }));
         }
         None
     });
@@ -27,9 +27,9 @@ fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
 }
 
-/// Eight rows of two vectors: sixteen sums in registers.
+/// Eight rows of two vectors: sixteen sums in registers, which go straight to the result.
 #[target_feature(enable = "avx512f")]
-fn tile_avx512(a: &[f32], b: &[f32], sum: &mut Tile) {
+fn tile_avx512(a: &[f32], b: &[f32], corner: Corner<'_>) {
     let mut sums = [[_mm512_setzero_ps(); 2]; MR];
     for (a, b) in a.as_chunks::<MR>().0.iter().zip(b.as_chunks::<NR>().0) {
         // SAFETY: `b` has 32 elements, two vectors; loads need no alignment.
@@ -40,18 +40,27 @@ fn tile_avx512(a: &[f32], b: &[f32], sum: &mut Tile) {
             sums[1] = _mm512_fmadd_ps(a, b[1], sums[1]);
         }
     }
-    for (sums, out) in sums.iter().zip(sum.as_chunks_mut::<NR>().0) {
-        // SAFETY: `out` has 32 elements, two vectors; stores need no alignment.
-        unsafe {
-            _mm512_storeu_ps(out.as_mut_ptr(), sums[0]);
-            _mm512_storeu_ps(out.as_mut_ptr().add(16), sums[1]);
+    let Corner { c, height, width, into: Into { row, alpha, add } } = corner;
+    let alpha = _mm512_set1_ps(alpha);
+    for (sums, c) in sums.iter().zip(c.chunks_mut(row)).take(height) {
+        for (sum, c) in sums.iter().zip(c[..width].chunks_mut(16)) {
+            let mask = u16::MAX >> (16 - c.len());
+            // SAFETY: of the vector's elements only those are read and written that `c` has.
+            unsafe {
+                let mut sum = _mm512_mul_ps(alpha, *sum);
+                if add {
+                    sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c.as_ptr()), sum);
+                }
+                _mm512_mask_storeu_ps(c.as_mut_ptr(), mask, sum);
+            }
         }
     }
 }
 
 /// Four rows of two vectors at a time: eight sums in registers.
 #[target_feature(enable = "avx2,fma")]
-fn tile_avx2(a: &[f32], b: &[f32], sum: &mut Tile) {
+fn tile_avx2(a: &[f32], b: &[f32]) -> Tile {
+    let mut sum: Tile = [0.0; MR * NR];
     const ROWS: usize = 4;
     const PART: usize = 16;
     for part in 0..NR / PART {
@@ -77,6 +86,7 @@ fn tile_avx2(a: &[f32], b: &[f32], sum: &mut Tile) {
             }
         }
     }
+    sum
 }
 
 /// Writes `n` rows side by side, as [`super::transpose`]; false where this processor has no AVX-512.
