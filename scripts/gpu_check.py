@@ -4,9 +4,9 @@
 
 Writes FOLDER/NAME.json, NAME being the device's, and adds to it as it goes, so that nothing is lost where time runs out:
 
-- `parity`: what three steps of each small model leave on the device, as they are and as a graph of CUDA, beside the host:
-  gradients, running statistics, and parameters after SGD, as Adam divides gradients by their own size also where they are
-  rounding errors;
+- `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, and by own kernels
+  where libraries are found, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides gradients
+  by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
 - `link`: bandwidths and latency, as `lmsc calibrate` measures them;
 - `steps`: training steps with AdamW in f32, without a budget and within some: seconds, peak, what was predicted, what
   computing waited; and the same model in PyTorch, as it is, compiled, and with each of its ways to save memory.
@@ -94,16 +94,18 @@ def difference(ours: Path, theirs: Path) -> float:
 
 def parity(model: str, seconds: float) -> dict:
     dims = json.loads((MODELS / model / "training_model.shapes.json").read_text())["runs"][0]
-    found = {"cuda": 0.0, "cuda+graph": 0.0}
+    ways = {"cuda": ["cuda"], "cuda+graph": ["cuda+graph"], "own kernels": ["cuda", "--own-kernels"]}
+    found, gpu = dict.fromkeys(ways, 0.0), None
     with tempfile.TemporaryDirectory() as folder:
         host, file = Path(folder) / "host", Path(folder) / "device"
         for optimizer in (None, "optimizer_model_sgd.onnx"):
             run = ["run", *reading(model, dims, optimizer), "--steps", "3"]
             lmsc(*run, "--save", host, seconds=seconds)
-            for device in found:
-                lmsc(*run, "--device", device, "--save", file, seconds=seconds)
-                found[device] = max(found[device], difference(file, host))
-    return found | {"ok": all(error <= ALLOWED for error in found.values())}
+            for way, device in ways.items():
+                told = json.loads(lmsc(*run, "--device", *device, "--save", file, "--json", seconds=seconds))
+                found[way] = max(found[way], difference(file, host))
+                gpu = gpu or told["gpu"]
+    return found | {"ok": all(error <= ALLOWED for error in found.values()), "gpu": gpu}
 
 
 def steps(model: str, dims: dict[str, int], budget: int | None, profile: Path, seconds: float) -> dict:

@@ -779,10 +779,13 @@ pub struct RunArgs {
     /// `+graph` a step is written down once and replayed.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
-    /// Let a GPU round what products of matrices multiply to TF32, for speed: of the 24 bits of a number 11 are kept. Where
-    /// cuBLAS is not found nothing is rounded.
+    /// Let a GPU round what products of matrices and convolutions multiply to TF32, for speed: of the 24 bits of a number 11
+    /// are kept. Where cuBLAS and cuDNN are not found nothing is rounded.
     #[arg(long)]
     pub tf32: bool,
+    /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
+    #[arg(long, conflicts_with = "tf32")]
+    pub own_kernels: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -803,8 +806,14 @@ impl RunArgs {
                 let message = "--tf32 is of GPUs alone, and the step runs on the host".to_owned();
                 Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
             }
+            Device::Host if self.own_kernels => {
+                let message = "--own-kernels is of GPUs alone, and the step runs on the host".to_owned();
+                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
+            }
             Device::Host => Ok(Device::Host),
-            Device::Cuda { ordinal, graph, .. } => Ok(Device::Cuda { ordinal, graph, tf32: self.tf32 }),
+            Device::Cuda { ordinal, graph, .. } => {
+                Ok(Device::Cuda { ordinal, graph, tf32: self.tf32, own_kernels: self.own_kernels })
+            }
         }
     }
 }
@@ -820,8 +829,10 @@ pub enum Device {
         ordinal: u32,
         /// Whether a step is written down once and replayed.
         graph: bool,
-        /// Whether products may round what they multiply.
+        /// Whether products and convolutions may round what they multiply.
         tf32: bool,
+        /// Whether own kernels do what libraries could.
+        own_kernels: bool,
     },
 }
 
@@ -840,7 +851,7 @@ impl std::str::FromStr for Device {
         };
         let unknown =
             || "expected `host`, `cuda` or `cuda:N`, the latter two perhaps with `+graph`".to_owned();
-        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph, tf32: false })
+        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph, tf32: false, own_kernels: false })
     }
 }
 

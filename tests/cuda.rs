@@ -1,5 +1,5 @@
 //! Programs on the device of CUDA, over a driver that has none: streams are threads, kernels run on the processor, and so do
-//! the products of a cuBLAS beside it.
+//! the products of a cuBLAS and the convolutions of a cuDNN beside it.
 //!
 //! Everything between a program and the driver's calls is what runs on a GPU: recipes, arguments, events, pinned memory,
 //! copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is none.
@@ -33,32 +33,43 @@ struct Driver {
     slow: extern "C" fn(u32, u32),
     count: extern "C" fn(u32) -> u64,
     products: extern "C" fn(u32) -> u64,
+    convolutions: extern "C" fn(u32) -> u64,
+    least: extern "C" fn(u64),
 }
 
-/// The libraries of the driver, NVRTC and cuBLAS, built once; none where there is no compiler.
-fn libraries() -> Option<&'static [PathBuf; 3]> {
-    static BUILT: OnceLock<Result<Option<[PathBuf; 3]>, String>> = OnceLock::new();
+/// The libraries of the driver, NVRTC, cuBLAS and cuDNN, built once; none where there is no compiler.
+fn libraries() -> Option<&'static [PathBuf; 4]> {
+    static BUILT: OnceLock<Result<Option<[PathBuf; 4]>, String>> = OnceLock::new();
     BUILT.get_or_init(shim::fake).as_ref().unwrap_or_else(|e| panic!("{e}")).as_ref()
 }
 
 fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     static USED: Mutex<()> = Mutex::new(());
-    let [driver, nvrtc, blas] = libraries()?;
+    let [driver, nvrtc, blas, dnn] = libraries()?;
     let driver = DRIVER.get_or_init(|| {
         shim::load(nvrtc);
         let [slow, count] = shim::symbols(driver, [c"fakecuda_slow", c"fakecuda_count"]);
         let [products] = shim::symbols(blas, [c"fakeblas_count"]);
+        let [convolutions, least] = shim::symbols(dnn, [c"fakednn_count", c"fakednn_least"]);
         // SAFETY: it is a function of the driver that was just built, of this type.
         let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
         // SAFETY: so is this.
         let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
         // SAFETY: it is a function of the library that was just built, of this type.
         let products = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(products) };
-        Driver { slow, count, products }
+        // SAFETY: so are these of theirs.
+        let (convolutions, least) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(convolutions),
+                std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(least),
+            )
+        };
+        Driver { slow, count, products, convolutions, least }
     });
     let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
     (0..3).for_each(|kind| driver.slow(kind, 0));
+    (driver.least)(0);
     Some((driver, guard))
 }
 
@@ -76,6 +87,17 @@ impl Driver {
     /// Products by the library so far (0), and those of them that rounded what they multiplied (1).
     fn products(&self, what: u32) -> u64 {
         (self.products)(what)
+    }
+
+    /// Convolutions by the library so far (0), those of them that rounded what they multiplied (1), calls that it refused
+    /// (2), handles and descriptors that are there (3), and how often its heuristics were asked (4).
+    fn convolutions(&self, what: u32) -> u64 {
+        (self.convolutions)(what)
+    }
+
+    /// No convolution does with fewer bytes of workspace.
+    fn least_workspace(&self, bytes: u64) {
+        (self.least)(bytes);
     }
 }
 
@@ -243,20 +265,21 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     let report = std::env::var_os("LMSC_REPORT").is_some();
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
-    let (mut runs, mut copies, mut by_library) = (0, 0, 0);
+    let (mut runs, mut copies, mut by_library, mut by_dnn) = (0, 0, 0, 0);
     for (number, (name, graph)) in small().into_iter().enumerate() {
         let began = std::time::Instant::now();
         let (expected, types) = on_host(&graph);
         let program = lowered(&graph, None);
         // Adam divides gradients by their own size: where they are rounding errors, so are its steps, of about a thousandth.
         let least = if name.contains("adam") { 10.0 } else { 1e-3 };
-        let before = driver.products(0);
-        let own = on_device(&program, Options { own_products: true, ..Options::default() });
+        let before = [driver.products(0), driver.convolutions(0)];
+        let own = on_device(&program, Options { own_kernels: true, ..Options::default() });
         assert_eq!(own.difference(&expected, &types, Some(least)), None, "{name}, by own kernels");
-        assert_eq!(driver.products(0), before, "{name}");
+        assert_eq!([driver.products(0), driver.convolutions(0)], before, "{name}");
         let found = on_device(&program, Options::default());
         assert_eq!(found.difference(&expected, &types, Some(least)), None, "{name}");
-        by_library += u64::from(driver.products(0) > before);
+        by_library += u64::from(driver.products(0) > before[0]);
+        by_dnn += u64::from(driver.convolutions(0) > before[1]);
         let (floor, peak) = range(&graph);
         for (step, share) in [0, 50].into_iter().enumerate() {
             let turn = number + step;
@@ -276,10 +299,10 @@ fn steps_of_small_models_compute_what_the_host_computes() {
                         continue;
                     }
                     // One plan is for both.
-                    let own_products = number % 3 == 0;
-                    let left = on_device(program, Options { graph, own_products, ..Options::default() });
+                    let own_kernels = number % 3 == 0;
+                    let left = on_device(program, Options { graph, own_kernels, ..Options::default() });
                     let what = format!("{name}, {what}, {planner}, {budget}, replayed: {graph}");
-                    let expected = if own_products { &own } else { &found };
+                    let expected = if own_kernels { &own } else { &found };
                     assert_eq!(left.difference(expected, &types, None), None, "{what}");
                 }
                 (0..3).for_each(|kind| driver.slow(kind, 0));
@@ -293,9 +316,12 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     }
     assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
     assert!(by_library > 20, "in {by_library} models the library multiplies");
+    assert!(by_dnn > 4, "in {by_dnn} models the library convolves");
+    // What is wrong, too little or not deterministic is not asked of it, and nothing of it is left.
+    assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
 }
 
-/// A model of a family, by the name of its folder.
+/// A model of a family, by the name of its folder, and perhaps its file's.
 fn small_model(family: &str) -> Graph {
     let found = small().into_iter().find(|(name, _)| name.starts_with(family));
     found.unwrap_or_else(|| panic!("there is no small model {family}")).1
@@ -322,6 +348,105 @@ fn products_are_rounded_only_if_that_is_asked_for() {
     assert_eq!((all, rounded), (products, products));
     assert!(left.difference(&exact, &types, None).is_some(), "it shows");
     assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
+}
+
+/// The same of convolutions.
+#[test]
+fn convolutions_are_rounded_only_if_that_is_asked_for() {
+    let Some((driver, _used)) = driver() else { return };
+    // Normalized, what is nothing but rounding errors would be as large as anything else.
+    let graph = small_model("tiny_vgg/training_model");
+    let program = lowered(&graph, None);
+    let (expected, types) = on_host(&graph);
+    let counted = |options| {
+        let before = [0, 1, 4].map(|what| driver.convolutions(what));
+        let left = on_device(&program, options);
+        (
+            left,
+            [0, 1, 4].map(|what| driver.convolutions(what)).iter().zip(before).map(|(a, b)| a - b).collect(),
+        )
+    };
+    let (exact, counts): (_, Vec<u64>) = counted(Options::default());
+    let &[convolutions, rounded, asked] = &counts[..] else { panic!() };
+    assert!(convolutions > 0 && rounded == 0, "{rounded} of {convolutions} convolutions are rounded");
+    // Algorithms are chosen before the first step, once for all of the same extents; then each runs once before it, too.
+    let runs = convolutions - asked;
+    assert!(asked > 0 && runs % (STEPS + 1) == 0 && runs >= asked * (STEPS + 1), "{convolutions}, {asked}");
+    let (replayed, again) = counted(Options { graph: true, ..Options::default() });
+    assert_eq!((replayed.difference(&exact, &types, None), again), (None, counts.clone()));
+    let (left, counts) = counted(Options { tf32: true, ..Options::default() });
+    assert_eq!(counts[..2], [convolutions, convolutions]);
+    assert!(left.difference(&exact, &types, None).is_some(), "it shows");
+    assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
+}
+
+/// A library takes what a plan gives: with as much as a profile says it does what it did with more, and where that is too
+/// little for all of its algorithms own kernels convolve.
+#[test]
+fn convolutions_do_with_the_workspace_that_there_is() {
+    let Some((driver, _used)) = driver() else { return };
+    let graph = small_model("tiny_resnet18/training_model");
+    let program = lowered(&graph, None);
+    let (expected, types) = on_host(&graph);
+    let opened = session(&program, Options::default());
+    assert_eq!(opened.convolutions().as_deref(), Some("cuDNN 9.19.0"));
+    assert_eq!(opened.products(), "cuBLAS 13.0.0");
+    let used: BTreeMap<String, u64> = program
+        .launches()
+        .map(|(index, launch)| (launch.node.to_string(), opened.workspace(index)))
+        .collect();
+    drop(opened);
+    // Those of its steps, without those that were tried out.
+    let counted = |program: &Program| {
+        let count = || driver.convolutions(0).wrapping_sub(driver.convolutions(4));
+        let before = count();
+        let left = on_device(program, Options::default());
+        (left, count().wrapping_sub(before))
+    };
+    let (found, convolutions) = counted(&program);
+    let given =
+        |program: &Program| program.launches().map(|(_, l)| l.workspace.end - l.workspace.start).sum::<u64>();
+    let with = |workspace: &dyn Fn(&str) -> u64| {
+        let workspace = |node| Bytes(workspace(&graph.node(node).name));
+        lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap()
+    };
+    let enough = with(&|node| used.get(node).copied().unwrap_or(0));
+    assert!(given(&enough) < given(&program), "{} of {} bytes", given(&enough), given(&program));
+    let (left, again) = counted(&enough);
+    assert_eq!((left.difference(&found, &types, None), again), (None, convolutions));
+
+    // What own kernels need, and not a byte more.
+    let storages = lmsc_ir::Storages::of(&graph);
+    let needed = |node: &str| {
+        let spec = lmsc_runtime::Spec::of(&graph, &storages, graph.node_named(node).unwrap(), |_| None);
+        lmsc_runtime::cuda::prepare(&spec).map_or(0, |recipe| recipe.needed().0)
+    };
+    let least = with(&needed);
+    // Some algorithms need none.
+    let opened = session(&least, Options::default());
+    assert!(opened.convolutions().unwrap().contains(" by own kernels: one needs "));
+    drop(opened);
+    let before = driver.convolutions(0);
+    let left = on_device(&least, Options::default());
+    assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
+    assert!(driver.convolutions(0) > before);
+    driver.least_workspace(1 << 40);
+    let opened = session(&least, Options::default());
+    let told = opened.convolutions().unwrap();
+    let all = told.split(' ').nth(2).unwrap().to_owned();
+    assert_eq!(
+        told,
+        format!(
+            "cuDNN 9.19.0, {all} of {all} by own kernels: one needs 1099511627776 bytes of workspace, and has 0"
+        )
+    );
+    assert!(opened.products().contains(" by own kernels: one has 0 bytes of workspace, not "));
+    drop(opened);
+    let before = driver.convolutions(0);
+    let left = on_device(&least, Options::default());
+    assert_eq!(left.difference(&expected, &types, Some(1e-3)), None);
+    assert_eq!(driver.convolutions(0), before);
+    assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
 }
 
 /// Every wait of a small step that is swapped is one event to wait for; without it the step computes something else where
@@ -404,7 +529,7 @@ struct Installed(tempfile::TempDir);
 
 impl Installed {
     fn new() -> Option<Installed> {
-        let [driver, nvrtc, _] = libraries()?;
+        let [driver, nvrtc, ..] = libraries()?;
         let installed = Installed(tempfile::tempdir().unwrap());
         installed.add(driver, "libcuda.so.1");
         installed.add(nvrtc, "libnvrtc.so.13");
@@ -469,6 +594,66 @@ fn the_command_runs_on_a_device() {
     assert!(code == Some(1) && errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
 }
 
+/// What convolves is told with the losses; a profile has the workspace that its algorithms need, and with it a step runs as it
+/// did.
+#[test]
+fn the_command_convolves_by_a_library() {
+    let Some(installed) = Installed::new() else { return };
+    let model = format!("{}/tiny_resnet18/training_model.onnx", support::models::MODELS);
+    let step = [&*model, "--dim", "batch=2"];
+    let run = |arguments: &[&str]| {
+        let json = installed.ok(&[&["run", "--steps", "2", "--json"], arguments, &step].concat(), &[]);
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()
+    };
+    let losses = |run: &serde_json::Value| -> Vec<f32> {
+        run["losses"].as_array().unwrap().iter().map(|loss| loss.as_f64().unwrap() as f32).collect()
+    };
+    let host = run(&[]);
+    let agrees = |found: &serde_json::Value| {
+        let pairs: Vec<_> = losses(found).into_iter().zip(losses(&host)).collect();
+        assert!(pairs.iter().all(|(a, b)| (a - b).abs() <= 1e-4 * b.abs()) && pairs.len() == 2, "{pairs:?}");
+    };
+    let own = run(&["--device", "cuda"]);
+    assert_eq!(own["gpu"]["convolutions"], "own kernels: cuDNN is not found");
+    agrees(&own);
+    let [.., blas, dnn] = libraries().unwrap();
+    installed.add(blas, "libcublas.so.13");
+    installed.add(dnn, "libcudnn.so.9");
+    let found = run(&["--device", "cuda+graph"]);
+    assert_eq!(found["gpu"]["convolutions"], "cuDNN 9.19.0");
+    agrees(&found);
+    let own = run(&["--device", "cuda", "--own-kernels"]);
+    assert_eq!(own["gpu"]["convolutions"], "own kernels: cuDNN is not asked for");
+    agrees(&own);
+    let text = installed.ok(&[&["run", "--device", "cuda"], &step[..]].concat(), &[]);
+    assert!(text.contains(", products by cuBLAS 13.0.0, convolutions by cuDNN 9.19.0\n"), "{text}");
+
+    let workspaces = |profile: &Calibrated| -> BTreeMap<String, u64> {
+        let of = |name: &String| (name.clone(), profile.profile.get(name).unwrap().workspace);
+        profile.nanos.keys().filter(|name| name.contains("Conv")).map(of).collect()
+    };
+    let with = workspaces(&Calibrated::of(&installed, &step, "cuda", &[]));
+    let profile = installed.path("profile.json");
+    let planned = installed.path("planned.onnx");
+    let budget = (found["predicted_peak"].as_u64().unwrap() * 7 / 10).to_string();
+    let plan = ["--profile", &profile, "--planner", "lru", "--budget", &budget, "-o", &planned];
+    installed.ok(&[&step[..], &plan].concat(), &[]);
+    let swapped = installed.ok(&["run", "--steps", "2", "--json", "--device", "cuda", &planned], &[]);
+    let swapped: serde_json::Value = serde_json::from_str(&swapped).unwrap();
+    assert_eq!(swapped["gpu"]["convolutions"], "cuDNN 9.19.0");
+    assert!(swapped["copies_out"].as_u64().unwrap() > 0);
+    assert_eq!(losses(&swapped), losses(&found));
+    for name in ["libcublas.so.13", "libcudnn.so.9"] {
+        std::fs::remove_file(installed.path(name)).unwrap();
+    }
+    let without = workspaces(&Calibrated::of(&installed, &step, "cuda", &[]));
+    assert!(with.keys().eq(without.keys()) && !with.is_empty());
+    assert!(
+        with.iter().all(|(name, bytes)| *bytes >= without[name]) && with != without,
+        "{with:?} {without:?}"
+    );
+}
+
 /// What `lmsc calibrate` writes.
 struct Calibrated {
     profile: Profile,
@@ -501,6 +686,8 @@ impl Calibrated {
 #[test]
 fn what_is_measured_on_a_device_is_what_planners_read() {
     let Some(installed) = Installed::new() else { return };
+    // It makes use of all the workspace that it gets.
+    installed.add(&libraries().unwrap()[2], "libcublas.so.13");
     let model = format!("{}/tiny_mlp/training_model.onnx", support::models::MODELS);
     let step = [&*model, "--dim", "batch=4"];
     let host = Calibrated::of(&installed, &step, "host", &[]);

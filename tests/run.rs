@@ -194,6 +194,7 @@ fn refusals() {
     check("run-device-has-no-chunks", "run @/g.lms --device cuda --virtual 64KiB", 2);
     check("calibrate-replayed", "calibrate @/g.lms --device cuda+graph -o @/p.json", 2);
     check("run-host-does-not-round", "run @/g.lms --tf32", 2);
+    check("run-host-has-own-kernels-alone", "run @/g.lms --own-kernels", 2);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
     let unknown = "<opset: \"\" = 20, \"my.domain\" = 1>
     g (float[2] x) => (float[2] z) {

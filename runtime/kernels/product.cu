@@ -245,6 +245,16 @@ KERNEL convolve_back(Convolution c, const f32* positions, const f32* weights, co
 }
 EXPORT(convolve_back)
 
+// Adds to each channel its bias.
+KERNEL add_bias(i64 samples, i64 channels, i64 places, const f32* bias, f32* out) {
+    EACH(e, samples * channels * places) {
+        i64 place, channel, which = divide(e, places, place);
+        divide(which, channels, channel);
+        out[e] += bias[channel];
+    }
+}
+EXPORT(add_bias)
+
 // The gradient of the weights: each part of the sum behind the other.
 KERNEL convolve_weights(Convolution c, const f32* positions, const f32* image, f32* out) {
     const i64 m = c.outer, n = c.inner * c.taps(), k = c.batch * c.places();

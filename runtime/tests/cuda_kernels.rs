@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use lmsc_runtime::cuda::SOURCES;
+use lmsc_runtime::cuda::{Call, Found, SOURCES};
 use support::shim::{self, Mode, shim};
 use support::{Tensor, float, int64, numbers, run, run_in_place, run_step, tensor, truth};
 
@@ -388,7 +388,11 @@ fn products() {
         "com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1, alpha = 0.5>",
         &[floats(&[4, 3, 6], 1), floats(&[5, 3, 6], 2)],
     );
-    for (image, weights, positions, attributes) in CONVOLUTIONS {
+    let listed = CONVOLUTIONS.map(|(image, weights, positions, attributes)| {
+        (image.to_vec(), weights.to_vec(), positions.to_vec(), attributes.to_owned())
+    });
+    for (image, weights, positions, attributes) in listed.into_iter().chain((0..24).map(some_convolution)) {
+        let (image, weights, positions) = (&image[..], &weights[..], &positions[..]);
         let (x, w, p) = (floats(image, 1), floats(weights, 2), floats(positions, 3));
         let [xs, ws, ps] = [image, weights, positions].map(|list| format!("float{}", dims(list)));
         run(
@@ -425,6 +429,40 @@ const CONVOLUTIONS: [Convolution; 6] = [
     (&[2, 2, 4, 3, 5], &[3, 2, 2, 2, 2], &[2, 3, 3, 2, 4], "group = 1"),
     (&[40, 3, 8, 8], &[5, 3, 1, 1], &[40, 5, 8, 8], "group = 1"),
 ];
+
+/// Extents and attributes of one of many convolutions, in one to three dimensions, often with the same padding at both ends.
+fn some_convolution(seed: u32) -> (Vec<u64>, Vec<u64>, Vec<u64>, String) {
+    let mut drawn = numbers(64, 100 + seed).into_iter();
+    let mut draw = |below: u64| ((drawn.next().unwrap() + 1.0) * 0.5 * below as f32) as u64 % below;
+    let (rank, groups) = (1 + draw(3) as usize, 1 + draw(2));
+    let [batch, inner, outer] = [1 + draw(3), 1 + draw(3), 1 + draw(4)];
+    let mut image = vec![batch, groups * inner];
+    let mut weights = vec![groups * outer, inner];
+    let mut positions = vec![batch, groups * outer];
+    let (mut strides, mut dilations, mut before, mut after) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..rank {
+        let [kernel, stride, dilation, padding] = [1 + draw(3), 1 + draw(2), 1 + draw(2), draw(3)];
+        let reach = (kernel - 1) * dilation + 1;
+        let [more, uneven] = [draw(6), u64::from(draw(8) == 0)];
+        // What the window reaches beyond the end is the same as before the beginning, or one more.
+        let extent = (reach + more).saturating_sub(2 * padding).max(1);
+        image.push(extent);
+        weights.push(kernel);
+        positions.push((extent + 2 * padding + uneven - reach) / stride + 1);
+        strides.push(stride);
+        dilations.push(dilation);
+        before.push(padding);
+        after.push(padding + uneven);
+    }
+    let list = |values: &[u64]| dims(values);
+    let attributes = format!(
+        "group = {groups}, strides = {}, dilations = {}, pads = {}",
+        list(&strides),
+        list(&dilations),
+        list(&[before, after].concat())
+    );
+    (image, weights, positions, attributes)
+}
 
 fn pooling() {
     for attributes in [
@@ -678,7 +716,9 @@ fn every_kernel_agrees_with_the_host() {
     let missing: Vec<&String> =
         all.iter().filter(|name| !ran.contains(*name) && *name != "next_step").collect();
     assert!(missing.is_empty(), "{} of {} kernels did not run: {missing:?}", missing.len(), all.len());
-    assert!(ran.contains(shim::LIBRARY), "some products are the library's");
+    for name in shim::LIBRARIES {
+        assert!(ran.contains(name), "some products and convolutions are the libraries': {name}");
+    }
     if std::env::var_os("LMSC_SANITIZERS").is_none() {
         println!("skipped: the sanitizers, without LMSC_SANITIZERS");
         return;
@@ -700,6 +740,58 @@ fn every_kernel_agrees_with_the_host() {
         let input: Vec<u8> = scenarios.iter().flat_map(|scenario| scenario.input.clone()).collect();
         let (ok, text) = shim::feed(&program, &input);
         assert!(ok, "{sanitizer}:\n{text}");
+    }
+}
+
+/// A convolution of a float image with so many channels of weights, as calls.
+fn convolution(image: &[u64], weights: &[u64], positions: &[u64], attributes: &str, bias: bool) -> Vec<Call> {
+    let mut given = vec![floats(image, 1), floats(weights, 2)];
+    given.extend(bias.then(|| floats(&weights[..1], 3)));
+    let results = format!("float{} y", dims(positions));
+    support::recipe(&results, &format!("Conv<{attributes}>"), &given).calls
+}
+
+/// What a library takes, it is given as it wants it; the rest is left to kernels.
+#[test]
+fn convolutions_suit_the_library_or_not() {
+    let filter = |image: &[u64], weights: &[u64], positions: &[u64], attributes: &str| {
+        let [Call::Convolution { library, behind, kernels }] =
+            &convolution(image, weights, positions, attributes, true)[..]
+        else {
+            panic!("{attributes} is one convolution")
+        };
+        assert!(behind.len() == usize::from(library.is_some()) && kernels.len() == 1);
+        library.clone().map(|convolution| convolution.filter)
+    };
+    // Two dimensions at least, and two paddings that are one.
+    let one = filter(&[2, 3, 70], &[4, 3, 3], &[2, 4, 35], "strides = [2], pads = [1, 1]").unwrap();
+    assert_eq!((&one.image[..], &one.weights[..]), (&[2, 3, 1, 70][..], &[4, 3, 1, 3][..]));
+    assert_eq!((&one.padding[..], &one.stride[1..], one.groups), (&[0, 1][..], &[2][..], 1));
+    let two = "strides = [2, 1], dilations = [1, 2], pads = [1, 2, 1, 2], group = 2";
+    let two = filter(&[1, 4, 9, 9], &[6, 2, 3, 3], &[1, 6, 5, 9], two).unwrap();
+    assert_eq!(
+        (&two.positions[..], &two.padding[..], &two.dilation[..]),
+        (&[1, 6, 5, 9][..], &[1, 2][..], &[1, 2][..])
+    );
+    assert_eq!((two.groups, two.found), (2, Found::Positions));
+    let three = filter(&[1, 2, 4, 4, 4], &[3, 2, 2, 2, 2], &[1, 3, 5, 5, 5], "pads = [1, 1, 1, 1, 1, 1]");
+    assert_eq!(three.unwrap().image.len(), 5);
+    // What is not looked at may differ; what is may not.
+    let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [1, 1, 0, 0]");
+    assert_eq!(end.unwrap().padding, [1, 1]);
+    let end = filter(&[1, 1, 8, 8], &[1, 1, 3, 3], &[1, 1, 4, 4], "strides = [2, 2], pads = [0, 0, 1, 1]");
+    assert_eq!(end, None);
+    // One pixel is a product, unless there is more to do; nothing is nothing.
+    let of = |batch, attributes, bias| {
+        let [image, positions] = [[batch, 4, 5, 5], [batch, 6, 5, 5]];
+        convolution(&image, &[6, if bias { 4 } else { 2 }, 1, 1], &positions, attributes, bias)
+    };
+    let pixel = convolution(&[2, 4, 5, 5], &[6, 4, 1, 1], &[2, 6, 5, 5], "group = 1", false);
+    assert!(matches!(&pixel[..], [Call::Products { .. }]), "{pixel:?}");
+    for (attributes, bias) in [("group = 1", true), ("group = 2", false)] {
+        let calls = of(2, attributes, bias);
+        assert!(matches!(&calls[..], [Call::Convolution { library: Some(_), .. }]), "{calls:?}");
+        assert!(of(0, attributes, bias).is_empty());
     }
 }
 

@@ -64,7 +64,8 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
         entry.0.push(median(times.remove(&index).unwrap_or_default()));
-        entry.1 = entry.1.max(launch.workspace.end - launch.workspace.start);
+        // More than it makes use of need not be planned.
+        entry.1 = entry.1.max(session.workspace(index, launch));
     }
     let mut profile = Profile::new(session.device(), Some(link));
     let count = by_signature.len();

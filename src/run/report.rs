@@ -10,7 +10,7 @@ use lmsc_plan::bridge::Cost;
 use lmsc_runtime::{Fragmentation, Measured};
 use serde_json::json;
 
-use super::runner::Runner;
+use super::runner::{Gpu, Runner};
 
 /// What a step was to take.
 pub(super) struct Prediction {
@@ -80,8 +80,8 @@ pub(super) struct Report {
     stalled: Duration,
     /// How much of the time of all copies passed while something computed, in percent.
     hidden: Option<f64>,
-    /// The GPU that it ran on, and what multiplied matrices there.
-    gpu: Option<[String; 2]>,
+    /// The GPU that it ran on.
+    gpu: Option<Gpu>,
 }
 
 impl Report {
@@ -184,7 +184,9 @@ impl Report {
             "copies_in": self.copies[1],
             "stalled_seconds": self.stalled.as_secs_f64(),
             "hidden_percent": self.hidden,
-            "gpu": self.gpu.as_ref().map(|[name, products]| json!({ "name": name, "products": products })),
+            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions }| {
+                json!({ "name": name, "products": products, "convolutions": convolutions })
+            }),
             "virtual": chunks,
         })
     }
@@ -201,8 +203,9 @@ impl Report {
             let (predicted, source) = (ms(self.step), &self.source);
             text += &format!("{:.3} ms a step, predicted {predicted:.3} ms ({source})\n", ms(time));
         }
-        if let Some([name, products]) = &self.gpu {
-            text += &format!("on {name}, products by {products}\n");
+        if let Some(Gpu { name, products, convolutions }) = &self.gpu {
+            let convolutions = convolutions.as_ref().map(|by| format!(", convolutions by {by}"));
+            text += &format!("on {name}, products by {products}{}\n", convolutions.unwrap_or_default());
         }
         let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
         text += &format!(

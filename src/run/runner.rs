@@ -1,6 +1,6 @@
 //! A program on the device that was asked for.
 
-use lmsc_ir::program::Checked;
+use lmsc_ir::program::{Checked, Launch};
 use lmsc_runtime::cuda::{self, Compiler};
 use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
 
@@ -10,6 +10,15 @@ use crate::cli::{Device, RunOptions};
 pub(super) enum Runner {
     Host(Box<Session>),
     Cuda(Box<cuda::Session>),
+}
+
+/// What there is to say of a GPU.
+pub(super) struct Gpu {
+    /// The vendor's name for it.
+    pub(super) name: String,
+    /// What multiplies matrices, and what convolves, if anything is to be convolved.
+    pub(super) products: String,
+    pub(super) convolutions: Option<String>,
 }
 
 /// Calls the same method of either.
@@ -32,11 +41,11 @@ impl Runner {
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
-            (Device::Cuda { ordinal, graph, tf32 }, _) => {
+            (Device::Cuda { ordinal, graph, tf32, own_kernels }, _) => {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph, tf32, own_products: false };
+                let options = cuda::Options { ordinal, graph, tf32, own_kernels };
                 Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
             }
             (Device::Host, Some(chunk)) => {
@@ -85,11 +94,23 @@ impl Runner {
         }
     }
 
-    /// The vendor's name of a GPU, and what multiplies matrices there.
-    pub(super) fn gpu(&self) -> Option<[String; 2]> {
+    /// The GPU, if it is one.
+    pub(super) fn gpu(&self) -> Option<Gpu> {
         match self {
             Runner::Host(_) => None,
-            Runner::Cuda(session) => Some([session.device().to_owned(), session.products()]),
+            Runner::Cuda(session) => Some(Gpu {
+                name: session.device().to_owned(),
+                products: session.products(),
+                convolutions: session.convolutions(),
+            }),
+        }
+    }
+
+    /// The bytes of workspace with which a launch does what it does, of those that it has.
+    pub(super) fn workspace(&self, index: u32, launch: &Launch) -> u64 {
+        match self {
+            Runner::Host(_) => launch.workspace.end - launch.workspace.start,
+            Runner::Cuda(session) => session.workspace(index),
         }
     }
 

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! `format` is the version of this schema. `link` may be left out. `node` is a [`signature`](super::signature()), `nanos`
-//! the median of repeated runs, `workspace` the bytes that the node needs beside its operands and results. Unknown keys
-//! are refused.
+//! the median of repeated runs, `workspace` the bytes that the node needs beside its operands and results, or does its
+//! best with. Unknown keys are refused.
 
 use std::collections::BTreeMap;
 

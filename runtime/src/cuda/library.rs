@@ -109,7 +109,8 @@ pub(super) fn find(names: &[&str]) -> Result<(), Missing> {
                 if name.starts_with("libnvrtc") {
                     parts.iter().for_each(|path| _ = open(path.as_os_str()));
                 }
-                open(path.as_os_str())
+                // cuDNN looks for its parts beside itself: not beside a link to it.
+                open(path.canonicalize().unwrap_or(path).as_os_str())
             })
         })
     };

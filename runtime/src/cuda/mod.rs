@@ -2,8 +2,8 @@
 //!
 //! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: what the host
 //! refuses is refused here with the same words. It names kernels, blocks and arguments; who has addresses makes launches
-//! of it. Products of matrices are there twice: as kernels, and as what cuBLAS does in their place where it is found
-//! (`blas`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
+//! of it. Products of matrices and convolutions are there twice: as kernels, and as what cuBLAS and cuDNN do in their place
+//! where they are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
 //!
 //! `make` has one file a family of operators, `table` one row an operator.
 
@@ -11,6 +11,8 @@
 mod blas;
 #[cfg(feature = "cuda")]
 mod compile;
+#[cfg(feature = "cuda")]
+mod dnn;
 #[cfg(feature = "cuda")]
 mod driver;
 #[cfg(feature = "cuda")]
@@ -31,7 +33,9 @@ pub use driver::{OpenError, probe};
 pub use library::Missing;
 #[cfg(feature = "cuda")]
 pub use measure::Copies;
-pub use recipe::{Address, Arg, At, Call, Factor, Launch, Product, Recipe, SCRATCH_ALIGNMENT};
+pub use recipe::{
+    Address, Arg, At, Call, Convolution, Factor, Filter, Found, Launch, Product, Recipe, SCRATCH_ALIGNMENT,
+};
 #[cfg(feature = "cuda")]
 pub use session::{Options, Session};
 pub use table::{operators, prepare};
@@ -77,7 +81,8 @@ pub const SOURCES: &[Source] = sources![
     "rnn" false,
 ];
 
-/// The bytes that each node of the graph needs besides its values while it runs on a CUDA device; zero where it cannot.
+/// The bytes that are good for each node of the graph besides its values while it runs on a CUDA device; zero where it
+/// cannot. With less, own kernels do what libraries would.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     let needs =
         |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace());

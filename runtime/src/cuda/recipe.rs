@@ -192,6 +192,69 @@ impl<A> Product<A> {
     }
 }
 
+/// Which of the three tensors of a convolution is computed from the other two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// What the windows come to: a convolution.
+    Positions,
+    /// The image: the gradient of what is convolved, or a transposed convolution.
+    Image,
+    /// The gradient of the weights.
+    Weights,
+}
+
+/// The extents of a convolution, as cuDNN takes them: of two dimensions or three, besides samples and channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// What is computed.
+    pub found: Found,
+    /// Samples, channels, and the image's extents.
+    pub image: Vec<i32>,
+    /// Channels of the positions, channels of the image in one group, and the window's extents.
+    pub weights: Vec<i32>,
+    /// Samples, channels, and how many positions the window has.
+    pub positions: Vec<i32>,
+    /// How far the window reaches out of the image, at either end.
+    pub padding: Vec<i32>,
+    /// How far positions are apart.
+    pub stride: Vec<i32>,
+    /// How far elements of the window are apart.
+    pub dilation: Vec<i32>,
+    /// In how many groups the channels are.
+    pub groups: i32,
+}
+
+/// A convolution or one of its gradients, as cuDNN takes it. All its elements lie one behind the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Convolution<A = Address> {
+    /// Its extents.
+    pub filter: Filter,
+    /// Where the image is.
+    pub image: A,
+    /// Where the weights are.
+    pub weights: A,
+    /// Where the positions are.
+    pub positions: A,
+    /// Where the library may write besides.
+    pub workspace: A,
+    /// How many bytes it may write there.
+    pub workspace_bytes: u64,
+}
+
+impl<A> Convolution<A> {
+    /// The same with other addresses.
+    pub fn map<B>(self, address: impl Fn(A) -> B) -> Convolution<B> {
+        Convolution {
+            filter: self.filter,
+            image: address(self.image),
+            weights: address(self.weights),
+            positions: address(self.positions),
+            workspace: address(self.workspace),
+            workspace_bytes: self.workspace_bytes,
+        }
+    }
+}
+
 /// What a recipe has done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
@@ -204,14 +267,31 @@ pub enum Call {
         /// What comes to the same, where it is not.
         kernels: Vec<Launch>,
     },
+    /// A convolution.
+    Convolution {
+        /// What cuDNN does, where it is; none where it cannot.
+        library: Option<Box<Convolution>>,
+        /// What is done after that.
+        behind: Vec<Launch>,
+        /// What comes to the same as both, where it is not.
+        kernels: Vec<Launch>,
+    },
 }
 
 impl Call {
-    /// The kernels that do it without the library.
+    /// The kernels that do it without a library.
     pub fn kernels(&self) -> &[Launch] {
         match self {
             Call::Kernel(launch) => std::slice::from_ref(launch),
-            Call::Products { kernels, .. } => kernels,
+            Call::Products { kernels, .. } | Call::Convolution { kernels, .. } => kernels,
+        }
+    }
+
+    /// The kernels that go on where a library has done its part.
+    pub fn behind(&self) -> &[Launch] {
+        match self {
+            Call::Convolution { behind, .. } => behind,
+            _ => &[],
         }
     }
 }
@@ -223,16 +303,28 @@ pub struct Recipe {
     pub calls: Vec<Call>,
     /// Bytes of the workspace that are kept from call to call.
     pub rooms: Bytes,
-    /// Bytes of the workspace behind them in which nothing is kept from one product to the next.
+    /// Bytes of the workspace behind them in which kernels keep nothing from one product to the next.
     pub scratch: Bytes,
+    /// Bytes there with which libraries do their best, or at all.
+    pub library_scratch: Bytes,
     /// What the calls look up.
     pub constants: Vec<u8>,
 }
 
 impl Recipe {
-    /// Bytes that the calls need besides operands and results, wherever they begin.
+    /// Bytes that are good for the calls besides operands and results, wherever they begin.
     pub fn workspace(&self) -> Bytes {
-        match self.scratch {
+        self.workspace_with(self.scratch.max(self.library_scratch))
+    }
+
+    /// Bytes without which there are no calls: what kernels need.
+    pub fn needed(&self) -> Bytes {
+        self.workspace_with(self.scratch)
+    }
+
+    /// Bytes with so much scratch.
+    pub fn workspace_with(&self, scratch: Bytes) -> Bytes {
+        match scratch {
             Bytes::ZERO => self.rooms,
             Bytes(scratch) => {
                 Bytes(self.rooms.0.saturating_add(SCRATCH_ALIGNMENT - 1).saturating_add(scratch))
@@ -257,13 +349,23 @@ impl Recipe {
         fn of_product(p: &mut Product) -> [&mut Address; 4] {
             [&mut p.left.at, &mut p.right.at, &mut p.out.at, &mut p.workspace]
         }
+        fn of_convolution(c: &mut Convolution) -> [&mut Address; 4] {
+            [&mut c.image, &mut c.weights, &mut c.positions, &mut c.workspace]
+        }
         self.calls.iter_mut().flat_map(|call| {
-            let (library, kernels) = match call {
-                Call::Kernel(launch) => (&mut [][..], std::slice::from_mut(launch)),
-                Call::Products { library, kernels } => (&mut library[..], &mut kernels[..]),
+            let (products, convolution, behind, kernels) = match call {
+                Call::Kernel(launch) => (&mut [][..], None, &mut [][..], std::slice::from_mut(launch)),
+                Call::Products { library, kernels } => {
+                    (&mut library[..], None, &mut [][..], &mut kernels[..])
+                }
+                Call::Convolution { library, behind, kernels } => {
+                    (&mut [][..], library.as_deref_mut(), &mut behind[..], &mut kernels[..])
+                }
             };
-            let of_kernels = kernels.iter_mut().flat_map(|launch| &mut launch.args).flat_map(of_arg);
-            library.iter_mut().flat_map(of_product).chain(of_kernels)
+            let launches = behind.iter_mut().chain(kernels);
+            let of_kernels = launches.flat_map(|launch| &mut launch.args).flat_map(of_arg);
+            let of_libraries = products.iter_mut().flat_map(of_product);
+            of_libraries.chain(convolution.into_iter().flat_map(of_convolution)).chain(of_kernels)
         })
     }
 
@@ -281,6 +383,12 @@ impl Recipe {
         Address { at: At::Scratch, offset: 0 }
     }
 
+    /// Scratch of a library, so many bytes of it.
+    pub(super) fn library_scratch_for(&mut self, bytes: u64) -> Address {
+        self.library_scratch = self.library_scratch.max(Bytes(bytes));
+        Address { at: At::Scratch, offset: 0 }
+    }
+
     /// Has the library do what it can, if it is there; otherwise what `kernels` adds is done, as it is where the library
     /// can do nothing.
     pub(super) fn library_or(
@@ -288,13 +396,36 @@ impl Recipe {
         library: Option<Vec<Product>>,
         kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let before = self.calls.len();
-        kernels(self)?;
-        if let Some(library) = library {
-            let kernels = self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect();
-            self.calls.push(Call::Products { library, kernels });
+        let Some(library) = library else { return kernels(self) };
+        let kernels = self.apart(kernels)?;
+        self.calls.push(Call::Products { library, kernels });
+        Ok(())
+    }
+
+    /// Has the library convolve, if it is there and can, and then does what `behind` adds; otherwise what `kernels` adds.
+    pub(super) fn convolution_or(
+        &mut self,
+        library: Option<Convolution>,
+        behind: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
+        kernels: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let kernels = self.apart(kernels)?;
+        let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
+        // Where there is nothing to convolve, there is no launch.
+        if !kernels.is_empty() {
+            self.calls.push(Call::Convolution { library: library.map(Box::new), behind, kernels });
         }
         Ok(())
+    }
+
+    /// What the function adds, as it is no part of the recipe yet.
+    fn apart(
+        &mut self,
+        add: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
+    ) -> Result<Vec<Launch>, Refusal> {
+        let before = self.calls.len();
+        add(self)?;
+        Ok(self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect())
     }
 
     /// Bytes among the constants.

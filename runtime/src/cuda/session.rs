@@ -8,15 +8,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lmsc_ir::Data;
 use lmsc_ir::program::{
     Action, Checked, Command, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
     peak_in_order,
 };
+use lmsc_ir::{Bytes, Data};
 use rayon::prelude::*;
 
 use super::blas::Blas;
 use super::compile::Compiler;
+use super::dnn::{self, Dnn};
 use super::driver::{self, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
@@ -35,16 +36,46 @@ pub struct Options {
     pub ordinal: u32,
     /// Whether a step is written down once and replayed, instead of being given command by command.
     pub graph: bool,
-    /// Whether cuBLAS may round what it multiplies to TF32: of 24 bits of a number it keeps 11.
+    /// Whether cuBLAS and cuDNN may round what they multiply to TF32: of 24 bits of a number they keep 11.
     pub tf32: bool,
-    /// Whether own kernels multiply even where cuBLAS is.
-    pub own_products: bool,
+    /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
+    pub own_kernels: bool,
 }
 
 /// A call whose addresses are there.
 enum Work {
     Kernel(Ready),
     Product(Product<u64>),
+    Convolution(Box<dnn::Ready>),
+}
+
+/// How many of a kind there are, and how many of them own kernels do although there is a library; and the first reason.
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    own: usize,
+    why: String,
+}
+
+impl Tally {
+    /// One that the library does, or why not.
+    fn add<T>(&mut self, done: Result<T, String>) -> Option<T> {
+        self.all += 1;
+        done.inspect_err(|why| {
+            if self.own == 0 {
+                self.why.clone_from(why);
+            }
+            self.own += 1;
+        })
+        .ok()
+    }
+
+    fn told(&self, library: String) -> String {
+        match self {
+            Tally { own: 0, .. } => library,
+            Tally { all, own, why } => format!("{library}, {own} of {all} by own kernels: {why}"),
+        }
+    }
 }
 
 /// A program on a device, with what its variables hold.
@@ -54,6 +85,12 @@ pub struct Session {
     calls: Vec<Vec<Work>>,
     /// What multiplies, or why it does not.
     blas: Result<Blas, String>,
+    /// What convolves, or why it does not; none where there is nothing to convolve.
+    dnn: Option<Result<Dnn, String>>,
+    /// What of both they do.
+    tallies: [Tally; 2],
+    /// By command of what computes, the bytes of workspace with which it does what it does.
+    workspaces: Vec<u64>,
     /// By stream and command, what others wait for: of this step, and of the one before.
     events: [Vec<Option<[Event; 2]>>; 3],
     /// When the steps began, as many as are of interest.
@@ -163,7 +200,7 @@ impl Session {
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
         let (recipes, mut known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
-            let needed = recipe.workspace();
+            let needed = recipe.needed();
             Ok((recipe, needed))
         })?;
         keep_asked_for(&program, &mut known);
@@ -188,10 +225,17 @@ impl Session {
         let of_known: BTreeMap<_, u64> =
             known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
         // Before the arena, which may leave no room for what the library holds.
-        let blas = match options.own_products {
+        let blas = match options.own_kernels {
             true => Err("cuBLAS is not asked for".to_owned()),
             false => Blas::open(&gpu, options.tf32),
         };
+        let is_convolution = |call: &Call| matches!(call, Call::Convolution { .. });
+        let convolves = recipes.iter().flatten().flat_map(|recipe| &recipe.calls).any(is_convolution);
+        let mut dnn = convolves.then(|| match options.own_kernels {
+            true => Err("cuDNN is not asked for".to_owned()),
+            false => Dnn::open(&gpu, options.tf32),
+        });
+        let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = gpu.memory(program.arena.0)?;
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
@@ -209,6 +253,7 @@ impl Session {
             recipe::Launch { kernel: "next_step".into(), blocks: 1, args: vec![Arg::Address(recipe::STEP)] };
         let next = Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]);
         calls[0].push(Work::Kernel(next));
+        let mut workspaces = vec![0; calls.len()];
         for (index, launch) in program.launches() {
             let Some(recipe) = &recipes[index as usize] else { continue };
             let place = |tensor: Option<&Option<Tensor>>| -> u64 {
@@ -236,17 +281,53 @@ impl Session {
                 Arg::Addresses(list) => list.iter().map(address).collect(),
                 Arg::Words(words) => words.clone(),
             };
+            // What is left to libraries where a plan gives less than they would like.
+            let end = arena.address() + launch.workspace.end;
+            let room = end.saturating_sub(recipe.scratch_in(arena.address() + launch.workspace.start));
+            let mut scratch = recipe.scratch.0;
             for call in &recipe.calls {
                 let work = &mut calls[index as usize];
-                if let (Call::Products { library, .. }, Ok(_)) = (call, &blas) {
-                    work.extend(library.iter().map(|product| Work::Product(product.map(|at| address(&at)))));
-                    continue;
-                }
-                for launch in call.kernels() {
+                // What a library is to do of it, or why it does not.
+                let by_library = match (call, &blas, &mut dnn) {
+                    (Call::Products { library, .. }, Ok(_), _) => {
+                        let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
+                        let too_little = || format!("one has {room} bytes of workspace, not {wanted}");
+                        let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
+                        products.add(fits.map(|()| {
+                            let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
+                            (library.iter().map(product).collect(), wanted)
+                        }))
+                    }
+                    (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
+                        let unsuitable = || "its padding or its size does not suit the library".to_owned();
+                        let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
+                            let mut convolution = (*convolution).map(|at| address(&at));
+                            convolution.workspace_bytes = convolution.workspace_bytes.min(room);
+                            // SAFETY: the recipe says how large its tensors are, and where the program says that they are.
+                            // The arena is cleared later, and nothing else runs.
+                            unsafe { dnn.choose(convolution) }
+                        });
+                        convolutions.add(chosen.map(|ready| {
+                            let bytes = ready.workspace_bytes();
+                            (vec![Work::Convolution(Box::new(ready))], bytes)
+                        }))
+                    }
+                    _ => None,
+                };
+                let launches = match by_library {
+                    Some((done, bytes)) => {
+                        work.extend(done);
+                        scratch = scratch.max(bytes);
+                        call.behind()
+                    }
+                    None => call.kernels(),
+                };
+                for launch in launches {
                     let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
                     work.push(Work::Kernel(Ready::new(launch, kernels.get(&launch.kernel)?, &args)));
                 }
             }
+            workspaces[index as usize] = recipe.workspace_with(Bytes(scratch)).0;
         }
         let modules = kernels.modules;
 
@@ -281,6 +362,9 @@ impl Session {
             graph: None,
             calls,
             blas,
+            dnn,
+            tallies: [products, convolutions],
+            workspaces,
             events,
             turns: events_of(true)?,
             forks: events_of(false)?,
@@ -310,11 +394,11 @@ impl Session {
         Ok(session)
     }
 
-    /// Has the library do all products once, on what is in the arena: it loads what it needs for one when it meets it, and
-    /// that is not to be within a step, or while one is written down.
+    /// Has libraries do all that they do once, on what is in the arena: they load what they need for something when they meet
+    /// it, and that is not to be within a step, or while one is written down.
     fn warm_up(&self) -> Result<(), String> {
-        let mut products = self.calls.iter().flatten().filter(|work| matches!(work, Work::Product(_)));
-        products.try_for_each(|work| self.work(Stream::Compute, work))
+        let mut theirs = self.calls.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
+        theirs.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
     /// Gives a call to the stream.
@@ -325,6 +409,11 @@ impl Session {
             Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
             // SAFETY: as above, and the program gives the workspace to nobody else meanwhile.
             Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
+            Work::Convolution(ready) => match &self.dnn {
+                // SAFETY: as above.
+                Some(Ok(dnn)) => unsafe { dnn.convolve(ready) },
+                _ => unreachable!("it has chosen how"),
+            },
         }
     }
 
@@ -355,12 +444,28 @@ impl Session {
         &self.gpu.architecture
     }
 
-    /// What multiplies matrices: `cuBLAS 13.1.0`, or `own kernels`, with the reason.
+    /// What multiplies matrices: `cuBLAS 13.1.0`, perhaps with how many products own kernels do, or `own kernels`, with the
+    /// reason.
     pub fn products(&self) -> String {
         match &self.blas {
-            Ok(blas) => blas.name(),
+            Ok(blas) => self.tallies[0].told(blas.name()),
             Err(why) => format!("own kernels: {why}"),
         }
+    }
+
+    /// What convolves: `cuDNN 9.19.0`, perhaps with how many convolutions own kernels do, or `own kernels`, with the reason;
+    /// none where there is nothing to convolve but windows of one pixel, which are products.
+    pub fn convolutions(&self) -> Option<String> {
+        Some(match self.dnn.as_ref()? {
+            Ok(dnn) => self.tallies[1].told(dnn.name()),
+            Err(why) => format!("own kernels: {why}"),
+        })
+    }
+
+    /// The bytes of workspace with which a command of what computes does what it does here: a library may need less than a
+    /// plan gives it.
+    pub fn workspace(&self, command: u32) -> u64 {
+        self.workspaces.get(command as usize).copied().unwrap_or(0)
     }
 
     /// How many steps have been run, before and by this session.

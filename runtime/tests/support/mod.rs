@@ -5,7 +5,7 @@
 pub(crate) mod shim;
 
 use lmsc_ir::{Graph, Op, Storages};
-use lmsc_runtime::cuda::Call;
+use lmsc_runtime::cuda::{Call, Recipe};
 use lmsc_runtime::{Io, Spec, Step, prepare};
 
 /// A tensor: its type in the text form, and its bytes. The type of what is left out is empty.
@@ -104,6 +104,13 @@ fn graph(results: &str, op: &str, operands: &[Tensor]) -> Graph {
     Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
+/// What the operator comes to on a CUDA device.
+pub(crate) fn recipe(results: &str, op: &str, operands: &[Tensor]) -> Recipe {
+    let graph = graph(results, op, operands);
+    let spec = Spec::of(&graph, &Storages::of(&graph), graph.order()[0], |_| None);
+    lmsc_runtime::cuda::prepare(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
 /// Prepares and runs the node of the graph; its results' bytes. Integers and the like count as constants.
 fn execute(
     results: &str,
@@ -148,9 +155,12 @@ fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Op
     let Some(shim) = shim::shim() else { return };
     let recipe = lmsc_runtime::cuda::prepare(spec).unwrap_or_else(|e| panic!("{e}"));
     let given: Vec<Aligned> = operands.iter().map(|t| Aligned::new(&t.bytes)).collect();
-    let multiplies = recipe.calls.iter().any(|call| matches!(call, Call::Products { .. }));
-    // With kernels alone, and where there are products with those by the library.
-    for library in [false, true].into_iter().take(1 + usize::from(multiplies)) {
+    let libraries = recipe
+        .calls
+        .iter()
+        .any(|call| matches!(call, Call::Products { .. } | Call::Convolution { library: Some(_), .. }));
+    // With kernels alone, and with products and convolutions by libraries where there are some.
+    for library in [false, true].into_iter().take(1 + usize::from(libraries)) {
         let mut out: Vec<Aligned> =
             expected.iter().map(|bytes| Aligned::new(&vec![0xff; bytes.len()])).collect();
         // Results that are written in place hold the operand.
@@ -174,7 +184,7 @@ fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Op
                 Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,
                 _ => lmsc_ir::ElementType::Uint8,
             };
-            let by = if library { ", products by the library" } else { "" };
+            let by = if library { ", by libraries" } else { "" };
             let what = format!("result {index} of {} {:?}{by}", spec.op, spec.attributes);
             match element {
                 lmsc_ir::ElementType::Float => close(&what, &floats(found.get()), &floats(expected)),

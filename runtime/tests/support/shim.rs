@@ -14,7 +14,8 @@ use std::sync::{Mutex, OnceLock};
 
 use lmsc_runtime::Step;
 use lmsc_runtime::cuda::{
-    Address, Arg, At, BLOCK, Call, Factor, Launch, Product, Recipe, SCRATCH_ALIGNMENT, SOURCES,
+    Address, Arg, At, BLOCK, Call, Convolution, Factor, Found, Launch, Product, Recipe, SCRATCH_ALIGNMENT,
+    SOURCES,
 };
 
 /// The package of the kernels: that of these tests, or below it.
@@ -188,18 +189,23 @@ pub(crate) fn symbols<const N: usize>(library: &Path, names: [&CStr; N]) -> [*mu
     found
 }
 
-/// A driver, an NVRTC and a cuBLAS that have no device, under names that a loader asks for; none where there is no compiler.
-pub(crate) fn fake() -> Result<Option<[PathBuf; 3]>, String> {
+/// A driver, an NVRTC, a cuBLAS and a cuDNN that have no device, under names that a loader asks for; none where there is no
+/// compiler.
+pub(crate) fn fake() -> Result<Option<[PathBuf; 4]>, String> {
     let soname = |name: &str| format!("-Wl,-soname,{name}");
-    let [driver, nvrtc, blas] = ["libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"];
+    let [driver, nvrtc] = ["libcuda.so.1", "libnvrtc.so.13"];
     let link = ["-shared", &soname(driver)];
     let files = ["shim.cpp", "fake.cpp"];
     let Some(driver) = build(driver, &all_kernels(), &files, Mode::Fibers, &link)? else { return Ok(None) };
     let link = ["-shared", &soname(nvrtc)];
     let nvrtc = build(nvrtc, &[], &["fake_nvrtc.cpp"], Mode::Fibers, &link)?;
-    let link = ["-shared", &soname(blas), driver.to_str().expect("paths are text")];
-    let blas = build(blas, &[], &["fake_cublas.cpp"], Mode::Fibers, &link)?;
-    Ok(nvrtc.zip(blas).map(|(nvrtc, blas)| [driver, nvrtc, blas]))
+    let library = |name: &str, file: &str| {
+        let link = ["-shared", &soname(name), driver.to_str().expect("paths are text")];
+        build(name, &[], &[file], Mode::Fibers, &link)
+    };
+    let blas = library("libcublas.so.13", "fake_cublas.cpp")?;
+    let dnn = library("libcudnn.so.9", "fake_cudnn.cpp")?;
+    Ok(nvrtc.zip(blas).zip(dnn).map(|((nvrtc, blas), dnn)| [driver, nvrtc, blas, dnn]))
 }
 
 impl Shim {
@@ -233,7 +239,7 @@ impl Shim {
     }
 
     /// Runs a recipe on operands and results that lie where elements may; null stands for what is left out. Either the
-    /// kernels multiply, or what stands for the library here.
+    /// kernels multiply and convolve, or what stands for the libraries here.
     pub(crate) fn run(&self, recipe: &Recipe, operands: &[u64], results: &[u64], step: Step, library: bool) {
         let words = |bytes: usize| bytes.div_ceil(16) * 2;
         // Garbage is no number.
@@ -257,11 +263,18 @@ impl Shim {
             if base == 0 { 0 } else { base + address.offset }
         };
         for call in &recipe.calls {
-            if let (Call::Products { library, .. }, true) = (call, library) {
-                library.iter().for_each(|product| multiply(&product.map(|at| address(&at))));
-                continue;
-            }
-            for Launch { kernel, blocks, args } in call.kernels() {
+            let launches = match call {
+                Call::Products { library: products, .. } if library => {
+                    products.iter().for_each(|product| multiply(&product.map(|at| address(&at))));
+                    call.behind()
+                }
+                Call::Convolution { library: Some(convolution), .. } if library => {
+                    convolve(&(**convolution).clone().map(|at| address(&at)));
+                    call.behind()
+                }
+                _ => call.kernels(),
+            };
+            for Launch { kernel, blocks, args } in launches {
                 let of = |arg: &Arg| match arg {
                     Arg::Address(one) => vec![address(one)],
                     Arg::Addresses(list) => list.iter().map(address).collect(),
@@ -273,12 +286,17 @@ impl Shim {
     }
 }
 
-/// What [`launched`] says where products were those of the library.
-pub(crate) const LIBRARY: &str = "cublasGemmEx";
+/// What [`launched`] says where products and convolutions were those of a library.
+pub(crate) const LIBRARIES: [&str; 4] = [
+    "cublasGemmEx",
+    "cudnnConvolutionForward",
+    "cudnnConvolutionBackwardData",
+    "cudnnConvolutionBackwardFilter",
+];
 
 /// What the library would do, by its description alone.
 fn multiply(p: &Product<u64>) {
-    LAUNCHED.lock().unwrap().insert(LIBRARY.to_owned());
+    LAUNCHED.lock().unwrap().insert(LIBRARIES[0].to_owned());
     let at = |factor: &Factor<u64>, which: i64, row: i32, column: i32| {
         let (row, column) = if factor.transposed { (column, row) } else { (row, column) };
         let element = which * factor.stride + i64::from(column) * i64::from(factor.leading) + i64::from(row);
@@ -291,12 +309,7 @@ fn multiply(p: &Product<u64>) {
     assert!(
         p.workspace.is_multiple_of(SCRATCH_ALIGNMENT) && p.workspace_bytes >= 16 << 10 && !p.out.transposed
     );
-    // It may write there what it likes.
-    let scribble = || {
-        // SAFETY: the tests' workspaces are as large as recipes say.
-        unsafe { (p.workspace as *mut u8).write_bytes(0xff, p.workspace_bytes as usize) };
-    };
-    scribble();
+    scribble(p.workspace, p.workspace_bytes);
     for which in 0..i64::from(p.batch) {
         for (column, row) in (0..p.n).flat_map(|column| (0..p.m).map(move |row| (column, row))) {
             let term = |k| element(&p.left, which, row, k) * element(&p.right, which, k, column);
@@ -307,7 +320,97 @@ fn multiply(p: &Product<u64>) {
             unsafe { at(&p.out, which, row, column).write((sum + there) as f32) };
         }
     }
-    scribble();
+    scribble(p.workspace, p.workspace_bytes);
+}
+
+/// A library may write in its workspace what it likes.
+fn scribble(workspace: u64, bytes: u64) {
+    // SAFETY: the tests' workspaces are as large as recipes say.
+    unsafe { (workspace as *mut u8).write_bytes(0xff, bytes as usize) };
+}
+
+/// What the library would do, by its description alone: every tap of every position adds its product to what is found.
+fn convolve(c: &Convolution<u64>) {
+    let filter = &c.filter;
+    let name = match filter.found {
+        Found::Positions => LIBRARIES[1],
+        Found::Image => LIBRARIES[2],
+        Found::Weights => LIBRARIES[3],
+    };
+    LAUNCHED.lock().unwrap().insert(name.to_owned());
+    assert!(c.workspace.is_multiple_of(SCRATCH_ALIGNMENT) && c.workspace_bytes >= 16 << 10);
+    scribble(c.workspace, c.workspace_bytes);
+    let wide = |list: &[i32]| list.iter().map(|&n| i64::from(n)).collect::<Vec<_>>();
+    let [image, weights, positions] =
+        [&filter.image, &filter.weights, &filter.positions].map(|list| wide(list));
+    let rank = filter.padding.len();
+    assert!(
+        (2..=3).contains(&rank) && [&image, &weights, &positions].iter().all(|dims| dims.len() == rank + 2)
+    );
+    assert!(image[0] == positions[0] && weights[0] == positions[1]);
+    assert!(weights[1] * i64::from(filter.groups) == image[1]);
+    for d in 0..rank {
+        let [padding, stride, dilation] =
+            [&filter.padding, &filter.stride, &filter.dilation].map(|list| i64::from(list[d]));
+        let reach = (weights[2 + d] - 1) * dilation + 1;
+        // What the library demands.
+        assert_eq!(positions[2 + d], (image[2 + d] + 2 * padding - reach) / stride + 1);
+    }
+    let element = |start: u64, dims: &[i64], at: &[i64]| {
+        let index = dims.iter().zip(at).fold(0, |index, (dim, at)| index * dim + at);
+        (start + 4 * index as u64) as *mut f32
+    };
+    let (found, dims) = match filter.found {
+        Found::Positions => (c.positions, &positions),
+        Found::Image => (c.image, &image),
+        Found::Weights => (c.weights, &weights),
+    };
+    let mut sums = vec![0f64; dims.iter().product::<i64>() as usize];
+    for place in indices(&positions) {
+        let group = place[1] / (positions[1] / i64::from(filter.groups));
+        for tap in indices(&weights[1..]) {
+            let mut pixel = vec![place[0], group * weights[1] + tap[0]];
+            pixel.extend((0..rank).map(|d| {
+                let [padding, stride, dilation] =
+                    [&filter.padding, &filter.stride, &filter.dilation].map(|list| i64::from(list[d]));
+                place[2 + d] * stride + tap[1 + d] * dilation - padding
+            }));
+            if pixel.iter().zip(&image).any(|(at, dim)| !(0..*dim).contains(at)) {
+                continue;
+            }
+            let weight = [&[place[1]], &tap[..]].concat();
+            let [x, w, y] = [
+                element(c.image, &image, &pixel),
+                element(c.weights, &weights, &weight),
+                element(c.positions, &positions, &place),
+            ];
+            let (a, b, to) = match filter.found {
+                Found::Positions => (x, w, y),
+                Found::Image => (w, y, x),
+                Found::Weights => (x, y, w),
+            };
+            // SAFETY: the recipe's tensors lie in the tests' buffers, whose addresses these are.
+            let product = unsafe { f64::from(a.read()) * f64::from(b.read()) };
+            sums[(to as u64 - found) as usize / 4] += product;
+        }
+    }
+    for (index, sum) in sums.iter().enumerate() {
+        // SAFETY: as above.
+        unsafe { ((found + 4 * index as u64) as *mut f32).write(*sum as f32) };
+    }
+    scribble(c.workspace, c.workspace_bytes);
+}
+
+/// All indices of a tensor.
+fn indices(dims: &[i64]) -> impl Iterator<Item = Vec<i64>> {
+    let at = move |mut index: i64| {
+        let mut all = vec![0; dims.len()];
+        for (at, dim) in all.iter_mut().zip(dims).rev() {
+            (*at, index) = (index % dim, index / dim);
+        }
+        all
+    };
+    (0..dims.iter().product()).map(at)
 }
 
 static LAUNCHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -382,7 +485,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 pub(crate) fn keep(recipe: &Recipe, operands: &[&[u8]], results: &[&[u8]], step: Step) {
     /// A block is as many threads of the system.
     const FEW: u32 = 12;
-    let launches: Vec<&Launch> = recipe.calls.iter().flat_map(Call::kernels).collect();
+    let both = recipe.calls.iter().flat_map(|call| call.kernels().iter().chain(call.behind()));
+    let launches: Vec<&Launch> = both.collect();
     let blocks = launches.iter().map(|launch| launch.blocks).max().unwrap_or(0);
     let kernels: BTreeSet<String> = launches.iter().map(|launch| launch.kernel.clone()).collect();
     let mut kept = SCENARIOS.lock().unwrap();

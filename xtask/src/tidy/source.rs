@@ -12,6 +12,7 @@ const UNSAFE: &[&str] = &[
     "onnx/src/file.rs",
     "runtime/src/cuda/blas.rs",
     "runtime/src/cuda/compile.rs",
+    "runtime/src/cuda/dnn.rs",
     "runtime/src/cuda/driver.rs",
     "runtime/src/cuda/library.rs",
     "runtime/src/cuda/measure.rs",

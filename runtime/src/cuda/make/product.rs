@@ -2,7 +2,8 @@
 
 use super::Made;
 use crate::cuda::recipe::{
-    self, Address, Arg, Factor, NOWHERE, Recipe, lanes, operand, result, spread_forward,
+    self, Address, Arg, Convolution, Factor, Filter, Found, NOWHERE, Recipe, lanes, operand, result,
+    spread_forward,
 };
 use crate::gemm::Extents;
 use crate::host::conv::Conv;
@@ -120,7 +121,7 @@ fn by_library(
             batch: count as i32,
             alpha: into.alpha,
             beta: f32::from(u8::from(into.add)),
-            workspace: recipe.scratch_for::<u8>(workspace_bytes as usize),
+            workspace: recipe.library_scratch_for(workspace_bytes),
             workspace_bytes,
         });
         done += count;
@@ -226,6 +227,86 @@ fn pointwise(
     by_library(recipe, Extents { m, n, k }, matrices, &offsets, into)
 }
 
+/// Bytes in which the library may keep what an algorithm makes beside the tensors, such as indices, tiles that are
+/// transformed, or tensors in another order: as many as the three of a convolution have, between what it takes for products
+/// and what enables its faster algorithms in many cases.
+///
+/// The same on every device and in every plan, so the same algorithm is chosen. What it is larger by than the algorithm
+/// needs, a profile knows.
+///
+/// # Source
+/// `kCONV_CUDNN_WORKSPACE_LIMIT_BYTES` of Caffe2: 64 MiB, "as this enables the use of Winograd in many cases"; ONNX Runtime
+/// has its search within 32 MiB (`AlgoSearchWorkspaceSize`).
+fn convolution_workspace(filter: &Filter) -> u64 {
+    let elements =
+        |dims: &[i32]| dims.iter().fold(1u64, |all, &n| all.saturating_mul(u64::from(n.unsigned_abs())));
+    let all = [&filter.image, &filter.weights, &filter.positions].map(|dims| elements(dims));
+    (all.iter().sum::<u64>() * size_of::<f32>() as u64).clamp(16 << 10, 64 << 20)
+}
+
+/// The extents for the library; none where it cannot take them: its padding is the same at both ends, it counts in 32 bits,
+/// and without elements there is nothing to do.
+fn filter(conv: &Conv, found: Found) -> Option<Filter> {
+    let w = &conv.window;
+    // One dimension is two for it.
+    let first = usize::from(w.image[0] == 1 && w.kernel[0] == 1 && w.positions[0] == 1 && w.before[0] == 0);
+    let count = |n: usize| i32::try_from(n).ok().filter(|&n| n > 0);
+    let some = |list: &[usize]| list.iter().map(|&n| count(n)).collect::<Option<Vec<i32>>>();
+    let tensor = |outer: usize, inner: usize, space: [usize; 3]| {
+        let all = some(&[&[outer, inner], &space[first..]].concat())?;
+        // As many elements as can be counted.
+        all.iter().try_fold(1i32, |all, &n| all.checked_mul(n))?;
+        Some(all)
+    };
+    for d in first..3 {
+        let reach = (w.kernel[d].max(1) - 1).checked_mul(w.dilation[d])?.checked_add(1)?;
+        let padded = usize::try_from(w.before[d]).ok()?.checked_mul(2)?.checked_add(w.image[d])?;
+        // What reaches out of the end, past the same padding as at the beginning, must not be looked at.
+        if padded.checked_sub(reach)? / w.stride[d] + 1 != w.positions[d] {
+            return None;
+        }
+    }
+    let padding = w.before[first..].iter().map(|&n| i32::try_from(n).ok()).collect::<Option<_>>()?;
+    Some(Filter {
+        found,
+        image: tensor(conv.batch, conv.groups * conv.inner, w.image)?,
+        weights: tensor(conv.groups * conv.outer, conv.inner, w.kernel)?,
+        positions: tensor(conv.batch, conv.groups * conv.outer, w.positions)?,
+        padding,
+        stride: some(&w.stride[first..])?,
+        dilation: some(&w.dilation[first..])?,
+        groups: count(conv.groups)?,
+    })
+}
+
+/// The convolution for the library, where it can take it.
+fn convolution(
+    recipe: &mut Recipe,
+    conv: &Conv,
+    found: Found,
+    [image, weights, positions]: [Address; 3],
+) -> Option<Convolution> {
+    let filter = filter(conv, found)?;
+    let workspace_bytes = convolution_workspace(&filter);
+    let workspace = recipe.library_scratch_for(workspace_bytes);
+    Some(Convolution { filter, image, weights, positions, workspace, workspace_bytes })
+}
+
+/// Adds its bias to each channel, of so many places.
+fn add_bias(
+    recipe: &mut Recipe,
+    samples: usize,
+    channels: usize,
+    places: usize,
+    bias: Address,
+    out: Address,
+) {
+    if bias != NOWHERE {
+        let args = vec![samples.into(), channels.into(), places.into(), bias.into(), out.into()];
+        recipe.each("add_bias", samples * channels * places, args);
+    }
+}
+
 /// The bias of a convolution, if it has one.
 fn bias(spec: &Spec<'_>) -> Address {
     if spec.has(2) { operand(2) } else { NOWHERE }
@@ -239,10 +320,20 @@ fn forward(
     out: Address,
 ) -> Result<(), Refusal> {
     let (m, k) = (conv.outer, conv.inner);
-    let library = pointwise(recipe, conv, [m, k], [weights, image, bias, out], [k, 1]);
-    let blocks = tiles(conv.outer, conv.batch * conv.window.positions_len()) * conv.groups;
+    let places = conv.window.positions_len();
+    let blocks = tiles(conv.outer, conv.batch * places) * conv.groups;
     let args = vec![words(conv, 1, 0), image.into(), weights.into(), bias.into(), out.into()];
-    recipe.library_or(library, |recipe| recipe.blocks("convolve", blocks, args))
+    let kernels = |recipe: &mut Recipe| recipe.blocks("convolve", blocks, args);
+    if let Some(products) = pointwise(recipe, conv, [m, k], [weights, image, bias, out], [k, 1]) {
+        return recipe.library_or(Some(products), kernels);
+    }
+    let library = convolution(recipe, conv, Found::Positions, [image, weights, out]);
+    let channels = conv.groups * conv.outer;
+    let behind = |recipe: &mut Recipe| {
+        add_bias(recipe, conv.batch, channels, places, bias, out);
+        Ok(())
+    };
+    recipe.convolution_or(library, behind, kernels)
 }
 
 /// image = weights ∗ᵀ positions + bias
@@ -253,10 +344,20 @@ fn back(
     out: Address,
 ) -> Result<(), Refusal> {
     let (m, k) = (conv.inner, conv.outer);
-    let library = pointwise(recipe, conv, [m, k], [weights, positions, bias, out], [1, m]);
-    let blocks = tiles(conv.inner, conv.batch * conv.window.image_len()) * conv.groups;
+    let pixels = conv.window.image_len();
+    let blocks = tiles(conv.inner, conv.batch * pixels) * conv.groups;
     let args = vec![words(conv, 1, 0), positions.into(), weights.into(), bias.into(), out.into()];
-    recipe.library_or(library, |recipe| recipe.blocks("convolve_back", blocks, args))
+    let kernels = |recipe: &mut Recipe| recipe.blocks("convolve_back", blocks, args);
+    if let Some(products) = pointwise(recipe, conv, [m, k], [weights, positions, bias, out], [1, m]) {
+        return recipe.library_or(Some(products), kernels);
+    }
+    let library = convolution(recipe, conv, Found::Image, [out, weights, positions]);
+    let channels = conv.groups * conv.inner;
+    let behind = |recipe: &mut Recipe| {
+        add_bias(recipe, conv.batch, channels, pixels, bias, out);
+        Ok(())
+    };
+    recipe.convolution_or(library, behind, kernels)
 }
 
 fn weights_grad(
@@ -269,16 +370,20 @@ fn weights_grad(
     let k = conv.batch * conv.window.positions_len();
     let (parts, length) = parts(tiles(m, n) * conv.groups, k);
     let sums = if parts > 1 { recipe.scratch_for::<f32>(parts * conv.groups * m * n) } else { out };
-    let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
-    recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;
-    if parts > 1 {
-        let all: [usize; 12] = [m, n, k, 0, 0, 0, 0, parts, length, n, m * n, 0];
-        let mut words: Vec<u64> = all.map(|n| n as u64).to_vec();
-        words.push(1f64.to_bits());
-        let args = vec![Arg::Words(words), conv.groups.into(), sums.into(), out.into()];
-        recipe.each("add_parts", conv.groups * m * n, args);
-    }
-    Ok(())
+    let library = convolution(recipe, conv, Found::Weights, [image, out, positions]);
+    let kernels = |recipe: &mut Recipe| {
+        let args = vec![words(conv, parts, length), positions.into(), image.into(), sums.into()];
+        recipe.blocks("convolve_weights", tiles(m, n) * conv.groups * parts, args)?;
+        if parts > 1 {
+            let all: [usize; 12] = [m, n, k, 0, 0, 0, 0, parts, length, n, m * n, 0];
+            let mut words: Vec<u64> = all.map(|n| n as u64).to_vec();
+            words.push(1f64.to_bits());
+            let args = vec![Arg::Words(words), conv.groups.into(), sums.into(), out.into()];
+            recipe.each("add_parts", conv.groups * m * n, args);
+        }
+        Ok(())
+    };
+    recipe.convolution_or(library, |_| Ok(()), kernels)
 }
 
 fn bias_grad(recipe: &mut Recipe, batch: usize, channels: usize, places: usize, from: Address, out: Address) {

@@ -1,0 +1,439 @@
+//! Convolutions by cuDNN, where its library is found. Where it is not, or has nothing for one of them, own kernels do it: a
+//! plan holds for both.
+//!
+//! The algorithm of each is chosen once, before the first step: of those that the library's heuristics name, the first that
+//! gives the same bits whenever it runs, does not need more workspace than the plan gives, and runs. Nothing is timed, so
+//! the choice is the same from run to run, and in every plan that gives as much.
+//!
+//! # Source
+//! NVIDIA's description of cuDNN: `cudnnGetConvolutionForwardAlgorithm_v7` and its like answer in the order of the expected
+//! time, each with its workspace and whether it is deterministic; "Reproducibility" names those that are not.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::zeroed;
+use std::ptr::{from_ref, null_mut};
+
+use cudarc::cudnn::sys::{
+    self, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
+    cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionDescriptor_t, cudnnConvolutionFwdAlgo_t,
+    cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionMode_t, cudnnDataType_t, cudnnDeterminism_t,
+    cudnnFilterDescriptor_t, cudnnHandle_t, cudnnMathType_t, cudnnStatus_t, cudnnTensorDescriptor_t,
+    cudnnTensorFormat_t,
+};
+use lmsc_ir::program::Stream;
+
+use super::driver::Gpu;
+use super::library;
+use super::recipe::{Convolution, Filter, Found};
+
+/// The library, and the first of its versions that has all that is called here under the same names, in one file.
+const NAME: &str = "libcudnn.so.9";
+const OLDEST: usize = 90_000;
+
+/// What is called; a later version may lack some, which are deprecated.
+const FUNCTIONS: [&str; 23] = [
+    "cudnnConvolutionBackwardData",
+    "cudnnConvolutionBackwardFilter",
+    "cudnnConvolutionForward",
+    "cudnnCreate",
+    "cudnnCreateConvolutionDescriptor",
+    "cudnnCreateFilterDescriptor",
+    "cudnnCreateTensorDescriptor",
+    "cudnnDestroy",
+    "cudnnDestroyConvolutionDescriptor",
+    "cudnnDestroyFilterDescriptor",
+    "cudnnDestroyTensorDescriptor",
+    "cudnnGetConvolutionBackwardDataAlgorithm_v7",
+    "cudnnGetConvolutionBackwardDataWorkspaceSize",
+    "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
+    "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+    "cudnnGetConvolutionForwardAlgorithm_v7",
+    "cudnnGetConvolutionForwardWorkspaceSize",
+    "cudnnGetErrorString",
+    "cudnnSetConvolutionGroupCount",
+    "cudnnSetConvolutionMathType",
+    "cudnnSetConvolutionNdDescriptor",
+    "cudnnSetFilterNdDescriptor",
+    "cudnnSetTensorNdDescriptor",
+];
+
+/// The most algorithms that are asked for: each with and without tensor cores.
+const MOST: usize = 16;
+
+/// What the library's answer means, with what was asked.
+fn check(what: &str, status: cudnnStatus_t) -> Result<(), String> {
+    if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: the library's text, which ends with null and stays.
+    let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(status)) };
+    Err(format!("{what}: {}", text.to_string_lossy()))
+}
+
+/// What the library calls an algorithm.
+#[derive(Clone, Copy)]
+enum Algorithm {
+    Positions(cudnnConvolutionFwdAlgo_t),
+    Image(cudnnConvolutionBwdDataAlgo_t),
+    Weights(cudnnConvolutionBwdFilterAlgo_t),
+}
+
+/// What the library knows of a convolution's extents.
+struct Descriptors {
+    image: cudnnTensorDescriptor_t,
+    weights: cudnnFilterDescriptor_t,
+    positions: cudnnTensorDescriptor_t,
+    convolution: cudnnConvolutionDescriptor_t,
+}
+
+impl Descriptors {
+    fn new(filter: &Filter) -> Result<Descriptors, String> {
+        const FLOATS: cudnnDataType_t = cudnnDataType_t::CUDNN_DATA_FLOAT;
+        let mut all = Descriptors {
+            image: null_mut(),
+            weights: null_mut(),
+            positions: null_mut(),
+            convolution: null_mut(),
+        };
+        for (tensor, extents) in [(&mut all.image, &filter.image), (&mut all.positions, &filter.positions)] {
+            let mut strides = vec![1; extents.len()];
+            for d in (1..extents.len()).rev() {
+                strides[d - 1] = strides[d] * extents[d];
+            }
+            let rank = extents.len() as c_int;
+            // SAFETY: the descriptor is there to be written.
+            check("cudnnCreateTensorDescriptor", unsafe { sys::cudnnCreateTensorDescriptor(tensor) })?;
+            // SAFETY: the descriptor is there, and so are as many numbers in both lists.
+            check("cudnnSetTensorNdDescriptor", unsafe {
+                sys::cudnnSetTensorNdDescriptor(*tensor, FLOATS, rank, extents.as_ptr(), strides.as_ptr())
+            })?;
+        }
+        let (weights, plain) = (&filter.weights, cudnnTensorFormat_t::CUDNN_TENSOR_NCHW);
+        // SAFETY: the descriptor is there to be written.
+        check("cudnnCreateFilterDescriptor", unsafe { sys::cudnnCreateFilterDescriptor(&mut all.weights) })?;
+        // SAFETY: the descriptor is there, and so are as many numbers.
+        check("cudnnSetFilterNdDescriptor", unsafe {
+            let rank = weights.len() as c_int;
+            sys::cudnnSetFilterNdDescriptor(all.weights, FLOATS, plain, rank, weights.as_ptr())
+        })?;
+        // SAFETY: the descriptor is there to be written.
+        check("cudnnCreateConvolutionDescriptor", unsafe {
+            sys::cudnnCreateConvolutionDescriptor(&mut all.convolution)
+        })?;
+        let rank = filter.padding.len() as c_int;
+        let [padding, stride, dilation] =
+            [&filter.padding, &filter.stride, &filter.dilation].map(|list| list.as_ptr());
+        let mode = cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION;
+        // SAFETY: the descriptor is there, and so are as many numbers in each list.
+        check("cudnnSetConvolutionNdDescriptor", unsafe {
+            sys::cudnnSetConvolutionNdDescriptor(
+                all.convolution,
+                rank,
+                padding,
+                stride,
+                dilation,
+                mode,
+                FLOATS,
+            )
+        })?;
+        // SAFETY: the descriptor is there.
+        check("cudnnSetConvolutionGroupCount", unsafe {
+            sys::cudnnSetConvolutionGroupCount(all.convolution, filter.groups)
+        })?;
+        Ok(all)
+    }
+
+    /// Says what the numbers may be rounded to when they are multiplied.
+    fn set_math(&self, math: cudnnMathType_t) -> Result<(), String> {
+        // SAFETY: the descriptor is there.
+        check("cudnnSetConvolutionMathType", unsafe {
+            sys::cudnnSetConvolutionMathType(self.convolution, math)
+        })
+    }
+}
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        // SAFETY: each was created or is null, and nothing is asked of it any more.
+        unsafe {
+            for tensor in [self.image, self.positions].into_iter().filter(|tensor| !tensor.is_null()) {
+                _ = sys::cudnnDestroyTensorDescriptor(tensor);
+            }
+            if !self.weights.is_null() {
+                _ = sys::cudnnDestroyFilterDescriptor(self.weights);
+            }
+            if !self.convolution.is_null() {
+                _ = sys::cudnnDestroyConvolutionDescriptor(self.convolution);
+            }
+        }
+    }
+}
+
+/// How convolutions of these extents are computed where they have so much room.
+struct Chosen {
+    filter: Filter,
+    room: u64,
+    /// None where nothing will do, and why.
+    by: Result<(Descriptors, Algorithm, usize), String>,
+}
+
+/// A convolution whose algorithm is chosen.
+pub(super) struct Ready {
+    chosen: usize,
+    of: Convolution<u64>,
+}
+
+impl Ready {
+    /// How many bytes its algorithm needs beside the tensors.
+    pub(super) fn workspace_bytes(&self) -> u64 {
+        self.of.workspace_bytes
+    }
+}
+
+/// The library on a device, whose convolutions are behind what computes.
+pub(super) struct Dnn {
+    handle: cudnnHandle_t,
+    chosen: Vec<Chosen>,
+    tf32: bool,
+    version: usize,
+}
+
+impl Dnn {
+    /// The library on this device, whose context is that of this thread; with `tf32` it may round what it multiplies.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn open(gpu: &Gpu, tf32: bool) -> Result<Dnn, String> {
+        // SAFETY: it opens libraries by name, of which one is known then.
+        if library::find(&[NAME]).is_err() || !unsafe { sys::is_culib_present() } {
+            return Err("cuDNN is not found".to_owned());
+        }
+        // SAFETY: the library is there, and its functions are looked at, not called.
+        let lacks = |name: &&&str| unsafe { sys::culib().get::<*const c_void>(name.as_bytes()) }.is_err();
+        if let Some(name) = FUNCTIONS.iter().find(lacks) {
+            return Err(format!("this cuDNN has no {name}"));
+        }
+        // SAFETY: the library is there.
+        let version = unsafe { sys::cudnnGetVersion() };
+        if version < OLDEST {
+            return Err(format!("this cuDNN is older than version 9 ({version})"));
+        }
+        let mut dnn = Dnn { handle: null_mut(), chosen: Vec::new(), tf32, version };
+        // SAFETY: the handle is there to be written.
+        check("cudnnCreate", unsafe { sys::cudnnCreate(&mut dnn.handle) })?;
+        let stream = gpu.stream(Stream::Compute).cast();
+        // SAFETY: handle and stream are there, and the library goes before the stream does.
+        check("cudnnSetStream", unsafe { sys::cudnnSetStream(dnn.handle, stream) })?;
+        Ok(dnn)
+    }
+
+    /// Its name and version.
+    pub(super) fn name(&self) -> String {
+        let version = self.version;
+        format!("cuDNN {}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+    }
+
+    /// The convolution with an algorithm, which has run on one of these extents.
+    ///
+    /// # Errors
+    /// Why own kernels are to do it.
+    ///
+    /// # Safety
+    /// As for [`Self::convolve`]; what the convolution writes is not asked for yet.
+    pub(super) unsafe fn choose(&mut self, of: Convolution<u64>) -> Result<Ready, String> {
+        let room = of.workspace_bytes;
+        let known = self.chosen.iter().position(|it| it.filter == of.filter && it.room == room);
+        let chosen = known.unwrap_or_else(|| {
+            // SAFETY: as the caller promises.
+            let by = unsafe { self.try_out(&of) };
+            self.chosen.push(Chosen { filter: of.filter.clone(), room, by });
+            self.chosen.len() - 1
+        });
+        let bytes = self.chosen[chosen].by.as_ref().map_err(String::clone)?.2 as u64;
+        Ok(Ready { chosen, of: Convolution { workspace_bytes: bytes, ..of } })
+    }
+
+    /// The first algorithm that will do, as the last one that was tried.
+    unsafe fn try_out(&self, of: &Convolution<u64>) -> Result<(Descriptors, Algorithm, usize), String> {
+        let exact = cudnnMathType_t::CUDNN_FMA_MATH;
+        let descriptors = Descriptors::new(&of.filter)?;
+        descriptors.set_math(if self.tf32 { cudnnMathType_t::CUDNN_DEFAULT_MATH } else { exact })?;
+        let mut why = "the library has no deterministic algorithm for one".to_owned();
+        for (algorithm, math) in self.candidates(of.filter.found, &descriptors)? {
+            let rounds_to_halves = math == cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+            if rounds_to_halves || math != exact && !self.tf32 {
+                continue;
+            }
+            // An algorithm is what it was with this.
+            descriptors.set_math(math)?;
+            let bytes = match self.needed(algorithm, &descriptors) {
+                Ok(bytes) if bytes as u64 <= of.workspace_bytes => bytes,
+                Ok(bytes) => {
+                    why = format!("one needs {bytes} bytes of workspace, and has {}", of.workspace_bytes);
+                    continue;
+                }
+                Err(error) => {
+                    why = error;
+                    continue;
+                }
+            };
+            // SAFETY: as the caller promises.
+            match unsafe { self.run(&descriptors, algorithm, of, bytes) } {
+                Ok(()) => return Ok((descriptors, algorithm, bytes)),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// The deterministic algorithms that the heuristics name, the fastest first, and what each rounds to.
+    fn candidates(
+        &self,
+        found: Found,
+        of: &Descriptors,
+    ) -> Result<Vec<(Algorithm, cudnnMathType_t)>, String> {
+        macro_rules! candidates {
+            ($name:ident, $answer:ty, $algorithm:expr, $first:ident, $second:ident, $third:ident) => {{
+                // SAFETY: all are numbers, or names of numbers of which 0 is one.
+                let (mut list, mut count): ([$answer; MOST], c_int) = (unsafe { zeroed() }, 0);
+                // SAFETY: handle and descriptors are there, and so many answers to be written.
+                check(stringify!($name), unsafe {
+                    sys::$name(
+                        self.handle,
+                        of.$first,
+                        of.$second,
+                        of.convolution,
+                        of.$third,
+                        MOST as c_int,
+                        &mut count,
+                        list.as_mut_ptr(),
+                    )
+                })?;
+                let answered = list.iter().take(usize::try_from(count).unwrap_or(0));
+                let usable = answered.filter(|answer| {
+                    answer.status == cudnnStatus_t::CUDNN_STATUS_SUCCESS
+                        && answer.determinism == cudnnDeterminism_t::CUDNN_DETERMINISTIC
+                });
+                usable.map(|answer| ($algorithm(answer.algo), answer.mathType)).collect()
+            }};
+        }
+        Ok(match found {
+            Found::Positions => candidates!(
+                cudnnGetConvolutionForwardAlgorithm_v7,
+                cudnnConvolutionFwdAlgoPerf_t,
+                Algorithm::Positions,
+                image,
+                weights,
+                positions
+            ),
+            Found::Image => candidates!(
+                cudnnGetConvolutionBackwardDataAlgorithm_v7,
+                cudnnConvolutionBwdDataAlgoPerf_t,
+                Algorithm::Image,
+                weights,
+                positions,
+                image
+            ),
+            Found::Weights => candidates!(
+                cudnnGetConvolutionBackwardFilterAlgorithm_v7,
+                cudnnConvolutionBwdFilterAlgoPerf_t,
+                Algorithm::Weights,
+                image,
+                positions,
+                weights
+            ),
+        })
+    }
+
+    /// The bytes of workspace that an algorithm needs.
+    fn needed(&self, algorithm: Algorithm, of: &Descriptors) -> Result<usize, String> {
+        let (handle, mut bytes) = (self.handle, 0);
+        let Descriptors { image, weights, positions, convolution } = *of;
+        // SAFETY: handle and descriptors are there, and the number is there to be written.
+        let answer = unsafe {
+            match algorithm {
+                Algorithm::Positions(algorithm) => sys::cudnnGetConvolutionForwardWorkspaceSize(
+                    handle,
+                    image,
+                    weights,
+                    convolution,
+                    positions,
+                    algorithm,
+                    &mut bytes,
+                ),
+                Algorithm::Image(algorithm) => sys::cudnnGetConvolutionBackwardDataWorkspaceSize(
+                    handle,
+                    weights,
+                    positions,
+                    convolution,
+                    image,
+                    algorithm,
+                    &mut bytes,
+                ),
+                Algorithm::Weights(algorithm) => sys::cudnnGetConvolutionBackwardFilterWorkspaceSize(
+                    handle,
+                    image,
+                    positions,
+                    convolution,
+                    weights,
+                    algorithm,
+                    &mut bytes,
+                ),
+            }
+        };
+        check("cudnnGetConvolutionWorkspaceSize", answer).map(|()| bytes)
+    }
+
+    /// Convolves once what computes has come so far.
+    ///
+    /// # Safety
+    /// The tensors and the workspace are on the device, as large as the convolution says, and stay there until it is done;
+    /// the workspace is nobody else's until then.
+    pub(super) unsafe fn convolve(&self, ready: &Ready) -> Result<(), String> {
+        let (descriptors, algorithm, bytes) = self.chosen[ready.chosen].by.as_ref().map_err(String::clone)?;
+        // SAFETY: as the caller promises.
+        unsafe { self.run(descriptors, *algorithm, &ready.of, *bytes) }
+    }
+
+    unsafe fn run(
+        &self,
+        descriptors: &Descriptors,
+        algorithm: Algorithm,
+        at: &Convolution<u64>,
+        bytes: usize,
+    ) -> Result<(), String> {
+        let Descriptors { image, weights, positions, convolution } = *descriptors;
+        let [x, w, y] = [at.image, at.weights, at.positions].map(|at| at as *mut c_void);
+        // Where there is no room, what would be its place may be outside.
+        let room = if bytes > 0 { at.workspace as *mut c_void } else { null_mut() };
+        let [one, zero] = [&1f32, &0f32].map(|number| from_ref(number).cast::<c_void>());
+        let handle = self.handle;
+        #[rustfmt::skip]
+        // SAFETY: as the caller promises; the factors are read before this returns.
+        let done = unsafe {
+            match algorithm {
+                Algorithm::Positions(algorithm) => sys::cudnnConvolutionForward(
+                    handle, one, image, x, weights, w, convolution, algorithm, room, bytes, zero, positions, y,
+                ),
+                Algorithm::Image(algorithm) => sys::cudnnConvolutionBackwardData(
+                    handle, one, weights, w, positions, y, convolution, algorithm, room, bytes, zero, image, x,
+                ),
+                Algorithm::Weights(algorithm) => sys::cudnnConvolutionBackwardFilter(
+                    handle, one, image, x, positions, y, convolution, algorithm, room, bytes, zero, weights, w,
+                ),
+            }
+        };
+        let Filter { found, image, weights, .. } = &at.filter;
+        check(&format!("{found:?} of a convolution of {image:?} with {weights:?}"), done)
+    }
+}
+
+impl Drop for Dnn {
+    fn drop(&mut self) {
+        self.chosen.clear();
+        if !self.handle.is_null() {
+            // SAFETY: it was created, and nothing is asked of it any more.
+            _ = unsafe { sys::cudnnDestroy(self.handle) };
+        }
+    }
+}
