@@ -1,16 +1,8 @@
 // A cuBLAS without a device, for the driver of fake.cpp: products of matrices whose columns are one behind the other. It
 // refuses what the real one refuses, and where no workspace was set; all of that it writes over before and after.
-#include <atomic>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <utility>
 
-#define API extern "C" __attribute__((visibility("default")))
-
-// Of the driver.
-API void fakecuda_push(void* stream, void (*work)(const void*), const void* data, size_t bytes);
-API int fakecuda_is_device(uint64_t at, size_t bytes);
+#include "fake_library.h"
 
 namespace {
 
@@ -43,15 +35,6 @@ struct Work {
     void* workspace;
     size_t bytes;
 };
-
-// The nearest number of 11 bits.
-float round_tf32(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    if (std::isfinite(x)) bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
-    memcpy(&x, &bits, 4);
-    return x;
-}
 
 void multiply(const void* data) {
     Work w;

@@ -2,17 +2,9 @@
 // with several algorithms that differ in workspace, in whether they are deterministic, and in what they support. It refuses
 // what the real one refuses, and to run what is not deterministic; of the workspace an algorithm needs all, and writes over
 // it before and after.
-#include <atomic>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <initializer_list>
 
-#define API extern "C" __attribute__((visibility("default")))
-
-// Of the driver.
-API void fakecuda_push(void* stream, void (*work)(const void*), const void* data, size_t bytes);
-API int fakecuda_is_device(uint64_t at, size_t bytes);
+#include "fake_library.h"
 
 namespace {
 
@@ -80,15 +72,6 @@ struct Work {
     void* workspace;
     size_t bytes;
 };
-
-// The nearest number of 11 bits.
-float round_tf32(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    if (std::isfinite(x)) bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
-    memcpy(&x, &bits, 4);
-    return x;
-}
 
 // In the order of own kernels, as the products of fake_cublas.cpp.
 struct Sum {

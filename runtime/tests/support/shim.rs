@@ -96,7 +96,7 @@ pub(crate) fn build(
     flags.extend([format!("-I{}", shim.display()), format!("-I{}", folder.display())]);
     let mut files: Vec<PathBuf> = kernels.iter().map(PathBuf::from).collect();
     files.extend(sources.iter().map(|source| shim.join(source)));
-    files.extend([shim.join("shim.h"), folder.join("prelude.cuh")]);
+    files.extend([shim.join("shim.h"), shim.join("fake_library.h"), folder.join("prelude.cuh")]);
     let linked: Vec<String> = link.iter().map(|flag| (*flag).to_owned()).collect();
     let of = fingerprint(&files, &[&flags[..], &linked].concat());
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{of}-{name}"));
