@@ -111,7 +111,8 @@ impl Acts {
     /// The order in which copies out stand right after what last changes what they copy, which others may read later.
     ///
     /// Of copies that are due at the same time those go first then that can, where [`Acts::order`] may have an engine wait.
-    pub fn eager(&self) -> Vec<ActId> {
+    /// For activities as [`Acts::of`] gives them: each copy out waits for one other at most.
+    pub(crate) fn eager(&self) -> Vec<ActId> {
         let is_out = |act: ActId| matches!(self.what[act], Act::Do(Instruction::Out(_)));
         let mut order = Vec::with_capacity(self.order.len());
         for &act in self.order.iter().filter(|&&act| !is_out(act)) {
@@ -121,6 +122,7 @@ impl Acts {
                 order.extend(self.order.iter().filter(|&&out| is_out(out) && self.before.of(out).is_empty()));
             }
         }
+        debug_assert_eq!(order.len(), self.len(), "each stands once");
         order
     }
 

@@ -48,6 +48,27 @@ fn schedules_of_random_covers_are_valid_and_the_same_every_time() {
 }
 
 #[test]
+fn copies_out_may_stand_as_early_as_they_can_start() {
+    let mut earlier = 0;
+    for (seed, problem, budget, absences) in covers() {
+        let acts = Acts::of(&problem, &absences);
+        let eager = acts.eager();
+        let sorted = |order: &[ActId]| {
+            let mut order = order.to_vec();
+            order.sort_unstable();
+            order
+        };
+        assert_eq!(sorted(&eager), sorted(&acts.order), "seed {seed}");
+        let (order, times) =
+            justify(&mut Simulator::default(), &acts, &eager, budget, ROUNDS).expect("it can be executed");
+        check(&problem, &acts.schedule(&absences, &order, &times), budget)
+            .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        earlier += usize::from(eager != acts.order);
+    }
+    assert!(earlier > 0);
+}
+
+#[test]
 fn the_checked_peak_is_that_of_the_simulated_blocks() {
     for (seed, problem, budget, absences) in covers() {
         let acts = Acts::of(&problem, &absences);

@@ -3,7 +3,8 @@
 //! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: what the host
 //! refuses is refused here with the same words. It names kernels, blocks and arguments; who has addresses makes launches
 //! of it. Products of matrices and convolutions are there twice: as kernels, and as what cuBLAS and cuDNN do in their place
-//! where they are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim, for tests.
+//! where they are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim,
+//! for tests.
 //!
 //! `make` has one file a family of operators, `table` one row an operator.
 
