@@ -18,39 +18,38 @@ pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
 fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
     let size = ty.byte_size().unwrap_or_default().0 as usize;
     let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    let mut number = || {
-        if is(&["running_var", "saved_var"]) {
-            1.0
-        } else if is(&[".exp_avg", ".exp_avg_sq"]) {
-            0.0
-        } else if is(&["learning_rate", "lr"]) {
-            1e-3
-        } else {
-            // 24 bits, as a number between -0.05 and 0.05.
-            0.1 * ((rng.word() >> 40) as f32 / (1 << 24) as f32 - 0.5)
-        }
+    let fixed = if is(&["running_var", "saved_var"]) {
+        Some(1.0)
+    } else if is(&[".exp_avg", ".exp_avg_sq"]) {
+        Some(0.0)
+    } else if is(&["learning_rate", "lr"]) {
+        Some(1e-3)
+    } else {
+        None
     };
-    let each = |width: usize, next: &mut dyn FnMut() -> u64| {
-        let mut bytes = Vec::with_capacity(size);
-        while bytes.len() < size {
-            bytes.extend_from_slice(&next().to_le_bytes()[..width]);
-        }
-        bytes
-    };
+    // 24 bits, as a number between -0.05 and 0.05.
+    let mut number = || fixed.unwrap_or_else(|| 0.1 * ((rng.word() >> 40) as f32 / (1 << 24) as f32 - 0.5));
     match ty.element {
-        ElementType::Float => each(4, &mut || number().to_bits().into()),
-        ElementType::Double => each(8, &mut || f64::from(number()).to_bits()),
+        ElementType::Float => each(size, || number().to_le_bytes()),
+        ElementType::Double => each(size, || f64::from(number()).to_le_bytes()),
         // The upper half of a float.
-        ElementType::Bfloat16 => each(2, &mut || u64::from(number().to_bits() >> 16)),
+        ElementType::Bfloat16 => each(size, || ((number().to_bits() >> 16) as u16).to_le_bytes()),
         // Between 0.03 and 0.06, of either sign.
-        ElementType::Float16 => each(2, &mut || {
-            let bits = u64::from(number().to_bits());
-            (bits >> 31) << 15 | 0x2800 | bits & 0x3ff
+        ElementType::Float16 => each(size, || {
+            let bits = number().to_bits();
+            ((bits >> 31 << 15 | 0x2800 | bits & 0x3ff) as u16).to_le_bytes()
         }),
         ElementType::Bool => vec![1; size],
-        ElementType::Int64 | ElementType::Uint64 if is(&["step"]) => each(8, &mut || 1),
-        ElementType::Int64 | ElementType::Uint64 => each(8, &mut || rng.word() & 1),
-        ElementType::Int32 | ElementType::Uint32 => each(4, &mut || rng.word() & 1),
+        ElementType::Int64 | ElementType::Uint64 if is(&["step"]) => each(size, || 1_u64.to_le_bytes()),
+        ElementType::Int64 | ElementType::Uint64 => each(size, || (rng.word() & 1).to_le_bytes()),
+        ElementType::Int32 | ElementType::Uint32 => each(size, || ((rng.word() & 1) as u32).to_le_bytes()),
         _ => vec![0; size],
     }
+}
+
+/// So many bytes of elements of a width.
+fn each<const WIDTH: usize>(size: usize, mut next: impl FnMut() -> [u8; WIDTH]) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    bytes.chunks_exact_mut(WIDTH).for_each(|element| element.copy_from_slice(&next()));
+    bytes
 }
