@@ -11,6 +11,7 @@ use lmsc_ir::Bytes;
 use lmsc_ir::program::{Flaw, Stream, check};
 use support::models::{load, models};
 use support::steps::{execute, lowered, range, rehearse, rewritten};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// By name, and whether with addresses.
 const PLANNERS: [(&str, bool); 6] =
@@ -50,9 +51,9 @@ fn rewritten_steps_compute_the_same_bits() {
         let (runs_before, mut without) = (runs, Vec::new());
         let original = lowered(&graph, None);
         check(&original).unwrap_or_else(|e| panic!("{name}: {e}\n{original}"));
-        let (expected, needed) = rehearse(&original, 0, false);
+        let (expected, needed) = rehearse(&original, 0, false, xxh3_128);
         assert!(needed <= peak, "{name}");
-        let (executed, _) = execute(original, false);
+        let (executed, _) = execute(original, false, xxh3_128);
         assert_eq!(expected.difference(&executed), None, "{name}, as it is");
         for (step, share) in [0, 15, 35, 65, 100].into_iter().enumerate() {
             let turn = (number + step) % PLANNERS.len();
@@ -67,14 +68,17 @@ fn rewritten_steps_compute_the_same_bits() {
                 let what = format!("{name}, {planner}, {budget}, addresses {addresses}");
                 check(&program).unwrap_or_else(|e| panic!("{what}: {e}\n{program}"));
                 assert!(!graph.has_addresses() || program.arena <= budget, "{what}");
-                let (found, needed) = rehearse(&program, step as u64, false);
+                let (found, needed) = rehearse(&program, step as u64, false, xxh3_128);
                 assert!(needed <= program.arena.0, "{what}");
                 assert_eq!(expected.difference(&found), None, "{what}");
                 copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
-                let (executed, measured) = execute(program, false);
+                let (executed, measured) = execute(program, false, xxh3_128);
                 assert_eq!(expected.difference(&executed), None, "{what}, executed");
                 assert!(measured <= budget.0 || !addresses, "{what}: {}", Bytes(measured));
                 runs += 1;
+                if report && word.is_some() {
+                    println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
+                }
             }
         }
         if report {
@@ -97,7 +101,7 @@ fn a_missing_wait_is_refused_and_shows_in_bad_orders() {
         (peak < 4 << 20 && (6..40).contains(&waits)).then_some(program)
     });
     let program = programs.flatten().next().expect("some model is swapped");
-    let (expected, _) = rehearse(&program, 0, false);
+    let (expected, _) = rehearse(&program, 0, false, xxh3_128);
     let (mut noticed, mut waits) = (0, 0);
     for stream in Stream::ALL {
         for index in 0..program.stream(stream).len() {
@@ -106,7 +110,8 @@ fn a_missing_wait_is_refused_and_shows_in_bad_orders() {
                 wrong.streams[stream as usize][index].waits.remove(wait);
                 let flaw = check(&wrong).expect_err("a wait is missing");
                 assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{flaw}");
-                noticed += usize::from((0..6).any(|seed| rehearse(&wrong, seed, false).0 != expected));
+                noticed +=
+                    usize::from((0..6).any(|seed| rehearse(&wrong, seed, false, xxh3_128).0 != expected));
                 waits += 1;
             }
         }

@@ -111,8 +111,10 @@ fn same(ours: &[u8], theirs: &[u8]) -> bool {
 }
 
 /// The first value that both have and that differs, but for those of some names.
-fn difference(ours: &Left, theirs: &Left, except: impl Fn(&str) -> bool) -> Option<String> {
-    let of = |left: &Left| -> Vec<Values> { left.outputs.iter().chain([&left.given]).cloned().collect() };
+fn difference(ours: &Left<Vec<u8>>, theirs: &Left<Vec<u8>>, except: impl Fn(&str) -> bool) -> Option<String> {
+    let of = |left: &Left<Vec<u8>>| -> Vec<Values<Vec<u8>>> {
+        left.outputs.iter().chain([&left.given]).cloned().collect()
+    };
     of(ours).iter().zip(&of(theirs)).find_map(|(ours, theirs)| {
         let differs = |(name, bytes): &(&String, &Vec<u8>)| {
             !except(name) && theirs.get(*name).is_some_and(|other| !same(bytes, other))
@@ -140,7 +142,8 @@ fn a_step_without_closed_layers_is_that_of_the_graph_without_them() {
         let closed: Vec<Layer> =
             all.iter().enumerate().filter(|(number, _)| !is_open(*number)).map(|(_, layer)| *layer).collect();
         let reduced = lowered(&without(&graph, &closed), None);
-        let (expected, found) = (rehearse(&reduced, 0, false).0, rehearse(&gated, 0, true).0);
+        let (expected, found) =
+            (rehearse(&reduced, 0, false, <[u8]>::to_vec).0, rehearse(&gated, 0, true, <[u8]>::to_vec).0);
         // Statistics of what is not there are no variables; they stay what they were.
         let is_input = |program: &Program, name: &str| {
             program.given.iter().any(|given| *given.tensor.name == *name && given.role == Role::Input)
@@ -164,7 +167,8 @@ fn a_step_without_closed_layers_is_that_of_the_graph_without_them() {
 fn multiplying_by_zero_gives_the_same_but_for_running_statistics() {
     let graph = stochastic(&resnet(4), |_| 0.5);
     let program = lowered(&graph, None);
-    let (multiplied, skipped) = (rehearse(&program, 0, false).0, rehearse(&program, 0, true).0);
+    let (multiplied, skipped) =
+        (rehearse(&program, 0, false, <[u8]>::to_vec).0, rehearse(&program, 0, true, <[u8]>::to_vec).0);
     let first = difference(&multiplied, &skipped, |_| false).expect("some gate is closed");
     assert!(is_statistic(&first), "{first}");
     assert_eq!(difference(&multiplied, &skipped, is_statistic), None);
@@ -180,11 +184,11 @@ fn the_plan_of_the_whole_graph_holds_for_every_step() {
     for graph in networks {
         let (floor, peak) = range(&graph);
         let original = lowered(&graph, None);
-        let (expected, _) = rehearse(&original, 0, true);
-        let (executed, _) = execute(original.clone(), true);
+        let (expected, _) = rehearse(&original, 0, true, <[u8]>::to_vec);
+        let (executed, _) = execute(original.clone(), true, <[u8]>::to_vec);
         assert_eq!(expected.difference(&executed), None);
         // Where nothing is written aside, leaving a layer out is multiplying it by 0; then its weights stay.
-        let multiplied = rehearse(&original, 0, false).0;
+        let multiplied = rehearse(&original, 0, false, <[u8]>::to_vec).0;
         assert_eq!(difference(&multiplied, &expected, is_statistic), None);
         let pairs = expected.outputs.iter().zip(&expected.outputs[1..]);
         let still = pairs.flat_map(|(one, next)| one.iter().filter(|(name, bytes)| next[*name] == **bytes));
@@ -196,11 +200,11 @@ fn the_plan_of_the_whole_graph_holds_for_every_step() {
             let what = format!("{}, {planner}, {budget}", graph.name);
             check(&program).unwrap_or_else(|e| panic!("{what}: {e}"));
             for seed in 0..2 {
-                let (found, needed) = rehearse(&program, seed, true);
+                let (found, needed) = rehearse(&program, seed, true, <[u8]>::to_vec);
                 assert!(needed <= budget.0, "{what}");
                 assert_eq!(expected.difference(&found), None, "{what}");
             }
-            let (executed, measured) = execute(program.clone(), true);
+            let (executed, measured) = execute(program.clone(), true, <[u8]>::to_vec);
             assert_eq!(expected.difference(&executed), None, "{what}, executed");
             assert!(measured <= budget.0, "{what}");
             let shut = vec![true; Gates::of(&program, |_, _| true).launches().len()];

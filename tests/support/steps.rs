@@ -12,22 +12,22 @@ use lmsc_runtime::{Link, Rehearsal, Session, Turn, Watch, workspaces};
 /// How many steps are run.
 const STEPS: u64 = 3;
 
-/// Values by name.
-pub(crate) type Values = BTreeMap<String, Vec<u8>>;
+/// What is kept of values, by their names.
+pub(crate) type Values<V> = BTreeMap<String, V>;
 
 /// What a run leaves: the outputs of every step, and everything that is given at the end.
 #[derive(PartialEq)]
-pub(crate) struct Left {
-    pub(crate) outputs: Vec<Values>,
-    pub(crate) given: Values,
+pub(crate) struct Left<V> {
+    pub(crate) outputs: Vec<Values<V>>,
+    pub(crate) given: Values<V>,
 }
 
-impl Left {
+impl<V: PartialEq> Left<V> {
     /// The first value that is another one.
-    pub(crate) fn difference(&self, other: &Left) -> Option<String> {
+    pub(crate) fn difference(&self, other: &Left<V>) -> Option<String> {
         let steps = self.outputs.iter().chain([&self.given]).zip(other.outputs.iter().chain([&other.given]));
         for (step, (ours, theirs)) in steps.enumerate() {
-            if let Some((name, _)) = ours.iter().find(|(name, bytes)| theirs.get(*name) != Some(bytes)) {
+            if let Some((name, _)) = ours.iter().find(|(name, value)| theirs.get(*name) != Some(value)) {
                 return Some(format!("{name} after step {step}"));
             }
         }
@@ -59,13 +59,19 @@ fn start(program: &Program, mut set: impl FnMut(&str, &[u8]) -> bool) {
 }
 
 /// Runs the program in bad orders, without what closed gates multiply if `skips` says so; with the most bytes in use.
-pub(crate) fn rehearse(program: &Program, seed: u64, skips: bool) -> (Left, u64) {
+/// `keep` says what is kept of a value's bytes.
+pub(crate) fn rehearse<V>(
+    program: &Program,
+    seed: u64,
+    skips: bool,
+    keep: impl Fn(&[u8]) -> V,
+) -> (Left<V>, u64) {
     let mut rehearsal = Rehearsal::new(program.clone(), seed).unwrap_or_else(|e| panic!("{e}"));
     rehearsal.skip_closed(skips);
     let (outputs, given) = names(program);
     start(program, |name, bytes| rehearsal.set(name, bytes));
-    let of = |rehearsal: &Rehearsal, names: &[String]| -> Values {
-        names.iter().map(|name| (name.clone(), rehearsal.get(name).unwrap().to_vec())).collect()
+    let of = |rehearsal: &Rehearsal, names: &[String]| -> Values<V> {
+        names.iter().map(|name| (name.clone(), keep(rehearsal.get(name).unwrap()))).collect()
     };
     let mut steps = Vec::new();
     rehearsal.run(STEPS, 5, |rehearsal, number| {
@@ -82,16 +88,17 @@ pub(crate) fn rehearse(program: &Program, seed: u64, skips: bool) -> (Left, u64)
 }
 
 /// Gives inputs and keeps outputs.
-struct Feeder<'a> {
+struct Feeder<'a, V, K> {
     program: &'a Program,
     outputs: &'a [String],
-    steps: Vec<Values>,
+    keep: &'a K,
+    steps: Vec<Values<V>>,
 }
 
-impl Watch for Feeder<'_> {
+impl<V, K: Fn(&[u8]) -> V> Watch for Feeder<'_, V, K> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if turn.has_outputs {
-            let value = |name: &String| (name.clone(), turn.output(name).unwrap().to_vec());
+            let value = |name: &String| (name.clone(), (self.keep)(&turn.output(name).unwrap()));
             self.steps.push(self.outputs.iter().map(value).collect());
         }
         for input in self.program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {
@@ -103,18 +110,18 @@ impl Watch for Feeder<'_> {
 }
 
 /// Runs the program on three threads, as [`rehearse`] does in one.
-pub(crate) fn execute(program: Program, skips: bool) -> (Left, u64) {
+pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> V) -> (Left<V>, u64) {
     let (outputs, given) = names(&program);
     let mut session = Session::new(Checked::new(program.clone()).unwrap(), Link::default())
         .unwrap_or_else(|e| panic!("{e}"));
     session.seed = 5;
     session.skip_closed(skips);
     start(&program, |name, bytes| session.set(name, bytes));
-    let mut feeder = Feeder { program: &program, outputs: &outputs, steps: Vec::new() };
+    let mut feeder = Feeder { program: &program, outputs: &outputs, keep: &keep, steps: Vec::new() };
     let measured = session.run(STEPS, &mut feeder).unwrap();
     let mut steps = feeder.steps;
-    let mut of = |names: &[String]| -> Values {
-        names.iter().map(|name| (name.clone(), session.get(name).unwrap())).collect()
+    let mut of = |names: &[String]| -> Values<V> {
+        names.iter().map(|name| (name.clone(), keep(&session.get(name).unwrap()))).collect()
     };
     steps.push(of(&outputs));
     (Left { outputs: steps, given: of(&given) }, measured.peak)
