@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::{Deref, Range};
 
 use super::{
-    Action, Command, ContentId, Launch, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait,
+    Action, Command, ContentId, Launch, Mapping, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait,
 };
 
 /// A program that keeps what [`check()`] demands.
@@ -28,6 +28,15 @@ impl Checked {
     /// What [`check()`] finds.
     pub fn new(program: Program) -> Result<Checked, Flaw> {
         check(&program)?;
+        Ok(Checked(program))
+    }
+
+    /// The program, checked for the memory that is mapped to the addresses of its arena.
+    ///
+    /// # Errors
+    /// What [`check()`] finds where addresses are those of the memory; a launch whose addresses are not apart there.
+    pub fn mapped(program: Program, mapping: &Mapping) -> Result<Checked, Flaw> {
+        check_with(&program, Some(mapping))?;
         Ok(Checked(program))
     }
 }
@@ -87,7 +96,11 @@ pub enum Flaw {
 /// # Errors
 /// The first flaw in some order that the waits allow.
 pub fn check(program: &Program) -> Result<(), Flaw> {
-    let mut checker = Checker::new(program)?;
+    check_with(program, None)
+}
+
+fn check_with(program: &Program, mapping: Option<&Mapping>) -> Result<(), Flaw> {
+    let mut checker = Checker::new(program, mapping)?;
     checker.run()?;
     checker.end()
 }
@@ -113,6 +126,8 @@ struct Held {
 
 struct Checker<'a> {
     program: &'a Program,
+    /// What memory the arena's addresses are, where they are not the memory's own.
+    mapping: Option<&'a Mapping>,
     variables: HashMap<ContentId, Role>,
     memories: [Spans<Held>; 2],
     /// By stream and command of both steps, what has certainly completed when it has.
@@ -131,7 +146,7 @@ struct At {
 const STEPS: usize = 2;
 
 impl<'a> Checker<'a> {
-    fn new(program: &'a Program) -> Result<Checker<'a>, Flaw> {
+    fn new(program: &'a Program, mapping: Option<&'a Mapping>) -> Result<Checker<'a>, Flaw> {
         let compute = program.stream(Stream::Compute);
         let malformed = |stream: Stream, index: usize, what| {
             Err(Flaw::Malformed { command: name(program, stream, index), what })
@@ -159,6 +174,7 @@ impl<'a> Checker<'a> {
         let variables = program.given.iter().map(|given| (given.tensor.content, given.role)).collect();
         let mut checker = Checker {
             program,
+            mapping,
             variables,
             memories: Default::default(),
             clocks: Stream::ALL.map(|stream| Vec::with_capacity(STEPS * program.stream(stream).len())),
@@ -166,11 +182,43 @@ impl<'a> Checker<'a> {
         for given in program.given.iter().filter(|given| given.role != Role::Input) {
             let version = (0, given.tensor.content);
             let Some(span) = given.tensor.span() else { continue };
-            let base = i128::from(span.start) - i128::from(given.tensor.begin);
-            let held = Held { version: Some(version), base, writer: None, readers: [0; 3] };
-            checker.memories[given.memory as usize].put(span, held);
+            let Some(places) = checker.places(given.memory, span, given.tensor.begin) else {
+                return Err(Flaw::Lost { content: program.contents[given.tensor.content].name.to_string() });
+            };
+            for (span, base) in places {
+                let held = Held { version: Some(version), base, writer: None, readers: [0; 3] };
+                checker.memories[given.memory as usize].put(span, held);
+            }
         }
         Ok(checker)
+    }
+
+    /// The bytes of memory at the addresses of something from its byte `begin` on, and where its first byte would be; none
+    /// where no memory is.
+    fn places(&self, memory: Memory, span: Range<u64>, begin: u64) -> Option<Vec<(Range<u64>, i128)>> {
+        let base = |at: u64, begin: u64| i128::from(at) - i128::from(begin);
+        match self.mapping.filter(|_| memory == Memory::Arena) {
+            None => Some(vec![(span.clone(), base(span.start, begin))]),
+            Some(mapping) => {
+                let pieces = mapping.pieces(span)?.into_iter();
+                Some(pieces.map(|(ahead, at)| (at.clone(), base(at.start, begin + ahead))).collect())
+            }
+        }
+    }
+
+    /// The same of what a command uses.
+    fn used(
+        &self,
+        at: At,
+        memory: Memory,
+        span: Range<u64>,
+        begin: u64,
+    ) -> Result<Vec<(Range<u64>, i128)>, Flaw> {
+        self.inside(at, memory, &span)?;
+        self.places(memory, span, begin).ok_or_else(|| {
+            let command = name(self.program, at.stream, at.index);
+            Flaw::Malformed { command, what: "it uses addresses to which nothing is mapped" }
+        })
     }
 
     /// The content of the step, by the step that made it.
@@ -259,6 +307,10 @@ impl<'a> Checker<'a> {
 
     fn launch(&mut self, at: At, launch: &Launch) -> Result<(), Flaw> {
         self.apart(at, launch)?;
+        if self.mapping.is_some_and(|mapping| !mapping.keeps_apart(launch)) {
+            let command = name(self.program, at.stream, at.index);
+            return Err(Flaw::Malformed { command, what: "two of its addresses are the same memory" });
+        }
         for operand in launch.operands.iter().flatten() {
             self.read(at, at.step, Memory::Arena, operand)?;
         }
@@ -337,23 +389,24 @@ impl<'a> Checker<'a> {
         version: Version,
         begin: u64,
     ) -> Result<(), Flaw> {
-        self.inside(at, memory, &span)?;
+        let places = self.used(at, memory, span, begin)?;
         let program = self.program;
         let stale = || Flaw::Stale {
             command: name(program, at.stream, at.index),
             content: program.contents[version.1].name.to_string(),
         };
-        let base = i128::from(span.start) - i128::from(begin);
-        if !self.memories[memory as usize].covers(span.clone()) {
-            return Err(stale());
-        }
-        for (_, held) in self.memories[memory as usize].over(span) {
-            if held.version != Some(version) || held.base != base {
+        for (span, base) in places {
+            if !self.memories[memory as usize].covers(span.clone()) {
                 return Err(stale());
             }
-            known(program, at, held.writer)?;
-            held.readers[at.stream as usize] =
-                (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
+            for (_, held) in self.memories[memory as usize].over(span) {
+                if held.version != Some(version) || held.base != base {
+                    return Err(stale());
+                }
+                known(program, at, held.writer)?;
+                held.readers[at.stream as usize] =
+                    (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
+            }
         }
         Ok(())
     }
@@ -367,18 +420,18 @@ impl<'a> Checker<'a> {
         version: Option<Version>,
         begin: u64,
     ) -> Result<(), Flaw> {
-        self.inside(at, memory, &span)?;
         let program = self.program;
-        for (_, held) in self.memories[memory as usize].over(span.clone()) {
-            known(program, at, held.writer)?;
-            for (stream, &count) in held.readers.iter().enumerate().filter(|(_, count)| **count > 0) {
-                known(program, at, Some((stream, count)))?;
+        for (span, base) in self.used(at, memory, span, begin)? {
+            for (_, held) in self.memories[memory as usize].over(span.clone()) {
+                known(program, at, held.writer)?;
+                for (stream, &count) in held.readers.iter().enumerate().filter(|(_, count)| **count > 0) {
+                    known(program, at, Some((stream, count)))?;
+                }
             }
+            let own = (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
+            let held = Held { version, base, writer: Some((at.stream as usize, own)), readers: [0; 3] };
+            self.memories[memory as usize].put(span, held);
         }
-        let base = i128::from(span.start) - i128::from(begin);
-        let own = (at.step * program.stream(at.stream).len() + at.index) as u32 + 1;
-        let held = Held { version, base, writer: Some((at.stream as usize, own)), readers: [0; 3] };
-        self.memories[memory as usize].put(span, held);
         Ok(())
     }
 
@@ -410,10 +463,13 @@ impl<'a> Checker<'a> {
         let all: Vec<_> = stays.chain(outputs).collect();
         for (memory, tensor, version) in all {
             let Some(span) = tensor.span() else { continue };
-            let base = i128::from(span.start) - i128::from(tensor.begin);
+            let places = self.places(memory, span, tensor.begin);
             let memory = &mut self.memories[memory as usize];
-            let is_there = |held: &Held| held.version == Some(version) && held.base == base;
-            if !memory.covers(span.clone()) || !memory.over(span).all(|(_, held)| is_there(held)) {
+            let is_there = |(span, base): (Range<u64>, i128)| {
+                memory.covers(span.clone())
+                    && memory.over(span).all(|(_, held)| held.version == Some(version) && held.base == base)
+            };
+            if !places.is_some_and(|places| places.into_iter().all(is_there)) {
                 return Err(Flaw::Lost { content: program.contents[tensor.content].name.to_string() });
             }
         }

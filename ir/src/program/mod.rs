@@ -6,6 +6,8 @@
 
 mod check;
 mod gates;
+mod mapping;
+mod order;
 mod residency;
 mod spans;
 mod text;
@@ -19,6 +21,8 @@ use crate::{Attr, Bytes, Data, Name, Op, Type};
 
 pub use check::{Checked, Flaw, check};
 pub use gates::{Gates, Part, Parts};
+pub use mapping::Mapping;
+pub use order::{Clock, Order};
 pub use residency::{Residency, Until, peak_in_order, residencies};
 pub use spans::Spans;
 

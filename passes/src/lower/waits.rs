@@ -1,16 +1,14 @@
 //! What each command waits for, from what is at its addresses: who wrote what it reads, and who used what it overwrites.
 //!
-//! Two steps are gone through in the program's order; what the second one finds is what any later step finds. Of all that a
-//! command must follow, only what does not follow from the rest is kept, so that no wait is one too many.
+//! Two steps are gone through in the program's order; what the second one finds is what any later step finds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use lmsc_ir::Bytes;
-use lmsc_ir::program::{Action, Command, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait};
-
-/// By stream, how many of its commands have completed, both steps together.
-type Clock = [u32; 3];
+use lmsc_ir::program::{
+    Action, Clock, Command, Memory, Order, Program, Role, Spans, Stream, Tensor, Transfer,
+};
 
 /// What is at an address: the command that wrote it, if one did, and by stream the last that read it since, both as
 /// numbers of commands.
@@ -20,26 +18,15 @@ struct Held {
     readers: Clock,
 }
 
-/// What the commands of a step wait for, and what has certainly completed when each of them starts.
-struct Ordered {
-    waits: [Vec<Vec<Wait>>; 3],
-    starts: [Vec<Clock>; 3],
-}
-
 /// Adds to the program what each of its commands waits for.
 pub(super) fn add(program: &mut Program) {
-    let Ordered { waits, .. } = order(program);
-    for (commands, waits) in program.streams.iter_mut().zip(waits) {
-        for (command, waits) in commands.iter_mut().zip(waits) {
-            command.waits = waits;
-        }
-    }
+    order(program).apply(program);
 }
 
 /// Lets things that are on the host one after the other have the same slot, where the copy that brings the later one
 /// waits for the last use of the earlier one anyway.
 pub(super) fn share_slots(program: &mut Program) {
-    let Ordered { starts, .. } = order(program);
+    let Order { starts, .. } = order(program);
     // What is copied back from where, last by the commands of the stream up to these.
     let mut last_in: BTreeMap<u64, u32> = BTreeMap::new();
     for (index, command) in (1..).zip(program.stream(Stream::In)) {
@@ -104,53 +91,19 @@ fn aligned(bytes: u64) -> u64 {
 }
 
 /// What the commands of any step but the first wait for.
-fn order(program: &Program) -> Ordered {
-    let lengths = Stream::ALL.map(|stream| program.stream(stream).len() as u32);
+fn order(program: &Program) -> Order {
     let mut memories: [Spans<Held>; 2] = Default::default();
     for given in &program.given {
         if let Some(span) = given.tensor.span() {
             memories[given.memory as usize].put(span, Held::default());
         }
     }
-    // By stream and command, both steps together, what has certainly completed when it has.
-    let mut ends: [Vec<Clock>; 3] = lengths.map(|length| Vec::with_capacity(2 * length as usize));
-    let mut ordered = Ordered { waits: Default::default(), starts: Default::default() };
-    let in_order = program.in_order();
-    for step in 0..2 {
-        for &(stream, index, command) in &in_order {
-            let own = step * lengths[stream as usize] + index + 1;
-            let mut found = Found { memories: &mut memories, stream, own, after: [0; 3] };
-            found.command(program, command, step > 0);
-            let after = found.after;
-            let before = ends[stream as usize].last().copied().unwrap_or_default();
-            let others =
-                Stream::ALL.into_iter().filter(|&other| other != stream && after[other as usize] > 0);
-            let end = |other: Stream| ends[other as usize][after[other as usize] as usize - 1];
-            let needed: Vec<Stream> = others
-                .clone()
-                .filter(|&other| {
-                    let at = other as usize;
-                    let implied = |clock: Clock| clock[at] >= after[at];
-                    !implied(before) && !others.clone().any(|third| third != other && implied(end(third)))
-                })
-                .collect();
-            let mut clock = before;
-            for &other in &needed {
-                clock.iter_mut().zip(end(other)).for_each(|(mine, theirs)| *mine = (*mine).max(theirs));
-            }
-            if step > 0 {
-                let wait = |other: Stream| {
-                    let (at, length) = (after[other as usize] - 1, lengths[other as usize]);
-                    Wait { stream: other, command: at % length, before: at < length }
-                };
-                ordered.waits[stream as usize].push(needed.iter().map(|&other| wait(other)).collect());
-                ordered.starts[stream as usize].push(clock);
-            }
-            clock[stream as usize] = own;
-            ends[stream as usize].push(clock);
-        }
-    }
-    ordered
+    Order::new(program, &mut |stream, index, command, step| {
+        let own = step as u32 * program.stream(stream).len() as u32 + index + 1;
+        let mut found = Found { memories: &mut memories, stream, own, after: [0; 3] };
+        found.command(program, command, step > 0);
+        found.after
+    })
 }
 
 /// What a command must follow.
