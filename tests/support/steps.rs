@@ -10,7 +10,7 @@ use lmsc_plan::planners::planner;
 use lmsc_runtime::{Link, Rehearsal, Session, Turn, Watch, workspaces};
 
 /// How many steps are run.
-const STEPS: u64 = 3;
+pub(crate) const STEPS: u64 = 3;
 
 /// What is kept of values, by their names.
 pub(crate) type Values<V> = BTreeMap<String, V>;
@@ -51,7 +51,7 @@ fn names(program: &Program) -> (Vec<String>, Vec<String>) {
     (outputs, given)
 }
 
-fn start(program: &Program, mut set: impl FnMut(&str, &[u8]) -> bool) {
+pub(crate) fn start(program: &Program, mut set: impl FnMut(&str, &[u8]) -> bool) {
     for given in program.given.iter().filter(|given| given.data.is_none()) {
         let name = &*given.tensor.name;
         assert!(set(name, &synthetic(name, &given.tensor.ty, 1)), "{name}");
@@ -87,19 +87,26 @@ pub(crate) fn rehearse<V>(
     (Left { outputs: steps, given: of(&rehearsal, &given) }, rehearsal.peak())
 }
 
-/// Gives inputs and keeps outputs.
-struct Feeder<'a, V, K> {
+/// Gives inputs and keeps outputs, of their bytes what `keep` says.
+pub(crate) struct Feeder<'a, V, K> {
     program: &'a Program,
-    outputs: &'a [String],
     keep: &'a K,
-    steps: Vec<Values<V>>,
+    /// The outputs of each step that has one behind it.
+    pub(crate) steps: Vec<Values<V>>,
+}
+
+impl<'a, V, K: Fn(&[u8]) -> V> Feeder<'a, V, K> {
+    pub(crate) fn new(program: &'a Program, keep: &'a K) -> Feeder<'a, V, K> {
+        Feeder { program, keep, steps: Vec::new() }
+    }
 }
 
 impl<V, K: Fn(&[u8]) -> V> Watch for Feeder<'_, V, K> {
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String> {
         if turn.has_outputs {
-            let value = |name: &String| (name.clone(), (self.keep)(&turn.output(name).unwrap()));
-            self.steps.push(self.outputs.iter().map(value).collect());
+            let names = self.program.outputs.iter().map(|output| output.tensor.name.to_string());
+            let value = |name: String| (name.clone(), (self.keep)(&turn.output(&name).unwrap()));
+            self.steps.push(names.map(value).collect());
         }
         for input in self.program.given.iter().filter(|g| g.role == Role::Input && g.data.is_none()) {
             let bytes = synthetic(&input.tensor.name, &input.tensor.ty, 1 + turn.number);
@@ -117,7 +124,7 @@ pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> 
     session.seed = 5;
     session.skip_closed(skips);
     start(&program, |name, bytes| session.set(name, bytes));
-    let mut feeder = Feeder { program: &program, outputs: &outputs, keep: &keep, steps: Vec::new() };
+    let mut feeder = Feeder::new(&program, &keep);
     let measured = session.run(STEPS, &mut feeder).unwrap();
     let mut steps = feeder.steps;
     let mut of = |names: &[String]| -> Values<V> {

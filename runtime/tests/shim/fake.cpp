@@ -1,8 +1,10 @@
 // A driver of CUDA without a device: streams are threads, events order them, memory has a budget, and kernels
 // are those of the shim.
 //
-// FAKECUDA_MEM: how many bytes the device has. fakecuda_slow: how long operations of a kind take at least, in microseconds;
-// FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0".
+// FAKECUDA_MEM: how many bytes the device has. fakecuda_slow: how long operations of a kind take at least, in microseconds, of
+// which copies to the device in a stream that runs kernels, too, are one for themselves;
+// FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
+// held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -28,9 +30,9 @@ extern "C" unsigned shim_words(const char* name, unsigned index);
 namespace {
 
 enum Result { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700 };
-enum Kind { KERNEL_RUN = 0, TO_HOST = 1, TO_DEVICE = 2 };
+enum Kind { KERNEL_RUN = 0, TO_HOST = 1, TO_DEVICE = 2, INPUT = 3 };
 
-std::atomic<unsigned> slow[3];
+std::atomic<unsigned> slow[4];
 const bool slowed = [] {
     const char* text = getenv("FAKECUDA_SLOW");
     unsigned micros[3] = {0, 0, 0};
@@ -41,8 +43,27 @@ const bool slowed = [] {
 std::atomic<uint64_t> waits, records, allocations, live_bytes;
 std::atomic<bool> failed;
 
-void linger(Kind kind) {
-    if (unsigned micros = slow[kind]) std::this_thread::sleep_for(std::chrono::microseconds(micros));
+// A random time for the operation that is given next: none for three of four, else up to 80 microseconds.
+std::atomic<uint64_t> seed([] {
+    const char* text = getenv("FAKECUDA_SEED");
+    return text ? strtoull(text, nullptr, 10) : 1;
+}());
+std::atomic<uint64_t> given;
+
+unsigned jitter() {
+    // SplitMix64.
+    uint64_t x = seed * 0x9e3779b97f4a7c15 + given++ * 0xd1b54a32d192ed03;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    x ^= x >> 31;
+    return x & 3 ? 0 : (x >> 2) % 80;
+}
+
+void linger(Kind kind, unsigned jitter) {
+    const unsigned micros = slow[kind] + jitter;
+    // Who sleeps at all does so for longer than short times.
+    if (jitter && micros < 30) std::this_thread::yield();
+    else if (micros) std::this_thread::sleep_for(std::chrono::microseconds(micros));
 }
 
 // How often something was recorded, and how often that has come.
@@ -85,6 +106,8 @@ struct Stream {
     std::condition_variable changed;
     std::deque<Work> queue;
     bool ends = false, busy = false;
+    // Whether it was given kernels.
+    bool computes = false;
     Graph* graph = nullptr;
     std::thread thread;
 
@@ -163,14 +186,20 @@ std::map<std::string, std::string*> functions;
 
 // What tests set and ask.
 API void fakecuda_slow(unsigned kind, unsigned micros) { slow[kind] = micros; }
+API void fakecuda_seed(uint64_t new_seed) {
+    seed = new_seed;
+    given = 0;
+}
 API uint64_t fakecuda_count(unsigned what) { return what == 0 ? waits : what == 1 ? records : allocations; }
 
 // What the library of fake_cublas.cpp asks for.
 API int fakecuda_is_device(uint64_t at, size_t bytes) { return is_device(at, bytes); }
 API void fakecuda_push(Stream* stream, void (*work)(const void*), const void* data, size_t bytes) {
     const std::string kept((const char*)data, bytes);
+    const unsigned held = jitter();
+    stream->computes = true;
     stream->push([=] {
-        linger(KERNEL_RUN);
+        linger(KERNEL_RUN, held);
         work(kept.data());
     });
 }
@@ -307,8 +336,10 @@ API int cuMemHostUnregister(void* at) {
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
     if (!is_device(to, bytes)) return INVALID;
     const bool waits_for_it = !is_pinned(from, bytes);
+    const unsigned held = jitter();
+    const Kind kind = stream->computes ? INPUT : TO_DEVICE;
     stream->push([=] {
-        linger(TO_DEVICE);
+        linger(kind, held);
         memcpy((void*)to, from, bytes);
     });
     if (waits_for_it && !stream->graph) stream->drain();
@@ -317,8 +348,9 @@ API int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream
 API int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
     if (!is_device(from, bytes)) return INVALID;
     const bool waits_for_it = !is_pinned(to, bytes);
+    const unsigned held = jitter();
     stream->push([=] {
-        linger(TO_HOST);
+        linger(TO_HOST, held);
         memcpy(to, (const void*)from, bytes);
     });
     if (waits_for_it && !stream->graph) stream->drain();
@@ -358,8 +390,10 @@ API int cuLaunchKernel(std::string* function, unsigned blocks, unsigned, unsigne
         kept->words.emplace_back(from, from + words);
     }
     for (auto& words : kept->words) kept->pointers.push_back(words.data());
+    const unsigned held = jitter();
+    stream->computes = true;
     stream->push([=] {
-        linger(KERNEL_RUN);
+        linger(KERNEL_RUN, held);
         if (shim_launch(function->c_str(), blocks, threads, kept->pointers.data())) failed = true;
     });
     return OK;
