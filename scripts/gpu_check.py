@@ -4,8 +4,8 @@
 
 Writes FOLDER/NAME.json, NAME being the device's, and adds to it as it goes, so that nothing is lost where time runs out:
 
-- `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, and by own kernels
-  where libraries are found, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides gradients
+- `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, by own kernels
+  where libraries are found, and in chunks, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides gradients
   by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
 - `link`: bandwidths and latency, as `lmsc calibrate` measures them;
 - `steps`: training steps with AdamW in f32, without a budget and within some: seconds, peak, what was predicted, what
@@ -94,7 +94,12 @@ def difference(ours: Path, theirs: Path) -> float:
 
 def parity(model: str, seconds: float) -> dict:
     dims = json.loads((MODELS / model / "training_model.shapes.json").read_text())["runs"][0]
-    ways = {"cuda": ["cuda"], "cuda+graph": ["cuda+graph"], "own kernels": ["cuda", "--own-kernels"]}
+    ways = {
+        "cuda": ["cuda"],
+        "cuda+graph": ["cuda+graph"],
+        "own kernels": ["cuda", "--own-kernels"],
+        "chunks": ["cuda", "--virtual", "2MiB"],
+    }
     found, gpu = dict.fromkeys(ways, 0.0), None
     with tempfile.TemporaryDirectory() as folder:
         host, file = Path(folder) / "host", Path(folder) / "device"

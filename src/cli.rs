@@ -863,7 +863,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
     /// Instead of one arena, map chunks of so many bytes to every tensor while it is in use (OOC's virtual addressing), and
-    /// tell how many bytes are lost in them. Multiples of 64 KiB.
+    /// tell how many bytes are lost in them. Multiples of 64 KiB; on a GPU rounded up to those of its own, such as 2 MiB, and
+    /// mapped once, before the first step.
     #[arg(long = "virtual", value_name = "BYTES")]
     pub chunk: Option<Bytes>,
     /// Initial parameters and other inputs by name: a safetensors file, or the initializers of an ONNX model, such as
@@ -916,11 +917,8 @@ impl RunOptions {
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else { return Ok(()) };
-        let needs_host = [
-            ("--virtual", self.chunk.is_some()),
-            ("--copy-bandwidth", self.copy_bandwidth.is_some()),
-            ("--skip-closed", self.skip_closed),
-        ];
+        let needs_host =
+            [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
         if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
             return Err(Error::Input(format!(

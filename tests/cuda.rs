@@ -19,7 +19,7 @@ use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
 use lmsc_runtime::cuda::{Compiler, Options, Session, workspaces};
-use lmsc_runtime::{Link, Turn, Watch};
+use lmsc_runtime::{Link, RunError, Turn, Watch};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
 
@@ -30,6 +30,7 @@ const LARGEST: u64 = 1 << 20;
 struct Driver {
     slow: extern "C" fn(u32, u32),
     seed: extern "C" fn(u64),
+    memory: extern "C" fn(u64),
     count: extern "C" fn(u32) -> u64,
     products: extern "C" fn(u32) -> u64,
     convolutions: extern "C" fn(u32) -> u64,
@@ -49,15 +50,20 @@ fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
     let driver = DRIVER.get_or_init(|| {
         shim::load(nvrtc);
         let [slow, count] = shim::symbols(driver, [c"fakecuda_slow", c"fakecuda_count"]);
-        let [seed] = shim::symbols(driver, [c"fakecuda_seed"]);
+        let [seed, memory] = shim::symbols(driver, [c"fakecuda_seed", c"fakecuda_memory"]);
         let [products] = shim::symbols(blas, [c"fakeblas_count"]);
         let [convolutions, least] = shim::symbols(dnn, [c"fakednn_count", c"fakednn_least"]);
         // SAFETY: it is a function of the driver that was just built, of this type.
         let slow = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32, u32)>(slow) };
         // SAFETY: so is this.
         let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(count) };
-        // SAFETY: so is this.
-        let seed = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(seed) };
+        // SAFETY: so are these.
+        let (seed, memory) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(seed),
+                std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(memory),
+            )
+        };
         // SAFETY: it is a function of the library that was just built, of this type.
         let products = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> u64>(products) };
         // SAFETY: so are these of theirs.
@@ -67,11 +73,12 @@ fn driver() -> Option<(&'static Driver, MutexGuard<'static, ()>)> {
                 std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(least),
             )
         };
-        Driver { slow, seed, count, products, convolutions, least }
+        Driver { slow, seed, memory, count, products, convolutions, least }
     });
     let guard = USED.lock().unwrap_or_else(PoisonError::into_inner);
     (0..4).for_each(|kind| driver.slow(kind, 0));
     (driver.seed)(1);
+    (driver.memory)(0);
     (driver.least)(0);
     Some((driver, guard))
 }
@@ -87,7 +94,13 @@ impl Driver {
         (self.seed)(seed);
     }
 
-    /// Waits (0), records (1) and allocations (2) so far.
+    /// The device has so many bytes; with 0, as many as it had.
+    fn memory(&self, bytes: u64) {
+        (self.memory)(bytes);
+    }
+
+    /// Waits (0), records (1), allocations and mappings (2) so far; bytes that are in use (3), addresses, chunks and mappings
+    /// that are there (4), and launches and copies since the seed was set (5).
     fn count(&self, what: u32) -> u64 {
         (self.count)(what)
     }
@@ -446,7 +459,7 @@ const LEAVES: &str = "g (float[20000] x, float[20000] w, float[] r) => (float[20
 }";
 
 /// Every wait of small steps that are swapped is one event to wait for; without it the step computes something else where
-/// what it waits for takes long.
+/// what it waits for takes long. So it is in chunks, whose waits are more.
 #[test]
 fn a_missing_wait_shows() {
     let Some((driver, _used)) = driver() else { return };
@@ -460,7 +473,13 @@ fn a_missing_wait_shows() {
     let smallest = programs.min_by_key(|program| program.stream(Stream::Compute).len());
     let leaves = lowered(&Graph::parse(LEAVES).unwrap(), None);
     for program in [smallest.expect("one is swapped"), leaves] {
-        all_waits_show(driver, &program, &|| session(&program, Options::default()));
+        for chunk in [None, Some(1 << 16)] {
+            let open = || match chunk {
+                Some(chunk) => in_chunks(&program, Options::default(), chunk, None).unwrap(),
+                None => session(&program, Options::default()),
+            };
+            all_waits_show(driver, &program, &open);
+        }
     }
 }
 
@@ -531,6 +550,85 @@ fn all_waits_show(driver: &Driver, program: &Program, open: &dyn Fn() -> Session
         all.len(),
         &**open().program(),
     );
+}
+
+fn in_chunks(
+    program: &Program,
+    options: Options,
+    chunk: u64,
+    budget: Option<u64>,
+) -> Result<Session, RunError> {
+    let checked = Checked::new(program.clone()).unwrap_or_else(|e| panic!("{e}"));
+    Session::in_chunks(&checked, options, &compiler(), chunk, budget)
+}
+
+/// Chunks that addresses keep from step to step hold the bits that an arena holds, whatever the order of the streams; nothing is
+/// mapped within steps, and nothing is left.
+#[test]
+fn chunks_hold_the_same_bits_as_an_arena() {
+    let Some((driver, _used)) = driver() else { return };
+    let (mut runs, mut copies, mut shared) = (0, 0, 0);
+    for (number, (name, graph)) in small().into_iter().enumerate() {
+        if number % 6 != 0 {
+            continue;
+        }
+        let (floor, peak) = range(&graph);
+        let planner = ["lru", "optimal"][number / 6 % 2];
+        let Some((graph, budget)) = rewritten(&graph, planner, floor + (peak - floor) / 8) else { continue };
+        let program = lowered(&graph, Some(budget));
+        let options = Options { own_kernels: number % 4 == 0, ..Options::default() };
+        let expected = on_device(&program, options);
+        let (_, _, types) = names(&program);
+        let before = [3, 4].map(|what| driver.count(what));
+        for (seed, graph) in [(2, false), (3, true)] {
+            driver.seed(seed + number as u64);
+            // Rounded up to what the device maps.
+            let session = in_chunks(&program, Options { graph, ..options }, 1, None).unwrap();
+            let it = session.fragmentation.unwrap();
+            assert_eq!(it.chunk, 1 << 16);
+            assert!(it.chunks <= it.mapped && it.lost < it.bound(), "{it:?}");
+            shared += usize::from(session.program().arena.0 > it.mapped * it.chunk);
+            let allocated = driver.count(2);
+            let (left, _, session) = execute!(program, session);
+            assert_eq!(driver.count(2), allocated, "{name}");
+            let what = format!("{name}, {planner}, {budget}, replayed: {graph}");
+            assert_eq!(left.difference(&expected, &types, None), None, "{what}");
+            drop(session);
+            assert_eq!([3, 4].map(|what| driver.count(what)), before, "{what}");
+        }
+        runs += 1;
+        copies += program.stream(Stream::Out).len() + program.stream(Stream::In).len();
+    }
+    assert!(runs > 5 && copies > 50 && shared > 10, "{runs} runs, {copies} copies, {shared} share chunks");
+}
+
+/// Too few chunks are none, before anything runs: where the budget has fewer, and where the device has.
+#[test]
+fn chunks_are_there_before_the_first_launch() {
+    let Some((driver, _used)) = driver() else { return };
+    let program = lowered(&small_model("tiny_mlp/training_model"), None);
+    let options = Options { own_kernels: true, ..Options::default() };
+    let session = in_chunks(&program, options, 1 << 16, None).unwrap();
+    let (it, bytes) = (session.fragmentation.unwrap(), driver.count(3));
+    drop(session);
+    let budget = it.mapped * it.chunk;
+    drop(in_chunks(&program, options, 1 << 16, Some(budget)).unwrap());
+    let refused = in_chunks(&program, options, 1 << 16, Some(budget - 1)).unwrap_err();
+    let (needed, chunks, bytes_each) = (it.mapped, it.mapped - 1, it.chunk);
+    assert_eq!(refused, RunError::Chunks { needed, chunks, bytes: bytes_each });
+    driver.memory(bytes);
+    drop(in_chunks(&program, options, 1 << 16, None).unwrap());
+    driver.memory(bytes - 1);
+    driver.seed(1);
+    let why = in_chunks(&program, options, 1 << 16, None).unwrap_err().to_string();
+    let last =
+        format!("cuMemCreate of chunk {needed} of {needed}, each of 65536 bytes: CUDA_ERROR_OUT_OF_MEMORY");
+    assert_eq!(why, last);
+    assert_eq!([3, 4, 5].map(|what| driver.count(what)), [0, 0, 0]);
+    for chunk in [0, 1 << 41] {
+        let why = in_chunks(&program, options, chunk, None).unwrap_err();
+        assert_eq!(why, RunError::Chunk { bytes: chunk });
+    }
 }
 
 #[test]
@@ -608,6 +706,28 @@ fn the_command_runs_on_a_device() {
     }
     let kept = std::fs::read_dir(installed.path("lmsc/kernels")).unwrap().count();
     assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");
+    // Where kernels need no workspace, both devices have the same chunks.
+    let graph =
+        "g (float[20000] x) => (float[20000] z) { [a] float[20000] y = Exp(x) [b] float[20000] z = Sqrt(y) }";
+    std::fs::write(installed.path("g.lms"), graph).unwrap();
+    let chunks = |device: &str| {
+        let run = ["run", &installed.path("g.lms"), "--steps", "2", "--virtual", "64KiB", "--device", device];
+        let text = installed.ok(&run, &[]);
+        text.lines()
+            .find(|line| line.starts_with("chunks of 64 KiB: at most "))
+            .expect("it is told")
+            .to_owned()
+    };
+    assert!(chunks("host").contains(": at most 6 in use, 384 KiB, of which at most 149.62 KiB are lost"));
+    assert_eq!([chunks("cuda"), chunks("cuda+graph")], [chunks("host"), chunks("host")]);
+    let (code, found, errors) = run(&["--device", "cuda", "--virtual", "1"], "10000000");
+    assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{errors}");
+    assert!(found.contains("\nchunks of 64 KiB: at most "), "{found}");
+    let (code, _, errors) = run(&["--device", "cuda", "--virtual", "64KiB"], "1000000");
+    assert!(code == Some(1) && errors.contains("cuMemCreate of chunk "), "{errors}");
+    let run_on = ["run", &model, "--dim", "batch=4", "--device", "cuda", "--virtual", "64KiB"];
+    let (code, _, errors) = installed.lmsc(&run_on, &[("FAKECUDA_MAPS", "0")]);
+    assert!(code == Some(1) && errors.contains("this device cannot map chunks to addresses"), "{errors}");
     let (code, _, errors) = run(&["--device", "cuda"], "1000");
     assert!(code == Some(1) && errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
     let (code, _, errors) = run(&["--device", "cuda:7"], "1000000");

@@ -1,10 +1,14 @@
-//! The equivalence check on real graphs: the rewritten model passes, and every kind of damage to it is noticed.
+//! The equivalence check on real graphs: the rewritten model passes, and every kind of damage to it is noticed. And random steps
+//! in chunks that addresses keep from step to step: they are safe, and not without what they wait for.
 
 mod support;
 
-use lmsc_ir::equiv;
-use lmsc_ir::random::{Damage, Rng, damage};
-use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_ir::program::{Checked, Flaw, Stream, Wait};
+use lmsc_ir::random::{Damage, Rng, Size, Source, damage, training_graph};
+use lmsc_ir::{Bytes, equiv};
+use lmsc_passes::{Lowering, PassCx, TFLMS, lower, pass_named, pipeline, run_pipeline};
+use lmsc_plan::planners::planner;
+use lmsc_runtime::Settled;
 use support::models::{load, models};
 
 #[test]
@@ -32,4 +36,84 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
         }
         assert!(noticed.len() >= 15, "{}: only {noticed:?} were noticed", path.display());
     }
+}
+
+/// A random step in a budget that makes it swap, lowered; none where it does not fit.
+fn swapped(seed: u64) -> Option<Checked> {
+    let mut rng = Rng::new(seed);
+    let size = Size { nodes: 10 + rng.below(70), tensor_bytes: 1 << 16 };
+    let graph = training_graph(&mut rng, size);
+    let name = ["lru", "optimal", "window"][(seed % 3) as usize];
+    let cx = PassCx {
+        planner: planner(name),
+        ranges: name == "optimal" && rng.chance(50),
+        effort: Some(1),
+        ..PassCx::default()
+    };
+    let peak = cx.memory(&graph).peak().0;
+    let cx = PassCx { budget: Some(Bytes(peak * (55 + rng.below(40) as u64) / 100)), ..cx };
+    let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+    let mut rewritten = graph;
+    run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).ok()?;
+    let workspace = cx.workspace(&rewritten);
+    let arena = cx.budget.filter(|_| rewritten.has_addresses());
+    let program = lower(&rewritten, &Lowering { arena, workspace: &workspace }).unwrap();
+    Some(Checked::new(program).unwrap())
+}
+
+#[test]
+fn who_takes_over_a_chunk_waits_for_who_had_it() {
+    let (mut used, mut mapped, mut more) = (0, 0, 0);
+    let (mut waits, mut refused, mut exchanged, mut found) = (0, 0, 0, 0);
+    for seed in 0..150 {
+        let Some(program) = swapped(seed) else { continue };
+        if program.stream(Stream::In).is_empty() {
+            continue;
+        }
+        let chunk = 64 << (seed % 9);
+        // That it is safe is checked within.
+        let settled = Settled::new(&program, chunk, None).unwrap();
+        let it = settled.fragmentation;
+        assert!(it.mapped >= it.chunks && it.lost < it.bound(), "{it:?}");
+        assert!(Settled::new(&program, chunk, Some(it.mapped * chunk)).is_ok());
+        assert!(Settled::new(&program, chunk, Some(it.mapped * chunk - 1)).is_err());
+        (used, mapped, more) =
+            (used + it.chunks, mapped + it.mapped, more + u64::from(it.mapped > it.chunks));
+
+        let has =
+            |stream: Stream, index: usize, wait: &Wait| program.stream(stream)[index].waits.contains(wait);
+        let settled_program = &settled.program;
+        for stream in Stream::ALL {
+            for (index, command) in settled_program.stream(stream).iter().enumerate() {
+                for (at, wait) in command.waits.iter().enumerate() {
+                    if has(stream, index, wait) {
+                        continue;
+                    }
+                    let mut wrong = lmsc_ir::program::Program::clone(settled_program);
+                    wrong.streams[stream as usize][index].waits.remove(at);
+                    waits += 1;
+                    match Checked::mapped(wrong, &settled.mapping) {
+                        Ok(_) => {}
+                        Err(Flaw::Race { .. } | Flaw::Stale { .. }) => refused += 1,
+                        Err(flaw) => panic!("seed {seed}: {flaw}"),
+                    }
+                }
+            }
+        }
+        let mut rng = Rng::new(seed);
+        for _ in 0..20 {
+            let mut mapping = settled.mapping.clone();
+            let spots = mapping.chunks.len();
+            let (to, from) = (rng.below(spots), rng.below(spots));
+            if mapping.chunks[to] != mapping.chunks[from] {
+                mapping.chunks[to] = mapping.chunks[from];
+                exchanged += 1;
+                let wrong = lmsc_ir::program::Program::clone(settled_program);
+                found += u32::from(Checked::mapped(wrong, &mapping).is_err());
+            }
+        }
+    }
+    assert!(100 * mapped < 103 * used, "{used} used, {mapped} mapped, {more} need more");
+    assert!(10 * refused > 9 * waits && waits > 100, "{refused} of {waits}");
+    assert!(2 * found > exchanged && exchanged > 1000, "{found} of {exchanged}");
 }

@@ -26,8 +26,8 @@ mod table;
 
 pub use kernel::{Io, Kernel, Step};
 pub use run::{
-    Event, Fragmentation, Kernels, Link, Measured, NotReady, Rehearsal, RunError, Session, Turn, Unready,
-    Watch, workspaces,
+    Event, Fragmentation, Kernels, Link, Measured, NotReady, Rehearsal, RunError, Session, Settled, Turn,
+    Unready, Watch, workspaces,
 };
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};

@@ -160,6 +160,7 @@ impl Report {
             json!({
                 "chunk": it.chunk,
                 "chunks": it.chunks,
+                "mapped": it.mapped,
                 "lost": it.lost,
                 "lost_below": it.bound(),
                 "lost_in_arena": self.lost_in_arena().0,
@@ -222,6 +223,10 @@ impl Report {
                 Bytes(it.bound()),
                 self.lost_in_arena(),
             );
+            if it.mapped > it.chunks {
+                text +=
+                    &format!("{} chunks are mapped: addresses keep theirs from step to step\n", it.mapped);
+            }
         }
         if self.copies == [0, 0] {
             return text + "nothing was copied\n";

@@ -41,12 +41,16 @@ impl Runner {
         budget: Option<u64>,
     ) -> Result<Runner, RunError> {
         Ok(match (device, options.chunk) {
-            (Device::Cuda { ordinal, graph, tf32, own_kernels }, _) => {
+            (Device::Cuda { ordinal, graph, tf32, own_kernels }, chunk) => {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
                 let options = cuda::Options { ordinal, graph, tf32, own_kernels };
-                Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
+                let compiler = compiler?;
+                Runner::Cuda(Box::new(match chunk {
+                    Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,
+                    None => cuda::Session::new(program, options, &compiler)?,
+                }))
             }
             (Device::Host, Some(chunk)) => {
                 Runner::Host(Box::new(Session::in_chunks(&program, link, chunk.0, budget)?))
@@ -115,10 +119,7 @@ impl Runner {
     }
 
     pub(super) fn fragmentation(&self) -> Option<Fragmentation> {
-        match self {
-            Runner::Host(session) => session.fragmentation,
-            Runner::Cuda(_) => None,
-        }
+        either!(self, session => session.fragmentation)
     }
 
     pub(super) fn get(&mut self, name: &str) -> Option<Vec<u8>> {

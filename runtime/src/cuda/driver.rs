@@ -1,20 +1,36 @@
 //! The driver's calls, each of which says what went wrong. What they are given belongs to [`Gpu`] or to its caller.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{NonNull, null_mut};
 
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction,
-    CUgraph, CUgraphExec, CUmodule, CUresult, CUstream, CUstream_flags_enum, CUstreamCaptureMode_enum,
+    CUgraph, CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
+    CUmemAllocationHandleType_enum, CUmemAllocationProp, CUmemAllocationProp_st__bindgen_ty_1,
+    CUmemAllocationType_enum, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType_enum, CUmodule,
+    CUresult, CUstream, CUstream_flags_enum, CUstreamCaptureMode_enum,
 };
-use lmsc_ir::program::Stream;
+use lmsc_ir::program::{Mapping, Stream};
 
 use super::library::{self, Missing};
 use super::{BLOCK, recipe};
 
 /// The names that the driver's library may have.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+
+/// The functions that map chunks to addresses; old drivers have none of them.
+const MAPPING: [&str; 8] = [
+    "cuMemAddressFree",
+    "cuMemAddressReserve",
+    "cuMemCreate",
+    "cuMemGetAllocationGranularity",
+    "cuMemMap",
+    "cuMemRelease",
+    "cuMemSetAccess",
+    "cuMemUnmap",
+];
 
 /// Why there is no device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -137,6 +153,87 @@ impl Gpu {
         // SAFETY: the address is there to be written.
         check(&format!("cuMemAlloc of {bytes} bytes"), unsafe { sys::cuMemAlloc_v2(&mut address, size) })?;
         Ok(Memory(address))
+    }
+
+    /// What chunks are: memory of this device.
+    fn chunks(&self) -> CUmemAllocationProp {
+        let flags = CUmemAllocationProp_st__bindgen_ty_1 {
+            compressionType: 0,
+            gpuDirectRDMACapable: 0,
+            usage: 0,
+            reserved: [0; 4],
+        };
+        CUmemAllocationProp {
+            type_: CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED,
+            requestedHandleTypes: CUmemAllocationHandleType_enum(0),
+            location: self.location(),
+            win32HandleMetaData: null_mut(),
+            allocFlags: flags,
+        }
+    }
+
+    fn location(&self) -> CUmemLocation {
+        CUmemLocation { type_: CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE, id: self.device }
+    }
+
+    /// What the bytes of chunks are multiples of.
+    pub(super) fn granularity(&self) -> Result<u64, String> {
+        // SAFETY: the library is there, and its functions are looked at, not called.
+        let lacks = |name: &&&str| unsafe { sys::culib().get::<*const c_void>(name.as_bytes()) }.is_err();
+        if let Some(name) = MAPPING.iter().find(lacks) {
+            return Err(format!("this driver cannot map chunks to addresses: it has no {name}"));
+        }
+        let (mut maps, mut granularity) = (0, 0);
+        let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+        // SAFETY: the device is there, and the number is there to be written.
+        let asked = unsafe { sys::cuDeviceGetAttribute(&mut maps, which, self.device) };
+        check("cuDeviceGetAttribute", asked)?;
+        if maps == 0 {
+            return Err("this device cannot map chunks to addresses".to_owned());
+        }
+        let least = CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+        // SAFETY: what chunks are is there to be read, and the number to be written.
+        let asked = unsafe { sys::cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
+        check("cuMemGetAllocationGranularity", asked)?;
+        match granularity {
+            0 => Err("cuMemGetAllocationGranularity: 0".to_owned()),
+            bytes => Ok(bytes as u64),
+        }
+    }
+
+    /// Addresses with chunks of memory behind them, each chunk new. Its bytes are a multiple of [`Gpu::granularity`].
+    pub(super) fn mapped(&self, mapping: &Mapping) -> Result<Mapped, String> {
+        let size = |bytes: u64| usize::try_from(bytes).map_err(|e| e.to_string());
+        let chunk = size(mapping.chunk)?;
+        let spots = mapping.chunks.len().max(1);
+        let bytes = spots.checked_mul(chunk).ok_or("so many addresses there are not")?;
+        let mut mapped = Mapped { start: 0, bytes, chunk, chunks: Vec::new(), at: Vec::new() };
+        // SAFETY: the address is there to be written.
+        let reserved = unsafe { sys::cuMemAddressReserve(&mut mapped.start, bytes, 0, 0, 0) };
+        check(&format!("cuMemAddressReserve of {bytes} bytes"), reserved)?;
+        let count = mapping.chunks.iter().flatten().max().map_or(0, |&last| last as usize + 1);
+        for number in 1..=count {
+            let mut handle = 0;
+            // SAFETY: what the chunk is is there to be read, and the handle to be written.
+            let made = unsafe { sys::cuMemCreate(&mut handle, chunk, &self.chunks(), 0) };
+            check(&format!("cuMemCreate of chunk {number} of {count}, each of {chunk} bytes"), made)?;
+            mapped.chunks.push(handle);
+        }
+        let access = CUmemAccessDesc {
+            location: self.location(),
+            flags: CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        for (spot, number) in mapping.chunks.iter().enumerate() {
+            let Some(number) = *number else { continue };
+            let at = mapped.start + (spot * chunk) as u64;
+            let handle = mapped.chunks[number as usize];
+            // SAFETY: the addresses are reserved, nothing is mapped to them yet, and the chunk is there.
+            check("cuMemMap", unsafe { sys::cuMemMap(at, chunk, 0, handle, 0) })?;
+            mapped.at.push((spot, number));
+            // SAFETY: the chunk is mapped to these addresses, and what is allowed is there to be read.
+            check("cuMemSetAccess", unsafe { sys::cuMemSetAccess(at, chunk, &access, 1) })?;
+        }
+        Ok(mapped)
     }
 
     /// Waits until everything in the stream is done.
@@ -263,6 +360,70 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: it was allocated, and is freed once.
         _ = unsafe { sys::cuMemFree_v2(self.0) };
+    }
+}
+
+/// Addresses of the device with chunks of memory behind them, which are freed with it.
+pub(super) struct Mapped {
+    start: CUdeviceptr,
+    bytes: usize,
+    chunk: usize,
+    chunks: Vec<CUmemGenericAllocationHandle>,
+    /// Positions in the addresses, counted in chunks, and the chunks that are mapped there.
+    at: Vec<(usize, u32)>,
+}
+
+impl Mapped {
+    fn spot(&self, spot: usize) -> CUdeviceptr {
+        self.start + (spot * self.chunk) as u64
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: nothing runs any more when that is back; what was mapped is unmapped once, chunk by chunk, and what was
+        // made and reserved is given back once.
+        unsafe {
+            _ = sys::cuCtxSynchronize();
+            for &(spot, _) in &self.at {
+                _ = sys::cuMemUnmap(self.spot(spot), self.chunk);
+            }
+            for &handle in &self.chunks {
+                _ = sys::cuMemRelease(handle);
+            }
+            if self.start != 0 {
+                _ = sys::cuMemAddressFree(self.start, self.bytes);
+            }
+        }
+    }
+}
+
+/// What a program's arena lies in.
+pub(super) enum Arena {
+    /// Memory of so many bytes.
+    Whole(Memory, u64),
+    /// Addresses with chunks behind them.
+    Chunks(Mapped),
+}
+
+impl Arena {
+    pub(super) fn address(&self) -> CUdeviceptr {
+        match self {
+            Arena::Whole(memory, _) => memory.address(),
+            Arena::Chunks(mapped) => mapped.start,
+        }
+    }
+
+    /// Addresses with how many bytes follow, of all memory that is behind them, each byte once.
+    pub(super) fn parts(&self) -> Vec<(CUdeviceptr, u64)> {
+        match self {
+            Arena::Whole(memory, bytes) => vec![(memory.address(), *bytes)],
+            Arena::Chunks(mapped) => {
+                let first: BTreeMap<u32, usize> =
+                    mapped.at.iter().rev().map(|&(spot, chunk)| (chunk, spot)).collect();
+                first.into_values().map(|spot| (mapped.spot(spot), mapped.chunk as u64)).collect()
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{
-    Action, Checked, Command, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
+    Action, Checked, Command, Mapping, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
     peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
@@ -18,13 +18,13 @@ use rayon::prelude::*;
 use super::blas::Blas;
 use super::compile::Compiler;
 use super::dnn::{self, Dnn};
-use super::driver::{self, Event, Function, Gpu, Graph, Module, Pinned, Ready};
+use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
 use crate::run::device::Device;
 use crate::run::kernels::{Known, keep_asked_for, prepared};
-use crate::run::{self, Measured, RunError, Turn, Watch};
+use crate::run::{self, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
 
 /// What everything on the device begins at a multiple of.
 const ALIGNMENT: u64 = 256;
@@ -98,7 +98,7 @@ pub struct Session {
     forks: [Event; 3],
     _modules: Vec<Module>,
     constants: driver::Memory,
-    arena: driver::Memory,
+    arena: Arena,
     slab: Pinned,
     gpu: Gpu,
     program: Checked,
@@ -113,6 +113,8 @@ pub struct Session {
     forgotten: Vec<(Stream, u32, usize)>,
     /// What random operators draw from, besides node and step.
     pub seed: u64,
+    /// What chunks come to, where it runs in chunks.
+    pub fragmentation: Option<Fragmentation>,
     /// Whether to tell what each command did and when. Such steps do not run one into the other.
     pub traces: bool,
 }
@@ -198,14 +200,54 @@ impl Session {
     /// # Errors
     /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
+        let gpu = || Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()));
+        Session::ready(gpu, program, options, compiler, None)
+    }
+
+    /// The program, ready to run as [`Session::new`] makes it, in chunks of so many bytes, or as many more as the device's
+    /// chunks need, instead of one arena; no more of them than there are in the budget.
+    ///
+    /// Nothing is mapped or unmapped within a step: a chunk is mapped to all addresses that have it one after the other, and
+    /// who takes it over waits, on the device, for those who used it before. Where tensors leave and return, a step may need
+    /// more chunks than are in use at once.
+    ///
+    /// # Errors
+    /// [`RunError::Chunk`], [`RunError::Chunks`], and those of [`Session::new`].
+    ///
+    /// # Source
+    /// OOC §4.
+    pub fn in_chunks(
+        program: &Checked,
+        options: Options,
+        compiler: &Compiler,
+        chunk: u64,
+        budget: Option<u64>,
+    ) -> Result<Session, RunError> {
+        if !(1..=pages::LARGEST).contains(&chunk) {
+            return Err(RunError::Chunk { bytes: chunk });
+        }
+        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
+        let chunk = chunk.next_multiple_of(gpu.granularity().map_err(RunError::Device)?);
+        let Settled { program, mapping, fragmentation } = Settled::new(program, chunk, budget)?;
+        let mut session = Session::ready(|| Ok(gpu), program, options, compiler, Some(&mapping))?;
+        session.fragmentation = Some(fragmentation);
+        Ok(session)
+    }
+
+    fn ready(
+        gpu: impl FnOnce() -> Result<Gpu, RunError>,
+        program: Checked,
+        options: Options,
+        compiler: &Compiler,
+        mapping: Option<&Mapping>,
+    ) -> Result<Session, RunError> {
         let (recipes, mut known) = prepared(&program, |spec| {
             let recipe = prepare(spec)?;
             let needed = recipe.needed();
             Ok((recipe, needed))
         })?;
         keep_asked_for(&program, &mut known);
-        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
-        Session::on(gpu, program, options, compiler, &recipes, known).map_err(RunError::Device)
+        Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping).map_err(RunError::Device)
     }
 
     fn on(
@@ -213,8 +255,8 @@ impl Session {
         program: Checked,
         options: Options,
         compiler: &Compiler,
-        recipes: &[Option<Recipe>],
-        known: Known,
+        (recipes, known): (&[Option<Recipe>], Known),
+        mapping: Option<&Mapping>,
     ) -> Result<Session, String> {
         let mut constants = Constants::default();
         constants.add(&[0; size_of::<Step>()]);
@@ -237,7 +279,10 @@ impl Session {
         });
         let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
-        let arena = gpu.memory(program.arena.0)?;
+        let arena = match mapping {
+            Some(mapping) => Arena::Chunks(gpu.mapped(mapping)?),
+            None => Arena::Whole(gpu.memory(program.arena.0)?, program.arena.0),
+        };
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
         unsafe {
             let bytes = &constants.bytes;
@@ -382,6 +427,7 @@ impl Session {
             steps: 0,
             forgotten: Vec::new(),
             seed: 0,
+            fragmentation: None,
             traces: false,
         };
         session.warm_up()?;
@@ -420,11 +466,13 @@ impl Session {
     /// Zeros for all of the arena.
     fn clear(&self) -> Result<(), String> {
         const PIECE: u64 = 1 << 20;
-        let zeros = vec![0u8; PIECE.min(self.program.arena.0) as usize];
-        for at in (0..self.program.arena.0).step_by(PIECE as usize) {
-            let bytes = PIECE.min(self.program.arena.0 - at);
-            // SAFETY: both have so many bytes, and the zeros stay zeros until the copies are done.
-            unsafe { self.gpu.to_device(Stream::Compute, self.arena.address() + at, zeros.as_ptr(), bytes)? };
+        let zeros = vec![0u8; PIECE as usize];
+        for (start, bytes) in self.arena.parts() {
+            for at in (0..bytes).step_by(PIECE as usize) {
+                let (to, bytes) = (start + at, PIECE.min(bytes - at));
+                // SAFETY: both have so many bytes, and the zeros stay zeros until the copies are done.
+                unsafe { self.gpu.to_device(Stream::Compute, to, zeros.as_ptr(), bytes)? };
+            }
         }
         self.gpu.wait_for(Stream::Compute)
     }

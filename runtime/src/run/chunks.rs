@@ -7,11 +7,17 @@
 //! OOC §4. A request for s bytes takes k chunks of C bytes, (k - 1) C < s <= k C, of which k C - s < C are not used
 //! (eq. 1), so with at most n tensors at once less than n C are (eq. 2).
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
 use lmsc_ir::Bytes;
-use lmsc_ir::program::{Action, Memory, Program, Residency, Spans, Stream, Tensor, Until, residencies};
+use lmsc_ir::program::{
+    Action, Checked, Clock, Mapping, Memory, Order, Program, Residency, Role, Spans, Stream, Tensor, Until,
+    residencies,
+};
+
+use super::RunError;
 
 /// What chunks of one size come to when one runs all streams by himself, in the program's order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +26,8 @@ pub struct Fragmentation {
     pub chunk: u64,
     /// The most chunks that are in use at once.
     pub chunks: u64,
+    /// The chunks that are needed: where addresses keep theirs from step to step, perhaps more than are in use at once.
+    pub mapped: u64,
     /// The most bytes that are lost at once: of chunks in use, but of no tensor (OOC eq. 1, summed).
     pub lost: u64,
     /// The most tensors and workspaces that are in use at once: n of eq. 2.
@@ -62,6 +70,7 @@ impl Fragmentation {
             most.lost = most.lost.max(chunks * chunk - live);
             most.tensors = most.tensors.max(tensors);
         }
+        most.mapped = most.chunks;
         most
     }
 
@@ -132,6 +141,273 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
     });
     program.arena = Bytes(end);
     program
+}
+
+/// A program whose addresses keep their chunks from step to step, as on a device of CUDA.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// With virtual addresses, checked for the chunks behind them.
+    pub program: Checked,
+    /// Which chunk is behind which addresses.
+    pub mapping: Mapping,
+    /// What chunks come to.
+    pub fragmentation: Fragmentation,
+}
+
+impl Settled {
+    /// The program, with virtual addresses and chunks of so many bytes for them, no more than there are in the budget.
+    ///
+    /// Who takes over a chunk waits for those who used it before: waits are added to those that the program has.
+    ///
+    /// # Errors
+    /// [`RunError::Chunks`].
+    pub fn new(program: &Checked, chunk: u64, budget: Option<u64>) -> Result<Settled, RunError> {
+        let mut program = apart(Program::clone(program), chunk);
+        let mut fragmentation = Fragmentation::of(&program, chunk);
+        let mapping = settle(&mut program, chunk);
+        fragmentation.mapped = mapping.chunks.iter().flatten().max().map_or(0, |&last| u64::from(last) + 1);
+        let (needed, bytes) = (fragmentation.mapped, chunk);
+        let chunks = budget.map_or(needed, |budget| budget / chunk);
+        if needed > chunks {
+            return Err(RunError::Chunks { needed, chunks, bytes });
+        }
+        let program =
+            Checked::mapped(program, &mapping).expect("who takes over a chunk waits for who had it");
+        Ok(Settled { program, mapping, fragmentation })
+    }
+}
+
+/// From when to when addresses of a chunk's size need one: positions in the program's order, those of the next step behind
+/// those of this one.
+struct Tenancy {
+    time: Range<u32>,
+    /// The residencies in it.
+    all: Vec<usize>,
+}
+
+/// Finds a chunk for each of the program's virtual addresses that it keeps from step to step, and adds what commands must
+/// wait for because of that.
+///
+/// Those that are in use when a step begins have chunks of their own. Of the rest each takes one that is free long enough:
+/// the one that is taken soonest again, then the one that has been free longest.
+fn settle(program: &mut Program, chunk: u64) -> Mapping {
+    let mut positions = Stream::ALL.map(|stream| vec![0; program.stream(stream).len()]);
+    let mut count = 0;
+    for (stream, index, _) in program.in_order() {
+        (positions[stream as usize][index as usize], count) = (count, count + 1);
+    }
+    let position = |(stream, index): (Stream, u32)| positions[stream as usize][index as usize];
+    let residencies = residencies(program);
+    let mut here: Vec<Vec<usize>> = vec![Vec::new(); (program.arena.0 / chunk) as usize];
+    for (index, residency) in residencies.iter().enumerate().filter(|(_, r)| r.memory == Memory::Arena) {
+        over(residency, chunk).for_each(|spot| here[spot as usize].push(index));
+    }
+    let time = |residency: &Residency| {
+        let begin = residency.from.map_or(count, position);
+        let first = if residency.from.is_none() { count } else { 0 };
+        let used = lasts(residency).map(|at| first + position(at) + 1).max().unwrap_or(0);
+        let end = match (residency.until, residency.from) {
+            (Until::Used, _) => used,
+            (Until::Turn, _) => count + 1,
+            (Until::Next, Some(_)) => count,
+            (Until::Next, None) => 2 * count,
+        };
+        begin..end.max(begin + 1)
+    };
+    let spots: Vec<Vec<Tenancy>> = here
+        .into_iter()
+        .map(|all| tenancies(all.into_iter().map(|index| (time(&residencies[index]), index)), count))
+        .collect();
+    let mut packed = Packed { count, ..Packed::default() };
+    packed.pack(&spots);
+
+    // By command, up to which commands of this step and of the one before it follows others, by stream.
+    let mut after: BTreeMap<(Stream, u32), [Clock; 2]> = BTreeMap::new();
+    let inputs: BTreeSet<usize> = (0..)
+        .zip(program.given.iter().filter(|given| given.tensor.span().is_some()))
+        .filter(|(_, given)| given.role == Role::Input)
+        .map(|(index, _)| index)
+        .collect();
+    for taken in packed.taken.iter_mut() {
+        taken.sort_unstable();
+        if taken.iter().all(|&(_, spot, _)| spot == taken[0].1) {
+            continue;
+        }
+        for (at, &(_, spot, tenancy)) in taken.iter().enumerate() {
+            let (_, other, before) = taken[(at + taken.len() - 1) % taken.len()];
+            let mut users = Vec::new();
+            for &index in &spots[other][before].all {
+                users.extend(lasts(&residencies[index]));
+                if inputs.contains(&index) || residencies[index].until == Until::Turn {
+                    users.push((Stream::Compute, 0));
+                }
+            }
+            for from in spots[spot][tenancy].all.iter().filter_map(|&index| residencies[index].from) {
+                let after = after.entry(from).or_default();
+                for &user in &users {
+                    let is_before = position(user) >= position(from);
+                    let most = &mut after[usize::from(is_before)][user.0 as usize];
+                    *most = (*most).max(user.1 + 1);
+                }
+            }
+        }
+    }
+    let lengths = Stream::ALL.map(|stream| program.stream(stream).len() as u32);
+    let order = Order::new(program, &mut |stream, index, command, step| {
+        let mut clock = Clock::default();
+        let mut follow = |other: usize, count: u32, before: bool| {
+            if let Some(step) = (step as u32).checked_sub(before.into()).filter(|_| count > 0) {
+                clock[other] = clock[other].max(step * lengths[other] + count);
+            }
+        };
+        command.waits.iter().for_each(|wait| follow(wait.stream as usize, wait.command + 1, wait.before));
+        if let Some(after) = after.get(&(stream, index)) {
+            for (before, counts) in [false, true].into_iter().zip(after) {
+                (0..).zip(counts).for_each(|(other, &count)| follow(other, count, before));
+            }
+        }
+        clock
+    });
+    order.apply(program);
+    Mapping { chunk, chunks: packed.chunks }
+}
+
+/// The last commands that use it.
+fn lasts(residency: &Residency) -> impl Iterator<Item = (Stream, u32)> + '_ {
+    Stream::ALL.into_iter().filter_map(|stream| Some((stream, residency.last[stream as usize]?)))
+}
+
+/// What is in use without a pause, of what uses the same addresses in a step of so many commands.
+fn tenancies(uses: impl Iterator<Item = (Range<u32>, usize)>, count: u32) -> Vec<Tenancy> {
+    let mut uses: Vec<_> = uses.collect();
+    uses.sort_unstable_by_key(|(time, index)| (time.start, *index));
+    let mut all: Vec<Tenancy> = Vec::new();
+    for (time, index) in uses {
+        match all.last_mut().filter(|last| time.start <= last.time.end) {
+            Some(last) => {
+                last.time.end = last.time.end.max(time.end);
+                last.all.push(index);
+            }
+            None => all.push(Tenancy { time, all: vec![index] }),
+        }
+    }
+    // The last one may go on in the next step until the first one.
+    while all.len() > 1 && all[0].time.start + count <= all[all.len() - 1].time.end {
+        let first = all.remove(0);
+        let last = all.last_mut().expect("there was more than one");
+        last.time.end = last.time.end.max(first.time.end + count);
+        last.all.extend(first.all);
+    }
+    all
+}
+
+/// Which chunk each of the addresses keeps.
+#[derive(Default)]
+struct Packed {
+    /// The commands of a step.
+    count: u32,
+    chunks: Vec<Option<u32>>,
+    /// By chunk, when it is taken, by which addresses and which of their tenancies.
+    taken: Vec<Vec<(u32, usize, usize)>>,
+    /// By chunk, the positions of a step at which it is taken from before on, sorted.
+    fixed: Vec<Vec<Range<u32>>>,
+}
+
+impl Packed {
+    fn pack(&mut self, spots: &[Vec<Tenancy>]) {
+        self.chunks = vec![None; spots.len()];
+        let stays = |spot: &&usize| spots[**spot].iter().any(|tenancy| tenancy.time.end > self.count);
+        let (stay, others): (Vec<usize>, Vec<usize>) =
+            (0..spots.len()).filter(|&spot| !spots[spot].is_empty()).partition(|spot| stays(&spot));
+        for spot in stay {
+            let chunk = self.new_chunk();
+            self.fix(chunk, spot, &spots[spot]);
+        }
+        let (mut once, mut often): (Vec<usize>, Vec<usize>) =
+            others.into_iter().partition(|&spot| spots[spot].len() == 1);
+        often.sort_by_key(|&spot| spots[spot][0].time.start);
+        for spot in often {
+            let fits = |chunk: &usize| {
+                spots[spot].iter().all(|tenancy| {
+                    let is_apart = |fixed: &Range<u32>| {
+                        tenancy.time.end <= fixed.start || fixed.end <= tenancy.time.start
+                    };
+                    self.fixed[*chunk].iter().all(is_apart)
+                })
+            };
+            let chunk = (0..self.fixed.len()).find(fits).unwrap_or_else(|| self.new_chunk());
+            self.fix(chunk, spot, &spots[spot]);
+        }
+        once.sort_by_key(|&spot| spots[spot][0].time.start);
+        self.pack_once(&once, spots);
+    }
+
+    fn new_chunk(&mut self) -> usize {
+        self.taken.push(Vec::new());
+        self.fixed.push(Vec::new());
+        self.taken.len() - 1
+    }
+
+    /// The addresses keep this chunk.
+    fn take(&mut self, chunk: usize, spot: usize, tenancies: &[Tenancy]) {
+        self.chunks[spot] = Some(chunk as u32);
+        let taken = tenancies.iter().enumerate().map(|(index, tenancy)| (tenancy.time.start, spot, index));
+        self.taken[chunk].extend(taken);
+    }
+
+    /// The same, and others are to see it.
+    fn fix(&mut self, chunk: usize, spot: usize, tenancies: &[Tenancy]) {
+        self.take(chunk, spot, tenancies);
+        for Tenancy { time, .. } in tenancies {
+            let fixed = &mut self.fixed[chunk];
+            fixed.push(time.start.min(self.count)..time.end.min(self.count));
+            fixed.push(0..time.end.saturating_sub(self.count));
+        }
+        self.fixed[chunk].retain(|time| !time.is_empty());
+        self.fixed[chunk].sort_unstable_by_key(|time| time.start);
+    }
+
+    /// Gives chunks to addresses that are in use once in a step, in the order in which they are.
+    fn pack_once(&mut self, once: &[usize], spots: &[Vec<Tenancy>]) {
+        // By chunk, which of the times at which it is taken comes next; and when that is.
+        let mut next = vec![0; self.fixed.len()];
+        let coming =
+            |fixed: &[Vec<Range<u32>>], next: &[usize], chunk: usize| fixed[chunk].get(next[chunk]).cloned();
+        // Chunks that are free, until when and since when; chunks that are taken, until when.
+        let mut free: BTreeSet<(u32, u32, usize)> = BTreeSet::new();
+        let mut busy: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        (0..self.fixed.len()).for_each(|chunk| busy.push(Reverse((0, chunk))));
+        for &spot in once {
+            let time = &spots[spot][0].time;
+            loop {
+                if let Some(&Reverse((end, chunk))) = busy.peek().filter(|busy| busy.0.0 <= time.start) {
+                    busy.pop();
+                    let until = coming(&self.fixed, &next, chunk).map_or(u32::MAX, |time| time.start);
+                    free.insert((until, end, chunk));
+                } else if let Some(&entry) = free.first().filter(|(until, ..)| *until <= time.start) {
+                    free.remove(&entry);
+                    let chunk = entry.2;
+                    let fixed = coming(&self.fixed, &next, chunk).expect("it is free until then");
+                    next[chunk] += 1;
+                    busy.push(Reverse((fixed.end, chunk)));
+                } else {
+                    break;
+                }
+            }
+            let chunk = match free.range((time.end, 0, 0)..).next().copied() {
+                Some(entry) => {
+                    free.remove(&entry);
+                    entry.2
+                }
+                None => {
+                    next.push(0);
+                    self.new_chunk()
+                }
+            };
+            busy.push(Reverse((time.end, chunk)));
+            self.take(chunk, spot, &spots[spot]);
+        }
+    }
 }
 
 /// The one that stands for the group.

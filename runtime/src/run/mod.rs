@@ -6,7 +6,7 @@ mod drive;
 mod host;
 pub(crate) mod kernels;
 mod meter;
-mod pages;
+pub(crate) mod pages;
 mod progress;
 mod rehearse;
 mod session;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lmsc_ir::program::{Stream, Wait};
 
-pub use chunks::Fragmentation;
+pub use chunks::{Fragmentation, Settled};
 pub use kernels::{Kernels, NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
 pub use session::{RunError, Session, Turn, Watch};

@@ -16,7 +16,7 @@ use super::chunks::over;
 pub(super) const LEAST: u64 = 1 << 16;
 
 /// Larger chunks are none: with more of them addresses run out.
-pub(super) const LARGEST: u64 = 1 << 40;
+pub(crate) const LARGEST: u64 = 1 << 40;
 
 /// More chunks are not mapped: a process has 65,530 mappings, and each chunk divides one.
 pub(super) const MOST: u64 = 30_000;

@@ -1,10 +1,11 @@
-// A driver of CUDA without a device: streams are threads, events order them, memory has a budget, and kernels
-// are those of the shim.
+// A driver of CUDA without a device: streams are threads, events order them, memory has a budget, chunks of it are mapped to
+// addresses, and kernels are those of the shim.
 //
 // FAKECUDA_MEM: how many bytes the device has. fakecuda_slow: how long operations of a kind take at least, in microseconds, of
 // which copies to the device in a stream that runs kernels, too, are one for themselves;
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
+// FAKECUDA_MAPS=0: the device cannot map chunks.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +24,10 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 extern "C" int shim_launch(const char* name, unsigned blocks, unsigned threads, void** args);
 extern "C" const char* shim_kernel(unsigned index);
@@ -157,7 +163,11 @@ std::map<uint64_t, uint64_t> memories;
 std::map<uintptr_t, size_t> pinned;
 std::set<Stream*> streams;
 
+// How many bytes the device has, where a test says so.
+std::atomic<uint64_t> memory;
+
 uint64_t capacity() {
+    if (memory) return memory;
     const char* text = getenv("FAKECUDA_MEM");
     return text ? strtoull(text, nullptr, 10) : (uint64_t)1 << 34;
 }
@@ -170,12 +180,60 @@ bool is_pinned(const void* at, size_t bytes) {
     return (uintptr_t)at + bytes <= range.first + range.second;
 }
 
+// Chunks are multiples of this.
+const size_t GRANULARITY = 1 << 16;
+
+struct Chunk {
+    off_t offset;
+    size_t bytes;
+    bool released = false;
+    unsigned mappings = 0;
+};
+struct Mapping {
+    size_t bytes;
+    uint64_t handle;
+    bool allowed = false;
+};
+std::map<uint64_t, size_t> reserved;
+std::map<uint64_t, Chunk> chunks;
+std::map<uint64_t, Mapping> mapped;
+off_t chunks_end = 0;
+
+int chunks_file() {
+    static const int file = memfd_create("fakecuda", MFD_CLOEXEC);
+    return file;
+}
+
+// Whether chunks are mapped to all of these addresses; with `allowed`, which may be used; with `exact`, no others behind them.
+bool are_mapped(uint64_t at, size_t bytes, bool allowed, bool exact) {
+    auto next = mapped.upper_bound(at);
+    if (next == mapped.begin()) return false;
+    --next;
+    if (exact && next->first != at) return false;
+    uint64_t end = next->first;
+    for (; next != mapped.end() && next->first == end && end < at + bytes; ++next) {
+        if (allowed && !next->second.allowed) return false;
+        end += next->second.bytes;
+    }
+    return exact ? end == at + bytes : end >= at + bytes;
+}
+
+// Gives a chunk's memory back where nobody has it any more.
+void drop(std::map<uint64_t, Chunk>::iterator chunk) {
+    if (!chunk->second.released || chunk->second.mappings) return;
+    fallocate(chunks_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, chunk->second.offset, (off_t)chunk->second.bytes);
+    live_bytes -= chunk->second.bytes;
+    chunks.erase(chunk);
+}
+
 bool is_device(uint64_t at, size_t bytes) {
     std::lock_guard<std::mutex> guard(all);
     auto next = memories.upper_bound(at);
-    if (next == memories.begin()) return false;
-    auto& range = *--next;
-    return at + bytes <= range.first + range.second;
+    if (next != memories.begin()) {
+        auto& range = *--next;
+        if (at + bytes <= range.first + range.second) return true;
+    }
+    return are_mapped(at, bytes, true, false);
 }
 
 std::map<std::string, std::string*> functions;
@@ -190,7 +248,12 @@ API void fakecuda_seed(uint64_t new_seed) {
     seed = new_seed;
     given = 0;
 }
-API uint64_t fakecuda_count(unsigned what) { return what == 0 ? waits : what == 1 ? records : allocations; }
+API void fakecuda_memory(uint64_t bytes) { memory = bytes; }
+API uint64_t fakecuda_count(unsigned what) {
+    std::lock_guard<std::mutex> guard(all);
+    return what == 0 ? waits.load() : what == 1 ? records.load() : what == 2 ? allocations.load()
+           : what == 3 ? live_bytes.load() : what == 4 ? reserved.size() + chunks.size() + mapped.size() : given.load();
+}
 
 // What the library of fake_cublas.cpp asks for.
 API int fakecuda_is_device(uint64_t at, size_t bytes) { return is_device(at, bytes); }
@@ -216,11 +279,19 @@ API int cuGetErrorName(int error, const char** name) {
 API int cuGetErrorString(int error, const char** text) { return cuGetErrorName(error, text); }
 API int cuDeviceGetCount(int* count) { return *count = 1, OK; }
 API int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, OK; }
-API int cuDeviceGetAttribute(int* value, int which, int) { return *value = which == 75 ? 9 : 0, OK; }
+API int cuDeviceGetAttribute(int* value, int which, int) {
+    const char* maps = getenv("FAKECUDA_MAPS");
+    return *value = which == 75 ? 9 : which == 102 ? !maps || strcmp(maps, "0") : 0, OK;
+}
 API int cuDeviceGetName(char* name, int length, int) { return strncpy(name, "a processor", (size_t)length), OK; }
 API int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &all, OK; }
 API int cuDevicePrimaryCtxRelease_v2(int) { return OK; }
 API int cuCtxSetCurrent(void*) { return OK; }
+API int cuCtxSynchronize() {
+    std::lock_guard<std::mutex> guard(all);
+    for (Stream* stream : streams) stream->drain();
+    return failed.exchange(false) ? ILLEGAL : OK;
+}
 
 API int cuStreamCreate(Stream** stream, unsigned) {
     *stream = new Stream;
@@ -322,6 +393,115 @@ API int cuMemFree_v2(uint64_t address) {
     live_bytes -= found->second;
     memories.erase(found);
     free((void*)address);
+    return OK;
+}
+// Chunks of memory, and addresses to which they are mapped: nothing may be used before that is allowed.
+struct Location {
+    int type, id;
+};
+struct Properties {
+    int type, handles;
+    Location location;
+    void* metadata;
+    unsigned char flags[8];
+};
+struct Access {
+    Location location;
+    int flags;
+};
+
+bool is_here(Location location) { return location.type == 1 && location.id == 0; }
+bool is_whole(uint64_t number) { return number % GRANULARITY == 0; }
+
+API int cuMemGetAllocationGranularity(size_t* granularity, const Properties* what, int) {
+    if (what->type != 1 || !is_here(what->location)) return INVALID;
+    return *granularity = GRANULARITY, OK;
+}
+API int cuMemAddressReserve(uint64_t* at, size_t bytes, size_t alignment, uint64_t, unsigned long long flags) {
+    if (bytes == 0 || !is_whole(bytes) || alignment & (alignment - 1) || flags) return INVALID;
+    const size_t room = bytes + GRANULARITY;
+    void* start = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return OUT_OF_MEMORY;
+    const uint64_t first = (uint64_t)start, begin = (first + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+    if (begin > first) munmap(start, begin - first);
+    munmap((void*)(begin + bytes), room - bytes - (begin - first));
+    std::lock_guard<std::mutex> guard(all);
+    reserved[begin] = bytes;
+    return *at = begin, OK;
+}
+API int cuMemAddressFree(uint64_t at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(all);
+    auto found = reserved.find(at);
+    if (found == reserved.end() || found->second != bytes) return INVALID;
+    auto inside = mapped.lower_bound(at);
+    if (inside != mapped.end() && inside->first < at + bytes) return INVALID;
+    reserved.erase(found);
+    return munmap((void*)at, bytes) ? INVALID : OK;
+}
+API int cuMemCreate(uint64_t* handle, size_t bytes, const Properties* what, unsigned long long flags) {
+    if (bytes == 0 || !is_whole(bytes) || what->type != 1 || !is_here(what->location) || flags) return INVALID;
+    std::lock_guard<std::mutex> guard(all);
+    if (live_bytes + bytes > capacity()) return OUT_OF_MEMORY;
+    const off_t offset = chunks_end;
+    if (ftruncate(chunks_file(), offset + (off_t)bytes)) return OUT_OF_MEMORY;
+    chunks_end += (off_t)bytes;
+    // What was never written is no number.
+    const std::vector<char> none(bytes, (char)0xff);
+    if (pwrite(chunks_file(), none.data(), bytes, offset) != (ssize_t)bytes) return OUT_OF_MEMORY;
+    live_bytes += bytes;
+    allocations++;
+    // Handles are never those of chunks before.
+    *handle = (uint64_t)offset + 1;
+    chunks[*handle] = Chunk{offset, bytes};
+    return OK;
+}
+API int cuMemRelease(uint64_t handle) {
+    std::lock_guard<std::mutex> guard(all);
+    auto chunk = chunks.find(handle);
+    if (chunk == chunks.end() || chunk->second.released) return INVALID;
+    chunk->second.released = true;
+    return drop(chunk), OK;
+}
+API int cuMemMap(uint64_t at, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags) {
+    std::lock_guard<std::mutex> guard(all);
+    auto chunk = chunks.find(handle);
+    if (chunk == chunks.end() || chunk->second.released || bytes != chunk->second.bytes) return INVALID;
+    auto range = reserved.upper_bound(at);
+    if (range == reserved.begin() || offset || flags || !is_whole(at)) return INVALID;
+    --range;
+    if (at + bytes > range->first + range->second) return INVALID;
+    auto next = mapped.lower_bound(at);
+    if (next != mapped.end() && next->first < at + bytes) return INVALID;
+    if (next != mapped.begin() && std::prev(next)->first + std::prev(next)->second.bytes > at) return INVALID;
+    void* done = mmap((void*)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, chunks_file(), chunk->second.offset);
+    if (done == MAP_FAILED) return OUT_OF_MEMORY;
+    chunk->second.mappings++;
+    mapped[at] = Mapping{bytes, handle};
+    // Nothing of the kind is to happen within a step either.
+    allocations++;
+    return OK;
+}
+API int cuMemSetAccess(uint64_t at, size_t bytes, const Access* access, size_t count) {
+    std::lock_guard<std::mutex> guard(all);
+    if (count != 1 || !is_here(access->location) || !are_mapped(at, bytes, false, true)) return INVALID;
+    const int flags = access->flags == 3 ? PROT_READ | PROT_WRITE : access->flags == 1 ? PROT_READ : PROT_NONE;
+    if (mprotect((void*)at, bytes, flags)) return INVALID;
+    for (auto next = mapped.find(at); next != mapped.end() && next->first < at + bytes; ++next)
+        next->second.allowed = access->flags == 3;
+    return OK;
+}
+API int cuMemUnmap(uint64_t at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(all);
+    if (!are_mapped(at, bytes, false, true)) return INVALID;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap((void*)at, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) return INVALID;
+    for (auto next = mapped.find(at); next != mapped.end() && next->first < at + bytes;) {
+        auto chunk = chunks.find(next->second.handle);
+        chunk->second.mappings--;
+        drop(chunk);
+        next = mapped.erase(next);
+    }
+    allocations++;
     return OK;
 }
 API int cuMemHostRegister_v2(void* at, size_t bytes, unsigned) {
