@@ -45,7 +45,7 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph, tf32, own_kernels };
+                let options = cuda::Options { ordinal, graph, tf32, own_kernels, single_kernels: false };
                 Runner::Cuda(Box::new(cuda::Session::new(program, options, &compiler?)?))
             }
             (Device::Host, Some(chunk)) => {
