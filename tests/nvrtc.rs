@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use lmsc_ir::program::Checked;
 use lmsc_passes::{Lowering, lower};
+use lmsc_runtime::RunError;
 use lmsc_runtime::cuda::{Compiler, fused, workspaces};
 use support::models::{load, models};
 
@@ -32,7 +33,11 @@ fn what_is_fused_of_small_models_compiles() {
             let needed = workspaces(&graph);
             let workspace = |node| needed.get(&node).copied().unwrap_or_default();
             let program = lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
-            fused(&Checked::new(program).unwrap()).unwrap()
+            match fused(&Checked::new(program).unwrap()) {
+                // Some sum more tensors than a kernel takes.
+                Err(RunError::NotReady(_)) => None,
+                text => text.unwrap(),
+            }
         })
         .collect();
     assert!(texts.len() > 20, "{} models have kernels that are fused", texts.len());
