@@ -10,8 +10,8 @@ use cudarc::driver::sys::{
 };
 use lmsc_ir::program::Stream;
 
-use super::library::{self, Missing};
 use super::BLOCK;
+use super::library::{self, Missing};
 
 /// The names that the driver's library may have.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];

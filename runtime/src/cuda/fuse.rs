@@ -34,16 +34,22 @@ pub(super) struct One<'a> {
 }
 
 impl<'a> One<'a> {
-    /// With the addresses among the kernel's arguments.
-    pub(super) fn new(kernel: &'a str, each: &'a Each, addresses: &[u64]) -> One<'a> {
-        let (&result, operands) = addresses.split_last().expect("a kernel has a result");
-        let addresses = operands[..each.operands.len()].iter().copied().chain([result]).collect();
-        One { kernel, each, addresses }
+    /// With the addresses among the kernel's arguments; none where one of them is nowhere.
+    pub(super) fn new(kernel: &'a str, each: &'a Each, addresses: &[u64]) -> Option<One<'a>> {
+        let (&result, operands) = addresses.split_last()?;
+        let addresses: Vec<u64> =
+            operands.iter().take(each.operands.len()).copied().chain([result]).collect();
+        let is_placed = addresses.len() == each.operands.len() + 1 && !addresses.contains(&0);
+        is_placed.then_some(One { kernel, each, addresses })
     }
 
     fn result(&self) -> Use {
         let start = self.addresses[self.each.operands.len()];
-        Use { start, bytes: self.each.elements * width(self.each.result), of_each: Some(width(self.each.result)) }
+        Use {
+            start,
+            bytes: self.each.elements * width(self.each.result),
+            of_each: Some(width(self.each.result)),
+        }
     }
 
     fn operand(&self, index: usize) -> Use {
@@ -56,7 +62,12 @@ impl<'a> One<'a> {
                 // How many elements, dimensions, extents, and strides.
                 let rank = words[1] as usize;
                 let (extents, strides) = words[2..].split_at((words.len() - 2) / 2);
-                1 + extents.iter().zip(strides).take(rank).map(|(n, by)| n.saturating_sub(1) * by).sum::<u64>()
+                1 + extents
+                    .iter()
+                    .zip(strides)
+                    .take(rank)
+                    .map(|(n, by)| n.saturating_sub(1) * by)
+                    .sum::<u64>()
             }
         };
         let of_each = (*reach == Reach::Same).then_some(width);
@@ -314,6 +325,7 @@ template <class A, class B> __device__ inline A same_bits(B b) {
 __device__ inline Parameters parameters(const i64* w) {
     return {{same_bits<f64>(w[0]), same_bits<f64>(w[1]), same_bits<f64>(w[2])}};
 }
+__device__ inline u8 each_fill_u8(const Parameters& p) { return (u8)same_bits<u64>(p.v[0]); }
 __device__ inline i64 found(const Spread<1>* box, i64 i) {
     i64 at[1];
     box->find(i, at);

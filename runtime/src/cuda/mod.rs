@@ -37,7 +37,8 @@ pub use library::Missing;
 #[cfg(feature = "cuda")]
 pub use measure::Copies;
 pub use recipe::{
-    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Found, Launch, Product, Reach, Recipe, SCRATCH_ALIGNMENT,
+    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Found, Launch, Product, Reach, Recipe,
+    SCRATCH_ALIGNMENT,
 };
 #[cfg(feature = "cuda")]
 pub use session::{Options, Session, fused};
@@ -83,7 +84,7 @@ pub const SOURCES: &[Source] = sources![
     "index" true true,
     "move" false true,
     "normalize" false true,
-    "optimizer" false true,
+    "optimizer" false false,
     "pool" false true,
     "product" false true,
     "random" false true,

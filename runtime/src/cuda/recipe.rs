@@ -509,6 +509,17 @@ impl Recipe {
         self.blocks(kernel, blocks, args).unwrap_or_else(|_| unreachable!("these are few blocks"));
     }
 
+    /// Sets a byte.
+    pub(super) fn flag(&mut self, value: u8, to: Address) {
+        let args = vec![1usize.into(), u64::from(value).into(), to.into()];
+        let parameters = [u64::from(value), 0, 0];
+        self.elementwise(
+            "fill_u8".into(),
+            args,
+            Each { elements: 1, parameters, operands: Vec::new(), result: "u8" },
+        );
+    }
+
     /// Launches a kernel whose blocks share so many outputs, each of a team of `lanes` threads.
     pub(super) fn teams(&mut self, kernel: impl Into<String>, outputs: usize, lanes: usize, args: Vec<Arg>) {
         self.each(kernel, outputs.saturating_mul(lanes), args);

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{
-    Action, Checked, Command, ContentId, Launch, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
-    peak_in_order,
+    Action, Checked, Command, ContentId, Launch, Memory, Output, Program, Residency, Role, Stream, Tensor,
+    Transfer, peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
 use rayon::prelude::*;
@@ -204,7 +204,7 @@ impl<'a> Places<'a> {
                     let addresses = args.iter().flat_map(Arg::addresses);
                     let addresses: Vec<u64> =
                         addresses.map(|at| self.address(index, launch, recipe, at)).collect();
-                    Some(One::new(kernel, each, &addresses))
+                    One::new(kernel, each, &addresses)
                 }
                 _ => None,
             };
@@ -401,7 +401,12 @@ impl Session {
                 for launch in launches {
                     let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
                     let function = kernels.get(&launch.kernel)?;
-                    work.push(Work::Kernel(Ready::new(launch.kernel.clone(), launch.blocks, function, &args)));
+                    work.push(Work::Kernel(Ready::new(
+                        launch.kernel.clone(),
+                        launch.blocks,
+                        function,
+                        &args,
+                    )));
                 }
             }
             workspaces[index as usize] = recipe.workspace_with(Bytes(scratch)).0;

@@ -24,7 +24,8 @@ static bool exists(const std::string& path) { return access(path.c_str(), R_OK) 
 
 static bool compile(Source& source, int count, const char** options) {
     // What is not to be contracted is not; otherwise it is if this processor can, so that bits show who forgot to ask.
-    std::string flags = "-std=c++17 -fPIC -shared -O1 -march=native -Wno-unknown-pragmas", contracts = "fast";
+    std::string flags = "-std=c++17 -fPIC -shared -O1 -fexpensive-optimizations -march=native -Wno-unknown-pragmas";
+    std::string contracts = "fast";
     for (int i = 0; i < count; i++) {
         const std::string option = options[i], define = "--define-macro=";
         if (option == "--fmad=false") contracts = "off";

@@ -1,7 +1,7 @@
 //! Optimizers and gradient accumulators.
 
 use super::Made;
-use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, operand, result};
+use crate::cuda::recipe::{Address, Arg, Each, NOWHERE, Reach, Recipe, operand, result};
 use crate::host::optimizer::AdamW;
 use crate::spec::{Refusal, Spec};
 
@@ -11,10 +11,16 @@ fn floats(spec: &Spec<'_>, index: usize) -> usize {
     bytes.map_or(0, |bytes| bytes.0 as usize / size_of::<f32>())
 }
 
+/// What is done to each of so many floats.
+fn each(n: usize, operands: Vec<Reach>) -> Each {
+    let operands = operands.into_iter().map(|reach| ("f32", reach)).collect();
+    Each { elements: n as u64, parameters: [0; 3], operands, result: "f32" }
+}
+
 /// A flag that is always true.
 fn flag(recipe: &mut Recipe, spec: &Spec<'_>, index: usize) {
     if spec.wants(index) {
-        recipe.each("fill_u8", 1, vec![1usize.into(), 1usize.into(), result(index).into()]);
+        recipe.flag(1, result(index));
     }
 }
 
@@ -71,7 +77,7 @@ pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(to) || spec.is_in_place(1, to) {
         let args = vec![n.into(), operand(0).into(), operand(1).into(), operand(2).into(), result(to).into()];
-        recipe.each("sgd", n, args);
+        recipe.elementwise("sgd".into(), args, each(n, vec![Reach::First, Reach::Same, Reach::Same]));
     }
     if sequences {
         flag(&mut recipe, spec, 0);
@@ -83,7 +89,9 @@ fn accumulation(recipe: &mut Recipe, spec: &Spec<'_>, overwrite: Address, to: us
     if spec.wants(to) || spec.is_in_place(0, to) {
         let n = floats(spec, 1);
         let args = vec![n.into(), operand(0).into(), operand(1).into(), overwrite.into(), result(to).into()];
-        recipe.each("accumulate", n, args);
+        let mut each = each(n, vec![Reach::Same, Reach::Same]);
+        each.operands.extend((overwrite != NOWHERE).then_some(("u8", Reach::First)));
+        recipe.elementwise("accumulate".into(), args, each);
     }
 }
 
