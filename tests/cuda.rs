@@ -465,6 +465,35 @@ fn random_chains_fuse_without_a_difference() {
     assert!(launches[0] * 2 < launches[1], "{launches:?}");
 }
 
+/// An optimizer that has an operator for each of many parameters is a few launches, of any lengths side by side.
+#[test]
+fn parameters_are_updated_together() {
+    let Some(_driver) = driver() else { return };
+    let (mut inputs, mut outputs, mut lines) = (vec![], vec![], String::new());
+    for (i, n) in [1, 300, 256, 7, 1000].into_iter().cycle().take(40).enumerate() {
+        // Synthetic variances are those of these names.
+        let v = format!("v{i}_running_var");
+        inputs.push(format!("float[{n}] w{i}, float[{n}] g{i}, float[{n}] m{i}, float[{n}] {v}"));
+        outputs.push(format!("float[{n}] x{i}"));
+        lines += &format!(
+            "   [adam{i}] float[{n}] x{i}, float[{n}] m{i}_, float[{n}] v{i}_ = ai.lmsc.AdamWOptimizer(lr, t, w{i}, g{i}, \
+             m{i}, {v}) updates (w{i} as x{i}, m{i} as m{i}_, {v} as v{i}_)\n"
+        );
+    }
+    let (inputs, outputs) = (inputs.join(", "), outputs.join(", "));
+    let lines = format!("   [step] int64[1] t = Shape(w1)\n{lines}");
+    let text = format!("adam (float[1] lr, {inputs}) => ({outputs})\n{{\n{lines}}}\n");
+    let program = lowered(&Graph::parse(&text).unwrap_or_else(|e| panic!("{e}")), None);
+    let [fused, single] = [false, true].map(|single_kernels| {
+        let session = session(&program, Options { single_kernels, ..Options::default() });
+        assert_eq!(session.launches(), if single_kernels { [41; 2] } else { [3, 41] });
+        execute!(program, session)
+    });
+    assert_eq!(fused.0.difference(&single.0, &fused.1, None), None);
+    let moved: &[[u8; 4]] = fused.0.0[0]["x1"].as_chunks().0;
+    assert!(moved.iter().all(|&bytes| f32::from_le_bytes(bytes).is_finite()), "and these are numbers");
+}
+
 /// What is multiplied is rounded if that is asked for, which shows, and otherwise not; replayed, a step has as many products
 /// as given command by command.
 #[test]

@@ -14,26 +14,32 @@ __device__ inline void moments(f32 alpha, f32 beta, f32 g, f32& m, f32& v) {
     v = beta * v + (1 - beta) * g * g;
 }
 
-ALONE(KERNEL adamw(Adam a, const f32* rate, const i64* step, const f32* g, const f32* w0, const f32* m0, const f32* v0, f32* w,
-             f32* m, f32* v) {
-    const f32 alpha = (f32)a.alpha, beta = (f32)a.beta, epsilon = (f32)a.epsilon, decay = (f32)a.decay, by = rate[0];
-    const f64 first = correction(a.alpha, step[0], a.corrects), second = correction(a.beta, step[0], a.corrects);
-    const f32 rate_first = (f32)((f64)by / first), root = (f32)sqrt(second);
+// What a step of AdamW is before it meets an element.
+struct AdamW {
+    f32 alpha, beta, epsilon, decay, by, rate_first, root, corrected;
+    bool decays_first;
+};
+__device__ inline AdamW made_adamw(const Adam& a, f32 by, i64 step) {
+    const f64 first = correction(a.alpha, step, a.corrects), second = correction(a.beta, step, a.corrects);
     const f32 corrected = (f32)((f64)by * sqrt(second) / first);
-    EACH(i, a.n) {
-        f32 x = w0[i], p = m0[i], q = v0[i];
-        moments(alpha, beta, g[i], p, q);
-        if (a.decays_first) {
-            x *= 1 - by * decay;
-            x -= rate_first * (p / (sqrtf(q) / root + epsilon));
-        } else {
-            x -= corrected * (p / (sqrtf(q) + epsilon));
-            x -= by * decay * x;
-        }
-        w[i] = x;
-        m[i] = p;
-        v[i] = q;
+    return {(f32)a.alpha, (f32)a.beta, (f32)a.epsilon, (f32)a.decay, by, (f32)((f64)by / first), (f32)sqrt(second), corrected,
+            a.decays_first != 0};
+}
+__device__ inline void each_adamw(const AdamW& a, f32 g, f32 x, f32 p, f32 q, f32& w, f32& m, f32& v) {
+    moments(a.alpha, a.beta, g, p, q);
+    if (a.decays_first) {
+        x *= 1 - a.by * a.decay;
+        x -= a.rate_first * (p / (sqrtf(q) / a.root + a.epsilon));
+    } else {
+        x -= a.corrected * (p / (sqrtf(q) + a.epsilon));
+        x -= a.by * a.decay * x;
     }
+    w = x, m = p, v = q;
+}
+ALONE(KERNEL adamw(Adam a, const f32* rate, const i64* step, const f32* g, const f32* w0, const f32* m0, const f32* v0,
+                   f32* w, f32* m, f32* v) {
+    const AdamW made = made_adamw(a, rate[0], step[0]);
+    EACH(i, a.n) each_adamw(made, g[i], w0[i], m0[i], v0[i], w[i], m[i], v[i]);
 }
 EXPORT(adamw))
 

@@ -29,27 +29,26 @@ const MOST_BLOCKS: u64 = 4096;
 pub(super) struct One<'a> {
     kernel: &'a str,
     each: &'a Each,
-    /// Of the operands, and behind them of the result.
+    /// Of the operands, and behind them of the results.
     addresses: Vec<u64>,
 }
 
 impl<'a> One<'a> {
     /// With the addresses among the kernel's arguments; none where one of them is nowhere.
     pub(super) fn new(kernel: &'a str, each: &'a Each, addresses: &[u64]) -> Option<One<'a>> {
-        let (&result, operands) = addresses.split_last()?;
-        let addresses: Vec<u64> =
-            operands.iter().take(each.operands.len()).copied().chain([result]).collect();
-        let is_placed = addresses.len() == each.operands.len() + 1 && !addresses.contains(&0);
-        is_placed.then_some(One { kernel, each, addresses })
+        let (operands, results) =
+            addresses.split_at_checked(addresses.len().checked_sub(each.results.len())?)?;
+        let operands = operands.get(..each.operands.len())?;
+        let addresses = [operands, results].concat();
+        (!addresses.contains(&0)).then_some(One { kernel, each, addresses })
     }
 
-    fn result(&self) -> Use {
-        let start = self.addresses[self.each.operands.len()];
-        Use {
-            start,
-            bytes: self.each.elements * width(self.each.result),
-            of_each: Some(width(self.each.result)),
-        }
+    fn results(&self) -> impl Iterator<Item = Use> {
+        let addresses = &self.addresses[self.each.operands.len()..];
+        addresses.iter().zip(&self.each.results).map(|(&start, element)| {
+            let width = width(element);
+            Use { start, bytes: self.each.elements * width, of_each: Some(width) }
+        })
     }
 
     fn operand(&self, index: usize) -> Use {
@@ -138,23 +137,26 @@ pub(super) struct Fused {
 /// A launch of a run.
 struct Member<'a> {
     one: &'a One<'a>,
-    /// The last command that reads what it writes, if no one else does.
-    read_until: Option<u32>,
+    /// By result, the last command that reads it, if no one else does.
+    read_until: Vec<Option<u32>>,
     /// What it reads that no other one of the run has written.
     loads: Vec<Use>,
 }
 
 impl Member<'_> {
-    /// What it writes, unless nobody reads it from this command on: then it is nowhere but in registers.
-    fn written(&self, command: u32) -> Option<Use> {
-        self.read_until.is_none_or(|last| last >= command).then(|| self.one.result())
+    /// What it writes, but what nobody reads from this command on: that is nowhere but in registers.
+    fn written(&self, command: u32) -> impl Iterator<Item = Use> {
+        let is_read = move |last: &Option<u32>| last.is_none_or(|last| last >= command);
+        self.one.results().zip(&self.read_until).filter(move |(_, last)| is_read(last)).map(|(used, _)| used)
     }
 
     /// What a launch of this command has to do with it.
     fn meets(&self, command: u32, one: &One<'_>) -> Meeting {
-        let written = self.written(command).into_iter();
-        let pairs = written.flat_map(|own| one.operands().chain([one.result()]).map(move |used| (own, used)));
-        let pairs = pairs.chain(self.loads.iter().map(|&used| (used, one.result())));
+        let pairs = self
+            .written(command)
+            .flat_map(|own| one.operands().chain(one.results()).map(move |used| (own, used)));
+        let loads = self.loads.iter();
+        let pairs = pairs.chain(loads.flat_map(|&own| one.results().map(move |used| (own, used))));
         let same_length = self.one.each.elements == one.each.elements;
         let meets = |(a, b): (Use, Use)| match () {
             () if !a.overlaps(b) => Meeting::Never,
@@ -175,7 +177,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Adds a launch of the last command, unless that cannot be.
-    fn add(&mut self, one: &'a One<'a>, read_until: Option<u32>) -> bool {
+    fn add(&mut self, one: &'a One<'a>, read_until: Vec<Option<u32>>) -> bool {
         let command = self.commands[1];
         let mut joined = vec![self.members.len()];
         let mut apart = Vec::new();
@@ -193,7 +195,8 @@ impl<'a> Run<'a> {
         joined.sort_unstable();
         apart.push(joined);
         self.lanes = apart;
-        let is_known = |used: &Use| self.members.iter().any(|other| other.written(command) == Some(*used));
+        let is_known =
+            |used: &Use| self.members.iter().any(|other| other.written(command).any(|own| own == *used));
         let loads = one.operands().filter(|used| !is_known(used)).collect();
         self.members.push(Member { one, read_until, loads });
         true
@@ -229,15 +232,16 @@ impl Lane {
         let mut loads = String::new();
         for Member { one, read_until, .. } in members {
             elements = one.each.elements;
-            let parameters = match one.each.parameters {
-                [0, 0, 0] => "Parameters{}".to_owned(),
-                parameters => {
+            let numbers = match (&one.each.parameters[..], one.each.made_of) {
+                ([], _) => "Parameters{}".to_owned(),
+                (numbers, of) => {
                     let at = words.len() + 1;
-                    words.extend(parameters);
-                    format!("parameters(w + {at})")
+                    words.extend(numbers);
+                    format!("taken<{}>(w + {at})", of.unwrap_or("Parameters"))
                 }
             };
-            let mut call = format!("each_{}({parameters}", one.kernel);
+            // The first elements go into what is made before all elements, if something is.
+            let (mut made, mut call) = (numbers.clone(), String::new());
             for (index, (element, reach)) in one.each.operands.iter().enumerate() {
                 let start = one.addresses[index];
                 let known = match reach {
@@ -272,16 +276,36 @@ impl Lane {
                     }
                     (r, element)
                 });
+                let is_before = one.each.made_of.is_some() && *reach == Reach::First;
+                let into = if is_before { &mut made } else { &mut call };
                 _ = match of == *element {
-                    true => write!(call, ", r{r}"),
-                    false => write!(call, ", same_bits<{element}>(r{r})"),
+                    true => write!(into, ", r{r}"),
+                    false => write!(into, ", same_bits<{element}>(r{r})"),
                 };
             }
-            let (r, start, element) = (register(), one.result().start, one.each.result);
-            _ = writeln!(body, "        const {element} r{r} = {call});");
-            current.insert((start, width(element)), (r, element));
-            let is_read = read_until.is_none_or(|command| command > last);
-            written.insert(start, (r, element, is_read));
+            if one.each.made_of.is_some() {
+                let r = register();
+                _ = writeln!(before, "    const auto r{r} = made_{}({made});", one.kernel);
+                made = format!("r{r}");
+            }
+            let results = one.results().zip(&one.each.results).zip(read_until);
+            let mut of_results = String::new();
+            for ((result, element), last_read) in results {
+                let r = register();
+                current.insert((result.start, width(element)), (r, element));
+                let is_read = last_read.is_none_or(|command| command > last);
+                written.insert(result.start, (r, element, is_read));
+                _ = match one.each.made_of {
+                    None => {
+                        writeln!(body, "        const {element} r{r} = each_{}({made}{call});", one.kernel)
+                    }
+                    Some(_) => writeln!(body, "        {element} r{r};"),
+                };
+                _ = write!(of_results, ", r{r}");
+            }
+            if one.each.made_of.is_some() {
+                _ = writeln!(body, "        each_{}({made}{call}{of_results});", one.kernel);
+            }
         }
         for (start, (r, element, _)) in written.into_iter().filter(|(_, (.., is_read))| *is_read) {
             words.push(start);
@@ -322,8 +346,10 @@ template <class A, class B> __device__ inline A same_bits(B b) {
     memcpy(&a, &b, sizeof(A));
     return a;
 }
-__device__ inline Parameters parameters(const i64* w) {
-    return {{same_bits<f64>(w[0]), same_bits<f64>(w[1]), same_bits<f64>(w[2])}};
+template <class A> __device__ inline A taken(const i64* w) {
+    A a;
+    memcpy(&a, w, sizeof(A));
+    return a;
 }
 __device__ inline u8 each_fill_u8(const Parameters& p) { return (u8)same_bits<u64>(p.v[0]); }
 __device__ inline i64 found(const Spread<1>* box, i64 i) {
@@ -434,7 +460,8 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
             };
             let before = (next.members.len(), next.lanes.clone(), next.commands);
             next.commands[1] = index;
-            let fits = ones.iter().all(|one| next.add(one, readers.last(index, one.result()))) && {
+            let until = |one: &One<'_>| one.results().map(|used| readers.last(index, used)).collect();
+            let fits = ones.iter().all(|one| next.add(one, until(one))) && {
                 let lanes = next.lanes();
                 words(&lanes, &[]).len() <= MOST_WORDS
             };

@@ -137,18 +137,20 @@ pub struct Launch {
     pub each: Option<Box<Each>>,
 }
 
-/// What a kernel does to each element: a function of one element of each operand, which gives one of the result. The
-/// operands are the first addresses among the kernel's arguments, and the result is the last.
+/// What a kernel does to each element: a function of one element of each operand, which gives one of each result. The
+/// operands are the first addresses among the kernel's arguments, and the results are the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Each {
-    /// How many elements the result has.
+    /// How many elements the results have.
     pub elements: u64,
     /// Numbers that the function takes, by their bits.
-    pub parameters: [u64; 3],
+    pub parameters: Vec<u64>,
+    /// What the numbers are, where something is made of them and of the operands' first elements before all elements.
+    pub made_of: Option<&'static str>,
     /// By operand, what its elements are, and which of them it is.
     pub operands: Vec<(&'static str, Reach)>,
-    /// What the result's elements are.
-    pub result: &'static str,
+    /// By result, what its elements are.
+    pub results: Vec<&'static str>,
 }
 
 /// Which of an operand's elements an element of the result is computed from.
@@ -512,11 +514,11 @@ impl Recipe {
     /// Sets a byte.
     pub(super) fn flag(&mut self, value: u8, to: Address) {
         let args = vec![1usize.into(), u64::from(value).into(), to.into()];
-        let parameters = [u64::from(value), 0, 0];
+        let parameters = vec![u64::from(value), 0, 0];
         self.elementwise(
             "fill_u8".into(),
             args,
-            Each { elements: 1, parameters, operands: Vec::new(), result: "u8" },
+            Each { elements: 1, parameters, made_of: None, operands: Vec::new(), results: vec!["u8"] },
         );
     }
 

@@ -16,6 +16,12 @@ fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
     Broadcast::new(&dims, &spec.result_dims(0)?)
 }
 
+/// Numbers of a function, if there are any, by their bits.
+fn numbers(parameters: [f64; 3]) -> Vec<u64> {
+    let bits = parameters.map(f64::to_bits);
+    if bits == [0; 3] { Vec::new() } else { bits.to_vec() }
+}
+
 /// What is done to each element: operands of these types are broadcast.
 fn each(
     plan: &Broadcast,
@@ -34,7 +40,8 @@ fn each(
         ))
     };
     let operands = operands.iter().enumerate().map(reach).collect::<Result<_, _>>()?;
-    Ok(Each { elements: plan.len() as u64, parameters: parameters.map(f64::to_bits), operands, result })
+    let parameters = numbers(parameters);
+    Ok(Each { elements: plan.len() as u64, parameters, made_of: None, operands, results: vec![result] })
 }
 
 /// The kernel of this name, on so many operands that are broadcast, with parameters.
@@ -155,11 +162,12 @@ pub(crate) fn select(spec: &Spec<'_>) -> Made {
 
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     let n = count(&spec.dims(0)?);
-    let parameters = [f64::from(u8::from(spec.flag("scale_down", false)?)), 0.0, 0.0].map(f64::to_bits);
+    let parameters = [f64::from(u8::from(spec.flag("scale_down", false)?)), 0.0, 0.0];
+    let words = Arg::Words(parameters.map(f64::to_bits).to_vec());
     let by = number(spec.element(1)?)?;
     let operands = vec![("f32", Reach::Same), (by, Reach::First)];
-    let each = Each { elements: n as u64, parameters, operands, result: "f32" };
-    let words = Arg::Words(parameters.to_vec());
+    let parameters = numbers(parameters);
+    let each = Each { elements: n as u64, parameters, made_of: None, operands, results: vec!["f32"] };
     let args = vec![words, n.into(), operand(0).into(), operand(1).into(), result(0).into()];
     let mut recipe = Recipe::default();
     recipe.elementwise(format!("scale_{by}"), args, each);
@@ -178,7 +186,8 @@ pub(crate) fn cast(spec: &Spec<'_>) -> Made {
     };
     let n = count(&spec.dims(0)?);
     let operands = vec![(read, Reach::Same)];
-    let each = Each { elements: n as u64, parameters: [0; 3], operands, result: written };
+    let each =
+        Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec![written] };
     let mut recipe = Recipe::default();
     recipe.elementwise(kernel, vec![n.into(), operand(0).into(), result(0).into()], each);
     Ok(recipe)

@@ -14,7 +14,7 @@ fn floats(spec: &Spec<'_>, index: usize) -> usize {
 /// What is done to each of so many floats.
 fn each(n: usize, operands: Vec<Reach>) -> Each {
     let operands = operands.into_iter().map(|reach| ("f32", reach)).collect();
-    Each { elements: n as u64, parameters: [0; 3], operands, result: "f32" }
+    Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] }
 }
 
 /// A flag that is always true.
@@ -24,11 +24,11 @@ fn flag(recipe: &mut Recipe, spec: &Spec<'_>, index: usize) {
     }
 }
 
-fn adam_words(n: usize, flags: [bool; 2], numbers: [f32; 4]) -> Arg {
+fn adam_words(n: usize, flags: [bool; 2], numbers: [f32; 4]) -> Vec<u64> {
     let mut words = vec![n as u64];
     words.extend(flags.map(u64::from));
     words.extend(numbers.map(|x| f64::from(x).to_bits()));
-    Arg::Words(words)
+    words
 }
 
 pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
@@ -38,10 +38,14 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(lead) || spec.is_in_place(2, lead) {
         let words = adam_words(n, [a.corrects, a.decays_first], [a.alpha, a.beta, a.epsilon, a.decay]);
-        let mut args = vec![words];
+        let mut each = each(n, vec![Reach::First, Reach::First]);
+        each.operands[1].0 = "i64";
+        each.operands.extend(vec![("f32", Reach::Same); 4]);
+        (each.parameters, each.made_of, each.results) = (words.clone(), Some("Adam"), vec!["f32"; 3]);
+        let mut args = vec![Arg::Words(words)];
         args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
         args.extend((lead..lead + 3).map(|i| result(i).into()));
-        recipe.each("adamw", n, args);
+        recipe.elementwise("adamw".into(), args, each);
     }
     if lead == 1 {
         flag(&mut recipe, spec, 0);
@@ -60,7 +64,7 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
         spec.float("lambda", 0.0)?,
     ];
     let mut recipe = Recipe::default();
-    let mut args = vec![adam_words(n, [corrects, !decays_behind], numbers)];
+    let mut args = vec![Arg::Words(adam_words(n, [corrects, !decays_behind], numbers))];
     args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
     args.extend([3, 1, 2].map(|i| result(i).into()));
     recipe.each("adam", n, args);
