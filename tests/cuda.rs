@@ -100,7 +100,7 @@ impl Driver {
     }
 
     /// Waits (0), records (1), allocations and mappings (2) so far; bytes that are in use (3), addresses, chunks and mappings
-    /// that are there (4), and launches and copies since the seed was set (5).
+    /// that are there (4), launches and copies since the seed was set (5), and launches so far (6).
     fn count(&self, what: u32) -> u64 {
         (self.count)(what)
     }
@@ -299,7 +299,9 @@ fn steps_of_small_models_compute_what_the_host_computes() {
                     }
                     // One plan is for both.
                     let own_kernels = number % 3 == 0;
-                    let left = on_device(program, Options { graph, own_kernels, ..Options::default() });
+                    let single_kernels = turn % 2 == 0;
+                    let options = Options { graph, own_kernels, single_kernels, ..Options::default() };
+                    let left = on_device(program, options);
                     let what = format!("{name}, {what}, {planner}, {budget}, replayed: {graph}");
                     let expected = if own_kernels { &own } else { &found };
                     assert_eq!(left.difference(expected, &types, None), None, "{what}");
@@ -324,6 +326,171 @@ fn steps_of_small_models_compute_what_the_host_computes() {
 fn small_model(family: &str) -> Graph {
     let found = small().into_iter().find(|(name, _)| name.starts_with(family));
     found.unwrap_or_else(|| panic!("there is no small model {family}")).1
+}
+
+/// Elementwise kernels that follow each other are one launch, with the same bits, whatever the plan; who looks at each of
+/// them gets them one by one.
+#[test]
+fn fused_steps_compute_the_same_bits_in_fewer_launches() {
+    let Some((driver, _used)) = driver() else { return };
+    // Otherwise these, of which each has something else: Adam as many operators, broadcast operands, truth values, gradients
+    // that are summed up one by one.
+    let report = std::env::var_os("LMSC_REPORT").is_some();
+    let few = ["tiny_gpt2/std/train_adam", "tiny_bert/training", "tiny_charlstm/std", "tiny_mlp_mse"];
+    let mut sums = [0; 2];
+    for (name, graph) in small() {
+        if !report && !few.iter().any(|few| name.starts_with(few)) {
+            continue;
+        }
+        let (floor, peak) = range(&graph);
+        let swapped = rewritten(&graph, "lru", floor + (peak - floor) / 4);
+        let swapped = swapped.map(|(graph, budget)| lowered(&graph, Some(budget)));
+        for (what, program) in [("as it is", Some(lowered(&graph, None))), ("swapped", swapped)] {
+            let Some(program) = program else { continue };
+            let began = std::time::Instant::now();
+            let (_, _, types) = names(&program);
+            let [fused, single] = [false, true].map(|single_kernels| {
+                let session = session(&program, Options { single_kernels, ..Options::default() });
+                let launches = session.launches();
+                let before = driver.count(6);
+                let (left, ..) = execute!(program, session);
+                let ran = (driver.count(6) - before) as usize;
+                assert_eq!(ran, STEPS as usize * launches[usize::from(single_kernels)], "{name}, {what}");
+                (left, launches)
+            });
+            assert_eq!(fused.0.difference(&single.0, &types, None), None, "{name}, {what}");
+            let launches = fused.1;
+            assert!(launches[0] <= launches[1], "{name}, {what}");
+            if name == "tiny_gpt2/std/train_adam.onnx" {
+                assert!(launches[0] * 2 < launches[1], "{name}, {what}: {launches:?}");
+            }
+            sums = [0, 1].map(|i| sums[i] + launches[i]);
+            if report {
+                println!("{name}, {what}: {launches:?} {:.1} s", began.elapsed().as_secs_f64());
+            }
+        }
+    }
+    assert!(sums[0] * 3 < sums[1] * 2, "{sums:?} launches");
+}
+
+/// A graph of elementwise operators in some order, on operands of `rows` × `columns` elements and others that are broadcast.
+fn random_chain(rows: u64, columns: u64, operators: usize, seed: u64) -> Graph {
+    let mut state = seed;
+    let mut any = |below: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize % below
+    };
+    let full = format!("[{rows},{columns}]");
+    let mut wholes: Vec<String> = vec!["x".into(), "y".into()];
+    let mut rows_of: Vec<String> = vec!["row".into()];
+    let mut lines = String::new();
+    let mut outputs = Vec::new();
+    for number in 0..operators {
+        let recent = |any: &mut dyn FnMut(usize) -> usize, list: &[String]| {
+            list[list.len() - 1 - any(list.len().min(4))].clone()
+        };
+        let a = recent(&mut any, &wholes);
+        let b = match any(6) {
+            0 => "column".to_owned(),
+            1 => "one".to_owned(),
+            2 => recent(&mut any, &rows_of),
+            _ => recent(&mut any, &wholes),
+        };
+        let c = recent(&mut any, &wholes);
+        let r = format!("r{number}");
+        let mut line = |result: &str, op: &str| {
+            let name = result.rsplit(' ').next().unwrap_or_default();
+            lines.push_str(&format!("   [{name}_] {result} = {op}\n"));
+        };
+        let whole = format!("float{full} {r}");
+        match any(14) {
+            0 => line(&whole, &format!("Tanh({a})")),
+            1 => line(&whole, &format!("LeakyRelu<alpha = 0.3>({a})")),
+            2 => line(&whole, &format!("Sigmoid({a})")),
+            3 => line(&whole, &format!("Sub({b}, {a})")),
+            4 | 5 => line(&whole, &format!("Mul({a}, {b})")),
+            6 | 7 => line(&whole, &format!("Add({a}, {b})")),
+            8 => line(&whole, &format!("Sum({a}, {b}, {c})")),
+            9 => line(&whole, &format!("com.microsoft.TanhGrad({a}, {c})")),
+            10 => {
+                line(&format!("bool{full} {r}_less"), &format!("Less({a}, {b})"));
+                line(&whole, &format!("Where({r}_less, {c}, {b})"));
+            }
+            11 => {
+                line(&format!("int64{full} {r}_whole"), &format!("Cast<to = 7>({a})"));
+                line(&whole, &format!("Cast<to = 1>({r}_whole)"));
+            }
+            12 => {
+                line(&format!("float[{columns}] {r}_row"), &format!("Sin({})", recent(&mut any, &rows_of)));
+                rows_of.push(format!("{r}_row"));
+                line(&whole, &format!("Neg({a})"));
+            }
+            _ => {
+                line(&whole, &format!("Max({a}, {b})"));
+                outputs.push(format!("float{full} {r}"));
+            }
+        }
+        wholes.push(r);
+    }
+    let last = format!("float{full} r{}", operators - 1);
+    if !outputs.contains(&last) {
+        outputs.push(last);
+    }
+    let inputs =
+        format!("float{full} x, float{full} y, float[{columns}] row, float[{rows},1] column, float[] one");
+    let text = format!("random ({inputs}) => ({})\n{{\n{lines}}}\n", outputs.join(", "));
+    Graph::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
+}
+
+/// Whatever is fused, bits are those of single kernels, whether there are no elements, few, or more than threads.
+#[test]
+fn random_chains_fuse_without_a_difference() {
+    let Some(_driver) = driver() else { return };
+    let shapes = [(0, 3), (1, 1), (1, 255), (16, 16), (257, 1), (3, 333), (64, 65)];
+    let cases = shapes.into_iter().cycle().take(14).map(|(rows, columns)| (rows, columns, 30));
+    // Threads go on to further elements.
+    let cases = cases.chain([(1025, 1025, 4)]);
+    let mut launches = [0; 2];
+    for (seed, (rows, columns, operators)) in (1..).zip(cases) {
+        let graph = random_chain(rows, columns, operators, seed);
+        let program = lowered(&graph, None);
+        let [fused, single] = [false, true].map(|single_kernels| {
+            let session = session(&program, Options { single_kernels, ..Options::default() });
+            launches[usize::from(single_kernels)] += session.launches()[usize::from(single_kernels)];
+            execute!(program, session)
+        });
+        assert_eq!(fused.0.difference(&single.0, &fused.1, None), None, "{rows} x {columns}, {seed}");
+    }
+    assert!(launches[0] * 2 < launches[1], "{launches:?}");
+}
+
+/// An optimizer that has an operator for each of many parameters is a few launches, of any lengths side by side.
+#[test]
+fn parameters_are_updated_together() {
+    let Some(_driver) = driver() else { return };
+    let (mut inputs, mut outputs, mut lines) = (vec![], vec![], String::new());
+    for (i, n) in [1, 300, 256, 7, 1000].into_iter().cycle().take(40).enumerate() {
+        // Synthetic variances are those of these names.
+        let v = format!("v{i}_running_var");
+        inputs.push(format!("float[{n}] w{i}, float[{n}] g{i}, float[{n}] m{i}, float[{n}] {v}"));
+        outputs.push(format!("float[{n}] x{i}"));
+        lines += &format!(
+            "   [adam{i}] float[{n}] x{i}, float[{n}] m{i}_, float[{n}] v{i}_ = ai.lmsc.AdamWOptimizer(lr, t, w{i}, g{i}, \
+             m{i}, {v}) updates (w{i} as x{i}, m{i} as m{i}_, {v} as v{i}_)\n"
+        );
+    }
+    let (inputs, outputs) = (inputs.join(", "), outputs.join(", "));
+    let lines = format!("   [step] int64[1] t = Shape(w1)\n{lines}");
+    let text = format!("adam (float[1] lr, {inputs}) => ({outputs})\n{{\n{lines}}}\n");
+    let program = lowered(&Graph::parse(&text).unwrap_or_else(|e| panic!("{e}")), None);
+    let [fused, single] = [false, true].map(|single_kernels| {
+        let session = session(&program, Options { single_kernels, ..Options::default() });
+        assert_eq!(session.launches(), if single_kernels { [41; 2] } else { [3, 41] });
+        execute!(program, session)
+    });
+    assert_eq!(fused.0.difference(&single.0, &fused.1, None), None);
+    let moved: &[[u8; 4]] = fused.0.0[0]["x1"].as_chunks().0;
+    assert!(moved.iter().all(|&bytes| f32::from_le_bytes(bytes).is_finite()), "and these are numbers");
 }
 
 /// What is multiplied is rounded if that is asked for, which shows, and otherwise not; replayed, a step has as many products

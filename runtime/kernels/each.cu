@@ -1,42 +1,51 @@
 // Elementwise operators and their gradients.
 
-// A kernel of one, two or three operands that are broadcast: x, y and z of type M. A result may lie over an operand of
-// its size.
+// A function of an element of one, two or three operands: x, y and z of type M. Its kernel takes operands that are
+// broadcast; a result may lie over an operand of its size.
 #define ONE(T, O, name, ...)                                                          \
-    KERNEL name##_##T(Spread<1> s, Parameters p, const T* a, O* out) {                \
+    __device__ inline O each_##name##_##T(const Parameters& p, T a) {                 \
         typedef T M;                                                                  \
+        M x = a;                                                                      \
+        return (O)(__VA_ARGS__);                                                      \
+    }                                                                                 \
+    ALONE(KERNEL name##_##T(Spread<1> s, Parameters p, const T* a, O* out) {          \
         EACH(i, s.n) {                                                                \
             i64 at[1];                                                                \
             s.find(i, at);                                                            \
-            M x = a[at[0]];                                                           \
-            out[i] = (O)(__VA_ARGS__);                                                \
+            out[i] = each_##name##_##T(p, a[at[0]]);                                  \
         }                                                                             \
     }                                                                                 \
-    EXPORT(name##_##T)
+    EXPORT(name##_##T))
 
 #define TWO(T, O, name, ...)                                                          \
-    KERNEL name##_##T(Spread<2> s, Parameters p, const T* a, const T* b, O* out) {    \
+    __device__ inline O each_##name##_##T(const Parameters& p, T a, T b) {            \
         typedef T M;                                                                  \
+        M x = a, y = b;                                                               \
+        return (O)(__VA_ARGS__);                                                      \
+    }                                                                                 \
+    ALONE(KERNEL name##_##T(Spread<2> s, Parameters p, const T* a, const T* b, O* out) { \
         EACH(i, s.n) {                                                                \
             i64 at[2];                                                                \
             s.find(i, at);                                                            \
-            M x = a[at[0]], y = b[at[1]];                                             \
-            out[i] = (O)(__VA_ARGS__);                                                \
+            out[i] = each_##name##_##T(p, a[at[0]], b[at[1]]);                        \
         }                                                                             \
     }                                                                                 \
-    EXPORT(name##_##T)
+    EXPORT(name##_##T))
 
 #define THREE(T, O, name, ...)                                                        \
-    KERNEL name##_##T(Spread<3> s, Parameters p, const T* a, const T* b, const T* c, O* out) { \
+    __device__ inline O each_##name##_##T(const Parameters& p, T a, T b, T c) {       \
         typedef T M;                                                                  \
+        M x = a, y = b, z = c;                                                        \
+        return (O)(__VA_ARGS__);                                                      \
+    }                                                                                 \
+    ALONE(KERNEL name##_##T(Spread<3> s, Parameters p, const T* a, const T* b, const T* c, O* out) { \
         EACH(i, s.n) {                                                                \
             i64 at[3];                                                                \
             s.find(i, at);                                                            \
-            M x = a[at[0]], y = b[at[1]], z = c[at[2]];                               \
-            out[i] = (O)(__VA_ARGS__);                                                \
+            out[i] = each_##name##_##T(p, a[at[0]], b[at[1]], c[at[2]]);              \
         }                                                                             \
     }                                                                                 \
-    EXPORT(name##_##T)
+    EXPORT(name##_##T))
 
 #define FLOAT1(name, ...) NARROW(ONE(f32, f32, name, __VA_ARGS__)) WIDE(ONE(f64, f64, name, __VA_ARGS__))
 #define FLOAT2(name, ...) NARROW(TWO(f32, f32, name, __VA_ARGS__)) WIDE(TWO(f64, f64, name, __VA_ARGS__))
@@ -173,14 +182,15 @@ FLOAT3(bias_gelu_grad, x * gelu_slope(y + z))
 FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
 
 #define WHERE(T)                                                                      \
-    KERNEL where_##T(Spread<3> s, const u8* choice, const T* a, const T* b, T* out) { \
+    __device__ inline T each_where_##T(const Parameters&, u8 choice, T x, T y) { return choice ? x : y; } \
+    ALONE(KERNEL where_##T(Spread<3> s, const u8* choice, const T* a, const T* b, T* out) { \
         EACH(i, s.n) {                                                                \
             i64 at[3];                                                                \
             s.find(i, at);                                                            \
             out[i] = choice[at[0]] ? a[at[1]] : b[at[2]];                             \
         }                                                                             \
     }                                                                                 \
-    EXPORT(where_##T)
+    EXPORT(where_##T))
 NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
 
 // Any number of operands up to MANY, folded in order.
@@ -190,26 +200,38 @@ struct Several {
     const T* of[MANY];
 };
 #define FOLD(T, name, with, ...)                                                      \
-    KERNEL name##_##T(Spread<MANY> s, i64 count, Several<T> x, T* out) {              \
+    __device__ inline T fold_##name##_##T(i64 count, T sum) { return __VA_ARGS__; }   \
+    template <class... R>                                                             \
+    __device__ inline T fold_##name##_##T(i64 count, T sum, T x, R... rest) {         \
+        return fold_##name##_##T(count, with(sum, x), rest...);                       \
+    }                                                                                 \
+    template <class... R>                                                             \
+    __device__ inline T each_##name##_##T(const Parameters&, R... x) {                \
+        return fold_##name##_##T((i64)sizeof...(R), x...);                            \
+    }                                                                                 \
+    ALONE(KERNEL name##_##T(Spread<MANY> s, i64 count, Several<T> x, T* out) {        \
         EACH(i, s.n) {                                                                \
             i64 at[MANY];                                                             \
             s.find(i, at);                                                            \
             T sum = x.of[0][at[0]];                                                   \
             for (i64 k = 1; k < count; k++) sum = with(sum, x.of[k][at[k]]);          \
-            out[i] = __VA_ARGS__;                                                     \
+            out[i] = fold_##name##_##T(count, sum);                                   \
         }                                                                             \
     }                                                                                 \
-    EXPORT(name##_##T)
+    EXPORT(name##_##T))
 #define FOLDS(T) FOLD(T, sum_all, plus, sum) FOLD(T, max_all, larger, sum) FOLD(T, min_all, smaller, sum)
 NARROW(FOLDS(f32)) WIDE(FOLDS(f64) FOLDS(i64) FOLDS(i32) FOLDS(i8) FOLDS(u8))
 NARROW(FOLD(f32, mean_all, plus, sum / (f32)count)) WIDE(FOLD(f64, mean_all, plus, sum / (f64)count))
 
 // Times a number of some type, or divided by it.
 #define SCALE(S)                                                                      \
-    KERNEL scale_##S(i64 n, i64 down, const f32* x, const S* by, f32* out) {          \
-        EACH(i, n) out[i] = down ? x[i] / (f32)by[0] : x[i] * (f32)by[0];             \
+    __device__ inline f32 each_scale_##S(const Parameters& p, f32 x, S by) {          \
+        return p.v[0] != 0 ? x / (f32)by : x * (f32)by;                               \
     }                                                                                 \
-    EXPORT(scale_##S)
+    ALONE(KERNEL scale_##S(Parameters p, i64 n, const f32* x, const S* by, f32* out) { \
+        EACH(i, n) out[i] = each_scale_##S(p, x[i], by[0]);                           \
+    }                                                                                 \
+    EXPORT(scale_##S))
 NARROW(SCALE(f32) SCALE(f64) SCALE(i64) SCALE(i32))
 
 template <class T> struct Is { static const bool real = false; };
@@ -223,13 +245,17 @@ template <> struct Between<false> {
     template <class A, class B> static __device__ B cast(A x) { return (B)(i64)x; }
 };
 #define CAST(A, B)                                                                    \
-    KERNEL cast_##A##_##B(i64 n, const A* x, B* out) {                                \
-        EACH(i, n) out[i] = Between<Is<A>::real || Is<B>::real>::cast<A, B>(x[i]);    \
+    __device__ inline B each_cast_##A##_##B(const Parameters&, A x) {                 \
+        return Between<Is<A>::real || Is<B>::real>::cast<A, B>(x);           \
     }                                                                                 \
-    EXPORT(cast_##A##_##B)
+    ALONE(KERNEL cast_##A##_##B(i64 n, const A* x, B* out) {                          \
+        EACH(i, n) out[i] = each_cast_##A##_##B(Parameters{}, x[i]);                  \
+    }                                                                                 \
+    EXPORT(cast_##A##_##B))
 #define TRUTH(A)                                                                      \
-    KERNEL truth_##A(i64 n, const A* x, u8* out) { EACH(i, n) out[i] = x[i] != A(0); } \
-    EXPORT(truth_##A)
+    __device__ inline u8 each_truth_##A(const Parameters&, A x) { return x != A(0); } \
+    ALONE(KERNEL truth_##A(i64 n, const A* x, u8* out) { EACH(i, n) out[i] = each_truth_##A(Parameters{}, x[i]); } \
+    EXPORT(truth_##A))
 WIDE(TRUTH(f32) TRUTH(f64) TRUTH(i64) TRUTH(i32) TRUTH(i8) TRUTH(u8))
 WIDE(CAST(f32, f64) CAST(f32, i64) CAST(f32, i32) CAST(f32, i8) CAST(f32, u8))
 WIDE(CAST(f64, f32) CAST(f64, i64) CAST(f64, i32) CAST(f64, i8) CAST(f64, u8))

@@ -38,6 +38,13 @@ static_assert(sizeof(i64) == 8 && sizeof(u64) == 8 && sizeof(i32) == 4 && sizeof
 #define WIDE(...)
 #endif
 
+// Kernels that are fused take the functions of others, not these.
+#ifdef FUSED
+#define ALONE(...)
+#else
+#define ALONE(...) __VA_ARGS__
+#endif
+
 // The most dimensions that do not merge.
 #define RANK 8
 

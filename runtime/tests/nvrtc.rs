@@ -39,8 +39,12 @@ fn every_source_compiles_for_every_architecture() {
 #[test]
 fn what_is_wrong_with_a_source_is_said_with_its_line() {
     let Some(compiler) = compiler() else { return };
-    let source =
-        Source { name: "wrong", text: "\nKERNEL wrong() { no_such_function(); }\n", has_rare: false };
+    let source = Source {
+        name: "wrong",
+        text: "\nKERNEL wrong() { no_such_function(); }\n",
+        has_rare: false,
+        contracts: true,
+    };
     let error = compiler.image(&source, false, "sm_90").unwrap_err().to_string();
     assert!(error.contains("wrong.cu(2)") && error.contains("no_such_function"), "{error}");
 }

@@ -45,7 +45,7 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph, tf32, own_kernels };
+                let options = cuda::Options { ordinal, graph, tf32, own_kernels, single_kernels: false };
                 let compiler = compiler?;
                 Runner::Cuda(Box::new(match chunk {
                     Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,

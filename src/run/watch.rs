@@ -120,6 +120,10 @@ impl Watch for Watcher<'_> {
         }
         Ok(())
     }
+
+    fn looks(&self) -> bool {
+        self.checks || self.fetches.is_some()
+    }
 }
 
 /// The first element that is no number, or an infinite one.

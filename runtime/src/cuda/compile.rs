@@ -7,10 +7,13 @@ use std::ptr::null;
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
 use super::library::{self, Missing};
-use super::{PRELUDE, Source};
+use super::{PRELUDE, SOURCES, Source};
 
 /// The names that NVRTC's library may have, the newest first.
 const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
+
+/// Has no product and sum rounded as one: then what an expression comes to does not depend on what stands around it.
+const NOT_CONTRACTED: &str = "--fmad=false";
 
 /// Why a source is not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +41,7 @@ pub struct Compiler {
 }
 
 /// A number that other bytes do not have, but by chance.
-fn fingerprint(parts: &[&[u8]]) -> u64 {
+pub(super) fn fingerprint(parts: &[&[u8]]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for part in parts {
         for &byte in (part.len() as u64).to_le_bytes().iter().chain(*part) {
@@ -84,19 +87,44 @@ impl Compiler {
     /// [`CompileError::Refused`], with what NVRTC says.
     pub fn image(&self, source: &Source, rare: bool, architecture: &str) -> Result<Vec<u8>, CompileError> {
         let text = format!("{PRELUDE}\n#line 1 \"{}.cu\"\n{}", source.name, source.text);
+        let part = if rare { "-rare" } else { "" };
+        let mut options = Vec::new();
+        options.extend(rare.then_some("--define-macro=RARE"));
+        options.extend((!source.contracts).then_some(NOT_CONTRACTED));
+        self.image_of(&text, source.name, part, &options, architecture)
+    }
+
+    /// What such a device loads: kernels that fuse those of sources, written by [`fused`](super::fused).
+    ///
+    /// # Errors
+    /// [`CompileError::Refused`], with what NVRTC says.
+    pub fn fused_image(&self, kernels: &str, architecture: &str) -> Result<Vec<u8>, CompileError> {
+        let parts = SOURCES.iter().filter(|source| !source.contracts).map(|source| source.text);
+        let text = [PRELUDE].into_iter().chain(parts).chain([kernels]).collect::<Vec<_>>().join("\n");
+        let options = ["--define-macro=EVERYTHING", "--define-macro=FUSED", NOT_CONTRACTED];
+        self.image_of(&text, "fused", "", &options, architecture)
+    }
+
+    fn image_of(
+        &self,
+        text: &str,
+        name: &str,
+        part: &str,
+        more: &[&str],
+        architecture: &str,
+    ) -> Result<Vec<u8>, CompileError> {
         let mut options = vec![format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
-        options.extend(rare.then(|| "--define-macro=RARE".to_owned()));
+        options.extend(more.iter().map(|&option| option.to_owned()));
         let (major, minor) = self.version;
         let key = format!("{} {major}.{minor}", options.join(" "));
         let key = fingerprint(&[key.as_bytes(), text.as_bytes()]);
-        let part = if rare { "-rare" } else { "" };
-        let file = format!("{}{part}-{architecture}-{key:016x}.cubin", source.name);
+        let file = format!("{name}{part}-{architecture}-{key:016x}.cubin");
         let file = self.cache.as_ref().map(|folder| folder.join(file));
         if let Some(image) = file.as_deref().and_then(kept) {
             return Ok(image);
         }
-        let image = compile(&text, source.name, &options).map_err(|log| CompileError::Refused {
-            name: source.name.to_owned(),
+        let image = compile(text, name, &options).map_err(|log| CompileError::Refused {
+            name: name.to_owned(),
             architecture: architecture.to_owned(),
             log,
         })?;

@@ -14,8 +14,8 @@ use cudarc::driver::sys::{
 };
 use lmsc_ir::program::{Mapping, Stream};
 
+use super::BLOCK;
 use super::library::{self, Missing};
-use super::{BLOCK, recipe};
 
 /// The names that the driver's library may have.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
@@ -571,7 +571,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// With the words of each argument.
-    pub(super) fn new(launch: &recipe::Launch, function: Function, args: &[Vec<u64>]) -> Ready {
+    pub(super) fn new(kernel: String, blocks: u32, function: Function, args: &[Vec<u64>]) -> Ready {
         let mut words: Vec<u64> = args.concat();
         let mut at = 0;
         let mut pointers = Vec::new();
@@ -579,7 +579,6 @@ impl Ready {
             pointers.push(words[at..].as_mut_ptr().cast::<c_void>());
             at += arg.len();
         }
-        let (kernel, blocks, function) = (launch.kernel.clone(), launch.blocks, function.0);
-        Ready { kernel, function, blocks, pointers, _words: words }
+        Ready { kernel, function: function.0, blocks, pointers, _words: words }
     }
 }

@@ -17,6 +17,8 @@ mod dnn;
 #[cfg(feature = "cuda")]
 mod driver;
 #[cfg(feature = "cuda")]
+mod fuse;
+#[cfg(feature = "cuda")]
 mod library;
 mod make;
 #[cfg(feature = "cuda")]
@@ -35,10 +37,11 @@ pub use library::Missing;
 #[cfg(feature = "cuda")]
 pub use measure::Copies;
 pub use recipe::{
-    Address, Arg, At, Call, Convolution, Factor, Filter, Found, Launch, Product, Recipe, SCRATCH_ALIGNMENT,
+    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Found, Launch, Product, Reach, Recipe,
+    SCRATCH_ALIGNMENT,
 };
 #[cfg(feature = "cuda")]
-pub use session::{Options, Session};
+pub use session::{Options, Session, fused};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;
@@ -60,26 +63,33 @@ pub struct Source {
     pub text: &'static str,
     /// Whether it has a part of rarely used kernels, which `RARE` selects.
     pub has_rare: bool,
+    /// Whether products and sums may be rounded as one. Where kernels are fused they may not, lest bits differ.
+    pub contracts: bool,
 }
 
 macro_rules! sources {
-    ($($name:literal $has_rare:literal,)*) => {
-        &[$(Source { name: $name, text: include_str!(concat!("../../kernels/", $name, ".cu")), has_rare: $has_rare },)*]
+    ($($name:literal $has_rare:literal $contracts:literal,)*) => {
+        &[$(Source {
+            name: $name,
+            text: include_str!(concat!("../../kernels/", $name, ".cu")),
+            has_rare: $has_rare,
+            contracts: $contracts,
+        },)*]
     };
 }
 
 /// Every file of kernels.
 pub const SOURCES: &[Source] = sources![
-    "each" true,
-    "index" true,
-    "move" false,
-    "normalize" false,
-    "optimizer" false,
-    "pool" false,
-    "product" false,
-    "random" false,
-    "reduce" true,
-    "rnn" false,
+    "each" true false,
+    "index" true true,
+    "move" false true,
+    "normalize" false true,
+    "optimizer" false false,
+    "pool" false true,
+    "product" false true,
+    "random" false true,
+    "reduce" true true,
+    "rnn" false true,
 ];
 
 /// The bytes that are good for each node of the graph besides its values while it runs on a CUDA device; zero where it

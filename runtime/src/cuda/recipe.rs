@@ -71,6 +71,17 @@ pub enum Arg {
     Addresses(Vec<Address>),
 }
 
+impl Arg {
+    /// The addresses in it.
+    pub(super) fn addresses(&self) -> &[Address] {
+        match self {
+            Arg::Address(address) => std::slice::from_ref(address),
+            Arg::Addresses(list) => list,
+            Arg::Words(_) => &[],
+        }
+    }
+}
+
 impl From<Address> for Arg {
     fn from(address: Address) -> Arg {
         Arg::Address(address)
@@ -122,6 +133,35 @@ pub struct Launch {
     pub blocks: u32,
     /// Its arguments, in order.
     pub args: Vec<Arg>,
+    /// What it does to each element, where that is all it does.
+    pub each: Option<Box<Each>>,
+}
+
+/// What a kernel does to each element: a function of one element of each operand, which gives one of each result. The
+/// operands are the first addresses among the kernel's arguments, and the results are the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Each {
+    /// How many elements the results have.
+    pub elements: u64,
+    /// Numbers that the function takes, by their bits.
+    pub parameters: Vec<u64>,
+    /// What the numbers are, where something is made of them and of the operands' first elements before all elements.
+    pub made_of: Option<&'static str>,
+    /// By operand, what its elements are, and which of them it is.
+    pub operands: Vec<(&'static str, Reach)>,
+    /// By result, what its elements are.
+    pub results: Vec<&'static str>,
+}
+
+/// Which of an operand's elements an element of the result is computed from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// That of the same number.
+    Same,
+    /// The first, always.
+    First,
+    /// One that a box of indices tells, as a kernel takes it.
+    Spread(Vec<u64>),
 }
 
 /// A matrix that is multiplied, as cuBLAS takes it: its columns are one behind the other.
@@ -452,15 +492,34 @@ impl Recipe {
             return refuse(format!("it would need {blocks} blocks of threads"));
         };
         if blocks > 0 {
-            self.calls.push(Call::Kernel(Launch { kernel: kernel.into(), blocks, args }));
+            self.calls.push(Call::Kernel(Launch { kernel: kernel.into(), blocks, args, each: None }));
         }
         Ok(())
+    }
+
+    /// Launches a kernel that does this to each element.
+    pub(super) fn elementwise(&mut self, kernel: String, args: Vec<Arg>, each: Each) {
+        self.each(kernel, each.elements as usize, args);
+        if let Some(Call::Kernel(launch)) = self.calls.last_mut().filter(|_| each.elements > 0) {
+            launch.each = Some(Box::new(each));
+        }
     }
 
     /// Launches a kernel whose threads share so many elements.
     pub(super) fn each(&mut self, kernel: impl Into<String>, elements: usize, args: Vec<Arg>) {
         let blocks = elements.div_ceil(BLOCK as usize).min(MOST_BLOCKS);
         self.blocks(kernel, blocks, args).unwrap_or_else(|_| unreachable!("these are few blocks"));
+    }
+
+    /// Sets a byte.
+    pub(super) fn flag(&mut self, value: u8, to: Address) {
+        let args = vec![1usize.into(), u64::from(value).into(), to.into()];
+        let parameters = vec![u64::from(value), 0, 0];
+        self.elementwise(
+            "fill_u8".into(),
+            args,
+            Each { elements: 1, parameters, made_of: None, operands: Vec::new(), results: vec!["u8"] },
+        );
     }
 
     /// Launches a kernel whose blocks share so many outputs, each of a team of `lanes` threads.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{
-    Action, Checked, Command, Mapping, Memory, Output, Program, Residency, Role, Stream, Tensor, Transfer,
-    peak_in_order,
+    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, Program, Residency, Role, Stream,
+    Tensor, Transfer, peak_in_order,
 };
 use lmsc_ir::{Bytes, Data};
 use rayon::prelude::*;
@@ -19,6 +19,7 @@ use super::blas::Blas;
 use super::compile::Compiler;
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
+use super::fuse::{One, fuse};
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
@@ -40,6 +41,9 @@ pub struct Options {
     pub tf32: bool,
     /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
     pub own_kernels: bool,
+    /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
+    /// each other are one.
+    pub single_kernels: bool,
 }
 
 /// A call whose addresses are there.
@@ -83,6 +87,12 @@ pub struct Session {
     // What uses others goes before them when this ends.
     graph: Option<Graph>,
     calls: Vec<Vec<Work>>,
+    /// By command, what stands for the calls of several, of which it is the first; none for the others of them.
+    fused: BTreeMap<u32, Option<Ready>>,
+    /// How many kernels a step launches, fused and one by one.
+    launches: [usize; 2],
+    /// Whether each command does what it does by itself.
+    is_single: bool,
     /// What multiplies, or why it does not.
     blas: Result<Blas, String>,
     /// What convolves, or why it does not; none where there is nothing to convolve.
@@ -141,6 +151,96 @@ struct Constants {
     bytes: Vec<u8>,
 }
 
+/// What addresses are of.
+struct Places<'a> {
+    program: &'a Program,
+    recipes: &'a [Option<Recipe>],
+    /// By command, where its recipe's constants are.
+    of_recipes: Vec<u64>,
+    of_known: BTreeMap<ContentId, u64>,
+    constants: u64,
+    arena: u64,
+}
+
+impl<'a> Places<'a> {
+    /// The constants and where they are in their memory; memories are nowhere yet.
+    fn new(program: &'a Program, recipes: &'a [Option<Recipe>], known: &Known) -> (Constants, Places<'a>) {
+        let mut constants = Constants::default();
+        constants.add(&[0; size_of::<Step>()]);
+        let of_recipe = |recipe: &Option<Recipe>| recipe.as_ref().map_or(0, |r| constants.add(&r.constants));
+        let of_recipes = recipes.iter().map(of_recipe).collect();
+        let of_known = known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        (constants, Places { program, recipes, of_recipes, of_known, constants: 0, arena: 0 })
+    }
+
+    fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
+        let Some(Some(tensor)) = tensor else { return 0 };
+        match (tensor.span(), self.of_known.get(&tensor.content)) {
+            (Some(span), _) => self.arena + span.start,
+            (None, Some(at)) if tensor.bytes() > 0 => self.constants + at + tensor.begin,
+            _ => 0,
+        }
+    }
+
+    /// Of the recipe of a command.
+    fn address(&self, index: u32, launch: &Launch, recipe: &Recipe, address: &Address) -> u64 {
+        let base = match address.at {
+            At::Operand(i) => self.tensor(launch.operands.get(i)),
+            At::Result(i) => self.tensor(launch.results.get(i)),
+            At::Workspace => self.arena + launch.workspace.start,
+            At::Scratch => recipe.scratch_in(self.arena + launch.workspace.start),
+            At::Constants => self.constants + self.of_recipes[index as usize],
+            At::Step => self.constants,
+            At::Nowhere => 0,
+        };
+        if base == 0 { 0 } else { base + address.offset }
+    }
+
+    /// By command that computes, what it launches, where that is elementwise and nothing else.
+    fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
+        let mut all: Vec<Option<Vec<One<'a>>>> = self.recipes.iter().map(|_| None).collect();
+        for (index, launch) in self.program.launches() {
+            let Some(recipe) = &self.recipes[index as usize] else { continue };
+            let one = |call: &'a Call| match call {
+                Call::Kernel(recipe::Launch { kernel, args, each: Some(each), .. }) => {
+                    let addresses = args.iter().flat_map(Arg::addresses);
+                    let addresses: Vec<u64> =
+                        addresses.map(|at| self.address(index, launch, recipe, at)).collect();
+                    One::new(kernel, each, &addresses)
+                }
+                _ => None,
+            };
+            all[index as usize] = recipe.calls.iter().map(one).collect();
+        }
+        all
+    }
+}
+
+/// Recipes by command that computes, and what is known of contents.
+fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
+    let (recipes, mut known) = prepared(program, |spec| {
+        let recipe = prepare(spec)?;
+        let needed = recipe.needed();
+        Ok((recipe, needed))
+    })?;
+    keep_asked_for(program, &mut known);
+    Ok((recipes, known))
+}
+
+/// The kernels in which elementwise kernels of the program are fused, as [`Compiler::fused_image`] takes them; none where
+/// none are.
+///
+/// # Errors
+/// [`RunError::NotReady`].
+pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
+    let (recipes, known) = recipes(program)?;
+    let (constants, mut places) = Places::new(program, &recipes, &known);
+    // Wherever memory is, kernels are the same.
+    places.constants = ALIGNMENT;
+    places.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    Ok(fuse(program, places.arena, &places.elementwise()).1.done())
+}
+
 impl Constants {
     fn add(&mut self, bytes: &[u8]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
@@ -167,6 +267,13 @@ impl Kernels<'_> {
         for image in images.collect::<Vec<_>>() {
             self.modules.push(Module::new(&image.map_err(|e| e.to_string())?)?);
         }
+        Ok(())
+    }
+
+    /// Compiles and loads kernels that fuse others.
+    fn load_fused(&mut self, text: &str) -> Result<(), String> {
+        let image = self.compiler.fused_image(text, &self.gpu.architecture).map_err(|e| e.to_string())?;
+        self.modules.push(Module::new(&image)?);
         Ok(())
     }
 
@@ -241,12 +348,7 @@ impl Session {
         compiler: &Compiler,
         mapping: Option<&Mapping>,
     ) -> Result<Session, RunError> {
-        let (recipes, mut known) = prepared(&program, |spec| {
-            let recipe = prepare(spec)?;
-            let needed = recipe.needed();
-            Ok((recipe, needed))
-        })?;
-        keep_asked_for(&program, &mut known);
+        let (recipes, known) = recipes(&program)?;
         Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping).map_err(RunError::Device)
     }
 
@@ -258,14 +360,7 @@ impl Session {
         (recipes, known): (&[Option<Recipe>], Known),
         mapping: Option<&Mapping>,
     ) -> Result<Session, String> {
-        let mut constants = Constants::default();
-        constants.add(&[0; size_of::<Step>()]);
-        let of_recipes: Vec<u64> = recipes
-            .iter()
-            .map(|recipe| recipe.as_ref().map_or(0, |recipe| constants.add(&recipe.constants)))
-            .collect();
-        let of_known: BTreeMap<_, u64> =
-            known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        let (constants, mut places) = Places::new(&program, recipes, &known);
         // Before the arena, which may leave no room for what the library holds.
         let blas = match options.own_kernels {
             true => Err("cuBLAS is not asked for".to_owned()),
@@ -289,38 +384,19 @@ impl Session {
             gpu.to_device(Stream::Compute, on_device.address(), bytes.as_ptr(), bytes.len() as u64)?;
         }
         gpu.wait_for(Stream::Compute)?;
+        (places.constants, places.arena) = (on_device.address(), arena.address());
 
         let mut kernels =
             Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
         let mut calls = Vec::new();
         calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
-        let next =
-            recipe::Launch { kernel: "next_step".into(), blocks: 1, args: vec![Arg::Address(recipe::STEP)] };
-        let next = Ready::new(&next, kernels.get("next_step")?, &[vec![on_device.address()]]);
+        let next = kernels.get("next_step")?;
+        let next = Ready::new("next_step".into(), 1, next, &[vec![on_device.address()]]);
         calls[0].push(Work::Kernel(next));
         let mut workspaces = vec![0; calls.len()];
         for (index, launch) in program.launches() {
             let Some(recipe) = &recipes[index as usize] else { continue };
-            let place = |tensor: Option<&Option<Tensor>>| -> u64 {
-                let Some(Some(tensor)) = tensor else { return 0 };
-                match (tensor.span(), of_known.get(&tensor.content)) {
-                    (Some(span), _) => arena.address() + span.start,
-                    (None, Some(at)) if tensor.bytes() > 0 => on_device.address() + at + tensor.begin,
-                    _ => 0,
-                }
-            };
-            let address = |address: &Address| {
-                let base = match address.at {
-                    At::Operand(i) => place(launch.operands.get(i)),
-                    At::Result(i) => place(launch.results.get(i)),
-                    At::Workspace => arena.address() + launch.workspace.start,
-                    At::Scratch => recipe.scratch_in(arena.address() + launch.workspace.start),
-                    At::Constants => on_device.address() + of_recipes[index as usize],
-                    At::Step => on_device.address(),
-                    At::Nowhere => 0,
-                };
-                if base == 0 { 0 } else { base + address.offset }
-            };
+            let address = |address: &Address| places.address(index, launch, recipe, address);
             let words = |arg: &Arg| match arg {
                 Arg::Address(one) => vec![address(one)],
                 Arg::Addresses(list) => list.iter().map(address).collect(),
@@ -369,10 +445,33 @@ impl Session {
                 };
                 for launch in launches {
                     let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
-                    work.push(Work::Kernel(Ready::new(launch, kernels.get(&launch.kernel)?, &args)));
+                    let function = kernels.get(&launch.kernel)?;
+                    work.push(Work::Kernel(Ready::new(
+                        launch.kernel.clone(),
+                        launch.blocks,
+                        function,
+                        &args,
+                    )));
                 }
             }
             workspaces[index as usize] = recipe.workspace_with(Bytes(scratch)).0;
+        }
+        let is_kernel = |work: &&Work| matches!(work, Work::Kernel(_));
+        let single = calls.iter().flatten().filter(is_kernel).count();
+        let (mut fused, mut launches) = (BTreeMap::new(), [single; 2]);
+        // In chunks, other addresses may be the same memory.
+        if !options.single_kernels && mapping.is_none() {
+            let (all, text) = fuse(&program, arena.address(), &places.elementwise());
+            if let Some(text) = text.done() {
+                kernels.load_fused(&text)?;
+            }
+            for one in all {
+                let [first, last] = one.commands;
+                fused.extend((first..=last).map(|command| (command, None)));
+                let function = kernels.get(&one.kernel)?;
+                fused.insert(first, Some(Ready::new(one.kernel, one.blocks, function, &[one.words])));
+                launches[0] -= one.launches - 1;
+            }
         }
         let modules = kernels.modules;
 
@@ -406,6 +505,9 @@ impl Session {
         let session = Session {
             graph: None,
             calls,
+            fused,
+            launches,
+            is_single: false,
             blas,
             dnn,
             tallies: [products, convolutions],
@@ -514,6 +616,11 @@ impl Session {
     /// plan gives it.
     pub fn workspace(&self, command: u32) -> u64 {
         self.workspaces.get(command as usize).copied().unwrap_or(0)
+    }
+
+    /// How many kernels of its own a step launches; and how many where each operator launches its own.
+    pub fn launches(&self) -> [usize; 2] {
+        self.launches
     }
 
     /// How many steps have been run, before and by this session.
@@ -628,6 +735,7 @@ impl Session {
         let mut tracer =
             if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
         let graph = self.options.graph && tracer.is_none();
+        self.is_single = !graph && (tracer.is_some() || watch.looks());
         let (mut begun, mut ended) = (0, false);
         for step in 0..steps {
             if step > 0 {
@@ -655,6 +763,9 @@ impl Session {
             for at in 0..self.order.len() {
                 let (stream, index) = self.order[at];
                 self.issue(stream, index, step, tracer.as_ref(), false).map_err(failed)?;
+                if !watch.looks() {
+                    continue;
+                }
                 if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
                     let bytes = |tensor: &Tensor| {
                         self.read(Memory::Arena, tensor).map(Cow::into_owned).unwrap_or_default()
@@ -733,11 +844,12 @@ impl Session {
             self.gpu.record(&tracer.events[stream as usize][index as usize][0], stream)?;
         }
         match &command.action {
-            Action::Turn | Action::Launch(_) => {
-                for work in &self.calls[index as usize] {
-                    self.work(stream, work)?;
-                }
-            }
+            Action::Turn | Action::Launch(_) => match self.fused.get(&index).filter(|_| !self.is_single) {
+                // SAFETY: as of those whose place it takes.
+                Some(Some(ready)) => unsafe { self.gpu.launch(stream, ready)? },
+                Some(None) => {}
+                None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work))?,
+            },
             Action::Copy(copy) => self.copy(stream, copy)?,
         }
         if let Some(tracer) = tracer {

@@ -99,6 +99,11 @@ pub trait Watch {
     fn launched(&mut self, _launch: &Launch, _bytes: &dyn Fn(&Tensor) -> Vec<u8>) -> Result<(), String> {
         Ok(())
     }
+
+    /// Whether [`launched`](Watch::launched) is of interest: a device then runs kernels one by one, and tells of each.
+    fn looks(&self) -> bool {
+        false
+    }
 }
 
 /// What the caller may do before a step.

@@ -6,6 +6,8 @@
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
 // FAKECUDA_MAPS=0: the device cannot map chunks.
+#include <dlfcn.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -32,6 +34,7 @@
 extern "C" int shim_launch(const char* name, unsigned blocks, unsigned threads, void** args);
 extern "C" const char* shim_kernel(unsigned index);
 extern "C" unsigned shim_words(const char* name, unsigned index);
+extern "C" void shim_module(const char* name);
 
 namespace {
 
@@ -46,7 +49,7 @@ const bool slowed = [] {
     for (int kind = 0; kind < 3; kind++) slow[kind] = micros[kind];
     return text != nullptr;
 }();
-std::atomic<uint64_t> waits, records, allocations, live_bytes;
+std::atomic<uint64_t> waits, records, allocations, launches, live_bytes;
 std::atomic<bool> failed;
 
 // A random time for the operation that is given next: none for three of four, else up to 80 microseconds.
@@ -252,7 +255,8 @@ API void fakecuda_memory(uint64_t bytes) { memory = bytes; }
 API uint64_t fakecuda_count(unsigned what) {
     std::lock_guard<std::mutex> guard(all);
     return what == 0 ? waits.load() : what == 1 ? records.load() : what == 2 ? allocations.load()
-           : what == 3 ? live_bytes.load() : what == 4 ? reserved.size() + chunks.size() + mapped.size() : given.load();
+           : what == 3 ? live_bytes.load() : what == 4 ? reserved.size() + chunks.size() + mapped.size()
+           : what == 5 ? given.load() : launches.load();
 }
 
 // What the library of fake_cublas.cpp asks for.
@@ -537,19 +541,34 @@ API int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stre
     return OK;
 }
 
-API int cuModuleLoadData(void** module, const void* image) {
-    if (strncmp((const char*)image, "fake image", 10)) return INVALID;
-    return *module = &functions, OK;
-}
-API int cuModuleUnload(void*) { return OK; }
-API int cuModuleGetFunction(std::string** function, void*, const char* name) {
+// An image is nothing, or where a library is, whose kernels are those of the module alone.
+API int cuModuleLoadData(std::string** module, const void* image) {
+    const std::string text = (const char*)image, is_image = "fake image";
+    if (text.compare(0, is_image.size(), is_image)) return INVALID;
+    const std::string path = text.substr(is_image.size());
     std::lock_guard<std::mutex> guard(all);
-    auto known = functions.find(name);
+    if (!path.empty()) {
+        Dl_info own;
+        // What is opened here finds what this has.
+        dladdr((void*)cuModuleLoadData, &own);
+        dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+        shim_module((path + ":").c_str());
+        void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        shim_module("");
+        if (!library) return fprintf(stderr, "%s\n", dlerror()), INVALID;
+    }
+    return *module = new std::string(path.empty() ? "" : path + ":"), OK;
+}
+API int cuModuleUnload(std::string* module) { return delete module, OK; }
+API int cuModuleGetFunction(std::string** function, std::string* module, const char* name) {
+    const std::string full = *module + name;
+    std::lock_guard<std::mutex> guard(all);
+    auto known = functions.find(full);
     if (known == functions.end()) {
         bool is_there = false;
-        for (unsigned i = 0; const char* kernel = shim_kernel(i); i++) is_there = is_there || !strcmp(kernel, name);
+        for (unsigned i = 0; const char* kernel = shim_kernel(i); i++) is_there = is_there || full == kernel;
         if (!is_there) return NOT_FOUND;
-        known = functions.emplace(name, new std::string(name)).first;
+        known = functions.emplace(full, new std::string(full)).first;
     }
     *function = known->second;
     return OK;
@@ -557,6 +576,7 @@ API int cuModuleGetFunction(std::string** function, void*, const char* name) {
 API int cuLaunchKernel(std::string* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                        unsigned, Stream* stream, void** args, void**) {
     if (blocks == 0 || threads != 256) return INVALID;
+    launches++;
     // Arguments are read before this returns.
     struct Args {
         std::vector<std::vector<uint64_t>> words;

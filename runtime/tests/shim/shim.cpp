@@ -272,8 +272,13 @@ uint64_t* of_warp() { return warps[threadIdx.x / 32]; }
 unsigned lane() { return threadIdx.x % 32; }
 void lock() { atomic.lock(); }
 void unlock() { atomic.unlock(); }
+std::string& module() {
+    static std::string name;
+    return name;
+}
 void add(const char* name, Call call, std::vector<unsigned> words) {
-    if (!kernels().emplace(name, Kernel{std::move(call), std::move(words)}).second) {
+    std::lock_guard<std::mutex> guard(launching);
+    if (!kernels().emplace(module() + name, Kernel{std::move(call), std::move(words)}).second) {
         fprintf(stderr, "shim: two kernels named %s\n", name);
         abort();
     }
@@ -281,11 +286,14 @@ void add(const char* name, Call call, std::vector<unsigned> words) {
 
 }  // namespace shim
 
+// What stands before the names of kernels that are added from now on.
+extern "C" void shim_module(const char* name) { shim::module() = name; }
+
 // Runs a kernel to its end; 1 where there is none of this name.
 extern "C" int shim_launch(const char* name, unsigned blocks, unsigned threads, void** args) {
+    std::lock_guard<std::mutex> guard(shim::launching);
     auto found = shim::kernels().find(name);
     if (found == shim::kernels().end()) return 1;
-    std::lock_guard<std::mutex> guard(shim::launching);
     for (unsigned block = 0; block < blocks; block++)
         shim::run_block(found->second.call, args, threads, {block, 0, 0}, {blocks, 1, 1});
     return 0;

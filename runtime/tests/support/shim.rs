@@ -79,6 +79,8 @@ pub(crate) fn build(
         "-fPIC",
         "-g1",
         "-DEVERYTHING",
+        // As where kernels are fused.
+        "-ffp-contract=off",
         "-Wall",
         "-Wextra",
         "-Werror",
@@ -194,10 +196,10 @@ pub(crate) fn symbols<const N: usize>(library: &Path, names: [&CStr; N]) -> [*mu
 pub(crate) fn fake() -> Result<Option<[PathBuf; 4]>, String> {
     let soname = |name: &str| format!("-Wl,-soname,{name}");
     let [driver, nvrtc] = ["libcuda.so.1", "libnvrtc.so.13"];
-    let link = ["-shared", &soname(driver)];
+    let link = ["-shared", &soname(driver), "-ldl"];
     let files = ["shim.cpp", "fake.cpp"];
     let Some(driver) = build(driver, &all_kernels(), &files, Mode::Fibers, &link)? else { return Ok(None) };
-    let link = ["-shared", &soname(nvrtc)];
+    let link = ["-shared", &soname(nvrtc), "-ldl"];
     let nvrtc = build(nvrtc, &[], &["fake_nvrtc.cpp"], Mode::Fibers, &link)?;
     let library = |name: &str, file: &str| {
         let link = ["-shared", &soname(name), driver.to_str().expect("paths are text")];
@@ -274,7 +276,7 @@ impl Shim {
                 }
                 _ => call.kernels(),
             };
-            for Launch { kernel, blocks, args } in launches {
+            for Launch { kernel, blocks, args, .. } in launches {
                 let of = |arg: &Arg| match arg {
                     Arg::Address(one) => vec![address(one)],
                     Arg::Addresses(list) => list.iter().map(address).collect(),

@@ -2,8 +2,8 @@
 
 use lmsc_ir::ElementType;
 
-use super::{Made, number, width};
-use crate::cuda::recipe::{Arg, NOWHERE, Recipe, operand, result, spread_forward};
+use super::{Made, element, number, width};
+use crate::cuda::recipe::{Arg, Each, NOWHERE, Reach, Recipe, operand, result, spread_forward};
 use crate::host::elementwise as host;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
@@ -16,9 +16,39 @@ fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
     Broadcast::new(&dims, &spec.result_dims(0)?)
 }
 
+/// Numbers of a function, if there are any, by their bits.
+fn numbers(parameters: [f64; 3]) -> Vec<u64> {
+    let bits = parameters.map(f64::to_bits);
+    if bits == [0; 3] { Vec::new() } else { bits.to_vec() }
+}
+
+/// What is done to each element: operands of these types are broadcast.
+fn each(
+    plan: &Broadcast,
+    operands: &[&'static str],
+    parameters: [f64; 3],
+    result: &'static str,
+) -> Result<Each, Refusal> {
+    let reach = |(i, &element): (usize, &&'static str)| {
+        Ok((
+            element,
+            match () {
+                () if plan.is_whole(i) => Reach::Same,
+                () if plan.is_scalar(i) => Reach::First,
+                () => Reach::Spread(spread_forward(&plan.dims, &plan.strides[i..=i])?),
+            },
+        ))
+    };
+    let operands = operands.iter().enumerate().map(reach).collect::<Result<_, _>>()?;
+    let parameters = numbers(parameters);
+    Ok(Each { elements: plan.len() as u64, parameters, made_of: None, operands, results: vec![result] })
+}
+
 /// The kernel of this name, on so many operands that are broadcast, with parameters.
 fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) -> Made {
     let plan = broadcast(spec, operands)?;
+    let types = vec![element(spec.element(0)?)?; operands];
+    let each = each(&plan, &types, parameters, element(spec.result(0)?.element)?)?;
     let mut args = vec![
         Arg::Words(spread_forward(&plan.dims, &plan.strides)?),
         Arg::Words(parameters.map(f64::to_bits).to_vec()),
@@ -26,7 +56,7 @@ fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) ->
     args.extend((0..operands).map(|i| operand(i).into()));
     args.push(result(0).into());
     let mut recipe = Recipe::default();
-    recipe.each(kernel, plan.len(), args);
+    recipe.elementwise(kernel, args, each);
     Ok(recipe)
 }
 
@@ -102,6 +132,8 @@ pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
         return refuse(format!("{operands} operands; CUDA devices have a kernel for up to {MANY}"));
     }
     let mut plan = broadcast(spec, operands)?;
+    let number = number(spec.element(0)?)?;
+    let each = each(&plan, &vec![number; operands], [0.0; 3], number)?;
     plan.strides.resize(MANY, vec![0; plan.dims.len()]);
     let mut addresses: Vec<_> = (0..operands).map(operand).collect();
     addresses.resize(MANY, NOWHERE);
@@ -112,26 +144,33 @@ pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
         result(0).into(),
     ];
     let mut recipe = Recipe::default();
-    recipe.each(typed(spec, kernel)?, plan.len(), args);
+    recipe.elementwise(typed(spec, kernel)?, args, each);
     Ok(recipe)
 }
 
 pub(crate) fn select(spec: &Spec<'_>) -> Made {
     let plan = broadcast(spec, 3)?;
+    let moved = width(spec.element(1)?)?;
+    let each = each(&plan, &["u8", moved, moved], [0.0; 3], moved)?;
     let mut args = vec![Arg::Words(spread_forward(&plan.dims, &plan.strides)?)];
     args.extend((0..3).map(|i| operand(i).into()));
     args.push(result(0).into());
     let mut recipe = Recipe::default();
-    recipe.each(format!("where_{}", width(spec.element(1)?)?), plan.len(), args);
+    recipe.elementwise(format!("where_{moved}"), args, each);
     Ok(recipe)
 }
 
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     let n = count(&spec.dims(0)?);
-    let down = spec.flag("scale_down", false)?;
-    let args = vec![n.into(), down.into(), operand(0).into(), operand(1).into(), result(0).into()];
+    let parameters = [f64::from(u8::from(spec.flag("scale_down", false)?)), 0.0, 0.0];
+    let words = Arg::Words(parameters.map(f64::to_bits).to_vec());
+    let by = number(spec.element(1)?)?;
+    let operands = vec![("f32", Reach::Same), (by, Reach::First)];
+    let parameters = numbers(parameters);
+    let each = Each { elements: n as u64, parameters, made_of: None, operands, results: vec!["f32"] };
+    let args = vec![words, n.into(), operand(0).into(), operand(1).into(), result(0).into()];
     let mut recipe = Recipe::default();
-    recipe.each(format!("scale_{}", number(spec.element(1)?)?), n, args);
+    recipe.elementwise(format!("scale_{by}"), args, each);
     Ok(recipe)
 }
 
@@ -140,13 +179,16 @@ pub(crate) fn cast(spec: &Spec<'_>) -> Made {
     if from == to {
         return super::shape::view(spec);
     }
-    let read = if from == ElementType::Bool { "u8" } else { number(from)? };
+    let (read, written) = (element(from)?, element(to)?);
     let kernel = match to {
         ElementType::Bool => format!("truth_{read}"),
-        to => format!("cast_{read}_{}", number(to)?),
+        _ => format!("cast_{read}_{written}"),
     };
     let n = count(&spec.dims(0)?);
+    let operands = vec![(read, Reach::Same)];
+    let each =
+        Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec![written] };
     let mut recipe = Recipe::default();
-    recipe.each(kernel, n, vec![n.into(), operand(0).into(), result(0).into()]);
+    recipe.elementwise(kernel, vec![n.into(), operand(0).into(), result(0).into()], each);
     Ok(recipe)
 }

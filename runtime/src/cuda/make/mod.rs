@@ -37,6 +37,11 @@ fn number(element: ElementType) -> Result<&'static str, Refusal> {
     })
 }
 
+/// What a kernel takes elements of this type for.
+fn element(element: ElementType) -> Result<&'static str, Refusal> {
+    if element == ElementType::Bool { Ok("u8") } else { number(element) }
+}
+
 /// The end of the name of a kernel that moves elements of this type.
 fn width(element: ElementType) -> Result<&'static str, Refusal> {
     Ok(match element.bits() {

@@ -1,7 +1,7 @@
 //! Optimizers and gradient accumulators.
 
 use super::Made;
-use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, operand, result};
+use crate::cuda::recipe::{Address, Arg, Each, NOWHERE, Reach, Recipe, operand, result};
 use crate::host::optimizer::AdamW;
 use crate::spec::{Refusal, Spec};
 
@@ -11,18 +11,24 @@ fn floats(spec: &Spec<'_>, index: usize) -> usize {
     bytes.map_or(0, |bytes| bytes.0 as usize / size_of::<f32>())
 }
 
+/// What is done to each of so many floats.
+fn each(n: usize, operands: Vec<Reach>) -> Each {
+    let operands = operands.into_iter().map(|reach| ("f32", reach)).collect();
+    Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] }
+}
+
 /// A flag that is always true.
 fn flag(recipe: &mut Recipe, spec: &Spec<'_>, index: usize) {
     if spec.wants(index) {
-        recipe.each("fill_u8", 1, vec![1usize.into(), 1usize.into(), result(index).into()]);
+        recipe.flag(1, result(index));
     }
 }
 
-fn adam_words(n: usize, flags: [bool; 2], numbers: [f32; 4]) -> Arg {
+fn adam_words(n: usize, flags: [bool; 2], numbers: [f32; 4]) -> Vec<u64> {
     let mut words = vec![n as u64];
     words.extend(flags.map(u64::from));
     words.extend(numbers.map(|x| f64::from(x).to_bits()));
-    Arg::Words(words)
+    words
 }
 
 pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
@@ -32,10 +38,14 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(lead) || spec.is_in_place(2, lead) {
         let words = adam_words(n, [a.corrects, a.decays_first], [a.alpha, a.beta, a.epsilon, a.decay]);
-        let mut args = vec![words];
+        let mut each = each(n, vec![Reach::First, Reach::First]);
+        each.operands[1].0 = "i64";
+        each.operands.extend(vec![("f32", Reach::Same); 4]);
+        (each.parameters, each.made_of, each.results) = (words.clone(), Some("Adam"), vec!["f32"; 3]);
+        let mut args = vec![Arg::Words(words)];
         args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
         args.extend((lead..lead + 3).map(|i| result(i).into()));
-        recipe.each("adamw", n, args);
+        recipe.elementwise("adamw".into(), args, each);
     }
     if lead == 1 {
         flag(&mut recipe, spec, 0);
@@ -54,7 +64,7 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
         spec.float("lambda", 0.0)?,
     ];
     let mut recipe = Recipe::default();
-    let mut args = vec![adam_words(n, [corrects, !decays_behind], numbers)];
+    let mut args = vec![Arg::Words(adam_words(n, [corrects, !decays_behind], numbers))];
     args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
     args.extend([3, 1, 2].map(|i| result(i).into()));
     recipe.each("adam", n, args);
@@ -71,7 +81,7 @@ pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if spec.wants(to) || spec.is_in_place(1, to) {
         let args = vec![n.into(), operand(0).into(), operand(1).into(), operand(2).into(), result(to).into()];
-        recipe.each("sgd", n, args);
+        recipe.elementwise("sgd".into(), args, each(n, vec![Reach::First, Reach::Same, Reach::Same]));
     }
     if sequences {
         flag(&mut recipe, spec, 0);
@@ -83,7 +93,9 @@ fn accumulation(recipe: &mut Recipe, spec: &Spec<'_>, overwrite: Address, to: us
     if spec.wants(to) || spec.is_in_place(0, to) {
         let n = floats(spec, 1);
         let args = vec![n.into(), operand(0).into(), operand(1).into(), overwrite.into(), result(to).into()];
-        recipe.each("accumulate", n, args);
+        let mut each = each(n, vec![Reach::Same, Reach::Same]);
+        each.operands.extend((overwrite != NOWHERE).then_some(("u8", Reach::First)));
+        recipe.elementwise("accumulate".into(), args, each);
     }
 }
 

@@ -1,0 +1,523 @@
+//! Elementwise kernels that follow each other, as one launch.
+//!
+//! A *lane* is a loop over elements: each goes through the lane's operators in registers, in their order. Operators that use
+//! each other's elements at the same addresses stand in one lane; who uses nothing that another writes may stand in another
+//! one, of another length, beside it. What nobody reads later is not written.
+//!
+//! Bits are those of single kernels: both call the same functions, and neither contracts products and sums
+//! ([`Source::contracts`](super::Source)).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use lmsc_ir::program::{Memory, Program, Residency, Stream, Until, residencies};
+
+use super::BLOCK;
+use super::compile::fingerprint;
+use super::recipe::{Each, Reach};
+
+/// The words of a kernel's one argument: some compilers' most are 4096 bytes.
+const MOST_WORDS: usize = 512;
+
+/// The words of a kernel's argument are a multiple of this, so that few lanes more are no other kernel.
+const WORDS: usize = 32;
+
+/// The most blocks of a lane, whose threads go on to further elements.
+const MOST_BLOCKS: u64 = 4096;
+
+/// An elementwise launch whose addresses are there.
+pub(super) struct One<'a> {
+    kernel: &'a str,
+    each: &'a Each,
+    /// Of the operands, and behind them of the results.
+    addresses: Vec<u64>,
+}
+
+impl<'a> One<'a> {
+    /// With the addresses among the kernel's arguments; none where one of them is nowhere.
+    pub(super) fn new(kernel: &'a str, each: &'a Each, addresses: &[u64]) -> Option<One<'a>> {
+        let (operands, results) =
+            addresses.split_at_checked(addresses.len().checked_sub(each.results.len())?)?;
+        let operands = operands.get(..each.operands.len())?;
+        let addresses = [operands, results].concat();
+        (!addresses.contains(&0)).then_some(One { kernel, each, addresses })
+    }
+
+    fn results(&self) -> impl Iterator<Item = Use> {
+        let addresses = &self.addresses[self.each.operands.len()..];
+        addresses.iter().zip(&self.each.results).map(|(&start, element)| {
+            let width = width(element);
+            Use { start, bytes: self.each.elements * width, of_each: Some(width) }
+        })
+    }
+
+    fn operand(&self, index: usize) -> Use {
+        let (element, reach) = &self.each.operands[index];
+        let width = width(element);
+        let elements = match reach {
+            Reach::Same => self.each.elements,
+            Reach::First => 1,
+            Reach::Spread(words) => {
+                // How many elements, dimensions, extents, and strides.
+                let rank = words[1] as usize;
+                let (extents, strides) = words[2..].split_at((words.len() - 2) / 2);
+                1 + extents
+                    .iter()
+                    .zip(strides)
+                    .take(rank)
+                    .map(|(n, by)| n.saturating_sub(1) * by)
+                    .sum::<u64>()
+            }
+        };
+        let of_each = (*reach == Reach::Same).then_some(width);
+        Use { start: self.addresses[index], bytes: elements * width, of_each }
+    }
+
+    fn operands(&self) -> impl Iterator<Item = Use> {
+        (0..self.each.operands.len()).map(|index| self.operand(index))
+    }
+
+    /// Whether it reads elements that the other one loads in the same order.
+    fn shares(&self, other: &Member<'_>) -> bool {
+        let is_whole = |used: &Use| used.of_each.is_some();
+        self.each.elements == other.one.each.elements
+            && self.operands().filter(is_whole).any(|used| other.loads.contains(&used))
+    }
+}
+
+/// Addresses that a launch reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Use {
+    start: u64,
+    bytes: u64,
+    /// The bytes of an element, where each is used for the one of the same number.
+    of_each: Option<u64>,
+}
+
+impl Use {
+    fn overlaps(self, other: Use) -> bool {
+        self.start < other.start + other.bytes && other.start < self.start + self.bytes
+    }
+}
+
+/// What two launches have to do with each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Meeting {
+    /// Neither uses what the other one writes.
+    Never,
+    /// An element of one needs no more of the other than the one of the same number.
+    Elementwise,
+    Otherwise,
+}
+
+/// The bytes of an element.
+fn width(element: &str) -> u64 {
+    match element {
+        "u8" | "i8" => 1,
+        "u16" => 2,
+        "f32" | "u32" | "i32" => 4,
+        _ => 8,
+    }
+}
+
+/// A launch that stands for those of several commands.
+pub(super) struct Fused {
+    /// The first of these commands, which launches it, and the last.
+    pub(super) commands: [u32; 2],
+    /// The kernel's name.
+    pub(super) kernel: String,
+    /// How many blocks run it.
+    pub(super) blocks: u32,
+    /// Its argument.
+    pub(super) words: Vec<u64>,
+    /// How many launches it stands for.
+    pub(super) launches: usize,
+}
+
+/// A launch of a run.
+struct Member<'a> {
+    one: &'a One<'a>,
+    /// By result, the last command that reads it, if no one else does.
+    read_until: Vec<Option<u32>>,
+    /// What it reads that no other one of the run has written.
+    loads: Vec<Use>,
+}
+
+impl Member<'_> {
+    /// What it writes, but what nobody reads from this command on: that is nowhere but in registers.
+    fn written(&self, command: u32) -> impl Iterator<Item = Use> {
+        let is_read = move |last: &Option<u32>| last.is_none_or(|last| last >= command);
+        self.one.results().zip(&self.read_until).filter(move |(_, last)| is_read(last)).map(|(used, _)| used)
+    }
+
+    /// What a launch of this command has to do with it.
+    fn meets(&self, command: u32, one: &One<'_>) -> Meeting {
+        let pairs = self
+            .written(command)
+            .flat_map(|own| one.operands().chain(one.results()).map(move |used| (own, used)));
+        let loads = self.loads.iter();
+        let pairs = pairs.chain(loads.flat_map(|&own| one.results().map(move |used| (own, used))));
+        let same_length = self.one.each.elements == one.each.elements;
+        let meets = |(a, b): (Use, Use)| match () {
+            () if !a.overlaps(b) => Meeting::Never,
+            () if same_length && a == b && a.of_each.is_some() => Meeting::Elementwise,
+            () => Meeting::Otherwise,
+        };
+        pairs.map(meets).max().unwrap_or(Meeting::Never)
+    }
+}
+
+/// Consecutive commands that may be one launch.
+struct Run<'a> {
+    commands: [u32; 2],
+    members: Vec<Member<'a>>,
+    /// Lanes, as members in order.
+    lanes: Vec<Vec<usize>>,
+}
+
+impl<'a> Run<'a> {
+    /// Adds a launch of the last command, unless that cannot be.
+    fn add(&mut self, one: &'a One<'a>, read_until: Vec<Option<u32>>) -> bool {
+        let command = self.commands[1];
+        let mut joined = vec![self.members.len()];
+        let mut apart = Vec::new();
+        let mut sharing = Vec::new();
+        for lane in &self.lanes {
+            let others = || lane.iter().map(|&other| &self.members[other]);
+            match others().map(|other| other.meets(command, one)).max() {
+                Some(Meeting::Otherwise) => return false,
+                Some(Meeting::Elementwise) => joined.extend(lane),
+                _ if others().any(|other| one.shares(other)) => sharing.push(lane.clone()),
+                _ => apart.push(lane.clone()),
+            }
+        }
+        joined.extend(sharing.into_iter().flatten());
+        joined.sort_unstable();
+        apart.push(joined);
+        self.lanes = apart;
+        let is_known =
+            |used: &Use| self.members.iter().any(|other| other.written(command).any(|own| own == *used));
+        let loads = one.operands().filter(|used| !is_known(used)).collect();
+        self.members.push(Member { one, read_until, loads });
+        true
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        let of = |lane: &Vec<usize>| Lane::new(lane.iter().map(|&at| &self.members[at]), self.commands[1]);
+        self.lanes.iter().map(of).collect()
+    }
+}
+
+/// A loop over elements, as text, with what it is given.
+struct Lane {
+    text: String,
+    words: Vec<u64>,
+    elements: u64,
+}
+
+impl Lane {
+    fn new<'a>(members: impl Iterator<Item = &'a Member<'a>>, last: u32) -> Lane {
+        let mut words = Vec::new();
+        let (mut before, mut body) = (String::new(), String::new());
+        // By address and width, what is there now, as a register and its type; what else was read; and what is to be written.
+        let mut current: BTreeMap<(u64, u64), (usize, &str)> = BTreeMap::new();
+        let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
+        let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
+        let (mut registers, mut elements) = (0, 0);
+        let mut register = || {
+            registers += 1;
+            registers - 1
+        };
+        // Loads go before all that is written. Strings take all that is written to them.
+        let mut loads = String::new();
+        for Member { one, read_until, .. } in members {
+            elements = one.each.elements;
+            let numbers = match (&one.each.parameters[..], one.each.made_of) {
+                ([], _) => "Parameters{}".to_owned(),
+                (numbers, of) => {
+                    let at = words.len() + 1;
+                    words.extend(numbers);
+                    format!("taken<{}>(w + {at})", of.unwrap_or("Parameters"))
+                }
+            };
+            // The first elements go into what is made before all elements, if something is.
+            let (mut made, mut call) = (numbers.clone(), String::new());
+            for (index, (element, reach)) in one.each.operands.iter().enumerate() {
+                let start = one.addresses[index];
+                let known = match reach {
+                    Reach::Same => current.get(&(start, width(element))).copied(),
+                    Reach::First => read.get(&(start, *element, Vec::new())).map(|&r| (r, *element)),
+                    Reach::Spread(box_of) => {
+                        read.get(&(start, *element, box_of.clone())).map(|&r| (r, *element))
+                    }
+                };
+                let (r, of) = known.unwrap_or_else(|| {
+                    let (r, at) = (register(), words.len() + 1);
+                    words.push(start);
+                    _ = writeln!(before, "    const {element}* a{r} = (const {element}*)w[{at}];");
+                    match reach {
+                        Reach::Same => {
+                            _ = writeln!(loads, "        const {element} r{r} = a{r}[i];");
+                            current.insert((start, width(element)), (r, element));
+                        }
+                        Reach::First => {
+                            _ = writeln!(before, "    const {element} r{r} = a{r}[0];");
+                            read.insert((start, element, Vec::new()), r);
+                        }
+                        Reach::Spread(box_of) => {
+                            words.extend(box_of);
+                            _ = writeln!(
+                                loads,
+                                "        const {element} r{r} = a{r}[found((const Spread<1>*)(w + {}), i)];",
+                                at + 1
+                            );
+                            read.insert((start, element, box_of.clone()), r);
+                        }
+                    }
+                    (r, element)
+                });
+                let is_before = one.each.made_of.is_some() && *reach == Reach::First;
+                let into = if is_before { &mut made } else { &mut call };
+                _ = match of == *element {
+                    true => write!(into, ", r{r}"),
+                    false => write!(into, ", same_bits<{element}>(r{r})"),
+                };
+            }
+            if one.each.made_of.is_some() {
+                let r = register();
+                _ = writeln!(before, "    const auto r{r} = made_{}({made});", one.kernel);
+                made = format!("r{r}");
+            }
+            let results = one.results().zip(&one.each.results).zip(read_until);
+            let mut of_results = String::new();
+            for ((result, element), last_read) in results {
+                let r = register();
+                current.insert((result.start, width(element)), (r, element));
+                let is_read = last_read.is_none_or(|command| command > last);
+                written.insert(result.start, (r, element, is_read));
+                _ = match one.each.made_of {
+                    None => {
+                        writeln!(body, "        const {element} r{r} = each_{}({made}{call});", one.kernel)
+                    }
+                    Some(_) => writeln!(body, "        {element} r{r};"),
+                };
+                _ = write!(of_results, ", r{r}");
+            }
+            if one.each.made_of.is_some() {
+                _ = writeln!(body, "        each_{}({made}{call}{of_results});", one.kernel);
+            }
+        }
+        for (start, (r, element, _)) in written.into_iter().filter(|(_, (.., is_read))| *is_read) {
+            words.push(start);
+            _ = writeln!(body, "        (({element}*)w[{}])[i] = r{r};", words.len());
+        }
+        words.insert(0, elements);
+        let text = format!("{before}    for (i64 i = first; i < w[0]; i += step) {{\n{loads}{body}    }}\n");
+        Lane { text, words, elements }
+    }
+
+    fn blocks(&self) -> u64 {
+        self.elements.div_ceil(u64::from(BLOCK)).min(MOST_BLOCKS)
+    }
+}
+
+/// What kernels take for what they are given: how many lanes there are; of each its first block, which loop it is, and where
+/// its words begin; and these words.
+fn words(lanes: &[Lane], loops: &[&str]) -> Vec<u64> {
+    let mut words = vec![lanes.len() as u64];
+    let (mut block, mut at) = (0, 1 + 3 * lanes.len());
+    for lane in lanes {
+        let which = loops.iter().position(|text| *text == lane.text).unwrap_or(0);
+        words.extend([block, which as u64, at as u64]);
+        block += lane.blocks();
+        at += lane.words.len();
+    }
+    words.extend(lanes.iter().flat_map(|lane| &lane.words));
+    words.resize(words.len().next_multiple_of(WORDS), 0);
+    words
+}
+
+/// What stands before the kernels.
+const HELPERS: &str = "
+template <int N> struct Words { i64 w[N]; };
+template <class A, class B> __device__ inline A same_bits(B b) {
+    static_assert(sizeof(A) == sizeof(B), \"bits are as many\");
+    A a;
+    memcpy(&a, &b, sizeof(A));
+    return a;
+}
+template <class A> __device__ inline A taken(const i64* w) {
+    A a;
+    memcpy(&a, w, sizeof(A));
+    return a;
+}
+__device__ inline u8 each_fill_u8(const Parameters& p) { return (u8)same_bits<u64>(p.v[0]); }
+__device__ inline i64 found(const Spread<1>* box, i64 i) {
+    i64 at[1];
+    box->find(i, at);
+    return at[0];
+}
+";
+
+/// Kernels that were asked for.
+pub(super) struct Text {
+    known: BTreeSet<String>,
+    text: String,
+}
+
+impl Text {
+    fn new() -> Text {
+        Text { known: BTreeSet::new(), text: HELPERS.to_owned() }
+    }
+
+    /// Adds what is not there yet under a name that says what it is.
+    fn add(&mut self, kind: &str, text: impl Fn(&str) -> String) -> String {
+        let name = format!("{kind}_{:016x}", fingerprint(&[text("").as_bytes()]));
+        if self.known.insert(name.clone()) {
+            self.text.push_str(&text(&name));
+        }
+        name
+    }
+
+    /// The kernel that runs these loops, on so many words.
+    fn kernel(&mut self, loops: &[&str], words: usize) -> String {
+        let mut cases = String::new();
+        for (which, text) in loops.iter().enumerate() {
+            let lane = self.add("lane", |name| {
+                format!("__device__ inline void {name}(const i64* w, i64 first, i64 step) {{\n{text}}}\n")
+            });
+            _ = writeln!(cases, "    case {which}: return {lane}(w, first, step);");
+        }
+        self.add("fused", |name| {
+            format!(
+                "KERNEL {name}(Words<{words}> a) {{
+    i64 lane = 0;
+    while (lane + 1 < a.w[0] && block_index() >= a.w[4 + 3 * lane]) lane++;
+    const i64 block = a.w[1 + 3 * lane], end = lane + 1 < a.w[0] ? a.w[4 + 3 * lane] : (i64)gridDim.x;
+    const i64 first = (block_index() - block) * BLOCK + (i64)threadIdx.x, step = (end - block) * BLOCK;
+    const i64* w = a.w + a.w[3 + 3 * lane];
+    switch (a.w[2 + 3 * lane]) {{
+{cases}    }}
+}}
+EXPORT({name})
+"
+            )
+        })
+    }
+
+    /// The kernels, as the compiler takes them; none where there is none.
+    pub(super) fn done(self) -> Option<String> {
+        (!self.known.is_empty()).then_some(self.text)
+    }
+}
+
+/// The launches that stand for several of the program's, and their kernels.
+///
+/// Of each command that computes it is given what it launches, where that is elementwise and nothing else. The arena begins
+/// at `arena`.
+pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>]) -> (Vec<Fused>, Text) {
+    let commands = program.stream(Stream::Compute);
+    let mut signals = vec![false; commands.len()];
+    for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
+        if wait.stream == Stream::Compute {
+            signals[wait.command as usize] = true;
+        }
+    }
+    let readers = Readers::new(program, arena);
+    let (mut fused, mut text) = (Vec::new(), Text::new());
+    let mut run: Option<Run<'_>> = None;
+    let mut end = |run: Option<Run<'_>>| {
+        let Some(run) = run.filter(|run| run.members.len() > 1) else { return };
+        let lanes = run.lanes();
+        let mut loops: Vec<&str> = Vec::new();
+        for lane in &lanes {
+            if !loops.contains(&&*lane.text) {
+                loops.push(&lane.text);
+            }
+        }
+        let words = words(&lanes, &loops);
+        let kernel = text.kernel(&loops, words.len());
+        let blocks = lanes.iter().map(Lane::blocks).sum::<u64>() as u32;
+        fused.push(Fused { commands: run.commands, kernel, blocks, words, launches: run.members.len() });
+    };
+    for (index, ones) in (0u32..).zip(ones) {
+        let Some(ones) = ones else {
+            end(run.take());
+            continue;
+        };
+        // What waits is the first of a run, what is waited for the last.
+        if !commands[index as usize].waits.is_empty() {
+            end(run.take());
+        }
+        let mut now = run.take();
+        for begins_anew in [now.is_none(), true] {
+            let mut next = match now.take() {
+                Some(run) if !begins_anew => run,
+                before => {
+                    end(before);
+                    Run { commands: [index; 2], members: Vec::new(), lanes: Vec::new() }
+                }
+            };
+            let before = (next.members.len(), next.lanes.clone(), next.commands);
+            next.commands[1] = index;
+            let until = |one: &One<'_>| one.results().map(|used| readers.last(index, used)).collect();
+            let fits = ones.iter().all(|one| next.add(one, until(one))) && {
+                let lanes = next.lanes();
+                words(&lanes, &[]).len() <= MOST_WORDS
+            };
+            if fits {
+                run = Some(next);
+                break;
+            }
+            next.members.truncate(before.0);
+            (next.lanes, next.commands) = (before.1, before.2);
+            now = Some(next);
+        }
+        end(now);
+        if signals[index as usize] {
+            end(run.take());
+        }
+    }
+    end(run);
+    (fused, text)
+}
+
+/// Who reads what is written.
+struct Readers<'a> {
+    program: &'a Program,
+    arena: u64,
+    residencies: Vec<Residency>,
+}
+
+impl Readers<'_> {
+    fn new(program: &Program, arena: u64) -> Readers<'_> {
+        let mut residencies = residencies(program);
+        residencies.retain(|residency| residency.memory == Memory::Arena);
+        Readers { program, arena, residencies }
+    }
+
+    /// The last command that computes and reads what this one writes, or itself; none where others read it, too.
+    fn last(&self, command: u32, written: Use) -> Option<u32> {
+        let place = |(stream, index): (Stream, u32)| {
+            (self.program.stream(stream)[index as usize].tick, stream, index)
+        };
+        let now = place((Stream::Compute, command));
+        let start = written.start - self.arena;
+        let mut last = None;
+        for residency in &self.residencies {
+            let overlaps = residency.span.start < start + written.bytes && start < residency.span.end;
+            let has_begun = || residency.from.is_none_or(|from| place(from) <= now);
+            if !overlaps || !has_begun() {
+                continue;
+            }
+            let uses = Stream::ALL.into_iter().filter_map(|s| Some((s, residency.last[s as usize]?)));
+            let is_over = uses.map(place).all(|used| used < now);
+            match (residency.until, residency.last) {
+                (Until::Used, _) if is_over => {}
+                (Until::Used, [Some(compute), None, None]) => last = last.max(Some(compute)),
+                _ => return None,
+            }
+        }
+        last
+    }
+}

@@ -1,0 +1,49 @@
+//! Kernels that fuse those of small models compile, with the compiler that GPUs get them from.
+//!
+//! Needs NVRTC, but no GPU; says so where it is not found. With `LMSC_REQUIRE_NVRTC` that is a failure.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use lmsc_ir::program::Checked;
+use lmsc_passes::{Lowering, lower};
+use lmsc_runtime::RunError;
+use lmsc_runtime::cuda::{Compiler, fused, workspaces};
+use support::models::{load, models};
+
+const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
+
+#[test]
+#[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
+fn what_is_fused_of_small_models_compiles() {
+    let compiler = match Compiler::new() {
+        Ok(compiler) => compiler.with_cache(None),
+        Err(missing) => {
+            let required = std::env::var_os("LMSC_REQUIRE_NVRTC").is_some();
+            assert!(!required, "LMSC_REQUIRE_NVRTC is set, and {missing}");
+            println!("skipped: {missing}");
+            return;
+        }
+    };
+    let texts: BTreeSet<String> = models()
+        .iter()
+        .filter_map(|path| {
+            let graph = load(path);
+            let needed = workspaces(&graph);
+            let workspace = |node| needed.get(&node).copied().unwrap_or_default();
+            let program = lower(&graph, &Lowering { arena: None, workspace: &workspace }).unwrap();
+            match fused(&Checked::new(program).unwrap()) {
+                // Some sum more tensors than a kernel takes.
+                Err(RunError::NotReady(_)) => None,
+                text => text.unwrap(),
+            }
+        })
+        .collect();
+    assert!(texts.len() > 20, "{} models have kernels that are fused", texts.len());
+    // Each architecture takes its turn.
+    for (text, architecture) in texts.iter().zip(ARCHITECTURES.iter().cycle()) {
+        let image = compiler.fused_image(text, architecture).unwrap_or_else(|e| panic!("{e}"));
+        assert!(image.starts_with(b"\x7fELF"), "for {architecture} there is no image");
+    }
+}
