@@ -241,7 +241,7 @@ impl Lane {
                 }
             };
             // The first elements go into what is made before all elements, if something is.
-            let (mut made, mut call) = (numbers.clone(), String::new());
+            let (mut made, mut call) = (numbers, String::new());
             for (index, (element, reach)) in one.each.operands.iter().enumerate() {
                 let start = one.addresses[index];
                 let known = match reach {
