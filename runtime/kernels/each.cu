@@ -193,11 +193,12 @@ FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
     EXPORT(where_##T))
 NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
 
-// Any number of operands up to MANY, folded in order.
+// Any number of operands up to MANY, or MOST of the result's shape, folded in order.
 #define MANY 16
-template <class T>
+#define MOST 256
+template <int most, class T>
 struct Several {
-    const T* of[MANY];
+    const T* of[most];
 };
 #define FOLD(T, name, with, ...)                                                      \
     __device__ inline T fold_##name##_##T(i64 count, T sum) { return __VA_ARGS__; }   \
@@ -209,7 +210,11 @@ struct Several {
     __device__ inline T each_##name##_##T(const Parameters&, R... x) {                \
         return fold_##name##_##T((i64)sizeof...(R), x...);                            \
     }                                                                                 \
-    ALONE(KERNEL name##_##T(Spread<MANY> s, i64 count, Several<T> x, T* out) {        \
+    template <class... R>                                                             \
+    __device__ inline T each_##name##_whole_##T(const Parameters& p, R... x) {        \
+        return each_##name##_##T(p, x...);                                            \
+    }                                                                                 \
+    ALONE(KERNEL name##_##T(Spread<MANY> s, i64 count, Several<MANY, T> x, T* out) {  \
         EACH(i, s.n) {                                                                \
             i64 at[MANY];                                                             \
             s.find(i, at);                                                            \
@@ -218,7 +223,15 @@ struct Several {
             out[i] = fold_##name##_##T(count, sum);                                   \
         }                                                                             \
     }                                                                                 \
-    EXPORT(name##_##T))
+    EXPORT(name##_##T))                                                               \
+    ALONE(KERNEL name##_whole_##T(i64 n, i64 count, Several<MOST, T> x, T* out) {     \
+        EACH(i, n) {                                                                  \
+            T sum = x.of[0][i];                                                       \
+            for (i64 k = 1; k < count; k++) sum = with(sum, x.of[k][i]);              \
+            out[i] = fold_##name##_##T(count, sum);                                   \
+        }                                                                             \
+    }                                                                                 \
+    EXPORT(name##_whole_##T))
 #define FOLDS(T) FOLD(T, sum_all, plus, sum) FOLD(T, max_all, larger, sum) FOLD(T, min_all, smaller, sum)
 NARROW(FOLDS(f32)) WIDE(FOLDS(f64) FOLDS(i64) FOLDS(i32) FOLDS(i8) FOLDS(u8))
 NARROW(FOLD(f32, mean_all, plus, sum / (f32)count)) WIDE(FOLD(f64, mean_all, plus, sum / (f64)count))

@@ -71,6 +71,7 @@ const OF_ONE: &[&str] = &[
 ];
 
 fn elementwise() {
+    let many = |element: &str| -> Vec<Tensor> { (0..40).map(|i| any(element, &[9], i, -4.0)).collect() };
     for (i, n) in EXTENTS.into_iter().enumerate() {
         for op in ["Relu", "Sigmoid"] {
             run(&format!("float[{n}] y"), op, &[floats(&[n], i as u32)]);
@@ -130,6 +131,7 @@ fn elementwise() {
         }
         let both = [any(element, &[5, 7], 1, -4.0), any(element, &[7], 2, -4.0)];
         run(&format!("{element}[5,7] y"), "Mean", &both);
+        run(&format!("{element}[9] y"), "Mean", &many(element));
     }
     for element in NUMBERS {
         for op in ["Abs", "Neg", "Relu", "Sign", "Clip"] {
@@ -142,6 +144,9 @@ fn elementwise() {
         for op in ["Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "Sum"] {
             let both = [any(element, &[5, 1, 7], 1, 1.0), any(element, &[3, 1], 2, 1.0)];
             run(&format!("{element}[5,3,7] y"), op, &both);
+        }
+        for op in ["Max", "Min", "Sum"] {
+            run(&format!("{element}[9] y"), op, &many(element));
         }
         if !["float", "double"].contains(&element) {
             let zeros = [any(element, &[9], 1, -4.0), any(element, &[9], 2, -4.0)];
@@ -183,10 +188,11 @@ fn elementwise() {
             run("float[33] y", &op, &[floats(&[33], 1), any(element, &[], 2, 2.0)]);
         }
     }
-    let many: Vec<Tensor> = (0..5).map(|i| floats(&[if i % 2 == 0 { 6 } else { 1 }, 11], i)).collect();
+    let spread: Vec<Tensor> = (0..5).map(|i| floats(&[if i % 2 == 0 { 6 } else { 1 }, 11], i)).collect();
     for op in ["Sum", "Max", "Min", "Mean"] {
-        run("float[6,11] y", op, &many);
+        run("float[6,11] y", op, &spread);
     }
+    run_in_place("Sum", &many("float"), 39).unwrap();
     for written in [0, 1] {
         run_in_place("Sub", &[floats(&[300], 1), floats(&[300], 2)], written).unwrap();
         run_in_place("Sum", &[floats(&[300], 1), floats(&[300], 2)], written).unwrap();

@@ -8,8 +8,9 @@ use crate::host::elementwise as host;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// How many operands a kernel that folds operands takes.
+/// How many operands a kernel that folds operands takes, and how many if each has the result's shape.
 const MANY: usize = 16;
+const MOST: usize = 256;
 
 fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
     let dims = (0..operands).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
@@ -128,23 +129,30 @@ pub(crate) fn equal(spec: &Spec<'_>) -> Made {
 /// Folds all operands.
 pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
     let operands = spec.operands.len();
-    if operands > MANY {
-        return refuse(format!("{operands} operands; CUDA devices have a kernel for up to {MANY}"));
-    }
     let mut plan = broadcast(spec, operands)?;
+    let whole = (0..operands).all(|i| plan.is_whole(i));
+    let most = if whole { MOST } else { MANY };
+    if operands > most {
+        let which = if whole { "" } else { " that are broadcast" };
+        return refuse(format!("{operands} operands{which}; CUDA devices have a kernel for up to {most}"));
+    }
     let number = number(spec.element(0)?)?;
     let each = each(&plan, &vec![number; operands], [0.0; 3], number)?;
-    plan.strides.resize(MANY, vec![0; plan.dims.len()]);
     let mut addresses: Vec<_> = (0..operands).map(operand).collect();
-    addresses.resize(MANY, NOWHERE);
-    let args = vec![
-        Arg::Words(spread_forward(&plan.dims, &plan.strides)?),
-        operands.into(),
-        Arg::Addresses(addresses),
-        result(0).into(),
-    ];
+    let (kernel, shape) = match operands > MANY {
+        true => {
+            addresses.resize(MOST, NOWHERE);
+            (format!("{kernel}_whole"), plan.len().into())
+        }
+        false => {
+            plan.strides.resize(MANY, vec![0; plan.dims.len()]);
+            addresses.resize(MANY, NOWHERE);
+            (kernel.to_owned(), Arg::Words(spread_forward(&plan.dims, &plan.strides)?))
+        }
+    };
+    let args = vec![shape, operands.into(), Arg::Addresses(addresses), result(0).into()];
     let mut recipe = Recipe::default();
-    recipe.elementwise(typed(spec, kernel)?, args, each);
+    recipe.elementwise(typed(spec, &kernel)?, args, each);
     Ok(recipe)
 }
 
