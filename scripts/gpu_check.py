@@ -4,9 +4,9 @@
 
 Writes FOLDER/NAME.json, NAME being the device's, and adds to it as it goes, so that nothing is lost where time runs out:
 
-- `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, by own kernels
-  where libraries are found, and in chunks, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides gradients
-  by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
+- `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, by own kernels where
+  libraries are found, and in chunks, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides
+  gradients by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
 - `link`: bandwidths and latency, as `lmsc calibrate` measures them;
 - `steps`: training steps with AdamW in f32, without a budget and within some: seconds, peak, what was predicted, what
   computing waited; and the same model in PyTorch, as it is, compiled, and with each of its ways to save memory.
