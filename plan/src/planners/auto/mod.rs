@@ -39,6 +39,9 @@ const AGAIN: [u64; 2] = [2000, 6000];
 /// So many of the best choices found are planned in small pieces.
 const FINISHED: usize = 3;
 
+/// They are polished by one in so many of all evaluations in small pieces, which take as much longer.
+const FINE: usize = 40;
+
 /// So many of the best plans have their swaps chosen in time.
 const REFINED: usize = 3;
 
@@ -75,10 +78,13 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let search = Search::new(&remat, request);
-    let mut found: Vec<Plan> = search.run().into_iter().filter_map(|found| search.finish(&found)).collect();
-    found.sort_by_key(|plan| plan.schedule.makespan());
+    let mut found = search.finished(search.run());
+    let choices: Vec<Found> = found.iter().take(FINISHED).map(|(choice, _)| choice.clone()).collect();
+    found.extend(search.finished(search.polished(&choices, search.evaluations / FINE, search.final_piece)));
+    found.sort_by_key(|(_, plan)| plan.schedule.makespan());
     found.truncate(REFINED);
-    let best = found.into_iter().map(|plan| search.refined(plan)).min_by_key(|plan| plan.schedule.makespan());
+    let refined = found.into_iter().map(|(_, plan)| search.refined(plan));
+    let best = refined.min_by_key(|plan| plan.schedule.makespan());
     let best = match (best, swapping) {
         (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
         (Some(best), _) => best,
@@ -154,7 +160,7 @@ impl<'a> Search<'a> {
             let evaluate = |choices: &[Choice]| -> Vec<Found> {
                 let mut memory = Memory::default();
                 let found = |choice: &Choice| {
-                    let evaluated = self.evaluate(&mut memory, choice, First::Gone, u64::MAX);
+                    let evaluated = self.evaluate(&mut memory, choice, First::Gone, self.piece, u64::MAX);
                     (evaluated.map_or(u64::MAX, |e| e.makespan), First::Gone, choice.clone())
                 };
                 choices.iter().map(found).collect()
@@ -178,22 +184,22 @@ impl<'a> Search<'a> {
             found.dedup();
         }
         found.truncate(FINISHED);
-        let mut polished = self.polished(&found, share);
+        let mut polished = self.polished(&found, share, self.piece);
         let again = self.walks(&polished, &AGAIN, share, 1);
-        polished.extend(self.polished(&again, share));
+        polished.extend(self.polished(&again, share, self.piece));
         found.extend(polished);
         found.sort();
         found.dedup();
         found
     }
 
-    /// Each of the choices, polished.
-    fn polished(&self, choices: &[Found], evaluations: usize) -> Vec<Found> {
+    /// Each of the choices, polished by what it costs in pieces of a size.
+    fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
         std::thread::scope(|scope| {
             let polish = |one: &Found| {
                 scope.spawn({
                     let one = one.clone();
-                    move || self.polish(one, evaluations)
+                    move || self.polish(one, evaluations, piece)
                 })
             };
             let polished: Vec<_> = choices.iter().map(polish).collect();
@@ -202,7 +208,7 @@ impl<'a> Search<'a> {
     }
 
     /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
-    fn polish(&self, (mut least, first, mut choice): Found, evaluations: usize) -> Found {
+    fn polish(&self, (mut least, first, mut choice): Found, evaluations: usize, piece: u64) -> Found {
         let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
@@ -211,6 +217,10 @@ impl<'a> Search<'a> {
         let changes: Vec<(&[usize], Fate)> =
             groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
+        if piece != self.piece {
+            least =
+                self.evaluate(&mut memory, &choice, first, piece, u64::MAX).map_or(u64::MAX, |e| e.makespan);
+        }
         // How many changes in a row were none for the better.
         let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
         while in_vain < changes.len() && evaluated < evaluations {
@@ -222,7 +232,7 @@ impl<'a> Search<'a> {
             let mut next = choice.clone();
             group.iter().for_each(|&i| next[i] = fate);
             evaluated += 1;
-            if let Some(found) = self.evaluate(&mut memory, &next, first, least.saturating_sub(1))
+            if let Some(found) = self.evaluate(&mut memory, &next, first, piece, least.saturating_sub(1))
                 && found.makespan < least
             {
                 (least, choice, in_vain) = (found.makespan, next, 0);
@@ -262,12 +272,19 @@ impl<'a> Search<'a> {
     }
 
     /// What the choice costs, unless its operators alone take longer than the limit.
-    fn evaluate(&self, memory: &mut Memory, choice: &Choice, first: First, limit: u64) -> Option<Evaluated> {
+    fn evaluate(
+        &self,
+        memory: &mut Memory,
+        choice: &Choice,
+        first: First,
+        piece: u64,
+        limit: u64,
+    ) -> Option<Evaluated> {
         let Memory { simulator, rewritten } = memory;
         if !self.rewrite(choice, rewritten) || rewritten.problem.compute_nanos() > limit {
             return None;
         }
-        let absences = cover::cover(&rewritten.problem, self.budget, self.piece, first).ok()?;
+        let absences = cover::cover(&rewritten.problem, self.budget, piece, first).ok()?;
         let acts = Acts::of(&rewritten.problem, &absences);
         let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
@@ -281,7 +298,8 @@ impl<'a> Search<'a> {
         let n = self.candidates.len();
         let mut memory = Memory::default();
         let (_, first, choice) = start.clone();
-        let makespan = self.evaluate(&mut memory, &choice, first, u64::MAX).map_or(u64::MAX, |e| e.makespan);
+        let makespan =
+            self.evaluate(&mut memory, &choice, first, self.piece, u64::MAX).map_or(u64::MAX, |e| e.makespan);
         let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
@@ -295,7 +313,9 @@ impl<'a> Search<'a> {
                 continue;
             }
             let limit = here.0 + uphill(cooled(hottest, step, evaluations), &mut rng);
-            let Some(evaluated) = self.evaluate(&mut memory, &next, first, limit) else { continue };
+            let Some(evaluated) = self.evaluate(&mut memory, &next, first, self.piece, limit) else {
+                continue;
+            };
             if evaluated.makespan <= limit {
                 here = (evaluated.makespan, next);
                 travels = evaluated.travels;
@@ -305,6 +325,14 @@ impl<'a> Search<'a> {
             }
         }
         best
+    }
+
+    /// The choices and their plans, the best first.
+    fn finished(&self, choices: Vec<Found>) -> Vec<(Found, Plan)> {
+        let plan = |choice: Found| self.finish(&choice).map(|plan| (choice, plan));
+        let mut plans: Vec<(Found, Plan)> = choices.into_iter().filter_map(plan).collect();
+        plans.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        plans
     }
 
     /// The plan of a choice, in small pieces or in those of the search, whichever are better.
