@@ -502,7 +502,7 @@ impl Readers<'_> {
             (self.program.stream(stream)[index as usize].tick, stream, index)
         };
         let now = place((Stream::Compute, command));
-        let start = written.start - self.arena;
+        let start = written.start.checked_sub(self.arena)?;
         let mut last = None;
         for residency in &self.residencies {
             let overlaps = residency.span.start < start + written.bytes && start < residency.span.end;
