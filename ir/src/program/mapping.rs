@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::{Launch, Tensor};
 
 /// Which chunk of memory is mapped to which addresses of an arena; several addresses may have the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Bytes of a chunk.
+    /// Bytes of a chunk, at least 1.
     pub chunk: u64,
     /// By position in the addresses, counted in chunks, the number of the chunk; none where none is mapped.
     pub chunks: Vec<Option<u32>>,
