@@ -2,29 +2,23 @@
 //!
 //! Needs NVRTC, but no GPU; says so where it is not found. With `LMSC_REQUIRE_NVRTC` that is a failure.
 
+#[path = "../runtime/tests/support/nvrtc.rs"]
+mod nvrtc;
 mod support;
 
 use std::collections::BTreeSet;
 
 use lmsc_ir::program::Checked;
 use lmsc_passes::{Lowering, lower};
-use lmsc_runtime::cuda::{Compiler, fused, workspaces};
+use lmsc_runtime::cuda::{fused, workspaces};
+use nvrtc::compiler;
 use support::models::{load, models};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
 
 #[test]
-#[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
 fn what_is_fused_of_models_compiles() {
-    let compiler = match Compiler::new() {
-        Ok(compiler) => compiler.with_cache(None),
-        Err(missing) => {
-            let required = std::env::var_os("LMSC_REQUIRE_NVRTC").is_some();
-            assert!(!required, "LMSC_REQUIRE_NVRTC is set, and {missing}");
-            println!("skipped: {missing}");
-            return;
-        }
-    };
+    let Some(compiler) = compiler() else { return };
     let texts: BTreeSet<String> = models()
         .iter()
         .filter_map(|path| {

@@ -4,25 +4,14 @@
 
 #![cfg(feature = "cuda")]
 
-use lmsc_runtime::cuda::{Compiler, SOURCES, Source};
+#[path = "support/nvrtc.rs"]
+mod support;
+
+use lmsc_runtime::cuda::{SOURCES, Source};
 use rayon::prelude::*;
+use support::compiler;
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
-
-#[allow(clippy::print_stdout, reason = "what is skipped is to be seen")]
-fn compiler() -> Option<Compiler> {
-    match Compiler::new() {
-        Ok(compiler) => Some(compiler.with_cache(None)),
-        Err(missing) => {
-            assert!(
-                std::env::var_os("LMSC_REQUIRE_NVRTC").is_none(),
-                "LMSC_REQUIRE_NVRTC is set, and {missing}"
-            );
-            println!("skipped: {missing}");
-            None
-        }
-    }
-}
 
 #[test]
 fn every_source_compiles_for_every_architecture() {
