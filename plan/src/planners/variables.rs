@@ -3,7 +3,7 @@
 
 use super::{DoesNotFit, Granularity, Plan, Request};
 use crate::bound;
-use crate::problem::Tensor;
+use crate::problem::{Problem, Tensor};
 
 /// A plan is good enough if it is this part of the bound above it.
 const ENOUGH: u64 = 400;
@@ -11,6 +11,15 @@ const ENOUGH: u64 = 400;
 /// Variables of less than this part of the budget make no room worth looking for: where planning is quick, and where it
 /// searches for what to compute again.
 const LITTLE: [u64; 2] = [200, 20];
+
+fn leaves(tensor: &Tensor) -> bool {
+    tensor.is_variable() && tensor.swappable
+}
+
+/// Whether there is a variable that may leave.
+pub(super) fn any_leaves(problem: &Problem) -> bool {
+    problem.tensors.values().any(leaves)
+}
 
 /// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
 /// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
@@ -20,8 +29,7 @@ pub(super) fn staying_or_leaving(
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
 ) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
-    let leaves = |tensor: &Tensor| tensor.is_variable() && tensor.swappable;
-    if !problem.tensors.values().any(leaves) {
+    if !any_leaves(problem) {
         return run(request);
     }
     let mut still = problem.clone();

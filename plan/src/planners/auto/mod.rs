@@ -20,7 +20,7 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::cover::First;
-use super::variables::staying_or_leaving;
+use super::variables::{any_leaves, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
@@ -62,6 +62,9 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
+    if !any_leaves(request.problem) {
+        return joint;
+    }
     // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
     match (joint, optimal::plan(request)) {
         (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
