@@ -779,12 +779,12 @@ pub struct RunArgs {
     /// `+graph` a step is written down once and replayed.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
-    /// Let a GPU round what products of matrices and convolutions multiply to TF32, for speed: of the 24 bits of a number 11
-    /// are kept. Where cuBLAS and cuDNN are not found nothing is rounded.
-    #[arg(long)]
-    pub tf32: bool,
+    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed; they are stored and
+    /// added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded.
+    #[arg(long, value_enum, default_value_t)]
+    pub precision: Precision,
     /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
-    #[arg(long, conflicts_with = "tf32")]
+    #[arg(long, conflicts_with = "precision")]
     pub own_kernels: bool,
     /// Print JSON.
     #[arg(long)]
@@ -802,8 +802,8 @@ impl RunArgs {
     pub fn device(&self) -> Result<Device, Error> {
         self.options.suits(self.device)?;
         match self.device {
-            Device::Host if self.tf32 => {
-                let message = "--tf32 is of GPUs alone, and the step runs on the host".to_owned();
+            Device::Host if self.precision != Precision::F32 => {
+                let message = "--precision is of GPUs alone, and the step runs on the host".to_owned();
                 Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
             }
             Device::Host if self.own_kernels => {
@@ -812,10 +812,24 @@ impl RunArgs {
             }
             Device::Host => Ok(Device::Host),
             Device::Cuda { ordinal, graph, .. } => {
-                Ok(Device::Cuda { ordinal, graph, tf32: self.tf32, own_kernels: self.own_kernels })
+                Ok(Device::Cuda { ordinal, graph, precision: self.precision, own_kernels: self.own_kernels })
             }
         }
     }
+}
+
+/// What a GPU may round numbers of 32 bits to when it multiplies them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// Nothing: of 24 bits all are kept.
+    #[default]
+    F32,
+    /// TF32: 11 bits are kept, and all exponents.
+    Tf32,
+    /// bf16: 8 bits are kept, and all exponents; for convolutions as tf32.
+    Bf16,
+    /// f16: 11 bits are kept, and what is above 65504 becomes infinite.
+    F16,
 }
 
 /// What runs a program.
@@ -829,8 +843,8 @@ pub enum Device {
         ordinal: u32,
         /// Whether a step is written down once and replayed.
         graph: bool,
-        /// Whether products and convolutions may round what they multiply.
-        tf32: bool,
+        /// What products and convolutions may round what they multiply to.
+        precision: Precision,
         /// Whether own kernels do what libraries could.
         own_kernels: bool,
     },
@@ -851,7 +865,12 @@ impl std::str::FromStr for Device {
         };
         let unknown =
             || "expected `host`, `cuda` or `cuda:N`, the latter two perhaps with `+graph`".to_owned();
-        Ok(Device::Cuda { ordinal: ordinal.ok_or_else(unknown)?, graph, tf32: false, own_kernels: false })
+        Ok(Device::Cuda {
+            ordinal: ordinal.ok_or_else(unknown)?,
+            graph,
+            precision: Precision::F32,
+            own_kernels: false,
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use lmsc_ir::{Bytes, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
-use lmsc_runtime::cuda::{Compiler, Options, Session, workspaces};
+use lmsc_runtime::cuda::{Compiler, Options, Precision, Session, workspaces};
 use lmsc_runtime::{Link, RunError, Turn, Watch};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
@@ -510,7 +510,7 @@ fn products_are_rounded_only_if_that_is_asked_for() {
     assert!(products > 0 && rounded == 0, "{rounded} of {products} products are rounded");
     let (replayed, again, _) = counted(Options { graph: true, ..Options::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, products));
-    let (left, all, rounded) = counted(Options { tf32: true, ..Options::default() });
+    let (left, all, rounded) = counted(Options { precision: Precision::Tf32, ..Options::default() });
     assert_eq!((all, rounded), (products, products));
     assert!(left.difference(&exact, &types, None).is_some(), "it shows");
     assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
@@ -540,7 +540,7 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
     assert!(asked > 0 && runs % (STEPS + 1) == 0 && runs >= asked * (STEPS + 1), "{convolutions}, {asked}");
     let (replayed, again) = counted(Options { graph: true, ..Options::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, counts.clone()));
-    let (left, counts) = counted(Options { tf32: true, ..Options::default() });
+    let (left, counts) = counted(Options { precision: Precision::Tf32, ..Options::default() });
     assert_eq!(counts[..2], [convolutions, convolutions]);
     assert!(left.difference(&exact, &types, None).is_some(), "it shows");
     assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");

@@ -193,7 +193,7 @@ fn refusals() {
     check("run-too-few-chunks", "run @/g.lms --virtual 64KiB --budget 100KiB", 1);
     check("run-no-such-device", "run @/g.lms --device gpu", 2);
     check("calibrate-replayed", "calibrate @/g.lms --device cuda+graph -o @/p.json", 2);
-    check("run-host-does-not-round", "run @/g.lms --tf32", 2);
+    check("run-host-does-not-round", "run @/g.lms --precision tf32", 2);
     check("run-host-has-own-kernels-alone", "run @/g.lms --own-kernels", 2);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
     let unknown = "<opset: \"\" = 20, \"my.domain\" = 1>

@@ -250,6 +250,8 @@ NARROW(SCALE(f32) SCALE(f64) SCALE(i64) SCALE(i32))
 template <class T> struct Is { static const bool real = false; };
 template <> struct Is<f32> { static const bool real = true; };
 template <> struct Is<f64> { static const bool real = true; };
+template <> struct Is<f16> { static const bool real = true; };
+template <> struct Is<bf16> { static const bool real = true; };
 // Between integers the low bits stay.
 template <bool> struct Between {
     template <class A, class B> static __device__ B cast(A x) { return of_f64<B>((f64)x); }
@@ -257,6 +259,8 @@ template <bool> struct Between {
 template <> struct Between<false> {
     template <class A, class B> static __device__ B cast(A x) { return (B)(i64)x; }
 };
+template <> template <> __device__ inline f16 Between<true>::cast(f32 x) { return narrow<f16>(x); }
+template <> template <> __device__ inline bf16 Between<true>::cast(f32 x) { return narrow<bf16>(x); }
 #define CAST(A, B)                                                                    \
     __device__ inline B each_cast_##A##_##B(const Parameters&, A x) {                 \
         return Between<Is<A>::real || Is<B>::real>::cast<A, B>(x);           \
@@ -266,10 +270,12 @@ template <> struct Between<false> {
     }                                                                                 \
     EXPORT(cast_##A##_##B))
 #define TRUTH(A)                                                                      \
-    __device__ inline u8 each_truth_##A(const Parameters&, A x) { return x != A(0); } \
+    __device__ inline u8 each_truth_##A(const Parameters&, A x) { return x != A{}; } \
     ALONE(KERNEL truth_##A(i64 n, const A* x, u8* out) { EACH(i, n) out[i] = each_truth_##A(Parameters{}, x[i]); } \
     EXPORT(truth_##A))
-WIDE(TRUTH(f32) TRUTH(f64) TRUTH(i64) TRUTH(i32) TRUTH(i8) TRUTH(u8))
+__device__ inline bool operator!=(f16 x, f16 y) { return wide(x) != wide(y); }
+__device__ inline bool operator!=(bf16 x, bf16 y) { return wide(x) != wide(y); }
+WIDE(TRUTH(f32) TRUTH(f64) TRUTH(i64) TRUTH(i32) TRUTH(i8) TRUTH(u8) TRUTH(f16) TRUTH(bf16))
 WIDE(CAST(f32, f64) CAST(f32, i64) CAST(f32, i32) CAST(f32, i8) CAST(f32, u8))
 WIDE(CAST(f64, f32) CAST(f64, i64) CAST(f64, i32) CAST(f64, i8) CAST(f64, u8))
 WIDE(CAST(i64, f32) CAST(i64, f64) CAST(i64, i32) CAST(i64, i8) CAST(i64, u8))
@@ -277,3 +283,7 @@ WIDE(CAST(i32, f32) CAST(i32, f64) CAST(i32, i64) CAST(i32, i8) CAST(i32, u8))
 WIDE(CAST(i8, f32) CAST(i8, f64) CAST(i8, i64) CAST(i8, i32) CAST(i8, u8))
 // Truth values are bytes, too.
 WIDE(CAST(u8, f32) CAST(u8, f64) CAST(u8, i64) CAST(u8, i32) CAST(u8, i8) CAST(u8, u8))
+#define CAST_SHORT(S)                                                                 \
+    CAST(S, f32) CAST(S, f64) CAST(S, i64) CAST(S, i32) CAST(S, i8) CAST(S, u8)       \
+    CAST(f32, S) CAST(f64, S) CAST(i64, S) CAST(i32, S) CAST(i8, S) CAST(u8, S)
+WIDE(CAST_SHORT(f16) CAST_SHORT(bf16) CAST(f16, bf16) CAST(bf16, f16))

@@ -173,6 +173,69 @@ template <class T> __device__ inline T of_f64(f64 x) {
 template <> __device__ inline f32 of_f64(f64 x) { return (f32)x; }
 template <> __device__ inline f64 of_f64(f64 x) { return x; }
 
+// Short floats: they are stored, and computed with as f32.
+struct f16 {
+    u16 bits;
+    __device__ explicit operator f64() const;
+};
+struct bf16 {
+    u16 bits;
+    __device__ explicit operator f64() const;
+};
+static_assert(sizeof(f16) == 2 && sizeof(bf16) == 2, "short floats have 16 bits");
+
+__device__ inline f32 wide(bf16 x) { return __int_as_float((int)((u32)x.bits << 16)); }
+__device__ inline f32 wide(f16 x) {
+#ifdef __CUDACC_RTC__
+    f32 all;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(all) : "h"(x.bits));
+    return all;
+#else
+    const u32 sign = (u32)(x.bits & 0x8000) << 16, size = x.bits & 0x7fff;
+    // What has no exponent is a multiple of 2^-24.
+    const u32 small = (u32)__float_as_int((f32)size * __int_as_float(0x33800000));
+    const u32 rest = size < 0x400 ? small : (size << 13) + (size < 0x7c00 ? 0x38000000u : 0x70000000u);
+    return __int_as_float((int)(sign | rest));
+#endif
+}
+__device__ inline f16::operator f64() const { return (f64)wide(*this); }
+__device__ inline bf16::operator f64() const { return (f64)wide(*this); }
+
+// The nearest one, of two the even one.
+template <class T> __device__ inline T narrow(f32 x);
+template <> __device__ inline bf16 narrow(f32 x) {
+    const u32 bits = (u32)__float_as_int(x);
+    if (is_nan(x)) return {(u16)(bits >> 16 | 0x40)};
+    return {(u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+template <> __device__ inline f16 narrow(f32 x) {
+#ifdef __CUDACC_RTC__
+    f16 nearest;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(nearest.bits) : "f"(x));
+    return nearest;
+#else
+    const u32 bits = (u32)__float_as_int(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (is_nan(x)) return {(u16)(sign | 0x7e00)};
+    // From halfway between the largest one and the next power of two on.
+    if (size >= 0x477ff000) return {(u16)(sign | 0x7c00)};
+    // Multiples of 2^-24, which a sum with 2^-1 rounds to.
+    if (size < 0x38800000)
+        return {(u16)(sign | ((u32)__float_as_int(__int_as_float((int)size) + 0.5f) - 0x3f000000))};
+    return {(u16)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13))};
+#endif
+}
+
+// What rounds to the same short float as x itself does: cut off, with the last bit set if anything was.
+__device__ inline f32 odd(f64 x) {
+    f32 near = (f32)x;
+    if ((f64)near == x || is_nan(near)) return near;
+    int bits = __float_as_int(near);
+    const bool is_beyond = x < 0 ? (f64)near < x : (f64)near > x;
+    return __int_as_float((bits - (is_beyond ? 1 : 0)) | 1);
+}
+template <> __device__ inline f16 of_f64(f64 x) { return narrow<f16>(odd(x)); }
+template <> __device__ inline bf16 of_f64(f64 x) { return narrow<bf16>(odd(x)); }
+
 // Functions by one name for both widths.
 #define BOTH(name, narrow, wide)                                      \
     __device__ inline f32 name(f32 x) { return narrow(x); }           \

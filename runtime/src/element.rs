@@ -63,6 +63,10 @@ macro_rules! dispatch {
             [Float f32, Double f64, Float16 half::f16, Bfloat16 half::bf16,
              Int64 i64, Int32 i32, Int8 i8, Uint8 u8])
     };
+    // Numbers that are stored as they are computed with: what adds up in its results is rounded each time.
+    (direct $element:expr, $T:ident => $body:expr) => {
+        dispatch!(@ $element, $T, $body, [Float f32, Double f64, Int64 i64, Int32 i32, Int8 i8, Uint8 u8])
+    };
     (index $element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body, [Int64 i64, Int32 i32])
     };

@@ -45,6 +45,21 @@ impl<'a> Io<'a> {
         })
     }
 
+    /// All operands' bytes.
+    pub(crate) fn operands(&self) -> &'a [&'a [u8]] {
+        self.operands
+    }
+
+    /// All results' bytes, but those that were taken.
+    pub(crate) fn results(&mut self) -> &mut [&'a mut [u8]] {
+        self.results
+    }
+
+    /// What a result holds: an operand that is written in place.
+    pub(crate) fn peek(&self, result: usize) -> &[u8] {
+        self.results.get(result).map_or(&[], |bytes| bytes)
+    }
+
     /// The workspace, once.
     pub(crate) fn workspace<T: Pod>(&mut self) -> &'a mut [T] {
         match take(&mut self.workspace) {

@@ -21,6 +21,7 @@ mod kernel;
 mod math;
 mod meaning;
 mod run;
+mod short;
 mod spec;
 mod table;
 

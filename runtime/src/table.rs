@@ -10,6 +10,7 @@ use crate::host::{
     product, random, reduce, resize, rnn, shape, softmax,
 };
 use crate::kernel::Kernel;
+use crate::short::widened;
 use crate::spec::{PrepareError, Refusal, Spec};
 
 const ONNX: &str = "";
@@ -280,6 +281,11 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Errors
 /// [`PrepareError`] if the operator has no kernel, or none for these types, attributes or operands.
 pub fn prepare(spec: &Spec<'_>) -> Result<Kernel, PrepareError> {
+    Ok(accepted(spec)?.0)
+}
+
+/// The kernel of a node, and whether it is one for `f32` that stands for one of short floats.
+pub(crate) fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
     let (node, op) = (spec.node.to_owned(), spec.op.to_string());
     let Some(&(writes, make)) = INDEX.get(&spec.op.key()) else {
         return Err(PrepareError::NoKernel { node, op });
@@ -289,7 +295,13 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Kernel, PrepareError> {
         Some((operand, result)) => Err(Refusal(format!(
             "result {result} is to be written over operand {operand}, which the operator still reads"
         ))),
-        None => make(spec),
+        None => match make(spec) {
+            Ok(kernel) => Ok((kernel, false)),
+            Err(refusal) => match widened(spec, make) {
+                Some(made) => made.map(|kernel| (kernel, true)),
+                None => Err(refusal),
+            },
+        },
     };
     made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })
 }

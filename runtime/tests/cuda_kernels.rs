@@ -182,6 +182,7 @@ fn elementwise() {
     for to in ["float", "uint8"] {
         run(&format!("{to}[33] y"), "Cast<to = 1>", &[any("bool", &[33], 1, 0.0)]);
     }
+    short_floats();
     for element in ["float", "double", "int64", "int32"] {
         for down in [0, 1] {
             let op = format!("com.microsoft.Scale<scale_down = {down}>");
@@ -200,6 +201,41 @@ fn elementwise() {
 }
 
 /// Two bounds of an element type that constants may have.
+/// Casts of all short floats there are, and of numbers on, beside and between them.
+fn short_floats() {
+    let every: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+    for (short, widen) in [
+        ("float16", (|bits| half::f16::from_bits(bits).to_f64()) as fn(u16) -> f64),
+        ("bfloat16", |bits| half::bf16::from_bits(bits).to_f64()),
+    ] {
+        for to in NUMBERS.into_iter().chain(["bool", "float16", "bfloat16"]).filter(|to| *to != short) {
+            let all = [tensor(&format!("{short}[65536]"), every.clone())];
+            run(&format!("{to}[65536] y"), "Cast<to = 1>", &all);
+        }
+        for from in NUMBERS {
+            run(&format!("{short}[33] y"), "Cast<to = 1>", &[any(from, &[33], 1, -4.0)]);
+        }
+        let around = |bits: u16| {
+            let (x, next) = (widen(bits), widen(bits.wrapping_add(1)));
+            let middle = (x + next) / 2.0;
+            [
+                x,
+                middle,
+                middle * (1.0 + 1e-13),
+                middle * (1.0 - 1e-13),
+                middle * (1.0 + 1e-7),
+                next * 0.75 + x * 0.25,
+            ]
+        };
+        let numbers: Vec<f64> = (0..=u16::MAX).flat_map(around).collect();
+        let n = numbers.len();
+        let doubles = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        run(&format!("{short}[{n}] y"), "Cast<to = 1>", &[tensor(&format!("double[{n}]"), doubles)]);
+        let floats = numbers.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
+        run(&format!("{short}[{n}] y"), "Cast<to = 1>", &[tensor(&format!("float[{n}]"), floats)]);
+    }
+}
+
 fn list_of(element: &str, values: &[f32]) -> Tensor {
     let bytes: Vec<u8> = match element {
         "float" => values.iter().flat_map(|x| x.to_le_bytes()).collect(),

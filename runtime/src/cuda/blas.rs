@@ -15,7 +15,8 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library;
-use super::recipe::{Factor, Product};
+use super::recipe::{Factor, Float, Product};
+use super::session::Precision;
 
 /// The versions of the library that have all that is called here, the newest first.
 const VERSIONS: [u32; 2] = [13, 12];
@@ -31,16 +32,16 @@ fn check(what: &str, status: cublasStatus_t) -> Result<(), String> {
 /// The library on a device, whose products are behind what computes.
 pub(super) struct Blas {
     handle: cublasHandle_t,
-    precision: cublasComputeType_t,
+    precision: Precision,
     version: i32,
 }
 
 impl Blas {
-    /// The library on this device, whose context is that of this thread; with `tf32` it may round what it multiplies.
+    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn open(gpu: &Gpu, tf32: bool) -> Result<Blas, String> {
+    pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Blas, String> {
         let is_found = VERSIONS.iter().any(|version| {
             // Asked for by the other one, it would be looked for in the loader's places alone.
             _ = library::find(&[&format!("libcublasLt.so.{version}")]);
@@ -50,10 +51,6 @@ impl Blas {
         if !is_found || !unsafe { sys::is_culib_present() } {
             return Err("cuBLAS is not found".to_owned());
         }
-        let precision = match tf32 {
-            true => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
-            false => cublasComputeType_t::CUBLAS_COMPUTE_32F,
-        };
         let mut blas = Blas { handle: null_mut(), precision, version: 0 };
         // SAFETY: the handle is there to be written.
         check("cublasCreate", unsafe { sys::cublasCreate_v2(&mut blas.handle) })?;
@@ -79,9 +76,21 @@ impl Blas {
     /// The matrices and the workspace are on the device, as large as the product says, and stay there until it is done;
     /// the workspace is nobody else's until then.
     pub(super) unsafe fn multiply(&self, product: &Product<u64>) -> Result<(), String> {
-        const FLOATS: cudaDataType = cudaDataType::CUDA_R_32F;
         let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DFALT;
-        let Product { m, n, k, left, right, out, batch, .. } = *product;
+        let Product { m, n, k, left, right, out, batch, factors, stored, .. } = *product;
+        let kind = |float| match float {
+            Float::F32 => cudaDataType::CUDA_R_32F,
+            Float::F16 => cudaDataType::CUDA_R_16F,
+            Float::Bf16 => cudaDataType::CUDA_R_16BF,
+        };
+        let (factors_are, out_is) = (kind(factors), kind(stored));
+        // Products of short floats are exact.
+        let sums = match (factors, self.precision) {
+            (Float::F32, Precision::Tf32) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            (Float::F32, Precision::Bf16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16BF,
+            (Float::F32, Precision::F16) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_16F,
+            _ => cublasComputeType_t::CUBLAS_COMPUTE_32F,
+        };
         let turn = |factor: Factor<u64>| match factor.transposed {
             true => cublasOperation_t::CUBLAS_OP_T,
             false => cublasOperation_t::CUBLAS_OP_N,
@@ -97,17 +106,17 @@ impl Blas {
             1 => unsafe {
                 sys::cublasGemmEx(
                     self.handle, turn(left), turn(right), m, n, k,
-                    alpha, at(left.at), FLOATS, left.leading, at(right.at), FLOATS, right.leading,
-                    beta, at(out.at), FLOATS, out.leading, self.precision, algorithm,
+                    alpha, at(left.at), factors_are, left.leading, at(right.at), factors_are, right.leading,
+                    beta, at(out.at), out_is, out.leading, sums, algorithm,
                 )
             },
             // SAFETY: as above.
             _ => unsafe {
                 sys::cublasGemmStridedBatchedEx(
                     self.handle, turn(left), turn(right), m, n, k,
-                    alpha, at(left.at), FLOATS, left.leading, left.stride,
-                    at(right.at), FLOATS, right.leading, right.stride,
-                    beta, at(out.at), FLOATS, out.leading, out.stride, batch, self.precision, algorithm,
+                    alpha, at(left.at), factors_are, left.leading, left.stride,
+                    at(right.at), factors_are, right.leading, right.stride,
+                    beta, at(out.at), out_is, out.leading, out.stride, batch, sums, algorithm,
                 )
             },
         };

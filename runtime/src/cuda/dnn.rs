@@ -24,7 +24,8 @@ use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
 use super::library;
-use super::recipe::{Convolution, Filter, Found};
+use super::recipe::{Convolution, Filter, Float, Found};
+use super::session::Precision;
 
 /// The library, and the first of its versions that has all that is called here under the same names, in one file.
 const NAME: &str = "libcudnn.so.9";
@@ -87,8 +88,12 @@ struct Descriptors {
 }
 
 impl Descriptors {
-    fn new(filter: &Filter) -> Result<Descriptors, String> {
-        const FLOATS: cudnnDataType_t = cudnnDataType_t::CUDNN_DATA_FLOAT;
+    fn new(filter: &Filter, stored: Float) -> Result<Descriptors, String> {
+        let elements = match stored {
+            Float::F32 => cudnnDataType_t::CUDNN_DATA_FLOAT,
+            Float::F16 => cudnnDataType_t::CUDNN_DATA_HALF,
+            Float::Bf16 => cudnnDataType_t::CUDNN_DATA_BFLOAT16,
+        };
         let mut all = Descriptors {
             image: null_mut(),
             weights: null_mut(),
@@ -105,7 +110,7 @@ impl Descriptors {
             check("cudnnCreateTensorDescriptor", unsafe { sys::cudnnCreateTensorDescriptor(tensor) })?;
             // SAFETY: the descriptor is there, and so are as many numbers in both lists.
             check("cudnnSetTensorNdDescriptor", unsafe {
-                sys::cudnnSetTensorNdDescriptor(*tensor, FLOATS, rank, extents.as_ptr(), strides.as_ptr())
+                sys::cudnnSetTensorNdDescriptor(*tensor, elements, rank, extents.as_ptr(), strides.as_ptr())
             })?;
         }
         let (weights, plain) = (&filter.weights, cudnnTensorFormat_t::CUDNN_TENSOR_NCHW);
@@ -114,7 +119,7 @@ impl Descriptors {
         // SAFETY: the descriptor is there, and so are as many numbers.
         check("cudnnSetFilterNdDescriptor", unsafe {
             let rank = weights.len() as c_int;
-            sys::cudnnSetFilterNdDescriptor(all.weights, FLOATS, plain, rank, weights.as_ptr())
+            sys::cudnnSetFilterNdDescriptor(all.weights, elements, plain, rank, weights.as_ptr())
         })?;
         // SAFETY: the descriptor is there to be written.
         check("cudnnCreateConvolutionDescriptor", unsafe {
@@ -133,7 +138,7 @@ impl Descriptors {
                 stride,
                 dilation,
                 mode,
-                FLOATS,
+                cudnnDataType_t::CUDNN_DATA_FLOAT,
             )
         })?;
         // SAFETY: the descriptor is there.
@@ -172,6 +177,7 @@ impl Drop for Descriptors {
 /// How convolutions of these extents are computed where they have so much room.
 struct Chosen {
     filter: Filter,
+    stored: Float,
     room: u64,
     /// None where nothing will do, and why.
     by: Result<(Descriptors, Algorithm, usize), String>,
@@ -194,16 +200,17 @@ impl Ready {
 pub(super) struct Dnn {
     handle: cudnnHandle_t,
     chosen: Vec<Chosen>,
-    tf32: bool,
+    precision: Precision,
     version: usize,
 }
 
 impl Dnn {
-    /// The library on this device, whose context is that of this thread; with `tf32` it may round what it multiplies.
+    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this. To bf16 it
+    /// rounds nothing, so that is TF32 here.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn open(gpu: &Gpu, tf32: bool) -> Result<Dnn, String> {
+    pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Dnn, String> {
         // SAFETY: it opens libraries by name, of which one is known then.
         if library::find(&[NAME]).is_err() || !unsafe { sys::is_culib_present() } {
             return Err("cuDNN is not found".to_owned());
@@ -218,7 +225,7 @@ impl Dnn {
         if version < OLDEST {
             return Err(format!("this cuDNN is older than version 9 ({version})"));
         }
-        let mut dnn = Dnn { handle: null_mut(), chosen: Vec::new(), tf32, version };
+        let mut dnn = Dnn { handle: null_mut(), chosen: Vec::new(), precision, version };
         // SAFETY: the handle is there to be written.
         check("cudnnCreate", unsafe { sys::cudnnCreate(&mut dnn.handle) })?;
         let stream = gpu.stream(Stream::Compute).cast();
@@ -242,11 +249,12 @@ impl Dnn {
     /// As for [`Self::convolve`]; what the convolution writes is not asked for yet.
     pub(super) unsafe fn choose(&mut self, of: Convolution<u64>) -> Result<Ready, String> {
         let room = of.workspace_bytes;
-        let known = self.chosen.iter().position(|it| it.filter == of.filter && it.room == room);
+        let same = |it: &Chosen| it.filter == of.filter && it.stored == of.stored && it.room == room;
+        let known = self.chosen.iter().position(same);
         let chosen = known.unwrap_or_else(|| {
             // SAFETY: as the caller promises.
             let by = unsafe { self.try_out(&of) };
-            self.chosen.push(Chosen { filter: of.filter.clone(), room, by });
+            self.chosen.push(Chosen { filter: of.filter.clone(), stored: of.stored, room, by });
             self.chosen.len() - 1
         });
         let bytes = self.chosen[chosen].by.as_ref().map_err(String::clone)?.2 as u64;
@@ -255,13 +263,22 @@ impl Dnn {
 
     /// The first algorithm that will do, as the last one that was tried.
     unsafe fn try_out(&self, of: &Convolution<u64>) -> Result<(Descriptors, Algorithm, usize), String> {
-        let exact = cudnnMathType_t::CUDNN_FMA_MATH;
-        let descriptors = Descriptors::new(&of.filter)?;
-        descriptors.set_math(if self.tf32 { cudnnMathType_t::CUDNN_DEFAULT_MATH } else { exact })?;
+        const EXACT: cudnnMathType_t = cudnnMathType_t::CUDNN_FMA_MATH;
+        const SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH;
+        const TF32: cudnnMathType_t = cudnnMathType_t::CUDNN_DEFAULT_MATH;
+        const TO_SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+        // By what the library may do, the last of them what it does at most. Products of short floats are exact.
+        let allowed: &[cudnnMathType_t] = match (of.stored, self.precision) {
+            (Float::F16 | Float::Bf16, _) => &[EXACT, TF32, SHORT],
+            (Float::F32, Precision::F32) => &[EXACT],
+            (Float::F32, Precision::Tf32 | Precision::Bf16) => &[EXACT, SHORT, TF32],
+            (Float::F32, Precision::F16) => &[EXACT, SHORT, TF32, TO_SHORT],
+        };
+        let descriptors = Descriptors::new(&of.filter, of.stored)?;
+        descriptors.set_math(allowed[allowed.len() - 1])?;
         let mut why = "the library has no deterministic algorithm for one".to_owned();
         for (algorithm, math) in self.candidates(of.filter.found, &descriptors)? {
-            let rounds_to_halves = math == cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
-            if rounds_to_halves || math != exact && !self.tf32 {
+            if !allowed.contains(&math) {
                 continue;
             }
             // An algorithm is what it was with this.

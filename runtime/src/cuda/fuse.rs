@@ -114,7 +114,7 @@ enum Meeting {
 fn width(element: &str) -> u64 {
     match element {
         "u8" | "i8" => 1,
-        "u16" => 2,
+        "u16" | "f16" | "bf16" => 2,
         "f32" | "u32" | "i32" => 4,
         _ => 8,
     }

@@ -26,6 +26,7 @@ mod measure;
 mod recipe;
 #[cfg(feature = "cuda")]
 mod session;
+mod short;
 mod table;
 
 #[cfg(feature = "cuda")]
@@ -37,11 +38,11 @@ pub use library::Missing;
 #[cfg(feature = "cuda")]
 pub use measure::Copies;
 pub use recipe::{
-    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Found, Launch, Product, Reach, Recipe,
+    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Float, Found, Launch, Product, Reach, Recipe,
     SCRATCH_ALIGNMENT,
 };
 #[cfg(feature = "cuda")]
-pub use session::{Options, Session, fused};
+pub use session::{Options, Precision, Session, fused};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;

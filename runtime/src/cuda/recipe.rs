@@ -164,6 +164,29 @@ pub enum Reach {
     Spread(Vec<u64>),
 }
 
+/// What floats are stored as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Float {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// 16 bits, of which 5 are the exponent's.
+    F16,
+    /// 16 bits, of which 8 are the exponent's, as of those with 32.
+    Bf16,
+}
+
+impl Float {
+    /// What kernels call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Float::F32 => "f32",
+            Float::F16 => "f16",
+            Float::Bf16 => "bf16",
+        }
+    }
+}
+
 /// A matrix that is multiplied, as cuBLAS takes it: its columns are one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor<A = Address> {
@@ -195,6 +218,10 @@ pub struct Product<A = Address> {
     pub right: Factor<A>,
     /// The result, which is never transposed.
     pub out: Factor<A>,
+    /// What elements of `left` and `right` are.
+    pub factors: Float,
+    /// What elements of `out` are.
+    pub stored: Float,
     /// How many there are.
     pub batch: i32,
     /// What each is multiplied by.
@@ -223,6 +250,8 @@ impl<A> Product<A> {
             left: factor(self.left),
             right: factor(self.right),
             out: factor(self.out),
+            factors: self.factors,
+            stored: self.stored,
             batch: self.batch,
             alpha: self.alpha,
             beta: self.beta,
@@ -275,6 +304,8 @@ pub struct Convolution<A = Address> {
     pub weights: A,
     /// Where the positions are.
     pub positions: A,
+    /// What elements of all three are.
+    pub stored: Float,
     /// Where the library may write besides.
     pub workspace: A,
     /// How many bytes it may write there.
@@ -289,6 +320,7 @@ impl<A> Convolution<A> {
             image: address(self.image),
             weights: address(self.weights),
             positions: address(self.positions),
+            stored: self.stored,
             workspace: address(self.workspace),
             workspace_bytes: self.workspace_bytes,
         }

@@ -30,6 +30,20 @@ use crate::run::{self, Fragmentation, Measured, RunError, Settled, Turn, Watch, 
 /// What everything on the device begins at a multiple of.
 const ALIGNMENT: u64 = 256;
 
+/// What `f32` may be rounded to when it is multiplied; sums are `f32` always. Own kernels round nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// To itself: of its 24 bits all are kept.
+    #[default]
+    F32,
+    /// To TF32: 11 bits, as many exponents.
+    Tf32,
+    /// To bf16 for products of matrices, 8 bits and as many exponents; to TF32 for convolutions.
+    Bf16,
+    /// To f16: 11 bits, and above 65504 infinity.
+    F16,
+}
+
 /// How a program runs on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -37,8 +51,8 @@ pub struct Options {
     pub ordinal: u32,
     /// Whether a step is written down once and replayed, instead of being given command by command.
     pub graph: bool,
-    /// Whether cuBLAS and cuDNN may round what they multiply to TF32: of 24 bits of a number they keep 11.
-    pub tf32: bool,
+    /// What cuBLAS and cuDNN may round `f32` to when they multiply.
+    pub precision: Precision,
     /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
     pub own_kernels: bool,
     /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
@@ -364,13 +378,13 @@ impl Session {
         // Before the arena, which may leave no room for what the library holds.
         let blas = match options.own_kernels {
             true => Err("cuBLAS is not asked for".to_owned()),
-            false => Blas::open(&gpu, options.tf32),
+            false => Blas::open(&gpu, options.precision),
         };
         let is_convolution = |call: &Call| matches!(call, Call::Convolution { .. });
         let convolves = recipes.iter().flatten().flat_map(|recipe| &recipe.calls).any(is_convolution);
         let mut dnn = convolves.then(|| match options.own_kernels {
             true => Err("cuDNN is not asked for".to_owned()),
-            false => Dnn::open(&gpu, options.tf32),
+            false => Dnn::open(&gpu, options.precision),
         });
         let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;

@@ -10,6 +10,8 @@ use super::make::{
     shape,
 };
 use super::recipe::{At, Recipe};
+use super::short;
+use crate::short::Wide;
 use crate::spec::{PrepareError, Refusal, Spec};
 
 const ONNX: &str = "";
@@ -267,12 +269,20 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// [`PrepareError`] where the host has no kernel for it, or where this device has none for these types or so many
 /// dimensions.
 pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
-    crate::table::prepare(spec)?;
+    let (_, is_widened) = crate::table::accepted(spec)?;
     let (node, op) = (spec.node.to_owned(), spec.op.to_string());
     let Some(make) = INDEX.get(&spec.op.key()) else {
         return Err(PrepareError::Refused { node, op, problem: "CUDA devices have no kernel for it".into() });
     };
-    let mut recipe = make(spec).map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
+    let widened = || {
+        let wide = Wide::of(spec)?;
+        Some(make(&wide.spec(spec)).map(|recipe| short::widened(recipe, &wide, &spec.in_place)))
+    };
+    let made = match is_widened {
+        true => widened().unwrap_or_else(|| make(spec)),
+        false => make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal))),
+    };
+    let mut recipe = made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
     // What is written in place lies in the result.
     for address in recipe.addresses() {
         if let At::Operand(operand) = address.at

@@ -33,14 +33,25 @@ macro_rules! convert {
 convert!(true f32 f64);
 convert!(false i8 i32 i64 u8);
 
+/// What rounds to the same short float as the number itself: cut off, with the last bit set if anything was. `half` looks at
+/// the upper bits of an `f64` alone.
+fn odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || near.is_nan() {
+        return near;
+    }
+    let is_beyond = f64::from(near).abs() > x.abs();
+    f32::from_bits((near.to_bits() - u32::from(is_beyond)) | 1)
+}
+
 macro_rules! convert_short {
     ($($t:ty)*) => { $(
         impl Convert for $t {
             const IS_FLOAT: bool = true;
             fn float(self) -> f64 { f64::from(self) }
             fn integer(self) -> i64 { f64::from(self) as i64 }
-            fn of_float(value: f64) -> $t { <$t>::from_f64(value) }
-            fn of_integer(value: i64) -> $t { <$t>::from_f64(value as f64) }
+            fn of_float(value: f64) -> $t { <$t>::from_f32(odd(value)) }
+            fn of_integer(value: i64) -> $t { <$t>::from_f32(odd(value as f64)) }
         }
     )* };
 }

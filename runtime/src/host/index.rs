@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::{Made, chunks, least};
-use crate::element::{Number, Stored, dispatch};
+use crate::element::{Number, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, count, strides};
 use crate::spec::{Spec, refuse};
@@ -167,9 +167,8 @@ macro_rules! reducing {
                 $body
             })
         } else {
-            dispatch!(number $spec.element(0)?, $T => {
-                let each = reduction::<<$T as Stored>::Math>(&name)?;
-                let $reduce = move |old: $T, new: $T| <$T as Stored>::write(each(old.read(), new.read()));
+            dispatch!(direct $spec.element(0)?, $T => {
+                let $reduce = reduction::<$T>(&name)?;
                 $body
             })
         }

@@ -7,7 +7,7 @@
 namespace {
 
 enum Status { OK = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
-enum { R_32F = 0, DEFAULT_ALGORITHM = -1, COMPUTE_32F = 68, COMPUTE_32F_FAST_TF32 = 77 };
+enum { DEFAULT_ALGORITHM = -1, COMPUTE_32F = 68, FAST_16F = 74, FAST_16BF = 75, FAST_TF32 = 77 };
 
 struct Handle {
     void* stream = nullptr;
@@ -15,15 +15,16 @@ struct Handle {
     size_t bytes = 0;
 };
 
-std::atomic<uint64_t> products, rounded;
+std::atomic<uint64_t> products, rounded, narrow;
 
 struct Factor {
-    float* at;
-    int leading;
+    char* at;
+    int element, leading;
     long long stride;
     int transposed;
     float get(int row, int column) const {
-        return transposed ? at[column + (int64_t)row * leading] : at[row + (int64_t)column * leading];
+        const int64_t index = transposed ? column + (int64_t)row * leading : row + (int64_t)column * leading;
+        return load(at, index, element);
     }
 };
 
@@ -31,7 +32,7 @@ struct Work {
     int m, n, k, batch;
     Factor a, b, c;
     float alpha, beta;
-    bool rounds;
+    float (*round)(float);
     void* workspace;
     size_t bytes;
 };
@@ -47,18 +48,20 @@ void multiply(const void* data) {
                 float total = 0, sum = 0;
                 for (int k = 0; k < w.k; k++) {
                     float x = w.a.get(row, k), y = w.b.get(k, column);
-                    if (w.rounds) x = round_tf32(x), y = round_tf32(y);
+                    if (w.round) x = w.round(x), y = w.round(y);
                     sum += x * y;
                     if (k % 256 == 255) total += sum, sum = 0;
                 }
-                float& out = w.c.at[row + (int64_t)column * w.c.leading];
-                out = (w.beta == 0 ? 0 : w.beta * out) + w.alpha * (total + sum);
+                const float there = w.beta == 0 ? 0 : w.beta * w.c.get(row, column);
+                const int64_t index = row + (int64_t)column * w.c.leading;
+                store(w.c.at, index, w.c.element, there + w.alpha * (total + sum));
             }
-        w.a.at += w.a.stride, w.b.at += w.b.stride, w.c.at += w.c.stride;
+        for (Factor* f : {&w.a, &w.b, &w.c}) f->at += f->stride * width(f->element);
     }
     memset(w.workspace, 0xff, w.bytes);
     products += (uint64_t)w.batch;
-    rounded += w.rounds ? (uint64_t)w.batch : 0;
+    rounded += w.round ? (uint64_t)w.batch : 0;
+    narrow += w.a.element != F32 ? (uint64_t)w.batch : 0;
 }
 
 // All that a matrix may reach lies in one memory of the device.
@@ -66,13 +69,13 @@ bool is_there(const Factor& f, int rows, int columns, int batch) {
     if (f.transposed) std::swap(rows, columns);
     if (f.leading < (rows > 1 ? rows : 1) || f.stride < 0) return false;
     const int64_t last = f.stride * (batch - 1) + (int64_t)f.leading * (columns - 1) + rows;
-    return fakecuda_is_device((uint64_t)f.at, (size_t)last * 4);
+    return fakecuda_is_device((uint64_t)f.at, (size_t)(last * width(f.element)));
 }
 
 }  // namespace
 
-// How many products it has done (0), and how many of them with rounded numbers (1).
-API uint64_t fakeblas_count(unsigned what) { return what == 0 ? products : rounded; }
+// How many products it has done (0), how many of them with rounded numbers (1), and of short ones (2).
+API uint64_t fakeblas_count(unsigned what) { return what == 0 ? products : what == 1 ? rounded : narrow; }
 
 API int cublasCreate_v2(Handle** handle) { return *handle = new Handle, OK; }
 API int cublasDestroy_v2(Handle* handle) { return delete handle, OK; }
@@ -94,11 +97,19 @@ API int cublasGemmStridedBatchedEx(Handle* handle, int turn_a, int turn_b, int m
                                    long long stride_c, int batch, int compute, int algorithm) {
     // The real one has memory of its own where it is given none, which no plan knows.
     if (!handle->stream || handle->bytes < 16 << 10) return ALLOC_FAILED;
-    if (type_a != R_32F || type_b != R_32F || type_c != R_32F || algorithm != DEFAULT_ALGORITHM) return NOT_SUPPORTED;
-    if (compute != COMPUTE_32F && compute != COMPUTE_32F_FAST_TF32) return NOT_SUPPORTED;
+    if (type_a != type_b || (type_c != type_a && type_c != F32) || algorithm != DEFAULT_ALGORITHM) return NOT_SUPPORTED;
+    if (type_a != F32 && ((type_a != F16 && type_a != BF16) || compute != COMPUTE_32F)) return NOT_SUPPORTED;
+    float (*round)(float) = nullptr;
+    switch (compute) {
+        case COMPUTE_32F: break;
+        case FAST_TF32: round = round_tf32; break;
+        case FAST_16BF: round = round_bf16; break;
+        case FAST_16F: round = round_f16; break;
+        default: return NOT_SUPPORTED;
+    }
     if (m < 1 || n < 1 || k < 1 || batch < 1 || batch > 65535) return INVALID_VALUE;
-    const Work work = {m, n, k, batch, {(float*)a, lda, stride_a, turn_a}, {(float*)b, ldb, stride_b, turn_b},
-                       {(float*)c, ldc, stride_c, 0}, *alpha, *beta, compute == COMPUTE_32F_FAST_TF32,
+    const Work work = {m, n, k, batch, {(char*)a, type_a, lda, stride_a, turn_a}, {(char*)b, type_b, ldb, stride_b, turn_b},
+                       {(char*)c, type_c, ldc, stride_c, 0}, *alpha, *beta, round,
                        handle->workspace, handle->bytes};
     if (!is_there(work.a, m, k, batch) || !is_there(work.b, k, n, batch) || !is_there(work.c, m, n, batch))
         return INVALID_VALUE;

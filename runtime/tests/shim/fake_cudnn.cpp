@@ -9,15 +9,19 @@
 namespace {
 
 enum Status { OK = 0, BAD_PARAM = 2000, MISALIGNED = 2003, INSUFFICIENT = 2006, NOT_SUPPORTED = 3000 };
-enum Math { DEFAULT_MATH = 0, FMA_MATH = 3 };
-enum { FLOAT = 0, NCHW = 0, CROSS_CORRELATION = 1 };
+enum Math { DEFAULT_MATH = 0, TENSOR_OP_MATH = 1, ALLOW_CONVERSION = 2, FMA_MATH = 3 };
+enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9, NCHW = 0, CROSS_CORRELATION = 1 };
 
-std::atomic<uint64_t> convolutions, rounded, refused, alive, asked, least;
+std::atomic<uint64_t> convolutions, rounded, narrow, refused, alive, asked, least;
 
 int refuse(int status) { return refused++, status; }
 
 struct Tensor {
-    int rank = 0, dims[5];
+    int rank = 0, dims[5], element = F32;
+    bool set(int type) {
+        element = type == HALF ? F16 : type == BFLOAT16 ? BF16 : F32;
+        return type == FLOAT || type == HALF || type == BFLOAT16;
+    }
     bool operator==(const Tensor& other) const {
         return rank == other.rank && !memcmp(dims, other.dims, sizeof(int) * (size_t)rank);
     }
@@ -48,6 +52,7 @@ struct Shape {
 
 bool fits(const Tensor* x, const Tensor* w, const Window* c, const Tensor* y, Shape& s) {
     const int rank = c->rank + 2;
+    if (x->element != w->element || x->element != y->element) return false;
     if (c->rank < 2 || x->rank != rank || w->rank != rank || y->rank != rank || c->groups < 1) return false;
     if (x->dims[0] != y->dims[0] || x->dims[1] != w->dims[1] * c->groups || y->dims[1] != w->dims[0]) return false;
     if (w->dims[0] % c->groups) return false;
@@ -66,9 +71,9 @@ bool fits(const Tensor* x, const Tensor* w, const Window* c, const Tensor* y, Sh
 
 struct Work {
     Shape s;
-    float *x, *w, *y;
-    int kind;
-    bool rounds;
+    char *x, *w, *y;
+    int kind, element;
+    float (*round)(float);
     void* workspace;
     size_t bytes;
 };
@@ -77,10 +82,10 @@ struct Work {
 struct Sum {
     float total = 0, sum = 0;
     int64_t count = 0;
-    bool rounds;
-    explicit Sum(bool rounds) : rounds(rounds) {}
+    float (*round)(float);
+    explicit Sum(float (*round)(float)) : round(round) {}
     void add(float x, float y) {
-        if (rounds) x = round_tf32(x), y = round_tf32(y);
+        if (round) x = round(x), y = round(y);
         sum += x * y;
         if (++count % 256 == 0) total += sum, sum = 0;
     }
@@ -121,14 +126,21 @@ void convolve(const void* data) {
     memcpy(&work, data, sizeof work);
     const Shape& s = work.s;
     const int64_t taps = s.taps(), places = s.places(), pixels = s.pixels();
-    auto x = [&](int64_t n, int64_t g, int64_t c, int64_t at) -> float& {
-        return work.x[((n * s.groups + g) * s.inner + c) * pixels + at];
+    struct Place {
+        void* at;
+        int64_t index;
+        int element;
+        operator float() const { return load(at, index, element); }
+        void operator=(float value) const { store(at, index, element, value); }
     };
-    auto y = [&](int64_t n, int64_t g, int64_t c, int64_t at) -> float& {
-        return work.y[((n * s.groups + g) * s.outer + c) * places + at];
+    auto x = [&](int64_t n, int64_t g, int64_t c, int64_t at) {
+        return Place{work.x, ((n * s.groups + g) * s.inner + c) * pixels + at, work.element};
     };
-    auto w = [&](int64_t g, int64_t o, int64_t i, int64_t tap) -> float& {
-        return work.w[((g * s.outer + o) * s.inner + i) * taps + tap];
+    auto y = [&](int64_t n, int64_t g, int64_t c, int64_t at) {
+        return Place{work.y, ((n * s.groups + g) * s.outer + c) * places + at, work.element};
+    };
+    auto w = [&](int64_t g, int64_t o, int64_t i, int64_t tap) {
+        return Place{work.w, ((g * s.outer + o) * s.inner + i) * taps + tap, work.element};
     };
     memset(work.workspace, 0xff, work.bytes);
     for (int64_t g = 0; g < s.groups; g++) {
@@ -136,11 +148,11 @@ void convolve(const void* data) {
             for (int64_t n = 0; n < s.batch; n++)
                 for (int64_t o = 0; o < s.outer; o++)
                     for (int64_t place = 0; place < places; place++) {
-                        Sum sum(work.rounds);
+                        Sum sum(work.round);
                         for (int64_t i = 0; i < s.inner; i++)
                             for (int64_t tap = 0; tap < taps; tap++) {
                                 const int64_t at = pixel(s, tap, place);
-                                sum.add(w(g, o, i, tap), at < 0 ? 0 : x(n, g, i, at));
+                                sum.add(w(g, o, i, tap), at < 0 ? 0 : (float)x(n, g, i, at));
                             }
                         y(n, g, o, place) = sum.total + sum.sum;
                     }
@@ -148,11 +160,11 @@ void convolve(const void* data) {
             for (int64_t n = 0; n < s.batch; n++)
                 for (int64_t i = 0; i < s.inner; i++)
                     for (int64_t at = 0; at < pixels; at++) {
-                        Sum sum(work.rounds);
+                        Sum sum(work.round);
                         for (int64_t o = 0; o < s.outer; o++)
                             for (int64_t tap = 0; tap < taps; tap++) {
                                 const int64_t place = position(s, tap, at);
-                                sum.add(w(g, o, i, tap), place < 0 ? 0 : y(n, g, o, place));
+                                sum.add(w(g, o, i, tap), place < 0 ? 0 : (float)y(n, g, o, place));
                             }
                         x(n, g, i, at) = sum.total + sum.sum;
                     }
@@ -160,18 +172,19 @@ void convolve(const void* data) {
             for (int64_t o = 0; o < s.outer; o++)
                 for (int64_t i = 0; i < s.inner; i++)
                     for (int64_t tap = 0; tap < taps; tap++) {
-                        Sum sum(work.rounds);
+                        Sum sum(work.round);
                         for (int64_t n = 0; n < s.batch; n++)
                             for (int64_t place = 0; place < places; place++) {
                                 const int64_t at = pixel(s, tap, place);
-                                sum.add(y(n, g, o, place), at < 0 ? 0 : x(n, g, i, at));
+                                sum.add(y(n, g, o, place), at < 0 ? 0 : (float)x(n, g, i, at));
                             }
                         w(g, o, i, tap) = sum.total + sum.sum;
                     }
     }
     memset(work.workspace, 0xff, work.bytes);
     convolutions++;
-    rounded += work.rounds ? 1 : 0;
+    rounded += work.round ? 1 : 0;
+    narrow += work.element != F32 ? 1 : 0;
 }
 
 struct Algorithm {
@@ -222,8 +235,12 @@ int heuristics(int kind, const Tensor* x, const Tensor* w, const Window* c, cons
     asked++;
     *count = 0;
     for (const Algorithm& algorithm : ALGORITHMS[kind])
-        for (int math : {(int)DEFAULT_MATH, (int)FMA_MATH}) {
-            if ((math == DEFAULT_MATH && c->math == FMA_MATH) || *count == most) continue;
+        for (int math : {(int)ALLOW_CONVERSION, (int)DEFAULT_MATH, (int)TENSOR_OP_MATH, (int)FMA_MATH}) {
+            // What is named is no more than what is allowed, and no conversion of what is short.
+            const bool converts = x->element == F32 && c->math == ALLOW_CONVERSION;
+            const bool is_named = math == FMA_MATH || (math == ALLOW_CONVERSION ? converts
+                                  : (math == DEFAULT_MATH) == (x->element == F32) && c->math != FMA_MATH);
+            if (!is_named || *count == most) continue;
             Answer answer = {algorithm.number, OK, -1, 0, algorithm.deterministic, math, {0, 0, 0}};
             answer.status = needs(kind, algorithm.number, x, w, c, y, &answer.memory);
             answers[(*count)++] = answer;
@@ -240,12 +257,16 @@ int begin(int kind, Handle* handle, const float* alpha, const Tensor* x, const v
     if (needs(kind, algorithm, x, w, c, y, &needed) || !known(kind, algorithm)->deterministic) return refuse(NOT_SUPPORTED);
     if (bytes < needed) return refuse(INSUFFICIENT);
     if ((uintptr_t)workspace % 256) return refuse(MISALIGNED);
-    const auto is_there = [](const void* at, int64_t count) { return fakecuda_is_device((uint64_t)at, (size_t)count * 4); };
-    if (!is_there(x_at, x->count()) || !is_there(w_at, w->count()) || !is_there(y_at, y->count()) ||
+    const auto is_there = [](const void* at, int64_t count) { return fakecuda_is_device((uint64_t)at, (size_t)count); };
+    const int64_t each = width(x->element);
+    if (!is_there(x_at, each * x->count()) || !is_there(w_at, each * w->count()) || !is_there(y_at, each * y->count()) ||
         (bytes && !fakecuda_is_device((uint64_t)workspace, bytes)))
         return refuse(BAD_PARAM);
-    work.x = (float*)x_at, work.w = (float*)w_at, work.y = (float*)y_at;
-    work.kind = kind, work.rounds = c->math != FMA_MATH, work.workspace = workspace, work.bytes = bytes;
+    work.x = (char*)x_at, work.w = (char*)w_at, work.y = (char*)y_at;
+    work.kind = kind, work.element = x->element;
+    work.round = x->element != F32 || c->math == FMA_MATH || c->math == TENSOR_OP_MATH ? nullptr
+                 : c->math == ALLOW_CONVERSION ? round_f16 : round_tf32;
+    work.workspace = workspace, work.bytes = bytes;
     fakecuda_push(handle->stream, convolve, &work, sizeof work);
     return OK;
 }
@@ -264,9 +285,9 @@ int destroy(T* made) {
 }  // namespace
 
 // How many convolutions it has done (0), how many of them with rounded numbers (1), what it has refused (2), how many handles
-// and descriptors there are (3), and how often its heuristics were asked (4).
+// and descriptors there are (3), how often its heuristics were asked (4), and how many convolutions were of short floats (5).
 API uint64_t fakednn_count(unsigned what) {
-    return what == 0 ? convolutions : what == 1 ? rounded : what == 2 ? refused : what == 3 ? alive : asked;
+    return what == 0 ? convolutions : what == 1 ? rounded : what == 2 ? refused : what == 3 ? alive : what == 4 ? asked : narrow;
 }
 // The fewest bytes of workspace that any algorithm needs.
 API void fakednn_least(uint64_t bytes) { least = bytes; }
@@ -286,7 +307,7 @@ API int cudnnCreateConvolutionDescriptor(Window** window) { return create(window
 API int cudnnDestroyConvolutionDescriptor(Window* window) { return destroy(window); }
 
 API int cudnnSetTensorNdDescriptor(Tensor* tensor, int type, int rank, const int* dims, const int* strides) {
-    if (type != FLOAT || rank < 4 || rank > 5) return refuse(BAD_PARAM);
+    if (!tensor->set(type) || rank < 4 || rank > 5) return refuse(BAD_PARAM);
     int64_t packed = 1;
     for (int d = rank - 1; d >= 0; d--) {
         if (dims[d] < 1 || strides[d] != packed) return refuse(BAD_PARAM);
@@ -295,7 +316,7 @@ API int cudnnSetTensorNdDescriptor(Tensor* tensor, int type, int rank, const int
     return tensor->rank = rank, packed > INT32_MAX ? refuse(NOT_SUPPORTED) : OK;
 }
 API int cudnnSetFilterNdDescriptor(Tensor* tensor, int type, int format, int rank, const int* dims) {
-    if (type != FLOAT || format != NCHW || rank < 4 || rank > 5) return refuse(BAD_PARAM);
+    if (!tensor->set(type) || format != NCHW || rank < 4 || rank > 5) return refuse(BAD_PARAM);
     for (int d = 0; d < rank; d++) tensor->dims[d] = dims[d];
     return tensor->rank = rank, OK;
 }
@@ -310,7 +331,7 @@ API int cudnnSetConvolutionNdDescriptor(Window* window, int rank, const int* pad
 }
 API int cudnnSetConvolutionGroupCount(Window* window, int groups) { return window->groups = groups, OK; }
 API int cudnnSetConvolutionMathType(Window* window, int math) {
-    return window->math = math, math == DEFAULT_MATH || math == FMA_MATH ? OK : refuse(NOT_SUPPORTED);
+    return window->math = math, math >= DEFAULT_MATH && math <= FMA_MATH ? OK : refuse(NOT_SUPPORTED);
 }
 
 API int cudnnGetConvolutionForwardAlgorithm_v7(Handle*, const Tensor* x, const Tensor* w, const Window* c,

@@ -88,3 +88,8 @@ inline float __int_as_float(int bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+inline int __float_as_int(float value) {
+    int bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}

@@ -4,7 +4,8 @@
 
 pub(crate) mod shim;
 
-use lmsc_ir::{Graph, Op, Storages};
+use half::{bf16, f16};
+use lmsc_ir::{ElementType, Graph, Op, Storages};
 use lmsc_runtime::cuda::{Call, Recipe};
 use lmsc_runtime::{Io, Spec, Step, prepare};
 
@@ -111,8 +112,90 @@ pub(crate) fn recipe(results: &str, op: &str, operands: &[Tensor]) -> Recipe {
     lmsc_runtime::cuda::prepare(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Prepares and runs the node of the graph; its results' bytes. Integers and the like count as constants.
+/// Prepares and runs the node of the graph, and again with short floats in place of `float`; its results' bytes. Integers and
+/// the like count as constants.
 fn execute(
+    results: &str,
+    op: &str,
+    operands: &[Tensor],
+    step: u64,
+    written: Option<usize>,
+) -> Result<Vec<Vec<u8>>, String> {
+    let found = execute_as_is(results, op, operands, step, written)?;
+    // What is large is there for its size.
+    let is_small = operands.iter().all(|operand| operand.bytes.len() <= 1 << 16);
+    let types = || operands.iter().map(|operand| &*operand.ty).chain(results.split(", "));
+    let names_its_type = op.contains("dtype") || op.starts_with("Cast") || op.starts_with("Constant");
+    if types().any(|ty| ty.starts_with("float[")) && is_small && !names_its_type {
+        [ElementType::Bfloat16, ElementType::Float16]
+            .iter()
+            .for_each(|&short| shortened(short, results, op, operands, step, written));
+    }
+    Ok(found)
+}
+
+fn narrow(short: ElementType, bytes: &[u8]) -> Vec<u8> {
+    let bits = |x| match short {
+        ElementType::Float16 => f16::from_f32(x).to_bits(),
+        _ => bf16::from_f32(x).to_bits(),
+    };
+    floats(bytes).into_iter().flat_map(|x| bits(x).to_le_bytes()).collect()
+}
+
+fn wide(short: ElementType, bytes: &[u8]) -> Vec<f32> {
+    let float = |&bytes: &[u8; 2]| match short {
+        ElementType::Float16 => f16::from_le_bytes(bytes).to_f32(),
+        _ => bf16::from_le_bytes(bytes).to_f32(),
+    };
+    bytes.as_chunks().0.iter().map(float).collect()
+}
+
+/// Runs the node on what its operands round to: stored as short floats it computes what it computes as `f32`, rounded once.
+fn shortened(
+    short: ElementType,
+    results: &str,
+    op: &str,
+    operands: &[Tensor],
+    step: u64,
+    written: Option<usize>,
+) {
+    let name = |ty: &str| match ty.strip_prefix("float[") {
+        Some(rest) => format!("{short}[{rest}"),
+        None => ty.to_owned(),
+    };
+    let is_float = |tensor: &Tensor| tensor.ty.starts_with("float[");
+    let stored = |tensor: &Tensor| match is_float(tensor) {
+        true => Tensor { ty: name(&tensor.ty), bytes: narrow(short, &tensor.bytes) },
+        false => tensor.clone(),
+    };
+    let stored: Vec<Tensor> = operands.iter().map(stored).collect();
+    let widened = |(before, stored): (&Tensor, &Tensor)| match is_float(before) {
+        true => {
+            let bytes = wide(short, &stored.bytes).into_iter().flat_map(f32::to_le_bytes).collect();
+            Tensor { ty: before.ty.clone(), bytes }
+        }
+        false => before.clone(),
+    };
+    let widened: Vec<Tensor> = operands.iter().zip(&stored).map(widened).collect();
+    let names: Vec<&str> = results.split(", ").collect();
+    let short_names = names.iter().map(|ty| name(ty)).collect::<Vec<_>>().join(", ");
+    let expected = execute_as_is(results, op, &widened, step, written).unwrap_or_else(|e| panic!("{e}"));
+    let found = execute_as_is(&short_names, op, &stored, step, written).unwrap_or_else(|e| panic!("{e}"));
+    for ((ty, expected), found) in names.iter().zip(expected).zip(found) {
+        let what = format!("{ty} of {op}, as {short}");
+        if !ty.starts_with("float[") {
+            assert_eq!(found, expected, "{what}");
+            continue;
+        }
+        let expected = wide(short, &narrow(short, &expected));
+        for (at, (found, expected)) in wide(short, &found).iter().zip(&expected).enumerate() {
+            let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+            assert!(same, "{what}: element {at} is {found}, not {expected}");
+        }
+    }
+}
+
+fn execute_as_is(
     results: &str,
     op: &str,
     operands: &[Tensor],
@@ -182,13 +265,21 @@ fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Op
         for (index, (expected, found)) in expected.iter().zip(&out).enumerate() {
             let element = match spec.results[index] {
                 Some(lmsc_ir::Type::Tensor(tensor)) => tensor.element,
-                _ => lmsc_ir::ElementType::Uint8,
+                _ => ElementType::Uint8,
             };
             let by = if library { ", by libraries" } else { "" };
             let what = format!("result {index} of {} {:?}{by}", spec.op, spec.attributes);
+            // What is rounded once is rounded as it is here.
+            let is_exact = spec.op.name() == "Cast";
             match element {
-                lmsc_ir::ElementType::Float => close(&what, &floats(found.get()), &floats(expected)),
-                lmsc_ir::ElementType::Double => close(&what, &doubles(found.get()), &doubles(expected)),
+                ElementType::Float => close(&what, &floats(found.get()), &floats(expected), [0.0, 2e-5]),
+                ElementType::Double => close(&what, &doubles(found.get()), &doubles(expected), [0.0, 2e-5]),
+                short @ (ElementType::Float16 | ElementType::Bfloat16) => {
+                    let bits = if short == ElementType::Float16 { 11 } else { 8 };
+                    let last = 0.5f32.powi(bits);
+                    let rounds = if is_exact { [0.0; 2] } else { [4.0 * last, last] };
+                    close(&what, &wide(short, found.get()), &wide(short, expected), rounds);
+                }
                 _ => assert_eq!(found.get(), expected, "{what}"),
             }
         }
@@ -199,12 +290,12 @@ fn doubles(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b) as f32).collect()
 }
 
-/// Compares with what the host computed: relative to the largest element.
-fn close(what: &str, found: &[f32], expected: &[f32]) {
+/// Compares with what the host computed: they differ by no more than these parts of the element and of the largest one.
+fn close(what: &str, found: &[f32], expected: &[f32], [part, of_largest]: [f32; 2]) {
     let finite = expected.iter().filter(|x| x.is_finite());
-    let scale = finite.fold(0.0f32, |most, x| most.max(x.abs()));
+    let least = of_largest * finite.fold(0.0f32, |most, x| most.max(x.abs())) + 1e-30;
     for (i, (a, b)) in found.iter().zip(expected).enumerate() {
-        let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 2e-5 * scale + 1e-30;
+        let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= part * b.abs() + least;
         assert!(same, "{what}: element {i} of {} is {a} on the device, {b} on the host", expected.len());
     }
 }

@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use half::{bf16, f16};
 use lmsc_runtime::Step;
 use lmsc_runtime::cuda::{
-    Address, Arg, At, BLOCK, Call, Convolution, Factor, Found, Launch, Product, Recipe, SCRATCH_ALIGNMENT,
-    SOURCES,
+    Address, Arg, At, BLOCK, Call, Convolution, Factor, Float, Found, Launch, Product, Recipe,
+    SCRATCH_ALIGNMENT, SOURCES,
 };
 
 /// The package of the kernels: that of these tests, or below it.
@@ -296,18 +297,39 @@ pub(crate) const LIBRARIES: [&str; 4] = [
     "cudnnConvolutionBackwardFilter",
 ];
 
+/// An element behind an address where there is one.
+fn read(stored: Float, (start, index): (u64, u64)) -> f64 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match stored {
+            Float::F32 => f64::from((start as *const f32).add(index as usize).read()),
+            Float::F16 => f64::from((start as *const f16).add(index as usize).read()),
+            Float::Bf16 => f64::from((start as *const bf16).add(index as usize).read()),
+        }
+    }
+}
+
+fn write(stored: Float, (start, index): (u64, u64), value: f64) {
+    // SAFETY: as above.
+    unsafe {
+        match stored {
+            Float::F32 => (start as *mut f32).add(index as usize).write(value as f32),
+            Float::F16 => (start as *mut f16).add(index as usize).write(f16::from_f64(value)),
+            Float::Bf16 => (start as *mut bf16).add(index as usize).write(bf16::from_f64(value)),
+        }
+    }
+}
+
 /// What the library would do, by its description alone.
 fn multiply(p: &Product<u64>) {
     LAUNCHED.lock().unwrap().insert(LIBRARIES[0].to_owned());
     let at = |factor: &Factor<u64>, which: i64, row: i32, column: i32| {
         let (row, column) = if factor.transposed { (column, row) } else { (row, column) };
         let element = which * factor.stride + i64::from(column) * i64::from(factor.leading) + i64::from(row);
-        (factor.at + 4 * element as u64) as *mut f32
+        (factor.at, element as u64)
     };
-    let element = |factor: &Factor<u64>, which, row, column| {
-        // SAFETY: the recipe's matrices lie in the tests' buffers, whose addresses these are.
-        f64::from(unsafe { at(factor, which, row, column).read() })
-    };
+    // The recipe's matrices lie in the tests' buffers.
+    let element = |factor: &Factor<u64>, which, row, column| read(p.factors, at(factor, which, row, column));
     assert!(
         p.workspace.is_multiple_of(SCRATCH_ALIGNMENT) && p.workspace_bytes >= 16 << 10 && !p.out.transposed
     );
@@ -316,10 +338,12 @@ fn multiply(p: &Product<u64>) {
         for (column, row) in (0..p.n).flat_map(|column| (0..p.m).map(move |row| (column, row))) {
             let term = |k| element(&p.left, which, row, k) * element(&p.right, which, k, column);
             let sum = f64::from(p.alpha) * (0..p.k).map(term).sum::<f64>();
-            let there =
-                if p.beta == 0.0 { 0.0 } else { f64::from(p.beta) * element(&p.out, which, row, column) };
-            // SAFETY: as above.
-            unsafe { at(&p.out, which, row, column).write((sum + there) as f32) };
+            let there = if p.beta == 0.0 {
+                0.0
+            } else {
+                f64::from(p.beta) * read(p.stored, at(&p.out, which, row, column))
+            };
+            write(p.stored, at(&p.out, which, row, column), sum + there);
         }
     }
     scribble(p.workspace, p.workspace_bytes);
@@ -360,7 +384,7 @@ fn convolve(c: &Convolution<u64>) {
     }
     let element = |start: u64, dims: &[i64], at: &[i64]| {
         let index = dims.iter().zip(at).fold(0, |index, (dim, at)| index * dim + at);
-        (start + 4 * index as u64) as *mut f32
+        (start, index as u64)
     };
     let (found, dims) = match filter.found {
         Found::Positions => (c.positions, &positions),
@@ -391,14 +415,12 @@ fn convolve(c: &Convolution<u64>) {
                 Found::Image => (w, y, x),
                 Found::Weights => (x, y, w),
             };
-            // SAFETY: the recipe's tensors lie in the tests' buffers, whose addresses these are.
-            let product = unsafe { f64::from(a.read()) * f64::from(b.read()) };
-            sums[(to as u64 - found) as usize / 4] += product;
+            // The recipe's tensors lie in the tests' buffers.
+            sums[to.1 as usize] += read(c.stored, a) * read(c.stored, b);
         }
     }
-    for (index, sum) in sums.iter().enumerate() {
-        // SAFETY: as above.
-        unsafe { ((found + 4 * index as u64) as *mut f32).write(*sum as f32) };
+    for (index, &sum) in (0..).zip(&sums) {
+        write(c.stored, (found, index), sum);
     }
     scribble(c.workspace, c.workspace_bytes);
 }

@@ -2,7 +2,7 @@
 
 use lmsc_ir::ElementType;
 
-use super::{Made, element, number, width};
+use super::{Made, castable, element, number, width};
 use crate::cuda::recipe::{Arg, Each, NOWHERE, Reach, Recipe, operand, result, spread_forward};
 use crate::host::elementwise as host;
 use crate::meaning::{Broadcast, count};
@@ -187,7 +187,7 @@ pub(crate) fn cast(spec: &Spec<'_>) -> Made {
     if from == to {
         return super::shape::view(spec);
     }
-    let (read, written) = (element(from)?, element(to)?);
+    let (read, written) = (castable(from)?, castable(to)?);
     let kernel = match to {
         ElementType::Bool => format!("truth_{read}"),
         _ => format!("cast_{read}_{written}"),

@@ -42,6 +42,15 @@ fn element(element: ElementType) -> Result<&'static str, Refusal> {
     if element == ElementType::Bool { Ok("u8") } else { number(element) }
 }
 
+/// What a kernel that casts takes elements of this type for.
+fn castable(of: ElementType) -> Result<&'static str, Refusal> {
+    match of {
+        ElementType::Float16 => Ok("f16"),
+        ElementType::Bfloat16 => Ok("bf16"),
+        of => element(of),
+    }
+}
+
 /// The end of the name of a kernel that moves elements of this type.
 fn width(element: ElementType) -> Result<&'static str, Refusal> {
     Ok(match element.bits() {

@@ -2,7 +2,7 @@
 
 use super::Made;
 use crate::cuda::recipe::{
-    self, Address, Arg, Convolution, Factor, Filter, Found, NOWHERE, Recipe, lanes, operand, result,
+    self, Address, Arg, Convolution, Factor, Filter, Float, Found, NOWHERE, Recipe, lanes, operand, result,
     spread_forward,
 };
 use crate::gemm::Extents;
@@ -118,6 +118,8 @@ fn by_library(
             left: factor(right.at.plus::<f32>(*b), [x.n, x.k], [right.column, right.row], db)?,
             right: factor(left.at.plus::<f32>(*a), [x.k, x.m], [left.column, left.row], da)?,
             out: Some(out).filter(|out| !out.transposed)?,
+            factors: Float::F32,
+            stored: Float::F32,
             batch: count as i32,
             alpha: into.alpha,
             beta: f32::from(u8::from(into.add)),
@@ -289,7 +291,8 @@ fn convolution(
     let filter = filter(conv, found)?;
     let workspace_bytes = convolution_workspace(&filter);
     let workspace = recipe.library_scratch_for(workspace_bytes);
-    Some(Convolution { filter, image, weights, positions, workspace, workspace_bytes })
+    let stored = Float::F32;
+    Some(Convolution { filter, image, weights, positions, stored, workspace, workspace_bytes })
 }
 
 /// Adds its bias to each channel, of so many places.
