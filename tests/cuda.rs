@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
-use lmsc_ir::{Bytes, Graph, Type};
+use lmsc_ir::{Bytes, ElementType, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
@@ -510,10 +510,15 @@ fn products_are_rounded_only_if_that_is_asked_for() {
     assert!(products > 0 && rounded == 0, "{rounded} of {products} products are rounded");
     let (replayed, again, _) = counted(Options { graph: true, ..Options::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, products));
-    let (left, all, rounded) = counted(Options { precision: Precision::Tf32, ..Options::default() });
-    assert_eq!((all, rounded), (products, products));
-    assert!(left.difference(&exact, &types, None).is_some(), "it shows");
-    assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
+    let mut before = exact;
+    for (precision, least) in [(Precision::F16, 10.0), (Precision::Tf32, 10.0), (Precision::Bf16, 100.0)] {
+        let (left, all, rounded) = counted(Options { precision, ..Options::default() });
+        assert_eq!((all, rounded), (products, products));
+        assert!(left.difference(&before, &types, None).is_some(), "it shows, {precision:?}");
+        let hundredths = least / 10.0;
+        assert_eq!(left.difference(&expected, &types, Some(least)), None, "not more than {hundredths} %");
+        before = left;
+    }
 }
 
 /// The same of convolutions.
@@ -540,10 +545,86 @@ fn convolutions_are_rounded_only_if_that_is_asked_for() {
     assert!(asked > 0 && runs % (STEPS + 1) == 0 && runs >= asked * (STEPS + 1), "{convolutions}, {asked}");
     let (replayed, again) = counted(Options { graph: true, ..Options::default() });
     assert_eq!((replayed.difference(&exact, &types, None), again), (None, counts.clone()));
-    let (left, counts) = counted(Options { precision: Precision::Tf32, ..Options::default() });
-    assert_eq!(counts[..2], [convolutions, convolutions]);
-    assert!(left.difference(&exact, &types, None).is_some(), "it shows");
-    assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
+    for precision in [Precision::Tf32, Precision::F16] {
+        let (left, counts) = counted(Options { precision, ..Options::default() });
+        assert_eq!(counts[..2], [convolutions, convolutions]);
+        assert!(left.difference(&exact, &types, None).is_some(), "it shows, {precision:?}");
+        assert_eq!(left.difference(&expected, &types, Some(10.0)), None, "not more than a hundredth");
+    }
+}
+
+/// Models whose floats are all short: what libraries multiply and convolve is short as it is, what is elementwise is fused,
+/// and what comes of both is what the host computes, but for rounding.
+#[test]
+fn short_floats_train_as_on_the_host() {
+    let Some((driver, _used)) = driver() else { return };
+    for (family, short, least) in [
+        ("tiny_mlp/training_model", ElementType::Float16, 2.0f32.powi(-9)),
+        ("tiny_mlp/training_model", ElementType::Bfloat16, 2.0f32.powi(-6)),
+        ("tiny_vgg/training_model", ElementType::Bfloat16, 2.0f32.powi(-6)),
+    ] {
+        let text = small_model(family).to_text();
+        let is_whole = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric());
+        let mut all = String::new();
+        for part in text.split_inclusive("float[") {
+            match part.strip_suffix("float[").filter(|before| is_whole(before)) {
+                Some(before) => all += &format!("{before}{short}["),
+                None => all += part,
+            }
+        }
+        // In the text form, short floats are their bits.
+        let one =
+            if short == ElementType::Float16 { half::f16::ONE.to_bits() } else { half::bf16::ONE.to_bits() };
+        let text = all.replace(" = {1.0}", &format!(" = {{{one}}}"));
+        let graph = Graph::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let program = lowered(&graph, None);
+        let (expected, types) = on_host(&graph);
+        let count =
+            || [driver.products(0), driver.products(2), driver.convolutions(0), driver.convolutions(5)];
+        let before = count();
+        let opened = session(&program, Options::default());
+        assert!(opened.launches()[0] < opened.launches()[1], "{:?}", opened.launches());
+        drop(opened);
+        let left = on_device(&program, Options::default());
+        let [products, of_short, convolutions, of_short_ones] = {
+            let after = count();
+            [0, 1, 2, 3].map(|i| after[i] - before[i])
+        };
+        assert!(products > 0 && products == of_short, "{family}: {of_short} of {products} are of {short}");
+        assert_eq!(convolutions, of_short_ones, "{family}");
+        assert_eq!(convolutions > 0, family.contains("vgg"));
+        // A bias is added to what a library has rounded already: pixels that are equal then are gates that open or do not, and
+        // gradients tell of little else here.
+        let own = on_device(&program, Options { own_kernels: true, ..Options::default() });
+        let outputs: Vec<&Values> = left.0.iter().take(left.0.len() - 1).collect();
+        for (run, steps) in [("kernels", own.0.iter().collect()), ("libraries", outputs)] {
+            for (step, (ours, theirs)) in steps.into_iter().zip(&expected.0).enumerate() {
+                for (name, bytes) in ours {
+                    let what = format!("{name} of {family} after step {step}, as {short}, by {run}");
+                    if !matches!(&types[name], Type::Tensor(tensor) if tensor.element == short) {
+                        assert_eq!(bytes, &theirs[name], "{what}");
+                        continue;
+                    }
+                    let [ours, theirs] = [bytes, &theirs[name]].map(|bytes| widened(short, bytes));
+                    let scale = theirs.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+                    assert!(scale.is_finite(), "{what}");
+                    for (a, b) in ours.iter().zip(&theirs) {
+                        assert!((a - b).abs() <= least * scale, "{what}: {a}, not {b}");
+                    }
+                }
+            }
+        }
+        let fused = on_device(&program, Options { single_kernels: true, ..Options::default() });
+        assert_eq!(fused.difference(&left, &types, None), None, "{family}");
+    }
+}
+
+fn widened(short: ElementType, bytes: &[u8]) -> Vec<f32> {
+    let float = |&bytes: &[u8; 2]| match short {
+        ElementType::Float16 => half::f16::from_le_bytes(bytes).to_f32(),
+        _ => half::bf16::from_le_bytes(bytes).to_f32(),
+    };
+    bytes.as_chunks().0.iter().map(float).collect()
 }
 
 /// A library takes what a plan gives: with as much as a profile says it does what it did with more, and where that is too

@@ -79,7 +79,15 @@ impl Wide {
     pub(crate) fn of(spec: &Spec<'_>) -> Option<Wide> {
         let given = |operand: &Option<Operand<'_>>| Short::of(operand.as_ref()?.ty);
         let operands: Vec<_> = spec.operands.iter().map(given).collect();
-        let results: Vec<_> = spec.results.iter().map(|ty| Short::of((*ty)?)).collect();
+        // What is overwritten need not be asked for.
+        let overwritten = |(operand, _): &(usize, usize)| Some(spec.operands.get(*operand)?.as_ref()?.ty);
+        let given_at = |result| spec.in_place.iter().find(|pair| pair.1 == result).and_then(overwritten);
+        let last = spec.in_place.iter().map(|pair| pair.1 + 1).max().unwrap_or(0);
+        let asked_for = |result| spec.results.get(result).copied().flatten();
+        let of_result =
+            |result| asked_for(result).or_else(|| given_at(result).filter(|ty| Short::of(ty).is_some()));
+        let result_types: Vec<Option<&Type>> = (0..last.max(spec.results.len())).map(of_result).collect();
+        let results: Vec<_> = result_types.iter().map(|ty| Short::of((*ty)?)).collect();
         let wide = |ty: &Type, short: Option<Short>| match (ty, short) {
             (Type::Tensor(tensor), Some(_)) => {
                 Type::Tensor(TensorType::new(ElementType::Float, &*tensor.dims))
@@ -94,7 +102,7 @@ impl Wide {
         };
         let constants = spec.operands.iter().zip(&operands).map(constant).collect();
         let of_operands = spec.operands.iter().zip(&operands).map(|(o, s)| Some(wide(o.as_ref()?.ty, *s)));
-        let of_results = spec.results.iter().zip(&results).map(|(ty, s)| Some(wide((*ty)?, *s)));
+        let of_results = result_types.iter().zip(&results).map(|(ty, s)| Some(wide((*ty)?, *s)));
         let types = [of_operands.collect(), of_results.collect()];
         let is_short = operands.iter().chain(&results).any(Option::is_some);
         is_short.then_some(Wide { operands, results, types, constants })
