@@ -6,7 +6,7 @@
 //!
 //! A kernel is [prepared](prepare) once, from the operator, its attributes, the types of its operands and results, and
 //! what is constant among its operands. All that can be wrong is found then. It [runs](Kernel::run) any number of
-//! times, on bytes; it allocates nothing, and computes the same bits on any number of threads.
+//! times, on bytes; it allocates no tensor, and computes the same bits on any number of threads.
 //!
 //! `meaning` says what an operator means: extents, strides, attributes. `host` has the loops. `table` has one row an
 //! operator.

@@ -6,7 +6,7 @@
 //! where they are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim,
 //! for tests.
 //!
-//! `make` has one file a family of operators, `table` one row an operator.
+//! `make` has one file a family of operators, `table` one row an operator, `short` makes recipes on short floats of those on `f32`.
 
 #[cfg(feature = "cuda")]
 mod blas;
