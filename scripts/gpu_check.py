@@ -4,12 +4,14 @@
 
 Writes FOLDER/NAME.json, NAME being the device's, and adds to it as it goes, so that nothing is lost where time runs out:
 
+- `operators`: every kernel once, on the device, by own kernels and with libraries, beside the host: `testdata/operators.lms`;
 - `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, by own kernels where
   libraries are found, and in chunks, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides
   gradients by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
 - `link`: bandwidths and latency, as `lmsc calibrate` measures them;
 - `steps`: training steps with AdamW in f32, without a budget and within some: seconds, peak, what was predicted, what
-  computing waited; and the same model in PyTorch, as it is, compiled, and with each of its ways to save memory.
+  computing waited; and the same model in PyTorch, as it is, compiled, and with each of its ways to save memory; and what
+  multiplies rounded factors, in both.
 
 What takes longer than the minutes that are left is left out. LMSC names the program. PyTorch, torchvision and transformers
 are used where they are. Models as arguments stand for those of the steps.
@@ -20,6 +22,7 @@ import json
 import os
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -43,7 +46,8 @@ STEPS = 8
 # gradients are nothing but rounding errors.
 ALLOWED = 1e-3
 FLOOR = 1e-3
-TORCH = ["eager", "compiled", "save_on_cpu", "checkpoint", "budget 0.5", "budget 0.25"]
+PRECISIONS = ["tf32", "bf16"]
+TORCH = ["eager", "compiled", "tf32", "bf16", "save_on_cpu", "checkpoint", "budget 0.5", "budget 0.25"]
 # What PyTorch's checkpoints are put around.
 BLOCKS = {"BasicBlock", "Bottleneck", "GPT2Block", "BertLayer", "DoubleConv"}
 
@@ -65,6 +69,52 @@ def reading(model: str, dims: dict[str, int], optimizer: str | None = "optimizer
     if optimizer:
         arguments += ["--optimizer", str(folder / optimizer)]
     return arguments + [part for name, value in dims.items() for part in ("--dim", f"{name}={value}")]
+
+
+def values(path: Path) -> dict[str, tuple[str, list[float] | bytes]]:
+    """What a safetensors file holds: floats as such, all else as bytes."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, entry in json.loads(data[8:begin]).items():
+        if name == "__metadata__":
+            continue
+        kind, (first, last) = entry["dtype"], entry["data_offsets"]
+        content = data[begin + first : begin + last]
+        if kind == "BF16":
+            content = b"".join(b"\0\0" + content[at : at + 2] for at in range(0, len(content), 2))
+        code = {"F32": "f", "BF16": "f", "F64": "d", "F16": "e"}.get(kind)
+        each = struct.calcsize(f"<{code}") if code else 1
+        found[name] = kind, list(struct.unpack(f"<{len(content) // each}{code}", content)) if code else content
+    return found
+
+
+def operators(seconds: float) -> dict:
+    """By way, the largest difference of a value from the host's, by its largest element; and what differs by too much."""
+    graph, found, wrong = ROOT / "testdata" / "operators.lms", {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        host, file = Path(folder) / "host", Path(folder) / "device"
+        run = ["run", graph, "--steps", "1", "--fetch", "all"]
+        lmsc(*run, "--out", host, seconds=seconds)
+        expected = values(host)
+        for way in (["cuda"], ["cuda", "--own-kernels"]):
+            lmsc(*run, "--device", *way, "--out", file, seconds=seconds)
+            apart = {}
+            for name, (kind, ours) in values(file).items():
+                theirs = expected[name][1]
+                if isinstance(ours, bytes):
+                    apart[name] = 0.0 if ours == theirs else float("inf")
+                    continue
+                scale = max((abs(x) for x in theirs if x == x and abs(x) != float("inf")), default=0.0) or 1.0
+                # Half of their last place more than once.
+                short = {"F16": 2**-8, "BF16": 2**-5}.get(kind, ALLOWED) / ALLOWED
+                same = lambda a, b: a == b or (a != a and b != b)
+                far = [0.0 if same(a, b) else abs(a - b) for a, b in zip(ours, theirs, strict=True)]
+                worst = max(far, default=0.0) if all(x == x for x in far) else float("inf")
+                apart[name] = worst / scale / short
+            found[" ".join(way)] = max(apart.values())
+            wrong |= {name: by for name, by in apart.items() if by > ALLOWED}
+    return found | {"ok": not wrong, "values": len(expected), "wrong": wrong}
 
 
 def variables(path: Path) -> dict[str, memoryview]:
@@ -113,7 +163,9 @@ def parity(model: str, seconds: float) -> dict:
     return found | {"ok": all(error <= ALLOWED for error in found.values()), "gpu": gpu}
 
 
-def steps(model: str, dims: dict[str, int], budget: int | None, profile: Path, seconds: float) -> dict:
+def steps(
+    model: str, dims: dict[str, int], budget: int | None, precision: str, profile: Path, seconds: float
+) -> dict:
     """A step of lmsc's, within so many GiB."""
     with tempfile.TemporaryDirectory() as folder:
         source, trace = reading(model, dims), Path(folder) / "trace.json"
@@ -122,6 +174,7 @@ def steps(model: str, dims: dict[str, int], budget: int | None, profile: Path, s
             text = lmsc(*source, "--budget", f"{budget}GiB", "--profile", profile, "-o", planned, seconds=seconds)
             source = [str(planned)]
         run = ["run", *source, "--device", "cuda", "--profile", profile, "--steps", STEPS, "--json"]
+        run += ["--precision", precision]
         found = json.loads(lmsc(*run, seconds=seconds))
         # Looking costs time: what computing waited is of other steps.
         traced = json.loads(lmsc(*run, "--trace", trace, seconds=seconds)) if budget else found
@@ -152,8 +205,8 @@ def torch_step(model: str, dims: dict[str, int], way: str, device: str) -> dict:
     from torch.nn import functional as F
     from torch.utils.checkpoint import checkpoint
 
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("high" if way == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = way == "tf32"
     spec = models.SPECS[model]
     net = models.build(model).to(device)
     for module in net.modules():
@@ -174,6 +227,10 @@ def torch_step(model: str, dims: dict[str, int], way: str, device: str) -> dict:
         x = torch.randn(dims["batch"], *sample, device=device)
 
     def loss(labels: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(device, torch.bfloat16, enabled=way == "bf16"):
+            return forward(labels)
+
+    def forward(labels: torch.Tensor) -> torch.Tensor:
         return net(x, labels) if spec.loss == "inmodel" else F.cross_entropy(net(x), labels)
 
     with torch.no_grad():
@@ -230,7 +287,7 @@ class Results:
         except OSError:
             name = "unknown"
         self.path = folder / (re.sub(r"\W+", "-", name.split(",")[0]).strip("-").lower() + ".json")
-        self.found: dict = {"device": name, "parity": [], "link": None, "steps": []}
+        self.found: dict = {"device": name, "operators": None, "parity": [], "link": None, "steps": []}
         self.until = time.monotonic() + 60 * minutes
         self.failed = 0
         folder.mkdir(parents=True, exist_ok=True)
@@ -251,7 +308,7 @@ class Results:
                 found = {"error": str(error)}
         # What PyTorch cannot do is no fault of lmsc.
         self.failed += what.get("by") != "PyTorch" and ("error" in found or found.get("ok") is False)
-        if kind == "link":
+        if kind in ("link", "operators"):
             self.found[kind] = found
         else:
             self.found[kind].append(what | found)
@@ -271,6 +328,7 @@ def main() -> int:
         print(json.dumps(torch_step(*json.loads(options.torch))))
         return 0
     results = Results(options.folder, options.minutes)
+    results.add("operators", {}, operators)
     for path in sorted(MODELS.glob("tiny_*/training_model.onnx")):
         model = path.parent.name
         if not model.endswith("_bad"):
@@ -287,9 +345,10 @@ def main() -> int:
                 return json.loads(profile.read_text())["link"]
 
             results.add("link", {"model": model, **dims}, link)
-            for budget in [None, *budgets]:
-                what = {"model": model, **dims, "by": "lmsc", "budget_gib": budget}
-                results.add("steps", what, lambda seconds: steps(model, dims, budget, profile, seconds))
+            runs = [(budget, "f32") for budget in [None, *budgets]] + [(None, precision) for precision in PRECISIONS]
+            for budget, precision in runs:
+                what = {"model": model, **dims, "by": "lmsc", "budget_gib": budget, "precision": precision}
+                results.add("steps", what, lambda seconds: steps(model, dims, budget, precision, profile, seconds))
             for way in TORCH:
                 what = {"model": model, **dims, "by": "PyTorch", "way": way}
                 results.add("steps", what, lambda seconds: by_torch(model, dims, way, min(seconds, 120)))

@@ -6,10 +6,11 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use lmsc_runtime::cuda::{Call, Found, SOURCES};
 use support::shim::{self, Mode, shim};
-use support::{Tensor, float, int64, numbers, run, run_in_place, run_step, tensor, truth};
+use support::{Tensor, cases, float, int64, numbers, run, run_in_place, run_step, tensor, truth};
 
 /// Extents around those of warps, tiles and blocks.
 const EXTENTS: [u64; 14] = [0, 1, 2, 3, 7, 31, 33, 64, 65, 127, 255, 256, 257, 1000];
@@ -211,6 +212,9 @@ fn short_floats() {
         for to in NUMBERS.into_iter().chain(["bool", "float16", "bfloat16"]).filter(|to| *to != short) {
             let all = [tensor(&format!("{short}[65536]"), every.clone())];
             run(&format!("{to}[65536] y"), "Cast<to = 1>", &all);
+            let some =
+                every.chunks(512).flat_map(|part| part[..2].to_vec()).chain(every[..256].to_vec()).collect();
+            run(&format!("{to}[384] y"), "Cast<to = 1>", &[tensor(&format!("{short}[384]"), some)]);
         }
         for from in NUMBERS {
             run(&format!("{short}[33] y"), "Cast<to = 1>", &[any(from, &[33], 1, -4.0)]);
@@ -396,9 +400,16 @@ fn movement() {
 }
 
 fn products() {
-    for (m, n, k) in
-        [(1, 1, 1), (63, 65, 17), (64, 64, 16), (65, 3, 300), (3, 130, 1200), (2, 2, 5000), (5, 4, 0)]
-    {
+    for (m, n, k) in [
+        (1, 1, 1),
+        (63, 65, 17),
+        (64, 64, 16),
+        (65, 3, 300),
+        (3, 130, 1200),
+        (1, 1, 1024),
+        (2, 2, 5000),
+        (5, 4, 0),
+    ] {
         let y = format!("float[{m},{n}] y");
         run(&y, "MatMul", &[floats(&[m, k], 1), floats(&[k, n], 2)]);
         for (a, b) in [(0, 1), (1, 0), (1, 1)] {
@@ -746,6 +757,21 @@ fn recurrent() {
     }
 }
 
+/// `scripts/gpu-check` runs every kernel on a device that is real: a graph of what has run here.
+fn the_graph_of_all_is_there() {
+    let (text, kernels) = cases::graph();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/operators.lms");
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == text, "{} is of before; INSTA_UPDATE=always writes it anew", path.display());
+    let ran = shim::launched();
+    let is_kernel = |name: &&String| !shim::LIBRARIES.contains(&name.as_str());
+    let without: Vec<_> = ran.iter().filter(is_kernel).filter(|&name| !kernels.contains(name)).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
 /// Compared where they run: see `support`.
 #[test]
 fn every_kernel_agrees_with_the_host() {
@@ -758,6 +784,7 @@ fn every_kernel_agrees_with_the_host() {
     let missing: Vec<&String> =
         all.iter().filter(|name| !ran.contains(*name) && *name != "next_step").collect();
     assert!(missing.is_empty(), "{} of {} kernels did not run: {missing:?}", missing.len(), all.len());
+    the_graph_of_all_is_there();
     for name in shim::LIBRARIES {
         assert!(ran.contains(name), "some products and convolutions are the libraries': {name}");
     }
