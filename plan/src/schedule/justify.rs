@@ -27,10 +27,9 @@ pub fn justify(
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
     let mut best = justify_in_order(simulator, acts, order, budget, rounds)?;
-    improve(&mut best, rounds, |order, way| simulator.fill(acts, order, budget, way));
-    let (mut order, times) = best;
-    let between = 1..order.len().saturating_sub(1).max(1);
-    order[between].sort_by_key(|act| times.start[act.index()]);
+    improve(acts, &mut best, rounds, |order, way| simulator.fill(acts, order, budget, way));
+    let (order, times) = best;
+    let order = sorted(acts, &order, &times.start);
     let times = simulator.run(acts, &order, budget, Direction::Forward)?;
     Ok((order, times))
 }
@@ -47,20 +46,21 @@ pub(crate) fn justify_in_order(
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
     let mut best = (order.to_vec(), simulator.run(acts, order, budget, Direction::Forward)?);
-    improve(&mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
+    improve(acts, &mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
     Ok(best)
 }
 
 /// Rounds as long as they gain.
 fn improve(
+    acts: &Acts,
     best: &mut (Vec<ActId>, Times),
     rounds: usize,
     mut run: impl FnMut(&[ActId], Direction) -> Result<Times, Stuck>,
 ) {
     for _ in 0..rounds {
-        let late = by_end_descending(&best.0, &best.1);
+        let late = by_end_descending(acts, &best.0, &best.1);
         let Ok(from_the_end) = run(&late, Direction::Backward) else { break };
-        let early = by_end_descending(&late, &from_the_end);
+        let early = by_end_descending(acts, &late, &from_the_end);
         let Ok(times) = run(&early, Direction::Forward) else { break };
         let gained = times.makespan < best.1.makespan;
         if times.makespan <= best.1.makespan {
@@ -84,7 +84,10 @@ pub(crate) fn justified_within(
     limit: u64,
 ) -> Result<Option<u64>, Stuck> {
     let times = simulator.run(acts, order, budget, Direction::Forward)?;
-    let late = by_end_descending(order, &times);
+    if times.makespan == acts.least_nanos() {
+        return Ok(Some(times.makespan));
+    }
+    let late = by_end_descending(acts, order, &times);
     let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
         return Ok(Some(times.makespan));
     };
@@ -92,16 +95,46 @@ pub(crate) fn justified_within(
     if times.makespan.min(from_the_end.makespan) > limit.saturating_add(limit / 64) {
         return Ok(None);
     }
-    let early = by_end_descending(&late, &from_the_end);
+    let early = by_end_descending(acts, &late, &from_the_end);
     let left = simulator.run(acts, &early, budget, Direction::Forward);
     Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
 }
 
 /// The last to end first; of several at once, the last in the order first. What is before everything and after
 /// everything trade places.
-fn by_end_descending(order: &[ActId], times: &Times) -> Vec<ActId> {
-    let mut reversed: Vec<ActId> = order.iter().rev().copied().collect();
-    let between = 1..reversed.len().saturating_sub(1).max(1);
-    reversed[between].sort_by_key(|act| std::cmp::Reverse(times.end[act.index()]));
-    reversed
+fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> {
+    let mut order = sorted(acts, order, &times.end);
+    order.reverse();
+    order
+}
+
+/// The activities by a time of each, of equals the first in the order first; what is before everything and after everything
+/// stays there. Times of one engine must ascend in the order, as those of a simulation of it do: three lists become one.
+fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
+    let [first, between @ .., last] = order else { return order.to_vec() };
+    // By engine, the places of its activities.
+    let mut engines: [Vec<u32>; 3] = Default::default();
+    engines[0].reserve(between.len());
+    for (place, act) in between.iter().enumerate() {
+        engines[usize::from(acts.engine[act.index()])].push(place as u32);
+    }
+    let mut lists = engines.each_ref().map(|places| places.iter());
+    // No activity has the largest place.
+    const NONE: (u64, u32) = (u64::MAX, u32::MAX);
+    let mut next = |engine: usize| {
+        lists[engine].next().map_or(NONE, |&place| (time[between[place as usize].index()], place))
+    };
+    let mut heads = [0, 1, 2].map(&mut next);
+    let mut sorted = Vec::with_capacity(order.len());
+    sorted.push(*first);
+    for _ in between {
+        let mut least = usize::from(heads[1] < heads[0]);
+        least = if heads[2] < heads[least] { 2 } else { least };
+        sorted.push(between[heads[least].1 as usize]);
+        let head = next(least);
+        debug_assert!(heads[least].0 <= head.0, "an engine does one after the other");
+        heads[least] = head;
+    }
+    sorted.push(*last);
+    sorted
 }
