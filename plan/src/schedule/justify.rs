@@ -112,28 +112,26 @@ fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> 
 /// stays there. Times of one engine must ascend in the order, as those of a simulation of it do: three lists become one.
 fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     let [first, between @ .., last] = order else { return order.to_vec() };
-    // By engine, the places of its activities.
-    let mut engines: [Vec<u32>; 3] = Default::default();
-    engines[0].reserve(between.len());
+    // By engine, times and places of its activities, the end of which nothing is after.
+    let mut engines: [Vec<(u64, u32)>; 3] = Default::default();
+    engines[0].reserve(order.len());
     for (place, act) in between.iter().enumerate() {
-        engines[usize::from(acts.engine[act.index()])].push(place as u32);
+        engines[usize::from(acts.engine[act.index()])].push((time[act.index()], place as u32));
     }
-    let mut lists = engines.each_ref().map(|places| places.iter());
-    // No activity has the largest place.
-    const NONE: (u64, u32) = (u64::MAX, u32::MAX);
-    let mut next = |engine: usize| {
-        lists[engine].next().map_or(NONE, |&place| (time[between[place as usize].index()], place))
-    };
-    let mut heads = [0, 1, 2].map(&mut next);
+    const END: (u64, u32) = (u64::MAX, u32::MAX);
+    engines.iter_mut().for_each(|times| times.push(END));
+    debug_assert!(engines.iter().all(|times| times.is_sorted()), "an engine does one after the other");
+    let mut rest = engines.each_ref().map(|times| &times[..]);
     let mut sorted = Vec::with_capacity(order.len());
     sorted.push(*first);
-    for _ in between {
-        let mut least = usize::from(heads[1] < heads[0]);
-        least = if heads[2] < heads[least] { 2 } else { least };
-        sorted.push(between[heads[least].1 as usize]);
-        let head = next(least);
-        debug_assert!(heads[least].0 <= head.0, "an engine does one after the other");
-        heads[least] = head;
+    while sorted.len() <= between.len() {
+        // As many of one engine as come before those of the others.
+        rest.sort_unstable_by_key(|times| times[0]);
+        let [one, other, _] = &mut rest;
+        while one[0] < other[0] {
+            sorted.push(between[one[0].1 as usize]);
+            *one = &one[1..];
+        }
     }
     sorted.push(*last);
     sorted
