@@ -225,15 +225,16 @@ impl Problem {
     pub fn uses(&self) -> Uses {
         let index = |tensor: TensorId| tensor.as_u32() as usize;
         let mut starts = vec![0u32; self.tensors.len() + 1];
-        self.ops.iter().flat_map(Op::touches).for_each(|tensor| starts[index(tensor) + 1] += 1);
+        self.ops.iter().for_each(|op| op.touches().for_each(|tensor| starts[index(tensor) + 1] += 1));
         (0..self.tensors.len()).for_each(|t| starts[t + 1] += starts[t]);
         let mut ticks = vec![0; starts[self.tensors.len()] as usize];
         let mut next = starts.clone();
         for (tick, op) in self.ops.iter().enumerate() {
-            for tensor in op.touches() {
-                ticks[next[index(tensor)] as usize] = tick as u32;
-                next[index(tensor)] += 1;
-            }
+            op.touches().for_each(|tensor| {
+                let place = &mut next[index(tensor)];
+                ticks[*place as usize] = tick as u32;
+                *place += 1;
+            });
         }
         Uses { starts, ticks }
     }
@@ -331,17 +332,19 @@ impl Problem {
     /// kept and not given (a result) after its last; a variable around the end of the step. What nothing uses stays
     /// where it is.
     pub fn windows(&self, uses: &Uses) -> Vec<Window> {
-        let swappable = self.tensors.iter().filter(|(_, facts)| facts.swappable);
-        swappable.flat_map(|(tensor, _)| self.windows_of(tensor, uses)).collect()
+        let mut windows = Vec::with_capacity(self.tensors.len());
+        for (tensor, _) in self.tensors.iter().filter(|(_, facts)| facts.swappable) {
+            self.add_windows_of(tensor, uses, &mut windows);
+        }
+        windows
     }
 
-    /// The windows that the tensor would have if it may leave, by tick.
-    pub(crate) fn windows_of(&self, tensor: TensorId, uses: &Uses) -> Vec<Window> {
+    /// Adds the windows that the tensor would have if it may leave, by tick.
+    pub(crate) fn add_windows_of(&self, tensor: TensorId, uses: &Uses, windows: &mut Vec<Window>) {
         let facts = &self.tensors[tensor];
         let ticks = self.ticks();
-        let mut windows = Vec::new();
         let uses = uses.of(tensor);
-        let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { return windows };
+        let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { return };
         let mut add = |from: u32, until: u32| {
             if from != until {
                 windows.push(Window { tensor, from, until });
@@ -356,7 +359,6 @@ impl Problem {
             (false, true) => add(last + 1, ticks),
             _ => {}
         }
-        windows
     }
 
     /// Nothing, if the problem makes sense; otherwise the first thing that does not.

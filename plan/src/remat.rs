@@ -3,6 +3,8 @@
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::problem::{Op, Problem, TensorId, Uses, Window};
 
 /// A copy that was made for one recomputation serves another within so many operators.
@@ -39,8 +41,9 @@ pub struct Rematerializer<'a> {
     uses: Uses,
     /// By tensor, the operator that brings it into being.
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the ticks at which anything changes it, in their order.
-    changes: SecondaryMap<TensorId, Vec<u32>>,
+    /// By tensor, the first tick before which its producer may not run again any more; 0 if it never may.
+    no_more: SecondaryMap<TensorId, u32>,
+    compute_nanos: u64,
 }
 
 impl<'a> Rematerializer<'a> {
@@ -52,7 +55,22 @@ impl<'a> Rematerializer<'a> {
             op.produces.iter().for_each(|&t| producer[t] = Some(tick as u32));
             op.changes.iter().for_each(|&t| changes[t].push(tick as u32));
         }
-        Rematerializer { problem, uses: problem.uses(), producer, changes }
+        let mut no_more = SecondaryMap::with_capacity(problem.tensors.len());
+        for (tick, op) in problem.ops.iter().enumerate().filter(|(_, op)| op.recomputable) {
+            let changed = |t: TensorId| changes[t].iter().copied().find(|change| *change > tick as u32);
+            let first_read = op.reads_again().filter_map(changed).min();
+            for &tensor in &op.produces {
+                let first = changed(tensor).into_iter().chain(first_read).min();
+                no_more[tensor] = first.map_or(u32::MAX, |change| change + 1);
+            }
+        }
+        Rematerializer {
+            problem,
+            uses: problem.uses(),
+            producer,
+            no_more,
+            compute_nanos: problem.compute_nanos(),
+        }
     }
 
     /// The windows after which the tensor could be made anew, by tensor, then by tick.
@@ -82,11 +100,7 @@ impl<'a> Rematerializer<'a> {
 
     /// Whether the operator that produced the tensor may run again right before the operator of the tick `now`.
     pub fn can_repeat(&self, tensor: TensorId, now: u32) -> bool {
-        self.producer[tensor].is_some_and(|tick| {
-            let op = &self.problem.ops[tick as usize];
-            let same = |t: TensorId| !self.changes[t].iter().any(|change| (tick + 1..now).contains(change));
-            op.recomputable && same(tensor) && op.reads.iter().all(|&r| op.changes.contains(&r) || same(r))
-        })
+        now < self.no_more[tensor]
     }
 
     /// The problem in which each of these tensors is dropped for its window and made anew before its end.
@@ -104,7 +118,18 @@ impl<'a> Rematerializer<'a> {
 
     /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem; whether that is of use.
     pub fn rewrite_into(&self, dropped: &[Dropped], lasting: &[TensorId], result: &mut Rewritten) -> bool {
-        Rewriting::new(self, dropped, lasting, result).run()
+        self.rewrite_within(dropped, lasting, u64::MAX, result)
+    }
+
+    /// As [`Rematerializer::rewrite_into`]; of no use, too, is what computes for longer than so many nanoseconds.
+    pub(crate) fn rewrite_within(
+        &self,
+        dropped: &[Dropped],
+        lasting: &[TensorId],
+        most_nanos: u64,
+        result: &mut Rewritten,
+    ) -> bool {
+        Rewriting::new(self, dropped, lasting, most_nanos, result).run()
     }
 }
 
@@ -112,15 +137,31 @@ struct Rewriting<'a> {
     source: &'a Rematerializer<'a>,
     /// Windows that end at each tick, by the tick.
     ends: Vec<(u32, TensorId)>,
-    /// By tensor, its windows that are not over and that nothing has ended early.
-    windows: SecondaryMap<TensorId, &'a [Dropped]>,
-    /// By tensor, whether it stays for those that need it again after its last use.
-    lasts: SecondaryMap<TensorId, bool>,
-    /// By tensor, what stands for it now.
-    version: SecondaryMap<TensorId, Option<TensorId>>,
-    /// By tensor, where its last repetition stands.
-    made: SecondaryMap<TensorId, Option<usize>>,
+    tensors: PrimaryMap<TensorId, State<'a>>,
+    /// Of all operators, those that run again too.
+    nanos: u64,
+    most_nanos: u64,
+    most_ops: usize,
     result: &'a mut Rewritten,
+}
+
+/// What has become of a tensor of the source.
+#[derive(Clone, Copy)]
+struct State<'a> {
+    /// Its windows that are not over and that nothing has ended early.
+    windows: &'a [Dropped],
+    /// What stands for it now.
+    version: TensorId,
+    /// Where its last repetition stands.
+    made: Option<u32>,
+    /// Whether it stays for those that need it again after its last use.
+    lasts: bool,
+}
+
+impl State<'_> {
+    fn is_dropped(&self, now: u32) -> bool {
+        self.windows.first().is_some_and(|d| d.window.from <= now)
+    }
 }
 
 impl<'a> Rewriting<'a> {
@@ -128,51 +169,48 @@ impl<'a> Rewriting<'a> {
         source: &'a Rematerializer<'a>,
         dropped: &'a [Dropped],
         lasting: &[TensorId],
+        most_nanos: u64,
         result: &'a mut Rewritten,
     ) -> Rewriting<'a> {
-        let tensors = &source.problem.tensors;
-        let mut lasts = SecondaryMap::with_capacity(tensors.len());
-        lasting.iter().for_each(|&tensor| lasts[tensor] = true);
-        let mut windows: SecondaryMap<TensorId, &[Dropped]> = SecondaryMap::with_capacity(tensors.len());
+        let problem = source.problem;
+        let state = |version| State { windows: &[], version, made: None, lasts: false };
+        let mut tensors: PrimaryMap<TensorId, State> = problem.tensors.keys().map(state).collect();
+        lasting.iter().for_each(|&tensor| tensors[tensor].lasts = true);
         for group in dropped.chunk_by(|a, b| a.window.tensor == b.window.tensor) {
-            windows[group[0].window.tensor] = group;
+            tensors[group[0].window.tensor].windows = group;
         }
         let mut ends: Vec<_> = dropped.iter().map(|d| (d.window.until, d.window.tensor)).collect();
         ends.sort_unstable();
-        result.problem.link = source.problem.link;
-        result.problem.kinds.clone_from(&source.problem.kinds);
-        result.problem.tensors.clear();
+        result.problem.link = problem.link;
+        result.problem.kinds.clone_from(&problem.kinds);
+        result.problem.tensors.clone_from(&problem.tensors);
         result.tensor_origin.clear();
+        result.tensor_origin.extend(problem.tensors.keys());
         result.op_origin.clear();
-        for (tensor, &facts) in tensors {
-            result.problem.tensors.push(facts);
-            result.tensor_origin.push(tensor);
-        }
-        let (version, made) =
-            (SecondaryMap::with_capacity(tensors.len()), SecondaryMap::with_capacity(tensors.len()));
-        Rewriting { source, ends, windows, lasts, version, made, result }
+        let most_ops = problem.ops.len() * (1 + MOST_AGAIN);
+        Rewriting { source, ends, tensors, nanos: source.compute_nanos, most_nanos, most_ops, result }
     }
 
     /// Whether it came to an end.
     fn run(mut self) -> bool {
-        let most = self.source.problem.ops.len() * (1 + MOST_AGAIN);
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         for (tick, op) in self.source.problem.ops.iter().enumerate() {
             let now = tick as u32;
             while let Some((_, tensor)) = ends.next_if(|(until, _)| *until == now) {
-                if self.is_dropped(tensor, now) {
-                    self.repeat(tensor, now, most);
+                if self.tensors[tensor].is_dropped(now) {
+                    self.repeat(tensor, now);
                 }
                 // Over, whether ended here or early.
-                let rest = self.windows[tensor].iter().position(|d| d.window.until > now);
-                self.windows[tensor] = rest.map_or(&[], |at| &self.windows[tensor][at..]);
+                let windows = &mut self.tensors[tensor].windows;
+                let rest = windows.iter().position(|d| d.window.until > now);
+                *windows = rest.map_or(&[], |at| &windows[at..]);
             }
-            let mut renamed = self.next_op(op, now);
-            renamed.reads.extend(op.reads.iter().map(|&t| self.current(t)));
+            let Rewriting { tensors, result, .. } = &mut self;
+            let renamed = next_op(&mut result.problem.ops, &mut result.op_origin, op, now);
+            renamed.reads.extend(op.reads.iter().map(|&t| tensors[t].version));
             renamed.produces.extend_from_slice(&op.produces);
-            renamed.changes.extend(op.changes.iter().map(|&t| self.current(t)));
-            self.put(renamed);
-            if self.result.op_origin.len() > most {
+            renamed.changes.extend(op.changes.iter().map(|&t| tensors[t].version));
+            if self.is_too_much() {
                 return false;
             }
         }
@@ -180,42 +218,13 @@ impl<'a> Rewriting<'a> {
         true
     }
 
-    /// An operator like this, without its tensors, to stand next; [`Rewriting::put`] takes it back.
-    fn next_op(&mut self, like: &Op, origin: u32) -> Op {
-        let at = self.result.op_origin.len();
-        self.result.op_origin.push(origin);
-        let [reads, produces, changes] = match self.result.problem.ops.get_mut(at) {
-            Some(old) => [&mut old.reads, &mut old.produces, &mut old.changes].map(std::mem::take),
-            None => Default::default(),
-        };
-        let [reads, produces, changes] = [reads, produces, changes].map(|mut tensors: Vec<TensorId>| {
-            tensors.clear();
-            tensors
-        });
-        let Op { kind, phase, nanos, workspace, recomputable, .. } = *like;
-        Op { kind, phase, nanos, workspace, recomputable, reads, produces, changes }
-    }
-
-    fn put(&mut self, op: Op) {
-        let at = self.result.op_origin.len() - 1;
-        match self.result.problem.ops.get_mut(at) {
-            Some(old) => *old = op,
-            None => self.result.problem.ops.push(op),
-        }
-    }
-
-    fn current(&self, tensor: TensorId) -> TensorId {
-        self.version[tensor].unwrap_or(tensor)
-    }
-
-    fn is_dropped(&self, tensor: TensorId, now: u32) -> bool {
-        self.windows[tensor].first().is_some_and(|d| d.window.from <= now)
+    fn is_too_much(&self) -> bool {
+        self.result.op_origin.len() > self.most_ops || self.nanos > self.most_nanos
     }
 
     /// Whether the source would have freed the tensor before the tick.
     fn is_dead(&self, tensor: TensorId, now: u32) -> bool {
-        let facts = self.source.problem.tensors[tensor];
-        !facts.kept && self.source.last_use(tensor) < now
+        !self.source.problem.tensors[tensor].kept && self.source.last_use(tensor) < now
     }
 
     /// Whether the tensor has to be made anew before something at this tick reads it.
@@ -223,54 +232,74 @@ impl<'a> Rewriting<'a> {
         if !self.source.can_repeat(tensor, now) {
             return false;
         }
-        let recent = || self.made[tensor].is_some_and(|at| self.result.op_origin.len() - at < STILL_THERE);
-        let gone = || self.is_dead(tensor, now) && !self.lasts[tensor];
-        (self.is_dropped(tensor, now) || gone()) && !recent()
+        let state = &self.tensors[tensor];
+        let recent =
+            || state.made.is_some_and(|at| self.result.op_origin.len() - (at as usize) < STILL_THERE);
+        let gone = || self.is_dead(tensor, now) && !state.lasts;
+        (state.is_dropped(now) || gone()) && !recent()
     }
 
-    /// Runs the tensor's producer again, after those of what it reads and is not there; not all of them, once there
-    /// are more than `most` operators.
-    fn repeat(&mut self, tensor: TensorId, now: u32, most: usize) {
-        let mut stack = vec![(tensor, false)];
-        while let Some((tensor, ready)) = stack.pop().filter(|_| self.result.op_origin.len() <= most) {
+    /// Runs the tensor's producer again, after those of what it reads and is not there; not all of them, once that is too
+    /// much.
+    fn repeat(&mut self, tensor: TensorId, now: u32) {
+        let mut stack: SmallVec<[(TensorId, bool); 16]> = smallvec![(tensor, false)];
+        while let Some((tensor, ready)) = stack.pop().filter(|_| !self.is_too_much()) {
             let Some(tick) = self.source.producer[tensor].filter(|_| ready || self.is_missing(tensor, now))
             else {
                 continue;
             };
-            let op = &self.source.problem.ops[tick as usize];
-            if !ready {
-                stack.push((tensor, true));
-                let missing =
-                    op.reads.iter().filter(|&&r| !op.changes.contains(&r) && self.is_missing(r, now));
-                stack.extend(missing.map(|&r| (r, false)));
+            if ready {
+                self.push_again(tick, now);
                 continue;
             }
-            self.push_again(tick, now);
+            let op = &self.source.problem.ops[tick as usize];
+            stack.push((tensor, true));
+            let missing = op.reads_again().filter(|&r| self.is_missing(r, now));
+            stack.extend(missing.map(|r| (r, false)));
         }
     }
 
     /// Runs the operator again; its results stand for those that are dropped or dead.
     fn push_again(&mut self, tick: u32, now: u32) {
         let op = &self.source.problem.ops[tick as usize];
-        let mut again = self.next_op(op, tick);
-        let at = self.result.op_origin.len() - 1;
-        again.reads.extend(op.reads_again().map(|r| self.current(r)));
+        self.nanos += op.nanos;
+        let at = self.result.op_origin.len() as u32;
+        let Rewriting { tensors, result, .. } = self;
+        let again = next_op(&mut result.problem.ops, &mut result.op_origin, op, tick);
+        again.reads.extend(op.reads_again().map(|r| tensors[r].version));
         for &tensor in &op.produces {
             let new = self.result.problem.tensors.push(self.source.problem.tensors[tensor]);
             self.result.tensor_origin.push(tensor);
-            again.produces.push(new);
-            let dropped = self.is_dropped(tensor, now);
-            if dropped && !self.windows[tensor][0].again {
-                self.windows[tensor] = &self.windows[tensor][1..];
+            self.result.problem.ops[at as usize].produces.push(new);
+            let is_dead = self.is_dead(tensor, now);
+            let state = &mut self.tensors[tensor];
+            let dropped = state.is_dropped(now);
+            if dropped && !state.windows[0].again {
+                state.windows = &state.windows[1..];
             }
             // What has changed since is not made anew.
-            if (dropped || self.is_dead(tensor, now)) && self.source.can_repeat(tensor, now) {
-                self.version[tensor] = Some(new);
-                self.made[tensor] = Some(at);
+            if (dropped || is_dead) && self.source.can_repeat(tensor, now) {
+                (state.version, state.made) = (new, Some(at));
             }
         }
-        self.put(again);
     }
+}
+
+/// The operator that stands next, like this one but for its tensors, of which it has none yet; in the memory of what stood
+/// there before.
+fn next_op<'a>(ops: &'a mut Vec<Op>, origins: &mut Vec<u32>, like: &Op, origin: u32) -> &'a mut Op {
+    let at = origins.len();
+    origins.push(origin);
+    let Op { kind, phase, nanos, workspace, recomputable, .. } = *like;
+    if at == ops.len() {
+        let [reads, produces, changes] = Default::default();
+        ops.push(Op { kind, phase, nanos, workspace, reads, produces, changes, recomputable });
+    }
+    let op = &mut ops[at];
+    (op.kind, op.phase, op.nanos, op.workspace, op.recomputable) =
+        (kind, phase, nanos, workspace, recomputable);
+    [&mut op.reads, &mut op.produces, &mut op.changes].into_iter().for_each(Vec::clear);
+    op
 }
 
 #[cfg(test)]

@@ -69,8 +69,8 @@ pub(super) struct Objects {
     pub(super) spans: PrimaryMap<BlockId, Span>,
     ranges: Vec<(u64, u64)>,
     /// By act, the blocks of which it is the first, or one of the last.
-    pub(super) allocated_by: Lists<BlockId>,
-    pub(super) freed_by: Lists<BlockId>,
+    pub(super) allocated_by: Lists<ActId, BlockId>,
+    pub(super) freed_by: Lists<ActId, BlockId>,
     pub(super) of_tensor: SecondaryMap<TensorId, Vec<ObjectId>>,
 }
 

@@ -102,7 +102,9 @@ impl Line {
         let op = |tick: u32| i64::from(tick) + 1;
         let mut spans = Vec::new();
         let may_leave = problem.tensors.keys().filter(|&t| problem.tensors[t].swappable || again[t]);
-        for window in may_leave.flat_map(|tensor| problem.windows_of(tensor, &uses)) {
+        let mut windows = Vec::new();
+        may_leave.for_each(|tensor| problem.add_windows_of(tensor, &uses, &mut windows));
+        for window in windows {
             let (facts, changes) = (problem.tensors[window.tensor], &changes[window.tensor]);
             let earlier = changes.iter().filter(|&&t| t < window.from);
             let changed = earlier.clone().next_back().map(|&t| op(t));

@@ -12,8 +12,8 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 
 use super::DoesNotFit;
-use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Window};
-use crate::schedule::{ALIGNMENT, Absences, Piece, PieceId};
+use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Uses, Window};
+use crate::schedule::{ALIGNMENT, Absences, Lists, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
 
 /// Which windows an eager cover takes first.
@@ -35,11 +35,12 @@ pub(crate) enum First {
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
 pub(crate) fn cover(
     problem: &Problem,
+    uses: &Uses,
     budget: u64,
     piece: u64,
     first: First,
 ) -> Result<Absences, DoesNotFit> {
-    Ok(Cover::eager(problem, budget, piece, first)?.absences(1))
+    Ok(Cover::eager(problem, uses, budget, piece, first)?.absences(1))
 }
 
 /// A choice of pieces.
@@ -50,8 +51,8 @@ pub(super) struct Cover<'a> {
     windows: Vec<Choice>,
     /// By moment, the bytes that do not fit.
     excess: SegmentTree,
-    /// The same, with the time that copies take, of pieces that were taken in time.
-    in_time: SegmentTree,
+    /// The same, with the time that copies take, of pieces that were taken in time; none where nothing is.
+    in_time: Option<SegmentTree>,
     /// In the order taken.
     taken: Vec<Taken>,
 }
@@ -81,16 +82,21 @@ impl<'a> Cover<'a> {
     /// [`DoesNotFit`] as of [`cover`].
     pub(super) fn eager(
         problem: &'a Problem,
+        uses: &Uses,
         budget: u64,
         piece: u64,
         first: First,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut cover = match first {
-            First::Gone => Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { w.from })?,
+            First::Gone => {
+                let start = |w: &Window| if w.wraps() { 0 } else { w.from };
+                Cover::new(problem, uses, budget, piece, true, start)?
+            }
             First::Ready => {
                 let changes = changes(problem);
-                let ready = |w: &Window| last_before(&changes[w.tensor], w.from).map_or(0, |tick| tick + 1);
-                Cover::new(problem, budget, piece, |w| if w.wraps() { 0 } else { ready(w) })?
+                let ready = |w: &Window| last_before(changes.of(w.tensor), w.from).map_or(0, |tick| tick + 1);
+                let start = |w: &Window| if w.wraps() { 0 } else { ready(w) };
+                Cover::new(problem, uses, budget, piece, true, start)?
             }
         };
         cover.take();
@@ -108,6 +114,7 @@ impl<'a> Cover<'a> {
     /// [`DoesNotFit`] as of [`cover`].
     pub(super) fn in_time(
         problem: &'a Problem,
+        uses: &Uses,
         budget: u64,
         piece: u64,
         pace: &[u64],
@@ -115,7 +122,9 @@ impl<'a> Cover<'a> {
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut engines = Engines::new(problem, pace);
         let is_first = |w: &Window| w.wraps() || clean_first && engines.is_clean(w);
-        let mut cover = Cover::new(problem, budget, piece, |w| if is_first(w) { 0 } else { w.from })?;
+        let start = |w: &Window| if is_first(w) { 0 } else { w.from };
+        let mut cover = Cover::new(problem, uses, budget, piece, false, start)?;
+        cover.in_time = Some(cover.excess.clone());
         cover.pair_variables();
         cover.take_in_time(&mut engines);
         cover.take();
@@ -123,26 +132,41 @@ impl<'a> Cover<'a> {
         Ok(cover)
     }
 
+    /// The cover that has taken nothing yet, with all windows or only `useful` ones, those with a moment that does not fit.
     fn new(
         problem: &'a Problem,
+        uses: &Uses,
         budget: u64,
         piece: u64,
+        useful: bool,
         start: impl Fn(&Window) -> u32,
     ) -> Result<Cover<'a>, DoesNotFit> {
-        let uses = problem.uses();
-        let live = problem.live_by_moment(&uses);
-        let mut windows = problem.windows(&uses);
+        let live = problem.live_by_moment(uses);
+        let mut windows = problem.windows(uses);
         let (tick, needed) = problem.floor_of(&live, &windows);
         if needed > budget {
             return Err(DoesNotFit { tick, needed, budget });
         }
-        windows.sort_by_cached_key(|w| (start(w), Reverse(w.until), w.tensor));
+        if useful {
+            // By moment, how many before it do not fit.
+            let mut before = Vec::with_capacity(live.len() + 1);
+            before.push(0u32);
+            before.extend(live.iter().scan(0, |sum, &live| {
+                *sum += u32::from(live > budget);
+                Some(*sum)
+            }));
+            let helps = |moments: Range<u32>| before[moments.start as usize] < before[moments.end as usize];
+            windows.retain(|w| w.moments(problem.ticks()).into_iter().any(helps));
+        }
+        let mut windows: Vec<(u32, Window)> = windows.into_iter().map(|w| (start(&w), w)).collect();
+        // No two are equal: windows of one tensor end at different ticks.
+        windows.sort_unstable_by_key(|(start, w)| (*start, Reverse(w.until), w.tensor));
         // A larger budget than all bytes can be is as good.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
-        let choice = |window| Choice { window, count: 0, returns: false, around: None };
+        let choice = |(_, window)| Choice { window, count: 0, returns: false, around: None };
         let windows = windows.into_iter().map(choice).collect();
-        Ok(Cover { problem, piece, windows, in_time: excess.clone(), excess, taken: Vec::new() })
+        Ok(Cover { problem, piece, windows, in_time: None, excess, taken: Vec::new() })
     }
 
     /// Finds windows of the same variable, and adds those that end with the step, each after the one that goes round the end.
@@ -180,8 +204,17 @@ impl<'a> Cover<'a> {
         let moments = self.moments(index);
         self.windows[index].count += 1;
         add(&mut self.excess, &moments, -bytes);
-        away.iter().for_each(|away| add(&mut self.in_time, away, -bytes));
+        self.add_in_time(away.as_ref(), -bytes);
         self.taken.push(Taken { window: index, bytes, away });
+    }
+
+    fn add_in_time(&mut self, away: Option<&[Range<u32>; 2]>, bytes: i64) {
+        self.in_time.iter_mut().zip(away).for_each(|(excess, away)| add(excess, away, bytes));
+    }
+
+    /// The most bytes by which one of the moments does not fit in time; very few where nothing is taken in time.
+    fn over_in_time(&self, moments: &[Range<u32>; 2]) -> i64 {
+        self.in_time.as_ref().map_or(i64::MIN, |excess| over(excess, moments))
     }
 
     fn moments(&self, index: usize) -> [Range<u32>; 2] {
@@ -191,6 +224,9 @@ impl<'a> Cover<'a> {
     /// Takes what helps bytes, whether there is time or not.
     fn take(&mut self) {
         for index in 0..self.windows.len() {
+            if self.excess.max_of_all() <= 0 {
+                break;
+            }
             if self.windows[index].returns {
                 continue;
             }
@@ -211,9 +247,11 @@ impl<'a> Cover<'a> {
 
     /// Gives back the pieces of the window.
     fn give_back_all(&mut self, index: usize) {
-        for taken in self.taken.extract_if(.., |taken| taken.window == index) {
-            add(&mut self.excess, &self.windows[index].window.moments(self.problem.ticks()), taken.bytes);
-            taken.away.iter().for_each(|away| add(&mut self.in_time, away, taken.bytes));
+        let moments = self.moments(index);
+        let given: Vec<Taken> = self.taken.extract_if(.., |taken| taken.window == index).collect();
+        for taken in given {
+            add(&mut self.excess, &moments, taken.bytes);
+            self.add_in_time(taken.away.as_ref(), taken.bytes);
             self.windows[index].count -= 1;
         }
     }
@@ -223,7 +261,7 @@ impl<'a> Cover<'a> {
         for index in 0..self.windows.len() {
             let Choice { window, returns, around, .. } = self.windows[index];
             let moments = self.moments(index);
-            while over(&self.in_time, &moments) > 0 {
+            while self.over_in_time(&moments) > 0 {
                 let Some(bytes) = self.next(index) else { break };
                 // A variable that begins the step on the host need not be copied there before it changes.
                 let is_clean = !returns && engines.is_clean(&window);
@@ -236,7 +274,7 @@ impl<'a> Cover<'a> {
                         || first.is_some()
                         || around.is_some_and(|around| self.windows[around].count > 0));
                 let Some((away, used)) = engines.away(&window, bytes as u64, on_host) else { break };
-                if over(&self.in_time, &away) <= 0 {
+                if self.over_in_time(&away) <= 0 {
                     break;
                 }
                 engines.occupy(&used);
@@ -259,12 +297,12 @@ impl<'a> Cover<'a> {
             let moments = self.moments(index);
             let is_needed = saves_a_copy[index] > 0
                 || over(&self.excess, &moments) + bytes > 0
-                || away.as_ref().is_some_and(|away| over(&self.in_time, away) + bytes > 0);
+                || away.as_ref().is_some_and(|away| self.over_in_time(away) + bytes > 0);
             if is_needed {
                 continue;
             }
             add(&mut self.excess, &moments, bytes);
-            away.iter().for_each(|away| add(&mut self.in_time, away, bytes));
+            self.add_in_time(away.as_ref(), bytes);
             let choice = &mut self.windows[index];
             choice.count -= 1;
             if let Some(around) = choice.around.filter(|_| choice.count == 0 && !choice.returns) {
@@ -324,12 +362,12 @@ fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
 }
 
 /// By tensor, the ticks that bring it into being or change it, ascending.
-fn changes(problem: &Problem) -> SecondaryMap<TensorId, Vec<u32>> {
-    let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
+fn changes(problem: &Problem) -> Lists<TensorId, u32> {
+    let mut changes = Vec::with_capacity(problem.tensors.len());
     for (tick, op) in problem.ops.iter().enumerate() {
-        op.produces.iter().chain(&op.changes).for_each(|&t| changes[t].push(tick as u32));
+        changes.extend(op.produces.iter().chain(&op.changes).map(|&t| (t, tick as u32)));
     }
-    changes
+    Lists::new(problem.tensors.len(), &changes)
 }
 
 /// The last of ascending ticks that is before another.
@@ -341,7 +379,7 @@ fn last_before(ticks: &[u32], before: u32) -> Option<u32> {
 struct Engines<'a> {
     problem: &'a Problem,
     /// By tensor, the ticks that bring it into being or change it, ascending.
-    changes: SecondaryMap<TensorId, Vec<u32>>,
+    changes: Lists<TensorId, u32>,
     out: Engine,
     /// None where copies in both directions take turns.
     back: Option<Engine>,
@@ -359,7 +397,7 @@ impl<'a> Engines<'a> {
 
     /// The tick that last changes the window's tensor before it can leave.
     fn changed(&self, window: &Window) -> Option<u32> {
-        last_before(&self.changes[window.tensor], window.from)
+        last_before(self.changes.of(window.tensor), window.from)
     }
 
     /// Whether nothing changes the variable from the start of the step until it can leave.
@@ -478,10 +516,12 @@ mod tests {
             let budget = floor + (peak - floor) * u.below(4) as u64 / 4;
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
+            let uses = problem.uses();
             let eager = [First::Gone, First::Ready]
-                .map(|first| Cover::eager(&problem, budget, piece, first).unwrap());
-            let in_time = [false, true]
-                .map(|clean_first| Cover::in_time(&problem, budget, piece, &pace, clean_first).unwrap());
+                .map(|first| Cover::eager(&problem, &uses, budget, piece, first).unwrap());
+            let in_time = [false, true].map(|clean_first| {
+                Cover::in_time(&problem, &uses, budget, piece, &pace, clean_first).unwrap()
+            });
             for cover in in_time.into_iter().chain(eager) {
                 let absences = cover.absences(1 + u.below(5) as u32);
                 let most = absences.live_by_moment(&problem).into_iter().max().unwrap();

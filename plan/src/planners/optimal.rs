@@ -5,7 +5,7 @@ use super::cover::{Cover, First};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
-use crate::problem::Problem;
+use crate::problem::{Problem, Uses};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
@@ -61,7 +61,8 @@ pub(crate) fn eager(
     piece: u64,
     first: First,
 ) -> Result<Schedule, DoesNotFit> {
-    schedule(problem, budget, &Cover::eager(problem, budget, piece, first)?.absences(1))
+    let uses = problem.uses();
+    schedule(problem, &uses, budget, &Cover::eager(problem, &uses, budget, piece, first)?.absences(1))
 }
 
 /// The best of the justified schedules of covers: two eager ones, and some in time.
@@ -69,12 +70,13 @@ pub(crate) fn eager(
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
+    let uses = problem.uses();
     let costs_to_start = piece < u64::MAX && problem.link.latency_nanos > 0;
     let together = if costs_to_start { &TOGETHER } else { &TOGETHER[..1] };
     let schedules = |cover: &Cover| -> Result<Schedule, DoesNotFit> {
         let mut best: Option<Schedule> = None;
         for &together in together {
-            let coarse = schedule(problem, budget, &cover.absences(together))?;
+            let coarse = schedule(problem, &uses, budget, &cover.absences(together))?;
             let found = if together == 1 { coarse } else { split(problem, budget, piece, coarse) };
             if best.as_ref().is_none_or(|best| found.makespan() < best.makespan()) {
                 best = Some(found);
@@ -82,9 +84,9 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         }
         Ok(best.expect("there are some"))
     };
-    let mut best = schedules(&Cover::eager(problem, budget, piece, First::Gone)?)?;
+    let mut best = schedules(&Cover::eager(problem, &uses, budget, piece, First::Gone)?)?;
     if best.makespan() > problem.compute_nanos() {
-        let other = schedules(&Cover::eager(problem, budget, piece, First::Ready)?)?;
+        let other = schedules(&Cover::eager(problem, &uses, budget, piece, First::Ready)?)?;
         best = if other.makespan() < best.makespan() { other } else { best };
     }
     let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
@@ -95,7 +97,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
             if best.makespan() == problem.compute_nanos() {
                 return Ok(best);
             }
-            let found = schedules(&Cover::in_time(problem, budget, piece, &pace, clean_first)?)?;
+            let found = schedules(&Cover::in_time(problem, &uses, budget, piece, &pace, clean_first)?)?;
             let before = std::mem::replace(&mut pace, found.pace());
             if found.makespan() < best.makespan() {
                 best = found;
@@ -117,8 +119,13 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
 /// The better of the justified schedules of both orders of these absences.
 ///
 /// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
-pub(super) fn schedule(problem: &Problem, budget: u64, absences: &Absences) -> Result<Schedule, DoesNotFit> {
-    let acts = Acts::of(problem, absences);
+pub(super) fn schedule(
+    problem: &Problem,
+    uses: &Uses,
+    budget: u64,
+    absences: &Absences,
+) -> Result<Schedule, DoesNotFit> {
+    let acts = Acts::of_uses(problem, uses, absences);
     let mut simulator = Simulator::default();
     let mut justified = |order: &[ActId]| {
         justify(&mut simulator, &acts, order, budget, ROUNDS).map_err(|_: Stuck| {

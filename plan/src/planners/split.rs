@@ -14,6 +14,7 @@ const PARTS: u64 = 4;
 /// The schedule, or a shorter one in which pieces of more than `smallest` bytes are split that the end of the step waits for.
 /// Variables travel whole.
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
+    let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
     for _ in 0..ROUNDS {
         let mut pieces = waits(&best);
@@ -25,7 +26,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
             break;
         }
         pieces.into_iter().for_each(|piece| absences.split(piece, PARTS, smallest));
-        match schedule(problem, budget, &absences) {
+        match schedule(problem, &uses, budget, &absences) {
             Ok(found) if found.makespan() < best.makespan() => best = found,
             _ => break,
         }

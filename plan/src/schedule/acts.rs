@@ -1,9 +1,11 @@
 //! What is to be done for a choice of absences: operators and copies, what each waits for, what memory each needs.
 
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+use std::marker::PhantomData;
+
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
 use super::{Absences, Instruction, PieceId, Schedule, Step, Times};
-use crate::problem::{Duplex, Problem, TensorId};
+use crate::problem::{Duplex, Problem, TensorId, Uses};
 
 /// An activity of [`Acts`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,44 +49,47 @@ pub struct Acts {
     pub order: Vec<ActId>,
     pub(crate) nanos: Vec<u64>,
     pub(crate) engine: Vec<u8>,
-    pub(crate) before: Lists<ActId>,
-    pub(crate) after: Lists<ActId>,
-    pub(crate) blocks: Lists<BlockId>,
+    pub(crate) before: Lists<ActId, ActId>,
+    pub(crate) after: Lists<ActId, ActId>,
+    pub(crate) blocks: Lists<ActId, BlockId>,
     pub(crate) block_bytes: PrimaryMap<BlockId, u64>,
     pub(crate) block_contents: PrimaryMap<BlockId, Contents>,
     /// How many activities need the block.
-    pub(crate) block_acts: SecondaryMap<BlockId, u32>,
+    pub(crate) block_acts: PrimaryMap<BlockId, u32>,
 }
 
-/// Lists of ids by act, one after the other in memory.
+/// Lists by act, or by another kind of id, one after the other in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Lists<T> {
+pub(crate) struct Lists<K, T> {
     starts: Vec<u32>,
     items: Vec<T>,
+    of: PhantomData<K>,
 }
 
-impl<T> Default for Lists<T> {
-    fn default() -> Lists<T> {
-        Lists { starts: Vec::new(), items: Vec::new() }
+impl<K, T> Default for Lists<K, T> {
+    fn default() -> Lists<K, T> {
+        Lists { starts: Vec::new(), items: Vec::new(), of: PhantomData }
     }
 }
 
-impl<T: Copy> Lists<T> {
-    pub(crate) fn new(count: usize, pairs: &[(ActId, T)]) -> Lists<T> {
-        let mut starts = vec![0u32; count + 1];
-        pairs.iter().for_each(|(act, _)| starts[act.index() + 1] += 1);
-        (0..count).for_each(|i| starts[i + 1] += starts[i]);
-        let mut next = starts.clone();
+impl<K: EntityRef, T: Copy> Lists<K, T> {
+    pub(crate) fn new(count: usize, pairs: &[(K, T)]) -> Lists<K, T> {
+        // Each list's start stands one place late until it has been filled, which moves it to its end: the next one's start.
+        let mut starts = vec![0u32; count + 2];
+        pairs.iter().for_each(|(key, _)| starts[key.index() + 2] += 1);
+        (2..count + 2).for_each(|i| starts[i] += starts[i - 1]);
         let mut items: Vec<T> = pairs.first().map_or(Vec::new(), |&(_, first)| vec![first; pairs.len()]);
-        for &(act, item) in pairs {
-            items[next[act.index()] as usize] = item;
-            next[act.index()] += 1;
+        for &(key, item) in pairs {
+            let place = &mut starts[key.index() + 1];
+            items[*place as usize] = item;
+            *place += 1;
         }
-        Lists { starts, items }
+        starts.truncate(count + 1);
+        Lists { starts, items, of: PhantomData }
     }
 
-    pub(crate) fn of(&self, act: ActId) -> &[T] {
-        &self.items[self.starts[act.index()] as usize..self.starts[act.index() + 1] as usize]
+    pub(crate) fn of(&self, key: K) -> &[T] {
+        &self.items[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 }
 
@@ -95,7 +100,12 @@ impl Acts {
     /// both it and the last read before the absence are done. What has not changed since it was last copied out
     /// is not copied out again.
     pub fn of(problem: &Problem, absences: &Absences) -> Acts {
-        Builder::new(problem, absences).build()
+        Acts::of_uses(problem, &problem.uses(), absences)
+    }
+
+    /// [`Acts::of`] where the uses are at hand.
+    pub(crate) fn of_uses(problem: &Problem, uses: &Uses, absences: &Absences) -> Acts {
+        Builder::new(problem, absences).build(uses)
     }
 
     /// The same activities, of which some wait for more: pairs of what waits and what it waits for.
@@ -124,6 +134,16 @@ impl Acts {
         }
         debug_assert_eq!(order.len(), self.len(), "each stands once");
         order
+    }
+
+    /// What the busiest engine takes at least, in nanoseconds.
+    pub(crate) fn least_nanos(&self) -> u64 {
+        let mut engines = [0; 3];
+        self.engine
+            .iter()
+            .zip(&self.nanos)
+            .for_each(|(engine, nanos)| engines[usize::from(*engine)] += nanos);
+        engines.into_iter().max().unwrap_or(0)
     }
 
     /// The number of activities.
@@ -166,34 +186,38 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(problem: &'a Problem, absences: &'a Absences) -> Builder<'a> {
         let mut acts = Acts::default();
+        acts.what.reserve(problem.ops.len() + 4 * absences.pieces.len() + 2);
+        acts.block_bytes.reserve(problem.ops.len() + problem.tensors.len());
+        acts.block_contents.reserve(problem.ops.len() + problem.tensors.len());
         let start = acts.what.push(Act::Start);
         let ops = (0..problem.ticks()).map(|t| acts.what.push(Act::Do(Instruction::Op(t)))).collect();
-        let (waits, holds, ins, outs) = Default::default();
+        let (waits, ins, outs) = Default::default();
+        let holds = Vec::with_capacity(6 * problem.ops.len());
         Builder { problem, absences, acts, ops, start, waits, holds, ins, outs }
     }
 
-    fn build(mut self) -> Acts {
-        let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
-        for (piece, facts) in &self.absences.pieces {
-            pieces[facts.tensor].push(piece);
-        }
-        let uses = self.problem.uses();
-        let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
+    fn build(mut self, uses: &Uses) -> Acts {
+        let tensors = self.problem.tensors.len();
+        let pieces: Vec<_> =
+            self.absences.pieces.iter().map(|(piece, facts)| (facts.tensor, piece)).collect();
+        let pieces = Lists::new(tensors, &pieces);
+        let mut changes = Vec::new();
         for (tick, op) in self.problem.ops.iter().enumerate() {
-            let changed = op.produces.iter().chain(&op.changes).filter(|&&t| !pieces[t].is_empty());
-            changed.for_each(|&t| changes[t].push(tick as u32));
+            let changed = op.produces.iter().chain(&op.changes).filter(|&&t| !pieces.of(t).is_empty());
+            changes.extend(changed.map(|&t| (t, tick as u32)));
             if op.workspace > 0 {
                 let block = self.block(Contents::Workspace(tick as u32), op.workspace);
                 self.holds.push((self.ops[tick], block));
             }
         }
+        let changes = Lists::new(tensors, &changes);
         let mut held_at_end = Vec::new();
         for (tensor, facts) in &self.problem.tensors {
-            let travels = pieces[tensor].iter().filter(|&&p| !self.absences.windows[p].is_empty());
+            let travels = pieces.of(tensor).iter().filter(|&&p| !self.absences.windows[p].is_empty());
             let mut stays = facts.bytes;
             for &piece in travels {
                 stays -= self.absences.pieces[piece].len();
-                self.piece(piece, uses.of(tensor), &changes[tensor], &mut held_at_end);
+                self.piece(piece, uses.of(tensor), changes.of(tensor), &mut held_at_end);
             }
             if stays > 0 {
                 let block = self.block(Contents::Rest(tensor), stays);
@@ -274,6 +298,8 @@ impl<'a> Builder<'a> {
             Duplex::Half => (1, 1),
             Duplex::Full => (1, 2),
         };
+        self.acts.engine.reserve(count);
+        self.acts.nanos.reserve(count);
         for act in self.acts.what.values() {
             let (engine, nanos) = match *act {
                 Act::Start | Act::End => (0, 0),
@@ -300,6 +326,7 @@ impl<'a> Builder<'a> {
         }
         self.acts.order.extend(outs.chain(ins).map(|(_, copy)| *copy));
         self.acts.order.push(end);
+        self.acts.block_acts = self.acts.block_bytes.keys().map(|_| 0).collect();
         for (_, block) in &self.holds {
             self.acts.block_acts[*block] += 1;
         }

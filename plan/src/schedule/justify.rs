@@ -27,10 +27,9 @@ pub fn justify(
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
     let mut best = justify_in_order(simulator, acts, order, budget, rounds)?;
-    improve(&mut best, rounds, |order, way| simulator.fill(acts, order, budget, way));
-    let (mut order, times) = best;
-    let between = 1..order.len().saturating_sub(1).max(1);
-    order[between].sort_by_key(|act| times.start[act.index()]);
+    improve(acts, &mut best, rounds, |order, way| simulator.fill(acts, order, budget, way));
+    let (order, times) = best;
+    let order = sorted(acts, &order, &times.start);
     let times = simulator.run(acts, &order, budget, Direction::Forward)?;
     Ok((order, times))
 }
@@ -47,20 +46,21 @@ pub(crate) fn justify_in_order(
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
     let mut best = (order.to_vec(), simulator.run(acts, order, budget, Direction::Forward)?);
-    improve(&mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
+    improve(acts, &mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
     Ok(best)
 }
 
 /// Rounds as long as they gain.
 fn improve(
+    acts: &Acts,
     best: &mut (Vec<ActId>, Times),
     rounds: usize,
     mut run: impl FnMut(&[ActId], Direction) -> Result<Times, Stuck>,
 ) {
     for _ in 0..rounds {
-        let late = by_end_descending(&best.0, &best.1);
+        let late = by_end_descending(acts, &best.0, &best.1);
         let Ok(from_the_end) = run(&late, Direction::Backward) else { break };
-        let early = by_end_descending(&late, &from_the_end);
+        let early = by_end_descending(acts, &late, &from_the_end);
         let Ok(times) = run(&early, Direction::Forward) else { break };
         let gained = times.makespan < best.1.makespan;
         if times.makespan <= best.1.makespan {
@@ -84,7 +84,10 @@ pub(crate) fn justified_within(
     limit: u64,
 ) -> Result<Option<u64>, Stuck> {
     let times = simulator.run(acts, order, budget, Direction::Forward)?;
-    let late = by_end_descending(order, &times);
+    if times.makespan == acts.least_nanos() {
+        return Ok(Some(times.makespan));
+    }
+    let late = by_end_descending(acts, order, &times);
     let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
         return Ok(Some(times.makespan));
     };
@@ -92,16 +95,44 @@ pub(crate) fn justified_within(
     if times.makespan.min(from_the_end.makespan) > limit.saturating_add(limit / 64) {
         return Ok(None);
     }
-    let early = by_end_descending(&late, &from_the_end);
+    let early = by_end_descending(acts, &late, &from_the_end);
     let left = simulator.run(acts, &early, budget, Direction::Forward);
     Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
 }
 
 /// The last to end first; of several at once, the last in the order first. What is before everything and after
 /// everything trade places.
-fn by_end_descending(order: &[ActId], times: &Times) -> Vec<ActId> {
-    let mut reversed: Vec<ActId> = order.iter().rev().copied().collect();
-    let between = 1..reversed.len().saturating_sub(1).max(1);
-    reversed[between].sort_by_key(|act| std::cmp::Reverse(times.end[act.index()]));
-    reversed
+fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> {
+    let mut order = sorted(acts, order, &times.end);
+    order.reverse();
+    order
+}
+
+/// The activities by a time of each, of equals the first in the order first; what is before everything and after everything
+/// stays there. Times of one engine must ascend in the order, as those of a simulation of it do: three lists become one.
+fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
+    let [first, between @ .., last] = order else { return order.to_vec() };
+    // By engine, times and places of its activities, the end of which nothing is after.
+    let mut engines: [Vec<(u64, u32)>; 3] = Default::default();
+    engines[0].reserve(order.len());
+    for (place, act) in between.iter().enumerate() {
+        engines[usize::from(acts.engine[act.index()])].push((time[act.index()], place as u32));
+    }
+    const END: (u64, u32) = (u64::MAX, u32::MAX);
+    engines.iter_mut().for_each(|times| times.push(END));
+    debug_assert!(engines.iter().all(|times| times.is_sorted()), "an engine does one after the other");
+    let mut rest = engines.each_ref().map(|times| &times[..]);
+    let mut sorted = Vec::with_capacity(order.len());
+    sorted.push(*first);
+    while sorted.len() <= between.len() {
+        // As many of one engine as come before those of the others.
+        rest.sort_unstable_by_key(|times| times[0]);
+        let [one, other, _] = &mut rest;
+        while one[0] < other[0] {
+            sorted.push(between[one[0].1 as usize]);
+            *one = &one[1..];
+        }
+    }
+    sorted.push(*last);
+    sorted
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use super::acts::BlockId;
 use super::{Absences, Act, ActId, Acts, Direction, Instruction, Simulator, Stuck, Times};
@@ -57,7 +57,7 @@ struct List<'a> {
     excess: SegmentTree,
     /// By act, when it ends, once it is placed.
     ends: Vec<Option<u64>>,
-    left: SecondaryMap<BlockId, u32>,
+    left: PrimaryMap<BlockId, u32>,
     block_ends: SecondaryMap<BlockId, u64>,
     /// What becomes free when.
     frees: BTreeMap<u64, u64>,

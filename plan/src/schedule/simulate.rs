@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::acts::{ActId, Acts, BlockId};
 
@@ -36,12 +36,20 @@ pub struct Stuck(pub ActId);
 /// Working memory of [`Simulator::run`], kept between runs.
 #[derive(Debug, Default)]
 pub struct Simulator {
-    /// By block, how many of its activities have not run yet.
-    left: SecondaryMap<BlockId, u32>,
-    /// By block, when it was allocated, and the largest end of its activities.
-    allocated: SecondaryMap<BlockId, u64>,
-    ends: SecondaryMap<BlockId, u64>,
+    blocks: PrimaryMap<BlockId, Block>,
     memory: Memory,
+}
+
+/// What has become of a block.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    bytes: u64,
+    /// How many of its activities have not run yet.
+    left: u32,
+    /// Whether it is allocated, since when, and the largest end of its activities.
+    is_there: bool,
+    allocated: u64,
+    end: u64,
 }
 
 impl Simulator {
@@ -82,9 +90,16 @@ impl Simulator {
     ) -> Result<Times, Stuck> {
         let count = acts.len();
         let mut times = Times { start: vec![0; count], end: vec![0; count], makespan: 0 };
-        self.left.clone_from(&acts.block_acts);
-        self.allocated.clear();
-        self.ends.clear();
+        self.blocks.clear();
+        self.blocks.extend(
+            acts.block_bytes.values().zip(acts.block_acts.values()).map(|(&bytes, &left)| Block {
+                bytes,
+                left,
+                is_there: false,
+                allocated: 0,
+                end: 0,
+            }),
+        );
         self.memory.clear();
         let waits = if way == Direction::Forward { &acts.before } else { &acts.after };
         let mut free_at = [0u64; 3];
@@ -96,10 +111,11 @@ impl Simulator {
             }
             let mut need = 0;
             for &block in acts.blocks.of(act) {
-                if self.left[block] == acts.block_acts[block] {
-                    need += acts.block_bytes[block];
+                let block = &self.blocks[block];
+                if block.is_there {
+                    at = at.max(block.allocated);
                 } else {
-                    at = at.max(self.allocated[block]);
+                    need += block.bytes;
                 }
             }
             if need > 0 {
@@ -111,15 +127,14 @@ impl Simulator {
             times.end[act.index()] = end;
             times.makespan = times.makespan.max(end);
             for &block in acts.blocks.of(act) {
-                if self.left[block] == acts.block_acts[block] {
-                    self.allocated[block] = at;
-                    self.ends[block] = end;
-                } else {
-                    self.ends[block] = self.ends[block].max(end);
+                let block = &mut self.blocks[block];
+                if !block.is_there {
+                    (block.is_there, block.allocated) = (true, at);
                 }
-                self.left[block] -= 1;
-                if self.left[block] == 0 {
-                    self.memory.free::<FILL>(self.ends[block], acts.block_bytes[block]);
+                block.end = block.end.max(end);
+                block.left -= 1;
+                if block.left == 0 {
+                    self.memory.free::<FILL>(block.end, block.bytes);
                 }
             }
         }
@@ -135,9 +150,12 @@ struct Memory {
     used: u64,
     /// What is freed after that.
     frees: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Before that, ascending: a time, and the bytes in use from then to the next. What is in use for no time has two with the
-    /// same, which others must fit beside to come before it. Only kept where gaps are filled.
-    before: Vec<(u64, u64)>,
+    /// Before that, ascending: a time, and by how much more the bytes are that are in use from then to the next. What is in
+    /// use for no time has two with the same, which others must fit beside to come before it. Only kept where gaps are
+    /// filled.
+    before: Vec<(u64, i64)>,
+    /// The bytes in use from the last of these on.
+    before_last: u64,
 }
 
 impl Memory {
@@ -145,6 +163,13 @@ impl Memory {
         (self.last, self.used) = (0, 0);
         self.frees.clear();
         self.before.clear();
+        self.before_last = 0;
+    }
+
+    /// Remembers what is in use since the last allocation.
+    fn remember(&mut self) {
+        self.before.push((self.last, self.used as i64 - self.before_last as i64));
+        self.before_last = self.used;
     }
 
     /// The first time at which there are so many bytes, not before `at`; they are taken from then on.
@@ -161,7 +186,7 @@ impl Memory {
                 at = time;
             }
             if FILL {
-                self.before.push((self.last, self.used));
+                self.remember();
                 self.last = self.last.max(time);
             }
             self.used -= bytes;
@@ -171,7 +196,7 @@ impl Memory {
             return None;
         }
         if FILL && at > self.last {
-            self.before.push((self.last, self.used));
+            self.remember();
         }
         self.used += need;
         self.last = at;
@@ -181,24 +206,25 @@ impl Memory {
     /// Takes the bytes before the last allocation, as early as there are so many from then on.
     fn fill(&mut self, at: u64, need: u64, budget: u64) -> u64 {
         self.used += need;
-        let mut start = self.last;
-        for (time, used) in self.before.iter_mut().rev() {
-            if *used + need > budget {
+        // The first from which on they fit.
+        let (mut first, mut used) = (self.before.len(), self.before_last);
+        while first > 0 && used + need <= budget {
+            first -= 1;
+            let (time, more) = self.before[first];
+            if time <= at {
                 break;
             }
-            (start, *used) = (*time, *used + need);
-            if start <= at {
-                break;
-            }
+            used = (used as i64 - more) as u64;
         }
-        if start < at {
-            // From `at` on only: what holds before it stands once more.
-            let place = self.before.partition_point(|&(time, _)| time <= start);
-            let used = self.before[place - 1].1;
-            self.before[place - 1].1 = used - need;
-            self.before.insert(place, (at, used));
+        let Some((time, more)) = self.before.get_mut(first) else { return self.last };
+        self.before_last += need;
+        if *time >= at {
+            *more += need as i64;
+            return *time;
         }
-        start.max(at)
+        // From `at` on only.
+        self.before.insert(first + 1, (at, need as i64));
+        at
     }
 
     fn free<const FILL: bool>(&mut self, at: u64, bytes: u64) {
@@ -207,9 +233,8 @@ impl Memory {
             return;
         }
         self.used -= bytes;
+        self.before_last -= bytes;
         let place = self.before.partition_point(|&(time, _)| time <= at);
-        self.before[place..].iter_mut().for_each(|(_, used)| *used -= bytes);
-        let used = self.before[place - 1].1;
-        self.before.insert(place, (at, used - bytes));
+        self.before.insert(place, (at, -(bytes as i64)));
     }
 }

@@ -258,8 +258,8 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Whether what is made of the choice is of use.
-    fn rewrite(&self, choice: &Choice, into: &mut Rewritten) -> bool {
+    /// Whether what is made of the choice is of use: it computes for so many nanoseconds at most.
+    fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
         let (mut dropped, mut lasting) = (Vec::new(), Vec::new());
         for (candidate, &fate) in self.candidates.iter().zip(choice) {
             match candidate.dropped {
@@ -271,7 +271,7 @@ impl<'a> Search<'a> {
             }
         }
         dropped.sort_unstable();
-        self.remat.rewrite_into(&dropped, &lasting, into)
+        self.remat.rewrite_within(&dropped, &lasting, most_nanos, into)
     }
 
     /// What the choice costs, unless its operators alone take longer than the limit.
@@ -284,11 +284,12 @@ impl<'a> Search<'a> {
         limit: u64,
     ) -> Option<Evaluated> {
         let Memory { simulator, rewritten } = memory;
-        if !self.rewrite(choice, rewritten) || rewritten.problem.compute_nanos() > limit {
+        if !self.rewrite(choice, limit, rewritten) {
             return None;
         }
-        let absences = cover::cover(&rewritten.problem, self.budget, piece, first).ok()?;
-        let acts = Acts::of(&rewritten.problem, &absences);
+        let uses = rewritten.problem.uses();
+        let absences = cover::cover(&rewritten.problem, &uses, self.budget, piece, first).ok()?;
+        let acts = Acts::of_uses(&rewritten.problem, &uses, &absences);
         let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
         absences.pieces.values().for_each(|piece| away[rewritten.tensor_origin[piece.tensor]] = true);
@@ -341,7 +342,7 @@ impl<'a> Search<'a> {
     /// The plan of a choice, in small pieces or in those of the search, whichever are better.
     fn finish(&self, (_, first, choice): &Found) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
-        self.rewrite(choice, &mut rewritten).then_some(())?;
+        self.rewrite(choice, u64::MAX, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
         let in_pieces = |piece| optimal::eager(&problem, self.budget, piece, *first).ok();
         let mut pieces = vec![self.final_piece, self.piece];
