@@ -8,7 +8,7 @@ Writes FOLDER/NAME.json, NAME being the device's, and adds to it as it goes, so 
 - `parity`: what three steps of each small model leave on the device, as they are, as a graph of CUDA, by own kernels where
   libraries are found, and in chunks, beside the host: gradients, running statistics, and parameters after SGD, as Adam divides
   gradients by their own size also where they are rounding errors; and `gpu`, with the versions of cuBLAS and cuDNN;
-- `link`: bandwidths and latency, as `lmsc calibrate` measures them;
+- `link`: bandwidths, latency, and what launches, waits and memory cost, as `lmsc calibrate` measures them;
 - `steps`: training steps with AdamW in f32, without a budget and within some: seconds, peak, what was predicted, what
   computing waited; and the same model in PyTorch, as it is, compiled, and with each of its ways to save memory; and what
   multiplies rounded factors, in both.
@@ -341,8 +341,8 @@ def main() -> int:
             measured = ["calibrate", *reading(model, dims), "--device", "cuda", "-o", profile]
 
             def link(seconds: float) -> dict:
-                lmsc(*measured, seconds=seconds)
-                return json.loads(profile.read_text())["link"]
+                told = lmsc(*measured, seconds=seconds)
+                return json.loads(profile.read_text())["link"] | {"costs": told.strip().splitlines()[-1]}
 
             results.add("link", {"model": model, **dims}, link)
             runs = [(budget, "f32") for budget in [None, *budgets]] + [(None, precision) for precision in PRECISIONS]

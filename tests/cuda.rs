@@ -1048,16 +1048,20 @@ struct Calibrated {
     link: lmsc_plan::target::Link,
     /// Nanoseconds by signature.
     nanos: BTreeMap<String, u64>,
+    /// Microseconds of a launch, if that is told.
+    launch: Option<f64>,
 }
 
 impl Calibrated {
     /// Of the model on the device, where the driver has these settings.
     fn of(installed: &Installed, model: &[&str], device: &str, settings: &[(&str, &str)]) -> Calibrated {
         let to = installed.path("profile.json");
-        installed.ok(
+        let told = installed.ok(
             &[&["calibrate"], model, &["--device", device, "--steps", "3", "-o", &to]].concat(),
             settings,
         );
+        let launch = told.lines().find_map(|line| line.strip_prefix("besides: "));
+        let launch = launch.map(|line| line.split(' ').next().unwrap().parse().unwrap());
         let text = std::fs::read_to_string(to).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let entry = |entry: &serde_json::Value| {
@@ -1065,7 +1069,7 @@ impl Calibrated {
         };
         let nanos = json["entries"].as_array().unwrap().iter().map(entry).collect();
         let profile = Profile::parse(&text, "profile.json").unwrap();
-        Calibrated { link: profile.link.unwrap(), profile, nanos }
+        Calibrated { link: profile.link.unwrap(), profile, nanos, launch }
     }
 }
 
@@ -1088,6 +1092,9 @@ fn what_is_measured_on_a_device_is_what_planners_read() {
     let quick: Vec<_> = slow.nanos.iter().filter(|&(_, &nanos)| nanos < 5_000_000).collect();
     assert!(quick.is_empty(), "{quick:?}");
     assert!(slow.link.latency_nanos < 5_000_000);
+    // Nor does anything but launches cost more, and the host has none.
+    let launch = [host.launch, device.launch, slow.launch];
+    assert!(launch[0].is_none() && launch[1] < Some(5000.0) && launch[2] >= Some(5000.0), "{launch:?}");
 
     let profile = installed.path("profile.json");
     let run = ["run", "--device", "cuda", "--steps", "2", "--profile", &profile];

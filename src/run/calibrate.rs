@@ -35,6 +35,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step has its memory: on a device both need not fit.
     let link = link_of(device).map_err(|e| not_ready(path, e))?;
+    let costs = costs_of(device).map_err(|e| not_ready(path, e))?;
     let (options, unlimited) = (RunOptions::default(), lmsc_runtime::Link::default());
     let session = Runner::new(program, device, &options, unlimited, None);
     let mut session = session.map_err(|e| not_ready(path, e))?;
@@ -78,7 +79,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let steps: Vec<Duration> = measured.steps[1..].to_vec();
     let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
     let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
-    Ok(format!(
+    let told = format!(
         "{}: {} measured in {}, {:.3} ms each\ncopies: {} out, {} in; at once {} and {}; {:.1} µs besides\n",
         session.device(),
         words::count(count, "kind") + " of nodes",
@@ -89,7 +90,19 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         beside(link.out_beside_in_bytes_per_second),
         beside(link.in_beside_out_bytes_per_second),
         link.latency_nanos as f64 / 1e3
-    ))
+    );
+    Ok(told + &costs.map(costs_told).unwrap_or_default())
+}
+
+fn costs_told(costs: cuda::Costs) -> String {
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    format!(
+        "besides: {:.2} µs a launch, {:.2} µs a wait for another stream; {:.3} ms a GiB of memory, {:.3} ms pinned\n",
+        micros(costs.launch),
+        micros(costs.wait),
+        micros(costs.device_memory) / 1e3,
+        micros(costs.pinned_memory) / 1e3
+    )
 }
 
 /// Nobody watches.
@@ -104,6 +117,13 @@ impl Watch for Nobody {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// What a GPU asks for besides.
+fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
+    let Device::Cuda { ordinal, .. } = device else { return Ok(None) };
+    let compiler = cuda::Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()))?;
+    cuda::Costs::measure(ordinal, &compiler).map(Some)
 }
 
 /// How fast the device and the host's memory exchange bytes.

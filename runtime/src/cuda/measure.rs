@@ -1,10 +1,11 @@
-//! Copies between the host and a device, timed by the device.
+//! What copies between the host and a device cost, and what else of it a step or its beginning is made of.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lmsc_ir::program::Stream;
 
-use super::driver::{Event, Gpu, Memory, Pinned};
+use super::driver::{Event, Gpu, Memory, Module, Pinned, Ready};
+use super::{Compiler, SOURCES};
 use crate::run::RunError;
 
 /// Memory of a device and pinned memory of the host, to time copies from one to the other.
@@ -81,4 +82,85 @@ impl Copies {
             }
         }
     }
+}
+
+/// What a device asks for besides the work itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// From a kernel that does nothing to the next one: the device's share of it, or the host's if that is longer.
+    pub launch: Duration,
+    /// From one stream to another that waits for it.
+    pub wait: Duration,
+    /// Getting a GiB of the device's memory.
+    pub device_memory: Duration,
+    /// Getting a GiB of pinned memory, whose pages are there then.
+    pub pinned_memory: Duration,
+}
+
+impl Costs {
+    /// How many there are of what is too short to be timed alone.
+    const MANY: u32 = 100;
+    /// Bytes of the memory that is got, no more than copies are timed with.
+    const BYTES: u64 = 1 << 26;
+
+    /// What the device of this number asks for: medians of five.
+    ///
+    /// # Errors
+    /// [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
+    pub fn measure(ordinal: u32, compiler: &Compiler) -> Result<Costs, RunError> {
+        let gpu = Gpu::open(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
+        Costs::of(&gpu, compiler).map_err(RunError::Device)
+    }
+
+    fn of(gpu: &Gpu, compiler: &Compiler) -> Result<Costs, String> {
+        let source = SOURCES.iter().find(|source| source.name == "move").ok_or("its source is missing")?;
+        let image = compiler.image(source, false, &gpu.architecture).map_err(|error| error.to_string())?;
+        let module = Module::new(&image)?;
+        let function = module.function("next_step")?.ok_or("there is no kernel next_step")?;
+        let word = gpu.memory(8)?;
+        let kernel = Ready::new("next_step".to_owned(), 1, function, &[vec![word.address()]]);
+        let [begins, ends] = [Event::new(true)?, Event::new(true)?];
+        let [there, back] = [Event::new(false)?, Event::new(false)?];
+        let each = |give: &dyn Fn() -> Result<(), String>, of: u32| {
+            typical(|| {
+                gpu.record(&begins, Stream::Compute)?;
+                let given = (0..Costs::MANY).try_for_each(|_| give());
+                gpu.record(&ends, Stream::Compute)?;
+                // Whatever has happened, nothing goes on behind the caller's back.
+                Stream::ALL.iter().try_for_each(|&stream| gpu.wait_for(stream))?;
+                given?;
+                Ok(Duration::from_secs_f64(ends.seconds_since(&begins)?.max(0.0)) / Costs::MANY / of)
+            })
+        };
+        // SAFETY: the kernel takes the address of a word, which stays until all streams were waited for.
+        let launch = each(&|| unsafe { gpu.launch(Stream::Compute, &kernel) }, 1)?;
+        let and_back = || {
+            gpu.record(&there, Stream::Compute)?;
+            gpu.after(Stream::In, &there)?;
+            gpu.record(&back, Stream::In)?;
+            gpu.after(Stream::Compute, &back)
+        };
+        let wait = each(&and_back, 2)?;
+        let per_gib = ((1 << 30) / Costs::BYTES) as u32;
+        let device_memory = typical(|| {
+            let since = Instant::now();
+            gpu.memory(Costs::BYTES).map(|_memory| since.elapsed() * per_gib)
+        })?;
+        let pinned_memory = typical(|| {
+            let since = Instant::now();
+            Pinned::new(Costs::BYTES).map(|_memory| since.elapsed() * per_gib)
+        })?;
+        Ok(Costs { launch, wait, device_memory, pinned_memory })
+    }
+}
+
+/// The median of five, after one that does not count.
+fn typical(mut time: impl FnMut() -> Result<Duration, String>) -> Result<Duration, String> {
+    time()?;
+    let mut times = [Duration::ZERO; 5];
+    for took in &mut times {
+        *took = time()?;
+    }
+    times.sort_unstable();
+    Ok(times[2])
 }

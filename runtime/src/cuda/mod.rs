@@ -36,7 +36,7 @@ pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
 pub use library::Missing;
 #[cfg(feature = "cuda")]
-pub use measure::Copies;
+pub use measure::{Copies, Costs};
 pub use recipe::{
     Address, Arg, At, Call, Convolution, Each, Factor, Filter, Float, Found, Launch, Product, Reach, Recipe,
     SCRATCH_ALIGNMENT,
