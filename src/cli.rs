@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::planners::{self, Options, PLANNERS};
 use lmsc_plan::tflms::{self, Scope};
+use lmsc_runtime::cuda::Precision;
 
 use crate::{DEFAULT_PLANNER, Error};
 
@@ -779,9 +780,11 @@ pub struct RunArgs {
     /// `+graph` a step is written down once and replayed.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
-    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed; they are stored and
-    /// added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded.
-    #[arg(long, value_enum, default_value_t)]
+    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed: `tf32` keeps 11 of
+    /// their 24 bits; `bf16` 8, but convolutions are as with `tf32`; `f16` 11, and what is above 65504 becomes infinite. They
+    /// are stored and added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded.
+    #[arg(long, value_name = "FLOAT", default_value = "f32", value_parser = PossibleValuesParser::new(Precision::NAMES)
+        .try_map(|name| name.parse::<Precision>()))]
     pub precision: Precision,
     /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
     #[arg(long, conflicts_with = "precision")]
@@ -816,20 +819,6 @@ impl RunArgs {
             }
         }
     }
-}
-
-/// What a GPU may round numbers of 32 bits to when it multiplies them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Precision {
-    /// Nothing: of 24 bits all are kept.
-    #[default]
-    F32,
-    /// TF32: 11 bits are kept, and all exponents.
-    Tf32,
-    /// bf16: 8 bits are kept, and all exponents; for convolutions as tf32.
-    Bf16,
-    /// f16: 11 bits are kept, and what is above 65504 becomes infinite.
-    F16,
 }
 
 /// What runs a program.

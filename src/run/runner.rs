@@ -4,7 +4,7 @@ use lmsc_ir::program::{Checked, Launch};
 use lmsc_runtime::cuda::{self, Compiler};
 use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
 
-use crate::cli::{Device, Precision, RunOptions};
+use crate::cli::{Device, RunOptions};
 
 /// A session on the host, or on a device of CUDA.
 pub(super) enum Runner {
@@ -45,18 +45,7 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options {
-                    ordinal,
-                    graph,
-                    precision: match precision {
-                        Precision::F32 => cuda::Precision::F32,
-                        Precision::Tf32 => cuda::Precision::Tf32,
-                        Precision::Bf16 => cuda::Precision::Bf16,
-                        Precision::F16 => cuda::Precision::F16,
-                    },
-                    own_kernels,
-                    single_kernels: false,
-                };
+                let options = cuda::Options { ordinal, graph, precision, own_kernels, single_kernels: false };
                 let compiler = compiler?;
                 Runner::Cuda(Box::new(match chunk {
                     Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,

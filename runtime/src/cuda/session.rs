@@ -44,6 +44,21 @@ pub enum Precision {
     F16,
 }
 
+impl Precision {
+    /// What they are called, in their order.
+    pub const NAMES: [&str; 4] = ["f32", "tf32", "bf16", "f16"];
+}
+
+impl std::str::FromStr for Precision {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Precision, String> {
+        let all = [Precision::F32, Precision::Tf32, Precision::Bf16, Precision::F16];
+        let at = Precision::NAMES.iter().position(|known| *known == name);
+        at.map(|at| all[at]).ok_or_else(|| format!("expected one of {}", Precision::NAMES.join(", ")))
+    }
+}
+
 /// How a program runs on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
