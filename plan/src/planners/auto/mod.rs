@@ -10,6 +10,7 @@ mod candidates;
 mod moves;
 mod starts;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use cranelift_entity::SecondaryMap;
@@ -35,6 +36,12 @@ const HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
 /// It starts again from the best that it has found so, with these heats.
 const AGAIN: [u64; 2] = [2000, 6000];
+
+/// So many of the best choices found are crossed.
+const CROSSED: usize = 8;
+
+/// Into so many parts the step is cut, so that the best choice may do in one of them as another does.
+const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
 
 /// So many of the best choices found are planned in small pieces.
 const FINISHED: usize = 3;
@@ -83,7 +90,9 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let search = Search::new(&remat, request);
     let mut found = search.finished(search.run());
     let choices: Vec<Found> = found.iter().take(FINISHED).map(|(choice, _)| choice.clone()).collect();
-    found.extend(search.finished(search.polished(&choices, search.evaluations / FINE, search.final_piece)));
+    let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
+    let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
+    found.extend(search.finished([polished, exchanged].concat()));
     found.sort_by_key(|(_, plan)| plan.schedule.makespan());
     found.truncate(REFINED);
     let refined = found.into_iter().map(|(_, plan)| search.refined(plan));
@@ -163,8 +172,8 @@ impl<'a> Search<'a> {
             let evaluate = |choices: &[Choice]| -> Vec<Found> {
                 let mut memory = Memory::default();
                 let found = |choice: &Choice| {
-                    let evaluated = self.evaluate(&mut memory, choice, First::Gone, self.piece, u64::MAX);
-                    (evaluated.map_or(u64::MAX, |e| e.makespan), First::Gone, choice.clone())
+                    let makespan = self.makespan(&mut memory, choice, First::Gone, self.piece);
+                    (makespan, First::Gone, choice.clone())
                 };
                 choices.iter().map(found).collect()
             };
@@ -186,6 +195,10 @@ impl<'a> Search<'a> {
             found.sort();
             found.dedup();
         }
+        let crossed = self.crossed(&found);
+        found.extend(crossed);
+        found.sort();
+        found.dedup();
         found.truncate(FINISHED);
         let mut polished = self.polished(&found, share, self.piece);
         let again = self.walks(&polished, &AGAIN, share, 1);
@@ -193,21 +206,54 @@ impl<'a> Search<'a> {
         found.extend(polished);
         found.sort();
         found.dedup();
+        let crossed = self.crossed(&found);
+        found.extend(crossed);
+        let exchanged = self.exchanged(&found[..found.len().min(FINISHED)], share, self.piece);
+        found.extend(exchanged);
+        found.sort();
+        found.dedup();
         found
+    }
+
+    /// The best of the choices, with what others do in parts of the step where that is better.
+    fn crossed(&self, found: &[Found]) -> Option<Found> {
+        let ((least, first, best), others) = found[..found.len().min(CROSSED)].split_first()?;
+        let (mut least, mut choice, n) = (*least, best.clone(), best.len());
+        let mut memory = Memory::default();
+        for parts in PARTS {
+            for (part, (_, _, other)) in (0..parts).flat_map(|part| others.iter().map(move |o| (part, o))) {
+                let part = n * part / parts..n * (part + 1) / parts;
+                if choice[part.clone()] == other[part.clone()] {
+                    continue;
+                }
+                let mut next = choice.clone();
+                next[part.clone()].copy_from_slice(&other[part]);
+                let found = self.evaluate(&mut memory, &next, *first, self.piece, least.saturating_sub(1));
+                if let Some(found) = found.filter(|found| found.makespan < least) {
+                    (least, choice) = (found.makespan, next);
+                }
+            }
+        }
+        Some((least, *first, choice))
+    }
+
+    /// What becomes of each of the choices, at the same time.
+    fn each(&self, choices: &[Found], better: impl Fn(Found) -> Found + Sync) -> Vec<Found> {
+        std::thread::scope(|scope| {
+            let start = |one: &Found| {
+                scope.spawn({
+                    let (one, better) = (one.clone(), &better);
+                    move || better(one)
+                })
+            };
+            let started: Vec<_> = choices.iter().map(start).collect();
+            started.into_iter().map(|one| one.join().expect("a search does not panic")).collect()
+        })
     }
 
     /// Each of the choices, polished by what it costs in pieces of a size.
     fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
-        std::thread::scope(|scope| {
-            let polish = |one: &Found| {
-                scope.spawn({
-                    let one = one.clone();
-                    move || self.polish(one, evaluations, piece)
-                })
-            };
-            let polished: Vec<_> = choices.iter().map(polish).collect();
-            polished.into_iter().map(|one| one.join().expect("polishing does not panic")).collect()
-        })
+        self.each(choices, |one| self.polish(one, evaluations, piece))
     }
 
     /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
@@ -221,8 +267,7 @@ impl<'a> Search<'a> {
             groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
         if piece != self.piece {
-            least =
-                self.evaluate(&mut memory, &choice, first, piece, u64::MAX).map_or(u64::MAX, |e| e.makespan);
+            least = self.makespan(&mut memory, &choice, first, piece);
         }
         // How many changes in a row were none for the better.
         let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
@@ -242,6 +287,61 @@ impl<'a> Search<'a> {
             }
         }
         (least, first, choice)
+    }
+
+    /// Each of the choices, with exchanges by what it costs in pieces of a size.
+    fn exchanged(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        self.each(choices, |one| self.exchange(one, evaluations, piece))
+    }
+
+    /// The choice, with one that is computed again kept and one or two others, which together are cheaper, computed again in
+    /// its place, as long as that is better.
+    fn exchange(&self, (mut least, first, mut choice): Found, evaluations: usize, piece: u64) -> Found {
+        let mut memory = Memory::default();
+        if piece != self.piece {
+            least = self.makespan(&mut memory, &choice, first, piece);
+        }
+        let mut left = evaluations;
+        let mut is_better = true;
+        while std::mem::take(&mut is_better) {
+            for (kept, again) in self.exchanges(&choice, left) {
+                left -= 1;
+                let mut next = choice.clone();
+                next[kept] = Fate::Kept;
+                again.into_iter().flatten().for_each(|i| next[i] = Fate::Dropped);
+                let found = self.evaluate(&mut memory, &next, first, piece, least.saturating_sub(1));
+                if let Some(found) = found.filter(|found| found.makespan < least) {
+                    (least, choice, is_better) = (found.makespan, next, true);
+                    break;
+                }
+            }
+        }
+        (least, first, choice)
+    }
+
+    /// What may be kept, and what computed again in its place, one before two: the dearest first for the cheapest of their
+    /// bytes, so many at most.
+    fn exchanges(&self, choice: &Choice, most: usize) -> Vec<(usize, [Option<usize>; 2])> {
+        let nanos = |i: usize| self.candidates[i].nanos;
+        let all = self.by_cost.iter().map(|&i| i as usize).filter(|&i| self.candidates[i].dropped.is_some());
+        let (kept, mut again): (Vec<usize>, Vec<usize>) = all.partition(|&i| choice[i] == Fate::Kept);
+        again.sort_by_key(|&i| Reverse(nanos(i)));
+        let mut exchanges = Vec::new();
+        for &i in &again {
+            let one = kept.iter().filter(|&&j| nanos(j) < nanos(i));
+            exchanges.extend(one.map(|&j| (i, [Some(j), None])));
+        }
+        for &i in &again {
+            for (at, &j) in kept.iter().enumerate() {
+                if exchanges.len() >= most {
+                    break;
+                }
+                let two = kept[..at].iter().filter(|&&k| nanos(j) + nanos(k) < nanos(i));
+                exchanges.extend(two.map(|&k| (i, [Some(j), Some(k)])));
+            }
+        }
+        exchanges.truncate(most);
+        exchanges
     }
 
     /// The best choices met on walks from these, each with its heat, the best first.
@@ -274,6 +374,11 @@ impl<'a> Search<'a> {
         self.remat.rewrite_within(&dropped, &lasting, most_nanos, into)
     }
 
+    /// What a step takes with the choice; the most there is if it does not fit.
+    fn makespan(&self, memory: &mut Memory, choice: &Choice, first: First, piece: u64) -> u64 {
+        self.evaluate(memory, choice, first, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
+    }
+
     /// What the choice costs, unless its operators alone take longer than the limit.
     fn evaluate(
         &self,
@@ -302,8 +407,7 @@ impl<'a> Search<'a> {
         let n = self.candidates.len();
         let mut memory = Memory::default();
         let (_, first, choice) = start.clone();
-        let makespan =
-            self.evaluate(&mut memory, &choice, first, self.piece, u64::MAX).map_or(u64::MAX, |e| e.makespan);
+        let makespan = self.makespan(&mut memory, &choice, first, self.piece);
         let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
