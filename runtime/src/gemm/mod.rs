@@ -86,7 +86,8 @@ impl Side for Matrix<'_> {
     }
 }
 
-/// Writes `n` lanes, each given as a row of `length` elements, side by side.
+/// Writes `n` lanes, each given as a row of `length` elements, side by side: `out[k * W + lane]`, where `out` may end after the
+/// last of them.
 pub(crate) fn transpose<'a, const W: usize>(
     n: usize,
     length: usize,
@@ -97,11 +98,7 @@ pub(crate) fn transpose<'a, const W: usize>(
     if x86::transpose::<W>(n, length, out, &row) {
         return;
     }
-    for i in 0..n {
-        for (out, &value) in out.chunks_exact_mut(W).zip(row(i)) {
-            out[i] = value;
-        }
-    }
+    portable::transpose::<W>(n, out, &row);
 }
 
 /// The left operand, in blocks of rows.

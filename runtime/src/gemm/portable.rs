@@ -1,4 +1,4 @@
-//! Tiles without instructions of a certain processor.
+//! Tiles and transpositions without instructions of a certain processor.
 
 use super::{MR, NR, Tile};
 
@@ -24,4 +24,14 @@ pub(super) fn tile(a: &[f32], b: &[f32]) -> Tile {
         }
     }
     sum
+}
+
+/// Writes `n` rows side by side, as [`super::transpose`].
+pub(super) fn transpose<'a, const W: usize>(n: usize, out: &mut [f32], row: &impl Fn(usize) -> &'a [f32]) {
+    for i in 0..n {
+        // The last chunk may be short, where others write beside it.
+        for (out, &value) in out.chunks_mut(W).zip(row(i)) {
+            out[i] = value;
+        }
+    }
 }

@@ -55,9 +55,44 @@ fn products_of_all_extents_are_those_of_the_definition() {
 }
 
 #[test]
-fn the_portable_tile_computes_the_same() {
+fn all_tiles_compute_the_same() {
     let (a, b) = (numbers(50 * MR), numbers(50 * NR));
-    let (one, mut other) = (portable::tile(&a, &b), [0.0; MR * NR]);
-    tile()(&a, &b, Corner { c: &mut other, height: MR, width: NR, into: Into::dense(NR) });
-    assert!(one.iter().zip(&other).all(|(x, y)| (x - y).abs() < 1e-4), "{one:?} {other:?}");
+    let one = portable::tile(&a, &b);
+    let mut tiles = vec![tile()];
+    #[cfg(target_arch = "x86_64")]
+    tiles.extend(x86::tiles());
+    for tile in tiles {
+        let mut other = [0.0; MR * NR];
+        tile(&a, &b, Corner { c: &mut other, height: MR, width: NR, into: Into::dense(NR) });
+        assert!(one.iter().zip(&other).all(|(x, y)| (x - y).abs() < 1e-4), "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn rows_side_by_side_are_all_there_beside_others() {
+    fn check<const W: usize>(write: impl Fn(usize, usize, &mut [f32], &[f32])) {
+        for (n, length) in [(1, 1), (3, 5), (7, 16), (8, 1), (8, 16), (8, 37)] {
+            let rows = numbers(n * length);
+            for beside in (0..=W - n).step_by(8) {
+                let mut out = vec![f32::NAN; length * W];
+                write(n, length, &mut out[beside..], &rows);
+                for (at, &found) in out.iter().enumerate() {
+                    let (k, lane) = (at / W, at % W);
+                    let is_written = (beside..beside + n).contains(&lane);
+                    let expected = if is_written { rows[(lane - beside) * length + k] } else { f32::NAN };
+                    assert_eq!(found.to_bits(), expected.to_bits(), "{n} of {W} after {beside}: {k}, {lane}");
+                }
+            }
+        }
+    }
+    fn best<const W: usize>(n: usize, length: usize, out: &mut [f32], rows: &[f32]) {
+        transpose::<W>(n, length, out, |i| &rows[i * length..][..length]);
+    }
+    fn portable<const W: usize>(n: usize, length: usize, out: &mut [f32], rows: &[f32]) {
+        portable::transpose::<W>(n, out, &|i| &rows[i * length..][..length]);
+    }
+    check::<MR>(best::<MR>);
+    check::<NR>(best::<NR>);
+    check::<MR>(portable::<MR>);
+    check::<NR>(portable::<NR>);
 }

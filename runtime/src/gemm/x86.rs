@@ -9,18 +9,22 @@ use super::{Corner, Into, MR, Multiply, NR, Tile};
 
 /// The best tile for this processor, if it has fused multiplication.
 pub(super) fn tile() -> Option<Multiply> {
-    static TILE: LazyLock<Option<Multiply>> = LazyLock::new(|| {
-        if has_avx512() {
-            // SAFETY: the processor has AVX-512F, the only demand of the function.
-            return Some(|a, b, corner| unsafe { tile_avx512(a, b, corner) });
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has AVX2 and FMA, the only demands of the function.
-            return Some(|a, b, mut corner| corner.put(&unsafe { tile_avx2(a, b) }));
-        }
-        None
-    });
+    static TILE: LazyLock<Option<Multiply>> = LazyLock::new(|| tiles().first().copied());
     *TILE
+}
+
+/// The tiles that this processor can compute, the best first.
+pub(super) fn tiles() -> Vec<Multiply> {
+    let mut tiles: Vec<Multiply> = Vec::new();
+    if has_avx512() {
+        // SAFETY: the processor has AVX-512F, the only demand of the function.
+        tiles.push(|a, b, corner| unsafe { tile_avx512(a, b, corner) });
+    }
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has AVX2 and FMA, the only demands of the function.
+        tiles.push(|a, b, mut corner| corner.put(&unsafe { tile_avx2(a, b) }));
+    }
+    tiles
 }
 
 fn has_avx512() -> bool {
