@@ -1,13 +1,18 @@
-use lmsc_ir::Graph;
+use lmsc_ir::{Bytes, Graph, NodeId};
 use lmsc_plan::order;
+use lmsc_plan::planners::{Request, auto};
 
-use crate::{Outcome, Pass, PassCx, PassError};
+use crate::{Outcome, Pass, PassCx, PassError, bridge};
 
-/// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak and less memory is
-/// needed then.
+/// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
-/// Only the order changes; which of the orders that the edges allow is [`order::least_memory`]'s to decide.
+/// Only the order changes. Of the orders that [`order::with_less_memory`] finds, it takes the one in which a planner's
+/// glance finds the fastest step within the budget: whether a product is better made early, where it frees what it reads, or late,
+/// where copies need something to hide behind, is for a planner to tell.
 pub(crate) struct Reorder;
+
+/// In graphs of more nodes than this, planners are not asked.
+const MOST_NODES: usize = 20_000;
 
 impl Pass for Reorder {
     fn name(&self) -> &'static str {
@@ -15,12 +20,21 @@ impl Pass for Reorder {
     }
 
     fn summary(&self) -> &'static str {
-        "gradients and updates right after what they read, where less memory is needed then"
+        "gradients and updates right after what they read, where that is better within the budget"
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let costs = cx.costs(graph);
-        let order = order::least_memory(graph, cx.budget, |node| costs.cost(node));
+        let mut orders = order::with_less_memory(graph, cx.budget, |node| costs.cost(node));
+        let fastest = match cx.budget {
+            Some(budget) if orders.len() > 1 && graph.order().len() <= MOST_NODES => {
+                let time = |index: &usize| makespan(graph, &orders[*index], budget, cx);
+                // Of equals the first.
+                (0..orders.len()).min_by_key(time).unwrap_or(0)
+            }
+            _ => 0,
+        };
+        let order = orders.swap_remove(fastest);
         let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
         if moved == 0 {
             return Ok(Outcome::default());
@@ -29,4 +43,14 @@ impl Pass for Reorder {
         let remarks = vec![format!("moved {moved} of {} nodes", graph.order().len())];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
     }
+}
+
+/// How long the step takes in this order, at a glance; the most there is where nothing that is looked at fits.
+fn makespan(graph: &Graph, order: &[NodeId], budget: Bytes, cx: &PassCx) -> u64 {
+    let mut graph = graph.clone();
+    graph.set_order(order.to_vec());
+    let found = bridge(&graph, cx).ok().and_then(|bridge| {
+        auto::glance(&Request { recompute: true, ..Request::new(&bridge.problem, budget.0) })
+    });
+    found.unwrap_or(u64::MAX)
 }

@@ -21,7 +21,7 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::cover::First;
-use super::variables::{any_leaves, staying_or_leaving};
+use super::variables::{any_leaves, staying, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
@@ -52,6 +52,9 @@ const FINE: usize = 40;
 /// So many of the best plans have their swaps chosen in time.
 const REFINED: usize = 3;
 
+/// A glance looks at so many choices, and walks as far from the best of them.
+const GLANCED: usize = 64;
+
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
 const EVALUATIONS: usize = 20_000_000;
@@ -78,6 +81,19 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         (Err(_), swapping) => swapping,
         (joint, _) => joint,
     }
+}
+
+/// What a step takes at most, from a short look at choices of known shapes, in large pieces; nothing if none of them fits.
+pub fn glance(request: &Request) -> Option<u64> {
+    let least = |problem: &Problem| {
+        let remat = Rematerializer::new(problem);
+        let search = Search::new(&remat, &Request { problem, ..*request });
+        let starts = search.started(GLANCED);
+        let walked = search.walks(&starts, &HEATS, GLANCED / HEATS.len(), 0);
+        walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
+    };
+    let staying = any_leaves(request.problem).then(|| least(&staying(request.problem))).flatten();
+    staying.into_iter().chain(least(request.problem)).min()
 }
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
@@ -163,10 +179,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best choices found, the best first.
-    fn run(&self) -> Vec<Found> {
+    /// The best of choices of known shapes, of so many at most, the best first.
+    fn started(&self, most: usize) -> Vec<Found> {
         let mut choices = self.starts();
-        let most = (self.evaluations / 2).max(32);
         choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
         let mut starts: Vec<Found> = std::thread::scope(|scope| {
             let evaluate = |choices: &[Choice]| -> Vec<Found> {
@@ -183,6 +198,12 @@ impl<'a> Search<'a> {
         });
         starts.sort();
         starts.truncate(HEATS.len());
+        starts
+    }
+
+    /// The best choices found, the best first.
+    fn run(&self) -> Vec<Found> {
+        let mut starts = self.started((self.evaluations / 2).max(32));
         // One way or the other may be better for what is found from them.
         starts.iter_mut().step_by(2).for_each(|(_, first, _)| *first = First::Ready);
         let share = self.evaluations / 8;
