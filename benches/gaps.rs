@@ -119,16 +119,22 @@ fn cells(ratios: &[f64]) -> String {
 
 impl Line {
     fn find(&self) -> Vec<f64> {
-        let cx = PassCx { budget: Some(lmsc_ir::Bytes(0)), ..PassCx::default() };
+        let graph = self.graph();
+        let smallest = self.problem(&graph, 0);
+        let floor = smallest.floor().1;
+        let peak = smallest.live_bytes().into_iter().max().unwrap_or(0);
+        let budgets = SHARES.map(|share| floor + (peak - floor) * share / 100);
+        budgets.map(|budget| self.ratio(&self.problem(&graph, budget), budget)).to_vec()
+    }
+
+    /// What a planner sees within the budget, which the order depends on.
+    fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
+        let cx = PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() };
         let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("is a pass"));
-        let mut graph = self.graph();
+        let mut graph = graph.clone();
         run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| ())
             .unwrap_or_else(|error| panic!("{self}: {error}"));
-        let bridge = lmsc_passes::bridge(&graph, &PassCx::default()).expect("it has no swaps");
-        let problem = &bridge.problem;
-        let floor = problem.floor().1;
-        let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
-        SHARES.map(|share| self.ratio(problem, floor + (peak - floor) * share / 100)).to_vec()
+        lmsc_passes::bridge(&graph, &cx).expect("it has no swaps").problem
     }
 
     fn graph(&self) -> lmsc_ir::Graph {
