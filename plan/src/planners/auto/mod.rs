@@ -3,7 +3,8 @@
 //! A choice says which tensors are dropped after a use and made anew in the backward phase ([`crate::remat`]), and
 //! which are kept beyond their last use for that. For each, what does not fit then is swapped as [`super::optimal`]
 //! does. The search starts from choices of known shapes (the cheapest for their bytes, what is best at a price of
-//! bytes, segments between cuts), anneals the best of them, then the best that it has found so, and keeps the best.
+//! bytes, segments between cuts), anneals the best of them, then the best that it has found so. What is found is crossed in
+//! parts of the step, changed one tensor after the other, and by exchanges of one for cheaper ones, as long as that is better.
 //! It counts evaluations, never time.
 
 mod candidates;
