@@ -26,8 +26,8 @@ const LITTLE: u64 = 16;
 /// they can first run; nodes that bring more than they free moved back to where they are first needed; and both. Of equal
 /// peaks, it is the one with fewer bytes live over all ticks, the graph's own first.
 ///
-/// Where something is enough, there are others, whose peaks are no higher where nodes move together. In these a few nodes
-/// that follow each other move where all of them together free more than they bring: of a weight's gradient that is
+/// Where something is enough, there are others. In these a few nodes that follow each other move where all of them together
+/// free more than they bring, and the graph's own peak is not exceeded meanwhile: of a weight's gradient that is
 /// transposed, multiplied and added to its buffer, only the last frees anything. And a node that brings next to nothing
 /// runs as soon as it can, if it is one of those that must run before something large is free: the gradients of a bias and
 /// of a weight read the same.
@@ -53,7 +53,7 @@ pub fn with_less_memory(
     if enough.is_some_and(|enough| own.peak <= enough) {
         return vec![own.nodes];
     }
-    let nodes = own.nodes.clone();
+    let (nodes, peak) = (own.nodes.clone(), own.peak);
     let early = |moves: Moves| listing(&nodes, Way::Forward, moves);
     let late = |moves: Moves| {
         let reversed: Vec<NodeId> = nodes.iter().rev().copied().collect();
@@ -75,7 +75,7 @@ pub fn with_less_memory(
     let mut orders = vec![lowest.nodes];
     if enough.is_some() {
         // The same for every budget below the peak, so that what fits one also fits a larger one.
-        let together = Moves::Together(lowest.peak);
+        let together = Moves::Together(peak);
         for order in [early(together).nodes, listing(&late(together), Way::Forward, together).nodes] {
             if !orders.contains(&order) {
                 orders.push(order);
