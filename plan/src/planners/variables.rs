@@ -21,13 +21,6 @@ pub(super) fn any_leaves(problem: &Problem) -> bool {
     problem.tensors.values().any(leaves)
 }
 
-/// The problem in which variables stay.
-pub(super) fn staying(problem: &Problem) -> Problem {
-    let mut still = problem.clone();
-    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
-    still
-}
-
 /// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
 /// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
 /// second fits.
@@ -39,7 +32,8 @@ pub(super) fn staying_or_leaving(
     if !any_leaves(problem) {
         return run(request);
     }
-    let still = staying(problem);
+    let mut still = problem.clone();
+    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
     let half = Request { effort: request.effort / 2, ..*request };
     let movable: u64 =
         problem.tensors.values().filter(|tensor| leaves(tensor)).map(|tensor| tensor.bytes).sum();
