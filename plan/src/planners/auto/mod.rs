@@ -22,7 +22,7 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::cover::First;
-use super::variables::{any_leaves, staying_or_leaving};
+use super::variables::{any_leaves, staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
@@ -51,7 +51,10 @@ const FINISHED: usize = 3;
 const FINE: usize = 40;
 
 /// So many of the best plans have their swaps chosen in time.
-const REFINED: usize = 3;
+const REFINED: usize = 5;
+
+/// A glance looks at so many choices, and walks as far from the best of them.
+const GLANCED: usize = 64;
 
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
@@ -81,6 +84,17 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     }
 }
 
+/// What a step takes at most, from a short look at choices of known shapes, in large pieces; nothing if none of them fits.
+pub fn glance(request: &Request) -> Option<u64> {
+    staying_and_leaving(request, |request| {
+        let remat = Rematerializer::new(request.problem);
+        let search = Search::new(&remat, request);
+        let starts = search.started(GLANCED);
+        let walked = search.walks(&starts, &HEATS, GLANCED / HEATS.len(), 0);
+        walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
+    })
+}
+
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
     let swapping = optimal::plan(request);
@@ -90,7 +104,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let remat = Rematerializer::new(request.problem);
     let search = Search::new(&remat, request);
     let mut found = search.finished(search.run());
-    let choices: Vec<Found> = found.iter().take(FINISHED).map(|(choice, _)| choice.clone()).collect();
+    let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
     let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
     let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
     found.extend(search.finished([polished, exchanged].concat()));
@@ -201,10 +215,6 @@ impl<'a> Search<'a> {
             found.sort();
             found.dedup();
         }
-        let crossed = self.crossed(&found);
-        found.extend(crossed);
-        found.sort();
-        found.dedup();
         found.truncate(FINISHED);
         let mut polished = self.polished(&found, share, self.piece);
         let again = self.walks(&polished, &AGAIN, share, 1);
@@ -332,22 +342,17 @@ impl<'a> Search<'a> {
         let all = self.by_cost.iter().map(|&i| i as usize).filter(|&i| self.candidates[i].dropped.is_some());
         let (kept, mut again): (Vec<usize>, Vec<usize>) = all.partition(|&i| choice[i] == Fate::Kept);
         again.sort_by_key(|&i| Reverse(nanos(i)));
-        let mut exchanges = Vec::new();
-        for &i in &again {
-            let one = kept.iter().filter(|&&j| nanos(j) < nanos(i));
-            exchanges.extend(one.map(|&j| (i, [Some(j), None])));
-        }
-        for &i in &again {
-            for (at, &j) in kept.iter().enumerate() {
-                if exchanges.len() >= most {
-                    break;
-                }
-                let two = kept[..at].iter().filter(|&&k| nanos(j) + nanos(k) < nanos(i));
-                exchanges.extend(two.map(|&k| (i, [Some(j), Some(k)])));
-            }
-        }
-        exchanges.truncate(most);
-        exchanges
+        let kept = &kept[..];
+        let one = again.iter().flat_map(|&i| {
+            kept.iter().filter(move |&&j| nanos(j) < nanos(i)).map(move |&j| (i, [Some(j), None]))
+        });
+        let two = again.iter().flat_map(|&i| {
+            kept.iter().enumerate().flat_map(move |(at, &j)| {
+                let others = kept[..at].iter().filter(move |&&k| nanos(j) + nanos(k) < nanos(i));
+                others.map(move |&k| (i, [Some(j), Some(k)]))
+            })
+        });
+        one.chain(two).take(most).collect()
     }
 
     /// The best choices met on walks from these, each with its heat, the best first.
