@@ -3,7 +3,7 @@
 
 use super::cover::{Cover, First};
 use super::split::split;
-use super::variables::{staying_and_leaving, staying_or_leaving};
+use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::problem::{Problem, Uses};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
@@ -30,16 +30,9 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(in_ranges(request, plan))
 }
 
-/// What a step takes at most, in the eager cover; nothing if it does not fit.
+/// What a step takes in the plan that is found first; nothing if there is none.
 pub fn glance(request: &Request) -> Option<u64> {
-    let piece = match request.granularity {
-        Granularity::Whole => u64::MAX,
-        Granularity::Ranges => piece_bytes(request.problem, PIECES),
-    };
-    staying_and_leaving(request, |request| {
-        let schedule = eager(request.problem, request.budget, piece, First::Gone).ok()?;
-        Some(schedule.makespan())
-    })
+    plan(&Request { effort: 0, ..*request }).ok().map(|plan| plan.schedule.makespan())
 }
 
 /// The plan, if ranges may travel with pieces split for which others wait.
