@@ -215,6 +215,10 @@ impl<'a> Search<'a> {
             found.sort();
             found.dedup();
         }
+        let crossed = self.crossed(&found);
+        found.extend(crossed);
+        found.sort();
+        found.dedup();
         found.truncate(FINISHED);
         let mut polished = self.polished(&found, share, self.piece);
         let again = self.walks(&polished, &AGAIN, share, 1);
