@@ -169,9 +169,6 @@ pub struct Planner {
     pub ours: bool,
     /// Whether it learns, for minutes where the others take seconds.
     pub learns: bool,
-    /// A quick look at what its plan takes at most, by which orders of operators are told apart; nothing where that finds no
-    /// plan. None for planners that take the order as it is.
-    pub glance: Option<fn(&Request) -> Option<u64>>,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
@@ -184,7 +181,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: true,
         learns: false,
-        glance: Some(auto::glance),
         run: auto::plan,
     },
     Planner {
@@ -193,7 +189,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: true,
         learns: false,
-        glance: Some(optimal::glance),
         run: optimal::plan,
     },
     Planner {
@@ -202,7 +197,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
-        glance: None,
         run: greedy::plan,
     },
     Planner {
@@ -211,7 +205,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
-        glance: None,
         run: dynprog::plan,
     },
     Planner {
@@ -220,7 +213,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
-        glance: None,
         run: vdnn::plan,
     },
     Planner {
@@ -229,7 +221,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
-        glance: None,
         run: autoswap::plan,
     },
     Planner {
@@ -238,7 +229,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
-        glance: None,
         run: memonger::plan,
     },
     Planner {
@@ -247,7 +237,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
-        glance: None,
         run: window::plan,
     },
     Planner {
@@ -256,7 +245,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
-        glance: None,
         run: lru::plan,
     },
     Planner {
@@ -265,7 +253,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
-        glance: None,
         run: tflms::plan,
     },
     Planner {
@@ -274,7 +261,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
-        glance: None,
         run: tflms::plan_best,
     },
     // Where its own plan has no addresses, what it lets run again is what counts: to learn anew for a little less takes
@@ -285,7 +271,6 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: true,
         learns: true,
-        glance: None,
         run: dqn::plan,
     },
 ];
