@@ -44,14 +44,14 @@ const CROSSED: usize = 8;
 /// Into so many parts the step is cut, so that the best choice may do in one of them as another does.
 const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
 
-/// So many of the best choices found are planned in small pieces.
+/// From so many of the best choices found it starts the last time.
 const FINISHED: usize = 3;
 
-/// They are polished by one in so many of all evaluations in small pieces, which take as much longer.
-const FINE: usize = 40;
-
-/// So many of the best plans have their swaps chosen in time.
+/// So many of the best plans are polished in small pieces, and of what is found then so many have their swaps chosen in time.
 const REFINED: usize = 5;
+
+/// They are polished by one in so many of all evaluations, which take as much longer in small pieces.
+const FINE: usize = 40;
 
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
