@@ -4,70 +4,85 @@ use lmsc_ir::{ElementType, Type};
 
 use crate::proto::{AttributeProto, AttributeType, NodeProto};
 
+/// The first opsets with `Max` and `Min` of integers, with `Einsum`, and with axes that count from the end.
+const INTEGERS: i64 = 12;
+const EINSUM: i64 = 12;
+const FROM_THE_END: i64 = 11;
+
+/// An operator that copies its operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Copy {
+    /// One that copies a tensor that it reads once or, see [`reads_twice`], twice.
+    Plain(&'static str),
+    /// A `Concat` of one tensor along this axis.
+    Concat(i64),
+    /// An `Einsum` whose letters begin with this one of the alphabet.
+    Einsum(u8),
+}
+
 /// Makes the node, which has its operand, one of the operators that copy it and that ONNX Runtime's optimizer leaves
 /// alone. Swap-ins of one host copy must differ, or common-subexpression elimination merges them: `sibling` counts
-/// them.
+/// them. Behind a transposition it is an `Einsum` where there is one: the runtime moves the transposition across every
+/// other to where another one cancels it, and the copy would be of what is transposed then, not of what is to leave.
 ///
 /// For scalars of a few types there is no such operator that the runtime has on the CPU. They become `Identity`, which
-/// it removes: a swap of one or two bytes is lost then, and nothing else.
-pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, sibling: usize) {
+/// it removes: a swap of one or two bytes is lost then, and nothing else. Of types that only `Concat` copies there are
+/// two swap-ins an axis before they repeat.
+pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, opset: i64, sibling: usize, transposed: bool) {
     let tensor = ty.as_tensor();
     let element = tensor.map_or(ElementType::Float, |t| t.element);
     let rank = tensor.map_or(0, |t| t.dims.len());
-    let elementwise = elementwise(element, rank);
-    let concat = if is_concatenated(element) { rank } else { 0 };
-    let (op, axis) = match elementwise.get(sibling) {
-        Some(&op) => (op, None),
-        None if concat > 0 => ("Concat", Some((sibling - elementwise.len()) % concat)),
-        None if elementwise.is_empty() => ("Identity", None),
-        None => (elementwise[sibling % elementwise.len()], None),
+    let mut copies = copies(element, rank, opset);
+    if transposed && copies.iter().any(|c| matches!(c, Copy::Einsum(_))) {
+        copies.retain(|c| matches!(c, Copy::Einsum(_)));
+    }
+    let (op, attribute) = match copies.get(sibling % copies.len().max(1)).copied() {
+        None => ("Identity", None),
+        Some(Copy::Plain(op)) => (op, None),
+        Some(Copy::Concat(axis)) => {
+            let axis = AttributeProto {
+                name: Some("axis".to_owned()),
+                i: Some(axis),
+                r#type: Some(AttributeType::Int as i32),
+                ..AttributeProto::default()
+            };
+            ("Concat", Some(axis))
+        }
+        Some(Copy::Einsum(first)) => {
+            let letters: String = (b'a' + first..).take(rank).map(char::from).collect();
+            let equation = AttributeProto {
+                name: Some("equation".to_owned()),
+                s: Some(format!("{letters}->{letters}").into()),
+                r#type: Some(AttributeType::String as i32),
+                ..AttributeProto::default()
+            };
+            ("Einsum", Some(equation))
+        }
     };
     if reads_twice(op) {
         proto.input.extend(proto.input.first().cloned());
     }
     proto.op_type = Some(op.to_owned());
-    proto.attribute.extend(axis.map(|axis| AttributeProto {
-        name: Some("axis".to_owned()),
-        i: Some(axis as i64),
-        r#type: Some(AttributeType::Int as i32),
-        ..AttributeProto::default()
-    }));
+    proto.attribute.extend(attribute);
 }
 
-/// Makes the node, which has its operand, an `Einsum` that copies it; false, and nothing, where there is none for its
-/// type.
-///
-/// ONNX Runtime moves a transposition across every operator of [`spell`] to where another one cancels it. The copy would
-/// be of what is transposed then, not of what is to leave.
-pub(crate) fn spell_behind_transpose(proto: &mut NodeProto, ty: &Type, opset: i64) -> bool {
-    use ElementType::{Double, Float, Int32, Int64};
-    let Some(tensor) = ty.as_tensor() else { return false };
-    let letters: String = ('a'..='z').take(tensor.dims.len()).collect();
-    let taken = matches!(tensor.element, Float | Double | Int32 | Int64);
-    if !taken || opset < 12 || letters.is_empty() || letters.len() < tensor.dims.len() {
-        return false;
-    }
-    proto.op_type = Some("Einsum".to_owned());
-    proto.attribute = vec![AttributeProto {
-        name: Some("equation".to_owned()),
-        s: Some(format!("{letters}->{letters}").into()),
-        r#type: Some(AttributeType::String as i32),
-        ..AttributeProto::default()
-    }];
-    true
-}
-
-/// Operators that copy when they read one tensor of this type, once or twice, and that onnxruntime 1.19.2 has on the
-/// CPU.
-fn elementwise(element: ElementType, rank: usize) -> &'static [&'static str] {
+/// The operators that copy a tensor of this type and that onnxruntime 1.19.2 has on the CPU.
+fn copies(element: ElementType, rank: usize, opset: i64) -> Vec<Copy> {
     use ElementType::*;
-    match (element, rank) {
-        (Float, _) => &["Max", "Sum", "Min", "Mean"],
-        (Double, _) => &["Max", "Sum", "Min"],
-        (Float16 | Int32 | Int64 | Uint32 | Uint64, 0) => &["Max", "Min"],
-        (Bool, 0) => &["Or", "And"],
+    let plain: &[&str] = match element {
+        Float => &["Max", "Sum", "Min", "Mean"],
+        Double => &["Max", "Sum", "Min"],
+        Float16 | Int32 | Int64 | Uint32 | Uint64 if opset >= INTEGERS => &["Max", "Min"],
+        Bool => &["Or", "And"],
         _ => &[],
-    }
+    };
+    let axes = if is_concatenated(element) { rank as i64 } else { 0 };
+    let from_the_end = if opset >= FROM_THE_END { axes } else { 0 };
+    let contracted = matches!(element, Float | Double | Int32 | Int64) && opset >= EINSUM && rank > 0;
+    let beginnings = if contracted { 27_usize.saturating_sub(rank) as u8 } else { 0 };
+    let plain = plain.iter().map(|&op| Copy::Plain(op));
+    let concats = (0..axes).chain((1..=from_the_end).map(|axis| -axis)).map(Copy::Concat);
+    plain.chain(concats).chain((0..beginnings).map(Copy::Einsum)).collect()
 }
 
 /// Whether `Concat` takes elements of this type.
@@ -114,41 +129,55 @@ mod tests {
 
     use super::*;
 
-    fn copies(element: ElementType, dims: &[u64]) -> Vec<String> {
+    fn spelled(element: ElementType, dims: &[u64], opset: i64, sibling: usize, transposed: bool) -> String {
         let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
-        let one = |sibling| {
-            let (input, output) = (vec!["x".to_owned()], vec!["y".to_owned()]);
-            let mut proto = NodeProto { input, output, ..NodeProto::default() };
-            spell(&mut proto, &ty, sibling);
-            assert!(is_copy(&proto), "{proto:?}");
-            let axis = proto.attribute.first().map(|a| a.i().to_string()).unwrap_or_default();
-            format!("{}{axis}({})", proto.op_type(), proto.input.join(", "))
-        };
-        (0..5).map(one).collect()
+        let (input, output) = (vec!["x".to_owned()], vec!["y".to_owned()]);
+        let mut proto = NodeProto { input, output, ..NodeProto::default() };
+        spell(&mut proto, &ty, opset, sibling, transposed);
+        assert!(is_copy(&proto), "{proto:?}");
+        let detail = proto.attribute.first().map(|a| match a.name() {
+            "axis" => a.i().to_string(),
+            _ => format!(" {} ", a.s().escape_ascii()),
+        });
+        format!("{}{}({})", proto.op_type(), detail.unwrap_or_default(), proto.input.join(", "))
+    }
+
+    fn five(element: ElementType, dims: &[u64]) -> Vec<String> {
+        (0..5).map(|sibling| spelled(element, dims, 14, sibling, false)).collect()
     }
 
     #[test]
     fn copies_of_one_tensor_differ_and_are_of_operators_that_take_its_type() {
         use ElementType::*;
-        assert_eq!(copies(Float, &[2, 3]), ["Max(x)", "Sum(x)", "Min(x)", "Mean(x)", "Concat0(x)"]);
-        assert_eq!(copies(Double, &[2, 3]), ["Max(x)", "Sum(x)", "Min(x)", "Concat0(x)", "Concat1(x)"]);
-        for element in [Float16, Bfloat16, Int8, Int64, Uint16, Bool, String, Complex64] {
-            assert_eq!(copies(element, &[2, 3])[..3], ["Concat0(x)", "Concat1(x)", "Concat0(x)"]);
+        assert_eq!(five(Float, &[2, 3]), ["Max(x)", "Sum(x)", "Min(x)", "Mean(x)", "Concat0(x)"]);
+        assert_eq!(five(Double, &[2, 3]), ["Max(x)", "Sum(x)", "Min(x)", "Concat0(x)", "Concat1(x)"]);
+        assert_eq!(five(Int64, &[4]), ["Max(x)", "Min(x)", "Concat0(x)", "Concat-1(x)", "Einsum a->a (x)"]);
+        assert_eq!(five(Float16, &[4])[..4], ["Max(x)", "Min(x)", "Concat0(x)", "Concat-1(x)"]);
+        assert_eq!(five(Bool, &[4])[..4], ["Or(x, x)", "And(x, x)", "Concat0(x)", "Concat-1(x)"]);
+        for element in [Bfloat16, Int8, Uint16, String, Complex64] {
+            let copies = ["Concat0(x)", "Concat1(x)", "Concat-1(x)", "Concat-2(x)", "Concat0(x)"];
+            assert_eq!(five(element, &[2, 3]), copies);
         }
+        let all: std::collections::BTreeSet<_> =
+            (0..36).map(|i| spelled(Float, &[2, 3, 4], 14, i, false)).collect();
+        assert_eq!(all.len(), 4 + 6 + 24);
+        let old = |element| (0..3).map(|i| spelled(element, &[2], 10, i, false)).collect::<Vec<_>>();
+        assert_eq!(old(Int64), ["Concat0(x)", "Concat0(x)", "Concat0(x)"], "what opset 10 has");
     }
 
     #[test]
     fn copies_of_a_scalar_are_of_operators_that_take_its_type() {
         use ElementType::*;
-        assert_eq!(copies(Float, &[])[..4], ["Max(x)", "Sum(x)", "Min(x)", "Mean(x)"]);
+        assert_eq!(five(Float, &[])[..4], ["Max(x)", "Sum(x)", "Min(x)", "Mean(x)"]);
         for element in [Float16, Int32, Int64, Uint32, Uint64] {
-            assert_eq!(copies(element, &[])[..3], ["Max(x)", "Min(x)", "Max(x)"]);
+            assert_eq!(five(element, &[])[..3], ["Max(x)", "Min(x)", "Max(x)"]);
+            assert_eq!(spelled(element, &[], 11, 0, false), "Identity(x)", "there was no Max of it");
         }
-        assert_eq!(copies(Bool, &[])[..3], ["Or(x, x)", "And(x, x)", "Or(x, x)"]);
+        assert_eq!(five(Bool, &[])[..3], ["Or(x, x)", "And(x, x)", "Or(x, x)"]);
         for element in [Bfloat16, Int8, Int16, Uint8, Uint16] {
-            assert_eq!(copies(element, &[])[..2], ["Identity(x)", "Identity(x)"]);
+            assert_eq!(five(element, &[])[..2], ["Identity(x)", "Identity(x)"]);
         }
-        assert_eq!(copies(Float8e5m2, &[2])[..2], ["Identity(x)", "Identity(x)"], "Concat takes none of it");
+        assert_eq!(five(Float8e5m2, &[2])[..2], ["Identity(x)", "Identity(x)"], "Concat takes none of it");
     }
 
     #[test]
@@ -167,20 +196,14 @@ mod tests {
 
     #[test]
     fn what_was_transposed_is_copied_by_an_einsum_of_its_rank() {
-        let spelled = |element, dims: &[u64], opset| {
-            let ty = Type::Tensor(TensorType { element, dims: dims.to_vec() });
-            let (input, output) = (vec!["x".to_owned()], vec!["y".to_owned()]);
-            let mut proto = NodeProto { input, output, ..NodeProto::default() };
-            let done = spell_behind_transpose(&mut proto, &ty, opset);
-            assert_eq!(done, is_copy(&proto));
-            done.then(|| String::from_utf8(proto.attribute[0].s().to_vec()).unwrap())
-        };
-        assert_eq!(spelled(ElementType::Float, &[2, 3, 4], 14).as_deref(), Some("abc->abc"));
-        assert_eq!(spelled(ElementType::Int64, &[7], 12).as_deref(), Some("a->a"));
-        assert_eq!(spelled(ElementType::Float, &[2, 3], 11), None, "there was no Einsum");
-        assert_eq!(spelled(ElementType::Bool, &[2, 3], 14), None);
-        assert_eq!(spelled(ElementType::Float, &[], 14), None);
-        assert_eq!(spelled(ElementType::Float, &[1; 27], 14), None, "there are not so many letters");
+        use ElementType::*;
+        let transposed = |element, dims: &[u64], opset| spelled(element, dims, opset, 0, true);
+        assert_eq!(transposed(Float, &[2, 3, 4], 14), "Einsum abc->abc (x)");
+        assert_eq!(transposed(Int64, &[7], 12), "Einsum a->a (x)");
+        assert_eq!(transposed(Float, &[2, 3], 11), "Max(x)", "there was no Einsum");
+        assert_eq!(transposed(Bool, &[2, 3], 14), "Or(x, x)");
+        assert_eq!(transposed(Float, &[], 14), "Max(x)");
+        assert_eq!(transposed(Float, &[1; 27], 14), "Max(x)", "there are not so many letters");
     }
 
     #[test]

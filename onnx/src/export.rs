@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet};
-use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, Update, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId};
 
 use crate::aside::Scratch;
 use crate::file::Model;
@@ -91,6 +91,7 @@ pub fn export(
     }
     let mut exporter = Exporter {
         graph,
+        outputs: graph.outputs.iter().copied().collect(),
         form,
         source,
         readers,
@@ -153,6 +154,7 @@ fn template(graph: &Graph, id: NodeId) -> Option<usize> {
 
 struct Exporter<'a> {
     graph: &'a Graph,
+    outputs: HashSet<ValueId>,
     form: Form,
     /// Nodes as they stand in the file.
     source: Vec<NodeProto>,
@@ -184,12 +186,12 @@ impl Exporter<'_> {
             nodes.iter().map(|&n| self.graph.node(n).name.to_string()).collect()
         };
         let after = (!node.after.is_empty()).then(|| serde_json::json!(names(&node.after)).to_string());
-        let travels = |u: &Update| node.op.is_swap() || self.graph.producer(u.variable).is_some();
         let updates: Vec<(usize, &str)> = node
             .updates
             .iter()
-            .filter(|u| travels(u))
-            .filter_map(|u| Some((u.result?, name(self.graph, Some(u.variable)))))
+            .filter_map(|u| Some((u.result?, u.variable)))
+            .filter(|&(result, variable)| !self.is_told(node, result, variable))
+            .map(|(result, variable)| (result, name(self.graph, Some(variable))))
             .collect();
         let updates = (!updates.is_empty()).then(|| serde_json::json!(updates).to_string());
         let recomputes = node.recomputes.map(|origin| self.graph.node(origin).name.to_string());
@@ -198,6 +200,15 @@ impl Exporter<'_> {
         set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
         self.has_node_metadata |= !proto.metadata_props.is_empty();
         Ok(proto)
+    }
+
+    /// Whether the operator tells that a result is the variable's new value, or that it is an output does.
+    fn is_told(&self, node: &Node, result: usize, variable: ValueId) -> bool {
+        let by_operator = node.op.effects().writes.iter().any(|&(_, written)| written == result);
+        let new = node.results.get(result).copied().flatten();
+        let is_output = new.is_some_and(|value| self.outputs.contains(&value));
+        let travels = node.op.is_swap() || self.graph.producer(variable).is_some();
+        !travels && (by_operator || is_output)
     }
 
     /// The node at this position of the file: it is moved to where it is needed last.
@@ -271,9 +282,7 @@ impl Exporter<'_> {
                 let ty = &self.graph.value(operand).ty;
                 let transposed = node.op.is_swap_out() && self.is_transposed(operand);
                 let opset = self.graph.opsets.get("").copied().unwrap_or(0);
-                if !transposed || !copy::spell_behind_transpose(&mut proto, ty, opset) {
-                    copy::spell(&mut proto, ty, sibling);
-                }
+                copy::spell(&mut proto, ty, opset, sibling, transposed);
             }
         }
         let kind = if node.op.is_swap_out() { "swap_out" } else { "swap_in" };

@@ -37,7 +37,7 @@ pub mod key {
     /// On a node of any operator: that it is a copy, `swap_out` or `swap_in`.
     pub const KIND: &str = "ai.lmsc.kind";
     /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and
-    /// a variable's name. Where a variable or its copy travels; elsewhere the operator tells.
+    /// a variable's name, where neither the operator nor an output of the variable's name tells.
     pub const UPDATES: &str = "ai.lmsc.updates";
     /// On an optimizer's node: that it updates one variable, and by which operator of ours.
     pub const UPDATE: &str = "ai.lmsc.update";
