@@ -127,9 +127,10 @@ impl Line {
         budgets.map(|budget| self.ratio(&self.problem(&graph, budget), budget)).to_vec()
     }
 
-    /// What a planner sees within the budget, which the order depends on.
+    /// What the planner sees within the budget; both decide on the order.
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
-        let cx = PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..PassCx::default() };
+        let (planner, budget) = (planner(self.planner.0), Some(lmsc_ir::Bytes(budget)));
+        let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };
         let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("is a pass"));
         let mut graph = graph.clone();
         run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| ())

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
+use lmsc_passes::PassCx;
 use lmsc_plan::env::trace::{self, Operation};
 use lmsc_plan::env::{Env, Kind, State};
 use lmsc_plan::planners::{Granularity, Request, Scheduler};
@@ -76,7 +77,7 @@ struct Complaint {
 /// # Errors
 /// [`Error::No`] where the limit is too low; [`Error::Input`] for a file that is wrong.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
-    let task = Task::of(&args.task)?;
+    let task = Task::of(&args.task, PassCx::default())?;
     let problem = task.problem();
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());

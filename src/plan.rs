@@ -128,7 +128,13 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
     args.parameters.save_weights.iter().try_for_each(|path| check_target(path))?;
     let weights = weights(&args.parameters)?;
-    let mut task = Task::of(&args.task)?;
+    let asked = PassCx {
+        planner: Some(planner),
+        ranges: args.ranges,
+        effort: Some(args.effort),
+        ..PassCx::default()
+    };
+    let mut task = Task::of(&args.task, asked)?;
     if let Some(duplex) = args.duplex {
         task.link().duplex = match duplex {
             DuplexArg::Half => Duplex::Half,
@@ -208,7 +214,8 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    pub(crate) fn of(args: &TaskArgs) -> Result<Task, Error> {
+    /// What the arguments name, in the order for the planner that is asked, if one is.
+    pub(crate) fn of(args: &TaskArgs, asked: PassCx) -> Result<Task, Error> {
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
@@ -218,7 +225,7 @@ impl Task {
         let target = args.target.as_deref().map(named_target).transpose()?;
         let profile = read_profile(args.profile.as_deref())?;
         let workspaces = crate::workspaces(target.as_ref());
-        let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..PassCx::default() };
+        let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..asked };
         let mut graph = load(path, &args.binding)?.graph;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;

@@ -83,7 +83,15 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     let target = args.target.as_deref().map(named_target).transpose()?;
     let profile = read_profile(args.profile.as_deref())?;
     let workspaces = crate::workspaces(target.as_ref());
-    let cx = PassCx { target, profile, workspaces, ..PassCx::default() };
+    let cx = PassCx {
+        planner: Some(planner),
+        ranges: args.ranges,
+        effort: Some(args.effort),
+        target,
+        profile,
+        workspaces,
+        ..PassCx::default()
+    };
     let budgets = between(&args.budget, args.steps);
     let stage = Stage::new();
     let mut sizes = Vec::new();

@@ -3,16 +3,17 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
-use lmsc_passes::{PassCx, apply, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, PassError, apply, bridge, pass_named, pipeline, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
-use lmsc_plan::{Execution, Memory};
+use lmsc_plan::{Execution, Floors, Memory};
 use support::models::{import, models, open};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -92,4 +93,57 @@ fn every_model_runs_as_planned() {
         }
     }
     assert!(copies > 1000 && joins > 100, "only {copies} copies and {joins} joins");
+}
+
+/// The order of operators depends on the planner that is asked; what the floors promise must hold in it.
+#[test]
+fn every_budget_from_the_floor_on_has_a_plan() {
+    let mut told_by = BTreeMap::new();
+    let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
+    for path in models().into_iter().filter(is_tiny) {
+        let (model, dims) = open(&path);
+        let graph = import(&model, &dims);
+        let name = path.display();
+        let run = |planner: &str, ranges: bool, budget: u64| {
+            let planner = planners::planner(planner).unwrap();
+            let (budget, effort) = (Some(Bytes(budget)), Some(0));
+            let cx = PassCx { planner: Some(planner), ranges, budget, effort, ..PassCx::default() };
+            let all = pipeline(planner.name).iter().filter(|name| **name != "place");
+            let passes: Vec<_> = all.map(|name| pass_named(name).unwrap()).collect();
+            run_pipeline(&mut graph.clone(), &passes, &cx, &mut |_, _, _| {}).map(drop)
+        };
+        let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap());
+        let nothing = PassCx { budget: Some(Bytes::ZERO), ..PassCx::default() };
+        let mut first = graph.clone();
+        run_pipeline(&mut first, &before, &nothing, &mut |_, _, _| {}).unwrap();
+        let floors = Floors::of(&bridge(&first, &nothing).unwrap().problem);
+        let peak = nothing.memory(&graph).peak().0;
+        for (planner, ranges, floor) in [
+            ("optimal", false, floors.whole_tensors),
+            ("optimal", true, floors.whole_tensors),
+            ("auto", false, floors.recomputation),
+            ("auto", true, floors.ranges),
+        ] {
+            for budget in [floor, floor + (peak - floor) / 10, floor.midpoint(peak)] {
+                let done = run(planner, ranges, budget);
+                done.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"));
+            }
+        }
+        for (planner, ranges, floor) in
+            [("optimal", false, floors.whole_tensors), ("auto", true, floors.ranges)]
+        {
+            assert!(floor == peak || run(planner, ranges, floor - 1).is_err(), "{name}, {planner}");
+        }
+        // A refusal names the smallest budget of the planner that was asked.
+        for planner in ["tflms", "lru", "auto", "optimal"] {
+            let Err(PassError::DoesNotFit(why)) = run(planner, false, 1) else { continue };
+            let Some(told) = why.lines().find(|line| line.starts_with("The smallest budget")) else {
+                continue;
+            };
+            let bytes = told.rsplit_once('(').unwrap().1.split(' ').next().unwrap().parse().unwrap();
+            run(planner, false, bytes).unwrap_or_else(|why| panic!("{name}, {planner}, {bytes}: {why}"));
+            *told_by.entry(planner).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(told_by.len(), 4, "{told_by:?}");
 }

@@ -48,13 +48,7 @@ impl Pass for Plan {
             return Ok(Outcome::default());
         }
         let bridge = bridge(graph, cx)?;
-        let request = Request {
-            granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
-            recompute: true,
-            effort: cx.effort.unwrap_or(100),
-            alignment: cx.alignment().0,
-            ..Request::new(&bridge.problem, budget.0)
-        };
+        let request = request(&bridge.problem, budget, cx);
         let host = cx.host_budget();
         let mut runs = 0;
         let run = |problem: &Problem| {
@@ -85,6 +79,17 @@ impl Pass for Plan {
         }
         outcome.changed = true;
         Ok(outcome)
+    }
+}
+
+/// What is asked of planners.
+pub(crate) fn request<'a>(problem: &'a Problem, budget: Bytes, cx: &PassCx) -> Request<'a> {
+    Request {
+        granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
+        recompute: true,
+        effort: cx.effort.unwrap_or(100),
+        alignment: cx.alignment().0,
+        ..Request::new(problem, budget.0)
     }
 }
 

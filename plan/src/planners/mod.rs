@@ -169,6 +169,9 @@ pub struct Planner {
     pub ours: bool,
     /// Whether it learns, for minutes where the others take seconds.
     pub learns: bool,
+    /// A quick look at what its plan takes at most, by which orders of operators are told apart; nothing where that finds no
+    /// plan. None for planners that take the order as it is.
+    pub glance: Option<fn(&Request) -> Option<u64>>,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
 }
@@ -181,6 +184,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: true,
         learns: false,
+        glance: Some(auto::glance),
         run: auto::plan,
     },
     Planner {
@@ -189,6 +193,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: true,
         learns: false,
+        glance: Some(optimal::glance),
         run: optimal::plan,
     },
     Planner {
@@ -197,6 +202,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
+        glance: None,
         run: greedy::plan,
     },
     Planner {
@@ -205,6 +211,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
+        glance: None,
         run: dynprog::plan,
     },
     Planner {
@@ -213,6 +220,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
+        glance: None,
         run: vdnn::plan,
     },
     Planner {
@@ -221,6 +229,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: true,
         ours: false,
         learns: false,
+        glance: None,
         run: autoswap::plan,
     },
     Planner {
@@ -229,6 +238,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
+        glance: None,
         run: memonger::plan,
     },
     Planner {
@@ -237,6 +247,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
+        glance: None,
         run: window::plan,
     },
     Planner {
@@ -245,6 +256,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
+        glance: None,
         run: lru::plan,
     },
     Planner {
@@ -253,6 +265,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
+        glance: None,
         run: tflms::plan,
     },
     Planner {
@@ -261,6 +274,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: false,
         learns: false,
+        glance: None,
         run: tflms::plan_best,
     },
     // Where its own plan has no addresses, what it lets run again is what counts: to learn anew for a little less takes
@@ -271,6 +285,7 @@ pub static PLANNERS: &[Planner] = &[
         ranges: false,
         ours: true,
         learns: true,
+        glance: None,
         run: dqn::plan,
     },
 ];

@@ -30,6 +30,11 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(in_ranges(request, plan))
 }
 
+/// What a step takes in the plan that is found first; nothing if there is none.
+pub fn glance(request: &Request) -> Option<u64> {
+    plan(&Request { effort: 0, ..*request }).ok().map(|plan| plan.schedule.makespan())
+}
+
 /// The plan, if ranges may travel with pieces split for which others wait.
 pub(super) fn in_ranges(request: &Request, plan: Plan) -> Plan {
     match request.granularity {

@@ -21,6 +21,23 @@ pub(super) fn any_leaves(problem: &Problem) -> bool {
     problem.tensors.values().any(leaves)
 }
 
+/// The problem in which variables stay.
+fn still(problem: &Problem) -> Problem {
+    let mut still = problem.clone();
+    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
+    still
+}
+
+/// The less of what a look at a request finds where variables stay, and where they may leave.
+pub(super) fn staying_and_leaving(request: &Request, look: impl Fn(&Request) -> Option<u64>) -> Option<u64> {
+    let leaving = look(request);
+    if !any_leaves(request.problem) {
+        return leaving;
+    }
+    let staying = look(&Request { problem: &still(request.problem), ..*request });
+    leaving.into_iter().chain(staying).min()
+}
+
 /// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
 /// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
 /// second fits.
@@ -32,8 +49,7 @@ pub(super) fn staying_or_leaving(
     if !any_leaves(problem) {
         return run(request);
     }
-    let mut still = problem.clone();
-    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
+    let still = still(problem);
     let half = Request { effort: request.effort / 2, ..*request };
     let movable: u64 =
         problem.tensors.values().filter(|tensor| leaves(tensor)).map(|tensor| tensor.bytes).sum();

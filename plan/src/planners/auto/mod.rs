@@ -22,7 +22,7 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::cover::First;
-use super::variables::{any_leaves, staying_or_leaving};
+use super::variables::{any_leaves, staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
@@ -53,6 +53,9 @@ const REFINED: usize = 5;
 /// They are polished by one in so many of all evaluations, which take as much longer in small pieces.
 const FINE: usize = 40;
 
+/// A glance looks at so many choices, and walks as far from the best of them.
+const GLANCED: usize = 64;
+
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
 const EVALUATIONS: usize = 20_000_000;
@@ -79,6 +82,17 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         (Err(_), swapping) => swapping,
         (joint, _) => joint,
     }
+}
+
+/// What a step takes at most, from a short look at choices of known shapes, in large pieces; nothing if none of them fits.
+pub fn glance(request: &Request) -> Option<u64> {
+    staying_and_leaving(request, |request| {
+        let remat = Rematerializer::new(request.problem);
+        let search = Search::new(&remat, request);
+        let starts = search.started(GLANCED);
+        let walked = search.walks(&starts, &HEATS, GLANCED / HEATS.len(), 0);
+        walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
+    })
 }
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
