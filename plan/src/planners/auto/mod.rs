@@ -60,6 +60,9 @@ const GLANCED: usize = 64;
 /// them takes seconds.
 const EVALUATIONS: usize = 20_000_000;
 
+/// With more operators than this there are fewer evaluations of each, by the square of how many more: plans hardly get worse.
+const MANY: usize = 2000;
+
 /// The best plan found.
 ///
 /// # Errors
@@ -158,8 +161,9 @@ impl<'a> Search<'a> {
         });
         let mut rank = vec![0; by_cost.len()];
         by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
-        let evaluations =
-            (EVALUATIONS / problem.ops.len().max(1)).clamp(500, 60_000) * request.effort as usize / 100;
+        let n = problem.ops.len().max(1);
+        let evaluations = EVALUATIONS / n * MANY.pow(2) / n.max(MANY).pow(2);
+        let evaluations = evaluations.clamp(500, 60_000) * request.effort as usize / 100;
         let piece = |pieces| match request.granularity {
             Granularity::Whole => u64::MAX,
             Granularity::Ranges => optimal::piece_bytes(problem, pieces),
