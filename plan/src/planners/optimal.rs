@@ -18,6 +18,9 @@ pub const PIECES: u64 = 1500;
 /// large copies may beat many small ones.
 const TOGETHER: [u32; 3] = [1, 8, 64];
 
+/// With so many operators, what does not depend on each other is done at the same time.
+const AT_ONCE: usize = 1000;
+
 /// Covers in time that are made of one kind, each at the pace of the schedule before.
 const PACES: usize = 4;
 
@@ -89,28 +92,53 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         }
         Ok(best.expect("there are some"))
     };
-    let mut best = schedules(&Cover::eager(problem, &uses, budget, piece, First::Gone)?)?;
-    if best.makespan() > problem.compute_nanos() {
+    let is_best = |found: &Schedule| found.makespan() == problem.compute_nanos();
+    let better = |best: Option<Schedule>, found: Schedule| match best {
+        Some(best) if best.makespan() <= found.makespan() => best,
+        _ => found,
+    };
+    let eager = || -> Result<Schedule, DoesNotFit> {
+        let best = schedules(&Cover::eager(problem, &uses, budget, piece, First::Gone)?)?;
+        if is_best(&best) {
+            return Ok(best);
+        }
         let other = schedules(&Cover::eager(problem, &uses, budget, piece, First::Ready)?)?;
-        best = if other.makespan() < best.makespan() { other } else { best };
-    }
+        Ok(better(Some(best), other))
+    };
     let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-    let some_leave = problem.tensors.values().any(|t| t.is_variable() && t.swappable);
-    for clean_first in [false, true].into_iter().take(1 + usize::from(some_leave)) {
+    let in_time = |clean_first: bool| -> Result<Schedule, DoesNotFit> {
         let mut pace = nominal.clone();
+        let mut best: Option<Schedule> = None;
         for _ in 0..PACES {
-            if best.makespan() == problem.compute_nanos() {
-                return Ok(best);
-            }
             let found = schedules(&Cover::in_time(problem, &uses, budget, piece, &pace, clean_first)?)?;
             let before = std::mem::replace(&mut pace, found.pace());
-            if found.makespan() < best.makespan() {
-                best = found;
-            }
-            if before == pace {
+            let better = better(best.take(), found);
+            let is_last = is_best(&better) || before == pace;
+            best = Some(better);
+            if is_last {
                 break;
             }
         }
+        Ok(best.expect("there is a first pace"))
+    };
+    let (mut best, found) = match problem.ops.len() < AT_ONCE {
+        true => {
+            let best = eager()?;
+            if is_best(&best) {
+                return Ok(best);
+            }
+            (best, in_time(false)?)
+        }
+        false => std::thread::scope(|scope| {
+            let found = scope.spawn(|| in_time(false));
+            let best = eager()?;
+            Ok((best, found.join().expect("planning does not panic")?))
+        })?,
+    };
+    best = better(Some(best), found);
+    let some_leave = problem.tensors.values().any(|t| t.is_variable() && t.swappable);
+    if some_leave && !is_best(&best) {
+        best = better(Some(best), in_time(true)?);
     }
     Ok(best)
 }
@@ -131,20 +159,28 @@ pub(super) fn schedule(
     absences: &Absences,
 ) -> Result<Schedule, DoesNotFit> {
     let acts = Acts::of_uses(problem, uses, absences);
-    let mut simulator = Simulator::default();
-    let mut justified = |order: &[ActId]| {
-        justify(&mut simulator, &acts, order, budget, ROUNDS).map_err(|_: Stuck| {
+    let justified = |order: &[ActId]| {
+        justify(&mut Simulator::default(), &acts, order, budget, ROUNDS).map_err(|_: Stuck| {
             let (tick, needed) = problem.floor();
             DoesNotFit { tick, needed, budget }
         })
     };
-    let mut best = justified(&acts.eager())?;
-    if best.1.makespan > problem.compute_nanos() {
-        let other = justified(&acts.order)?;
-        if other.1.makespan < best.1.makespan {
-            best = other;
+    let (eager, own) = match problem.ops.len() < AT_ONCE {
+        true => {
+            let eager = justified(&acts.eager())?;
+            let is_best = eager.1.makespan == problem.compute_nanos();
+            (eager, if is_best { None } else { Some(justified(&acts.order)?) })
         }
-    }
+        false => std::thread::scope(|scope| {
+            let own = scope.spawn(|| justified(&acts.order));
+            let eager = justified(&acts.eager())?;
+            Ok((eager, Some(own.join().expect("a simulation does not panic")?)))
+        })?,
+    };
+    let best = match own {
+        Some(own) if own.1.makespan < eager.1.makespan => own,
+        _ => eager,
+    };
     let (order, times) = best;
     Ok(acts.schedule(absences, &order, &times))
 }
