@@ -56,10 +56,13 @@ pub(crate) fn graph(model: &str, dims: &[(&str, u64)]) -> Graph {
 }
 
 /// The graph after the passes that come before a planner, with nodes where they hold the least memory.
-pub(crate) fn prepared(mut graph: Graph, target: &Target) -> Graph {
+pub(crate) fn prepared(graph: Graph, target: &Target) -> Graph {
+    passed(graph, &PassCx { target: Some(target.clone()), ..PassCx::default() })
+}
+
+fn passed(mut graph: Graph, cx: &PassCx) -> Graph {
     let passes = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("both are there"));
-    let cx = PassCx { target: Some(target.clone()), ..PassCx::default() };
-    run_pipeline(&mut graph, &passes, &cx, &mut |_, _, _| ()).expect("both change only the order");
+    run_pipeline(&mut graph, &passes, cx, &mut |_, _, _| ()).expect("both change only the order");
     graph
 }
 
@@ -164,6 +167,18 @@ impl Way {
 
     /// The best of as many episodes of its game in which every choice is random.
     pub(crate) const RANDOM: Way = Way { recompute: true, ..Way::paper("random") };
+
+    /// The problem of a graph, in the order in which the planner is asked within the budget.
+    pub(crate) fn problem(&self, graph: &Graph, target: &Target, budget: u64) -> Problem {
+        let cx = PassCx {
+            target: Some(target.clone()),
+            planner: planners::planner(self.planner),
+            ranges: self.granularity == Granularity::Ranges,
+            budget: Some(Bytes(budget)),
+            ..PassCx::default()
+        };
+        bridge(&passed(graph.clone(), &cx), &cx).expect("the models have no swaps").problem
+    }
 
     fn request<'a>(&self, problem: &'a Problem, budget: u64) -> Request<'a> {
         Request {
