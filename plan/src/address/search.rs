@@ -11,7 +11,7 @@ use super::repair::repair;
 use super::seek::Seeker;
 use super::timing::Timing;
 use super::{Arena, Placed, Run, Spot};
-use crate::planners::cover::First;
+use crate::planners::cover::Manner;
 use crate::planners::{Granularity, Plan, Planner, Request, optimal};
 use crate::problem::TensorId;
 use crate::schedule::{self, Act, ActId, Edge, Room, Schedule, Step};
@@ -228,8 +228,9 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
     let mut sizes = vec![u64::MAX];
     sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
     move |budget| {
-        let schedules =
-            sizes.iter().filter_map(|&piece| optimal::eager(&plan.problem, budget, piece, First::Gone).ok());
+        let schedules = sizes
+            .iter()
+            .filter_map(|&piece| optimal::covered(&plan.problem, budget, piece, Manner::Gone).ok());
         let anew = schedules.map(|schedule| Plan { schedule, ..plan.clone() });
         anew.chain(own.take()).collect()
     }

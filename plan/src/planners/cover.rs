@@ -16,20 +16,22 @@ use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Uses, Window};
 use crate::schedule::{ALIGNMENT, Absences, Lists, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
 
-/// Which windows an eager cover takes first.
+/// How a cover takes windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum First {
-    /// Those from whose start on a tensor can be gone.
+pub(crate) enum Manner {
+    /// Eagerly, first those from whose start on a tensor can be gone.
     Gone,
-    /// Those whose tensor can be copied, perhaps beside operators that read it before it is gone.
+    /// Eagerly, first those whose tensor can be copied, perhaps beside operators that read it before it is gone.
     Ready,
+    /// In time, beside operators that wait for nothing.
+    InTime,
 }
 
 /// The absences that make every moment fit, those that start early first and no more than needed.
 ///
 /// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
-/// cover a tick that does not fit yet, as many pieces of each as that needs; then, the last first, given back
-/// where the others suffice.
+/// cover a tick that does not fit yet, as many pieces of each as that needs, or as it has time for; then, the last first,
+/// given back where the others suffice.
 ///
 /// # Errors
 /// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
@@ -38,9 +40,9 @@ pub(crate) fn cover(
     uses: &Uses,
     budget: u64,
     piece: u64,
-    first: First,
+    manner: Manner,
 ) -> Result<Absences, DoesNotFit> {
-    Ok(Cover::eager(problem, uses, budget, piece, first)?.absences(1))
+    Ok(Cover::new(problem, uses, budget, piece, manner)?.absences(1))
 }
 
 /// A choice of pieces.
@@ -76,27 +78,31 @@ struct Taken {
 }
 
 impl<'a> Cover<'a> {
-    /// The cover that looks at bytes alone.
+    /// The cover that takes windows in this manner.
     ///
     /// # Errors
     /// [`DoesNotFit`] as of [`cover`].
-    pub(super) fn eager(
+    pub(super) fn new(
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
         piece: u64,
-        first: First,
+        manner: Manner,
     ) -> Result<Cover<'a>, DoesNotFit> {
-        let mut cover = match first {
-            First::Gone => {
+        let mut cover = match manner {
+            Manner::Gone => {
                 let start = |w: &Window| if w.wraps() { 0 } else { w.from };
-                Cover::new(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, piece, true, start)?
             }
-            First::Ready => {
+            Manner::Ready => {
                 let changes = changes(problem);
                 let ready = |w: &Window| last_before(changes.of(w.tensor), w.from).map_or(0, |tick| tick + 1);
                 let start = |w: &Window| if w.wraps() { 0 } else { ready(w) };
-                Cover::new(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, piece, true, start)?
+            }
+            Manner::InTime => {
+                let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
+                return Cover::in_time(problem, uses, budget, piece, &nominal, false);
             }
         };
         cover.take();
@@ -123,7 +129,7 @@ impl<'a> Cover<'a> {
         let mut engines = Engines::new(problem, pace);
         let is_first = |w: &Window| w.wraps() || clean_first && engines.is_clean(w);
         let start = |w: &Window| if is_first(w) { 0 } else { w.from };
-        let mut cover = Cover::new(problem, uses, budget, piece, false, start)?;
+        let mut cover = Cover::empty(problem, uses, budget, piece, false, start)?;
         cover.in_time = Some(cover.excess.clone());
         cover.pair_variables();
         cover.take_in_time(&mut engines);
@@ -133,7 +139,7 @@ impl<'a> Cover<'a> {
     }
 
     /// The cover that has taken nothing yet, with all windows or only `useful` ones, those with a moment that does not fit.
-    fn new(
+    fn empty(
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
@@ -517,12 +523,12 @@ mod tests {
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
             let uses = problem.uses();
-            let eager = [First::Gone, First::Ready]
-                .map(|first| Cover::eager(&problem, &uses, budget, piece, first).unwrap());
+            let by_manner = [Manner::Gone, Manner::Ready, Manner::InTime]
+                .map(|manner| Cover::new(&problem, &uses, budget, piece, manner).unwrap());
             let in_time = [false, true].map(|clean_first| {
                 Cover::in_time(&problem, &uses, budget, piece, &pace, clean_first).unwrap()
             });
-            for cover in in_time.into_iter().chain(eager) {
+            for cover in in_time.into_iter().chain(by_manner) {
                 let absences = cover.absences(1 + u.below(5) as u32);
                 let most = absences.live_by_moment(&problem).into_iter().max().unwrap();
                 assert!(most <= budget, "seed {seed}: {most} of {budget}");
@@ -539,7 +545,7 @@ mod tests {
             let (floor, live) = (problem.floor().1, problem.live_by_moment(&problem.uses()));
             let peak = live.into_iter().max().unwrap();
             let budget = floor.midpoint(peak);
-            let eager = optimal::eager(&problem, budget, 1 + peak / 30, First::Gone).unwrap().makespan();
+            let eager = optimal::covered(&problem, budget, 1 + peak / 30, Manner::Gone).unwrap().makespan();
             let best = optimal::swaps(&problem, budget, 1 + peak / 30).unwrap();
             check(&problem, &best, budget).unwrap();
             assert!(best.makespan() <= eager, "seed {seed}");

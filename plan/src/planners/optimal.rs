@@ -1,7 +1,7 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
-use super::cover::{Cover, First};
+use super::cover::{Cover, Manner};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
@@ -59,18 +59,18 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(Plan::without_recomputation(problem, schedule))
 }
 
-/// The justified schedule of the eager cover.
+/// The justified schedule of the cover that takes windows in this manner.
 ///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
-pub(crate) fn eager(
+pub(crate) fn covered(
     problem: &Problem,
     budget: u64,
     piece: u64,
-    first: First,
+    manner: Manner,
 ) -> Result<Schedule, DoesNotFit> {
     let uses = problem.uses();
-    schedule(problem, &uses, budget, &Cover::eager(problem, &uses, budget, piece, first)?.absences(1))
+    schedule(problem, &uses, budget, &Cover::new(problem, &uses, budget, piece, manner)?.absences(1))
 }
 
 /// The best of the justified schedules of covers: two eager ones, and some in time.
@@ -98,11 +98,11 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         _ => found,
     };
     let eager = || -> Result<Schedule, DoesNotFit> {
-        let best = schedules(&Cover::eager(problem, &uses, budget, piece, First::Gone)?)?;
+        let best = schedules(&Cover::new(problem, &uses, budget, piece, Manner::Gone)?)?;
         if is_best(&best) {
             return Ok(best);
         }
-        let other = schedules(&Cover::eager(problem, &uses, budget, piece, First::Ready)?)?;
+        let other = schedules(&Cover::new(problem, &uses, budget, piece, Manner::Ready)?)?;
         Ok(better(Some(best), other))
     };
     let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();

@@ -81,7 +81,7 @@ mod tests {
     use lmsc_ir::Phase::{Backward, Forward};
 
     use super::*;
-    use crate::planners::cover::First;
+    use crate::planners::cover::Manner;
     use crate::planners::optimal;
     use crate::planners::testing::{op, problem, produced};
     use crate::random::{self, Rng, Source};
@@ -102,7 +102,7 @@ mod tests {
         problem.link.in_bytes_per_second = 1_000_000_000;
         problem.link.out_bytes_per_second = 1_000_000_000;
         let budget = 601;
-        let whole = optimal::eager(&problem, budget, u64::MAX, First::Gone).unwrap();
+        let whole = optimal::covered(&problem, budget, u64::MAX, Manner::Gone).unwrap();
         let parts = split(&problem, budget, 1, whole.clone());
         check(&problem, &parts, budget).unwrap();
         // Pieces end at multiples of 256 bytes: 144 ns of copying need not be waited for.
@@ -119,7 +119,7 @@ mod tests {
             let (floor, live) = (problem.floor().1, problem.live_by_moment(&problem.uses()));
             let peak = live.into_iter().max().unwrap();
             let budget = floor + (peak - floor) * u.below(4) as u64 / 4;
-            let whole = optimal::eager(&problem, budget, u64::MAX, First::Gone).unwrap();
+            let whole = optimal::covered(&problem, budget, u64::MAX, Manner::Gone).unwrap();
             let parts = split(&problem, budget, 1 + peak / 50, whole.clone());
             check(&problem, &parts, budget).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
             assert!(parts.makespan() <= whole.makespan(), "seed {seed}");

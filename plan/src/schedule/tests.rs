@@ -14,7 +14,7 @@ fn covers() -> impl Iterator<Item = (u64, Problem, u64, Absences)> {
         let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
         let budget = floor + (peak - floor) * u.below(5) as u64 / 4;
         let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
-        let absences = cover::cover(&problem, &problem.uses(), budget, piece, cover::First::Gone);
+        let absences = cover::cover(&problem, &problem.uses(), budget, piece, cover::Manner::Gone);
         let absences = absences.unwrap_or_else(|no| panic!("seed {seed}: {no}"));
         (seed, problem, budget, absences)
     })

@@ -5,14 +5,17 @@
 //! does. The search starts from choices of known shapes (the cheapest for their bytes, what is best at a price of
 //! bytes, segments between cuts), anneals the best of them, then the best that it has found so. What is found is crossed in
 //! parts of the step, changed one tensor after the other, and by exchanges of one for cheaper ones, as long as that is better.
-//! It counts evaluations, never time.
+//! So far covers look at bytes alone; from the best it walks once more with covers that swap in time, which find what is worth a
+//! short wait. It counts evaluations, never time.
 
 mod candidates;
 mod moves;
 mod starts;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
@@ -21,7 +24,7 @@ use lmsc_ir::rng::Rng;
 use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
-use super::cover::First;
+use super::cover::Manner;
 use super::variables::{any_leaves, staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::problem::{Problem, TensorId};
@@ -59,6 +62,16 @@ const GLANCED: usize = 64;
 /// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
 /// them takes seconds.
 const EVALUATIONS: usize = 20_000_000;
+
+/// Walks that swap in time have these heats, start from the best of what was found so often, and make one in so many of all
+/// evaluations; one counts as many steps as this, where each step of other walks counts as one, evaluated or not.
+const IN_TIME_HEATS: [u64; FINISHED] = [1500, 3000, 6000];
+const IN_TIME_ROUNDS: u64 = 6;
+const IN_TIME: usize = 10;
+const IN_TIME_STEPS: usize = 8;
+
+/// So many evaluations are remembered.
+const KNOWN: usize = 100_000;
 
 /// With more operators than this there are fewer evaluations of each, by the square of how many more: plans hardly get worse.
 const MANY: usize = 2000;
@@ -110,7 +123,8 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
     let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
     let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
-    found.extend(search.finished([polished, exchanged].concat()));
+    let in_time = search.in_time(found.iter().map(|(choice, _)| choice.clone()).collect());
+    found.extend(search.finished([polished, exchanged, in_time].concat()));
     found.sort_by_key(|(_, plan)| plan.schedule.makespan());
     found.truncate(REFINED);
     let refined = found.into_iter().map(|(_, plan)| search.refined(plan));
@@ -130,7 +144,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
 }
 
 /// The makespan of a choice with a cover that takes these windows first.
-type Found = (u64, First, Choice);
+type Found = (u64, Manner, Choice);
 
 struct Search<'a> {
     remat: &'a Rematerializer<'a>,
@@ -146,6 +160,8 @@ struct Search<'a> {
     by_cost: Vec<u32>,
     rank: Vec<u32>,
     evaluations: usize,
+    /// By digest of what a choice is rewritten to, what came of it: choices that differ in what nothing rests on are one.
+    known: Mutex<HashMap<u64, Known>>,
 }
 
 impl<'a> Search<'a> {
@@ -179,6 +195,7 @@ impl<'a> Search<'a> {
             by_cost,
             rank,
             evaluations,
+            known: Mutex::default(),
         }
     }
 
@@ -190,8 +207,8 @@ impl<'a> Search<'a> {
             let evaluate = |choices: &[Choice]| -> Vec<Found> {
                 let mut memory = Memory::default();
                 let found = |choice: &Choice| {
-                    let makespan = self.makespan(&mut memory, choice, First::Gone, self.piece);
-                    (makespan, First::Gone, choice.clone())
+                    let makespan = self.makespan(&mut memory, choice, Manner::Gone, self.piece);
+                    (makespan, Manner::Gone, choice.clone())
                 };
                 choices.iter().map(found).collect()
             };
@@ -208,7 +225,7 @@ impl<'a> Search<'a> {
     fn run(&self) -> Vec<Found> {
         let mut starts = self.started((self.evaluations / 2).max(32));
         // One way or the other may be better for what is found from them.
-        starts.iter_mut().step_by(2).for_each(|(_, first, _)| *first = First::Ready);
+        starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
         let share = self.evaluations / 8;
         let mut found = self.walks(&starts, &HEATS, share, 0);
         // What is far from what operators alone take may have more to gain.
@@ -241,7 +258,7 @@ impl<'a> Search<'a> {
 
     /// The best of the choices, with what others do in parts of the step where that is better.
     fn crossed(&self, found: &[Found]) -> Option<Found> {
-        let ((least, first, best), others) = found[..found.len().min(CROSSED)].split_first()?;
+        let ((least, manner, best), others) = found[..found.len().min(CROSSED)].split_first()?;
         let (mut least, mut choice, n) = (*least, best.clone(), best.len());
         let mut memory = Memory::default();
         for parts in PARTS {
@@ -252,13 +269,13 @@ impl<'a> Search<'a> {
                 }
                 let mut next = choice.clone();
                 next[part.clone()].copy_from_slice(&other[part]);
-                let found = self.evaluate(&mut memory, &next, *first, self.piece, least.saturating_sub(1));
+                let found = self.evaluate(&mut memory, &next, *manner, self.piece, least.saturating_sub(1));
                 if let Some(found) = found.filter(|found| found.makespan < least) {
                     (least, choice) = (found.makespan, next);
                 }
             }
         }
-        Some((least, *first, choice))
+        Some((least, *manner, choice))
     }
 
     /// What becomes of each of the choices, at the same time.
@@ -281,7 +298,7 @@ impl<'a> Search<'a> {
     }
 
     /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
-    fn polish(&self, (mut least, first, mut choice): Found, evaluations: usize, piece: u64) -> Found {
+    fn polish(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
         let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
@@ -291,7 +308,7 @@ impl<'a> Search<'a> {
             groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
         if piece != self.piece {
-            least = self.makespan(&mut memory, &choice, first, piece);
+            least = self.makespan(&mut memory, &choice, manner, piece);
         }
         // How many changes in a row were none for the better.
         let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
@@ -304,13 +321,13 @@ impl<'a> Search<'a> {
             let mut next = choice.clone();
             group.iter().for_each(|&i| next[i] = fate);
             evaluated += 1;
-            if let Some(found) = self.evaluate(&mut memory, &next, first, piece, least.saturating_sub(1))
+            if let Some(found) = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1))
                 && found.makespan < least
             {
                 (least, choice, in_vain) = (found.makespan, next, 0);
             }
         }
-        (least, first, choice)
+        (least, manner, choice)
     }
 
     /// Each of the choices, with exchanges by what it costs in pieces of a size.
@@ -320,10 +337,10 @@ impl<'a> Search<'a> {
 
     /// The choice, with one that is computed again kept and one or two others, which together are cheaper, computed again in
     /// its place, as long as that is better.
-    fn exchange(&self, (mut least, first, mut choice): Found, evaluations: usize, piece: u64) -> Found {
+    fn exchange(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
         let mut memory = Memory::default();
         if piece != self.piece {
-            least = self.makespan(&mut memory, &choice, first, piece);
+            least = self.makespan(&mut memory, &choice, manner, piece);
         }
         let mut left = evaluations;
         let mut is_better = true;
@@ -333,14 +350,37 @@ impl<'a> Search<'a> {
                 let mut next = choice.clone();
                 next[kept] = Fate::Kept;
                 again.into_iter().flatten().for_each(|i| next[i] = Fate::Dropped);
-                let found = self.evaluate(&mut memory, &next, first, piece, least.saturating_sub(1));
+                let found = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1));
                 if let Some(found) = found.filter(|found| found.makespan < least) {
                     (least, choice, is_better) = (found.makespan, next, true);
                     break;
                 }
             }
         }
-        (least, first, choice)
+        (least, manner, choice)
+    }
+
+    /// What walks and exchanges find from the best of the choices where covers swap in time.
+    fn in_time(&self, mut found: Vec<Found>) -> Vec<Found> {
+        let evaluations = self.evaluations / IN_TIME;
+        found.truncate(FINISHED);
+        found = self.each(&found, |(_, _, choice)| {
+            let makespan = self.makespan(&mut Memory::default(), &choice, Manner::InTime, self.piece);
+            (makespan, Manner::InTime, choice)
+        });
+        found.sort();
+        for round in 0..IN_TIME_ROUNDS {
+            let walked = self.walks(&found, &IN_TIME_HEATS, evaluations, round);
+            found.extend(walked);
+            found.sort();
+            found.dedup();
+            found.truncate(FINISHED);
+            if round % 2 == 1 {
+                found = self.exchanged(&found, evaluations / IN_TIME_STEPS, self.piece);
+                found.sort();
+            }
+        }
+        found
     }
 
     /// What may be kept, and what computed again in its place, one before two: the dearest first for the cheapest of their
@@ -394,8 +434,8 @@ impl<'a> Search<'a> {
     }
 
     /// What a step takes with the choice; the most there is if it does not fit.
-    fn makespan(&self, memory: &mut Memory, choice: &Choice, first: First, piece: u64) -> u64 {
-        self.evaluate(memory, choice, first, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
+    fn makespan(&self, memory: &mut Memory, choice: &Choice, manner: Manner, piece: u64) -> u64 {
+        self.evaluate(memory, choice, manner, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
     }
 
     /// What the choice costs, unless its operators alone take longer than the limit.
@@ -403,16 +443,42 @@ impl<'a> Search<'a> {
         &self,
         memory: &mut Memory,
         choice: &Choice,
-        first: First,
+        manner: Manner,
         piece: u64,
         limit: u64,
     ) -> Option<Evaluated> {
-        let Memory { simulator, rewritten } = memory;
-        if !self.rewrite(choice, limit, rewritten) {
-            return None;
+        let Memory { simulator, rewritten, met } = memory;
+        self.rewrite(choice, limit, rewritten).then_some(())?;
+        let digest = digest(rewritten, manner, piece);
+        met.insert(digest);
+        if let Some(known) = self.known().get(&digest)
+            && (known.evaluated.is_some() || limit <= known.limit)
+        {
+            return known.evaluated.clone();
         }
+        let evaluated = self.evaluate_anew(simulator, rewritten, manner, piece, limit);
+        let mut known = self.known();
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(digest, Known { evaluated: evaluated.clone(), limit });
+        evaluated
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn evaluate_anew(
+        &self,
+        simulator: &mut Simulator,
+        rewritten: &Rewritten,
+        manner: Manner,
+        piece: u64,
+        limit: u64,
+    ) -> Option<Evaluated> {
         let uses = rewritten.problem.uses();
-        let absences = cover::cover(&rewritten.problem, &uses, self.budget, piece, first).ok()?;
+        let absences = cover::cover(&rewritten.problem, &uses, self.budget, piece, manner).ok()?;
         let acts = Acts::of_uses(&rewritten.problem, &uses, &absences);
         let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
         let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
@@ -425,29 +491,31 @@ impl<'a> Search<'a> {
     fn anneal(&self, start: Found, evaluations: usize, heat: u64, mut rng: Rng) -> Found {
         let n = self.candidates.len();
         let mut memory = Memory::default();
-        let (_, first, choice) = start.clone();
-        let makespan = self.makespan(&mut memory, &choice, first, self.piece);
+        let (_, manner, choice) = start.clone();
+        let makespan = self.makespan(&mut memory, &choice, manner, self.piece);
         let (mut here, mut best) = ((makespan, choice), start);
         let mut travels = vec![true; n];
         let hottest = self.problem.compute_nanos() / heat;
-        for step in 0..evaluations {
-            if n == 0 || here.0 == u64::MAX {
-                break;
-            }
+        let steps = if manner == Manner::InTime { IN_TIME_STEPS } else { 1 };
+        let (all, mut spent) = (evaluations * steps, 0);
+        while n > 0 && here.0 < u64::MAX && spent < all {
+            let heat = cooled(hottest, spent, all);
+            spent += 1;
             let mut next = here.1.clone();
             self.change(&mut next, &travels, &mut rng);
             if next == here.1 {
                 continue;
             }
-            let limit = here.0 + uphill(cooled(hottest, step, evaluations), &mut rng);
-            let Some(evaluated) = self.evaluate(&mut memory, &next, first, self.piece, limit) else {
-                continue;
-            };
+            let limit = here.0 + uphill(heat, &mut rng);
+            let met = memory.met.len();
+            let evaluated = self.evaluate(&mut memory, &next, manner, self.piece, limit);
+            spent += (memory.met.len() - met) * (steps - 1);
+            let Some(evaluated) = evaluated else { continue };
             if evaluated.makespan <= limit {
                 here = (evaluated.makespan, next);
                 travels = evaluated.travels;
                 if here.0 < best.0 {
-                    best = (here.0, first, here.1.clone());
+                    best = (here.0, manner, here.1.clone());
                 }
             }
         }
@@ -463,11 +531,11 @@ impl<'a> Search<'a> {
     }
 
     /// The plan of a choice, in small pieces or in those of the search, whichever are better.
-    fn finish(&self, (_, first, choice): &Found) -> Option<Plan> {
+    fn finish(&self, (_, manner, choice): &Found) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
         self.rewrite(choice, u64::MAX, &mut rewritten).then_some(())?;
         let Rewritten { problem, op_origin, tensor_origin } = rewritten;
-        let in_pieces = |piece| optimal::eager(&problem, self.budget, piece, *first).ok();
+        let in_pieces = |piece| optimal::covered(&problem, self.budget, piece, *manner).ok();
         let mut pieces = vec![self.final_piece, self.piece];
         pieces.dedup();
         let found = pieces.into_iter().filter_map(in_pieces);
@@ -490,12 +558,29 @@ impl<'a> Search<'a> {
 struct Memory {
     simulator: Simulator,
     rewritten: Rewritten,
+    /// Digests of what was evaluated.
+    met: HashSet<u64>,
 }
 
+#[derive(Clone)]
 struct Evaluated {
     makespan: u64,
     /// By candidate, whether any of its bytes were swapped.
     travels: Vec<bool>,
+}
+
+/// What came of an evaluation with a limit.
+struct Known {
+    evaluated: Option<Evaluated>,
+    limit: u64,
+}
+
+/// What tells one evaluation from another.
+fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (manner as u8, piece, &rewritten.op_origin).hash(&mut hasher);
+    rewritten.problem.ops.iter().for_each(|op| op.reads.hash(&mut hasher));
+    hasher.finish()
 }
 
 #[cfg(test)]
