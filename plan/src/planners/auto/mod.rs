@@ -27,6 +27,7 @@ use super::annealing::{cooled, uphill};
 use super::cover::Manner;
 use super::variables::{any_leaves, staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
+use crate::bound;
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
@@ -63,10 +64,12 @@ const GLANCED: usize = 64;
 /// them takes seconds.
 const EVALUATIONS: usize = 20_000_000;
 
-/// Walks that swap in time have these heats, start from the best of what was found so often, and make one in so many of all
-/// evaluations; one counts as many steps as this, where each step of other walks counts as one, evaluated or not.
+/// Walks that swap in time have these heats, start so often from the best of what was found if that is at most this part of the
+/// bound above it, where short waits matter most, and once otherwise, and make one in so many of all evaluations; one counts as
+/// many steps as this, where each step of other walks counts as one, evaluated or not.
 const IN_TIME_HEATS: [u64; FINISHED] = [1500, 3000, 6000];
-const IN_TIME_ROUNDS: u64 = 6;
+const IN_TIME_ROUNDS: u64 = 4;
+const NEAR: u64 = 200;
 const IN_TIME: usize = 10;
 const IN_TIME_STEPS: usize = 8;
 
@@ -123,7 +126,9 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
     let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
     let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
-    let in_time = search.in_time(found.iter().map(|(choice, _)| choice.clone()).collect());
+    let least = bound::best(request).nanos;
+    let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
+    let in_time = search.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
     found.extend(search.finished([polished, exchanged, in_time].concat()));
     found.sort_by_key(|(_, plan)| plan.schedule.makespan());
     found.truncate(REFINED);
@@ -360,8 +365,9 @@ impl<'a> Search<'a> {
         (least, manner, choice)
     }
 
-    /// What walks and exchanges find from the best of the choices where covers swap in time.
-    fn in_time(&self, mut found: Vec<Found>) -> Vec<Found> {
+    /// What walks and exchanges find from the best of the choices where covers swap in time, after several rounds if they are
+    /// near what is the least.
+    fn in_time(&self, mut found: Vec<Found>, is_near: bool) -> Vec<Found> {
         let evaluations = self.evaluations / IN_TIME;
         found.truncate(FINISHED);
         found = self.each(&found, |(_, _, choice)| {
@@ -369,13 +375,13 @@ impl<'a> Search<'a> {
             (makespan, Manner::InTime, choice)
         });
         found.sort();
-        for round in 0..IN_TIME_ROUNDS {
+        for round in 0..if is_near { IN_TIME_ROUNDS } else { 1 } {
             let walked = self.walks(&found, &IN_TIME_HEATS, evaluations, round);
             found.extend(walked);
             found.sort();
             found.dedup();
             found.truncate(FINISHED);
-            if round % 2 == 1 {
+            if round % 2 == 1 || !is_near {
                 found = self.exchanged(&found, evaluations / IN_TIME_STEPS, self.piece);
                 found.sort();
             }
@@ -458,10 +464,9 @@ impl<'a> Search<'a> {
         }
         let evaluated = self.evaluate_anew(simulator, rewritten, manner, piece, limit);
         let mut known = self.known();
-        if known.len() >= KNOWN {
-            known.clear();
+        if known.len() < KNOWN || known.contains_key(&digest) {
+            known.insert(digest, Known { evaluated: evaluated.clone(), limit });
         }
-        known.insert(digest, Known { evaluated: evaluated.clone(), limit });
         evaluated
     }
 
