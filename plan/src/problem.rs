@@ -109,6 +109,12 @@ impl Link {
         self.latency_nanos.saturating_add(copy_nanos(bytes, self.out_bytes_per_second))
     }
 
+    /// The bytes that could be copied to the host in the time that a copy takes beyond its bytes.
+    pub(crate) fn latency_bytes(&self) -> u64 {
+        let bytes = u128::from(self.latency_nanos) * u128::from(self.out_bytes_per_second) / 1_000_000_000;
+        bytes.min(u128::from(MOST)) as u64
+    }
+
     /// How long a copy of so many bytes from the host takes.
     pub fn in_nanos(&self, bytes: u64) -> u64 {
         self.latency_nanos.saturating_add(copy_nanos(bytes, self.in_bytes_per_second))

@@ -23,6 +23,8 @@ pub(crate) enum Manner {
     Gone,
     /// Eagerly, first those whose tensor can be copied, perhaps beside operators that read it before it is gone.
     Ready,
+    /// Eagerly, first those whose tensor is needed last: as [`Manner::Gone`], were time to run backwards.
+    Late,
     /// In time, beside operators that wait for nothing.
     InTime,
 }
@@ -42,7 +44,23 @@ pub(crate) fn cover(
     piece: u64,
     manner: Manner,
 ) -> Result<Absences, DoesNotFit> {
-    Ok(Cover::new(problem, uses, budget, piece, manner)?.absences(1))
+    Ok(Cover::new(problem, uses, budget, Sizes::of(piece), manner)?.absences(1))
+}
+
+/// Of how many bytes what travels is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// A range is at most so large.
+    pub(super) piece: u64,
+    /// Smaller tensors are taken after all others.
+    pub(super) small: u64,
+}
+
+impl Sizes {
+    /// Ranges of at most so many bytes, of small tensors as of large ones.
+    pub(super) fn of(piece: u64) -> Sizes {
+        Sizes { piece, small: 0 }
+    }
 }
 
 /// A choice of pieces.
@@ -86,23 +104,27 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
         manner: Manner,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut cover = match manner {
             Manner::Gone => {
                 let start = |w: &Window| if w.wraps() { 0 } else { w.from };
-                Cover::empty(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, sizes, true, start)?
             }
             Manner::Ready => {
                 let changes = changes(problem);
                 let ready = |w: &Window| last_before(changes.of(w.tensor), w.from).map_or(0, |tick| tick + 1);
                 let start = |w: &Window| if w.wraps() { 0 } else { ready(w) };
-                Cover::empty(problem, uses, budget, piece, true, start)?
+                Cover::empty(problem, uses, budget, sizes, true, start)?
+            }
+            Manner::Late => {
+                let start = |w: &Window| if w.wraps() { 0 } else { problem.ticks() - w.until };
+                Cover::empty(problem, uses, budget, sizes, true, start)?
             }
             Manner::InTime => {
                 let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-                return Cover::in_time(problem, uses, budget, piece, &nominal, false);
+                return Cover::in_time(problem, uses, budget, sizes, &nominal, false);
             }
         };
         cover.take();
@@ -122,14 +144,14 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
         pace: &[u64],
         clean_first: bool,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut engines = Engines::new(problem, pace);
         let is_first = |w: &Window| w.wraps() || clean_first && engines.is_clean(w);
         let start = |w: &Window| if is_first(w) { 0 } else { w.from };
-        let mut cover = Cover::empty(problem, uses, budget, piece, false, start)?;
+        let mut cover = Cover::empty(problem, uses, budget, sizes, false, start)?;
         cover.in_time = Some(cover.excess.clone());
         cover.pair_variables();
         cover.take_in_time(&mut engines);
@@ -143,7 +165,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        piece: u64,
+        sizes: Sizes,
         useful: bool,
         start: impl Fn(&Window) -> u32,
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -166,13 +188,14 @@ impl<'a> Cover<'a> {
         }
         let mut windows: Vec<(u32, Window)> = windows.into_iter().map(|w| (start(&w), w)).collect();
         // No two are equal: windows of one tensor end at different ticks.
-        windows.sort_unstable_by_key(|(start, w)| (*start, Reverse(w.until), w.tensor));
+        let is_small = |w: &Window| problem.tensors[w.tensor].bytes < sizes.small;
+        windows.sort_unstable_by_key(|(start, w)| (is_small(w), *start, Reverse(w.until), w.tensor));
         // A larger budget than all bytes can be is as good.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
         let choice = |(_, window)| Choice { window, count: 0, returns: false, around: None };
         let windows = windows.into_iter().map(choice).collect();
-        Ok(Cover { problem, piece, windows, in_time: None, excess, taken: Vec::new() })
+        Ok(Cover { problem, piece: sizes.piece, windows, in_time: None, excess, taken: Vec::new() })
     }
 
     /// Finds windows of the same variable, and adds those that end with the step, each after the one that goes round the end.
@@ -523,10 +546,12 @@ mod tests {
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
             let uses = problem.uses();
-            let by_manner = [Manner::Gone, Manner::Ready, Manner::InTime]
-                .map(|manner| Cover::new(&problem, &uses, budget, piece, manner).unwrap());
+            let sizes =
+                Sizes { piece, small: if u.chance(50) { 0 } else { peak / (1 + u.below(40) as u64) } };
+            let by_manner = [Manner::Gone, Manner::Ready, Manner::Late, Manner::InTime]
+                .map(|manner| Cover::new(&problem, &uses, budget, sizes, manner).unwrap());
             let in_time = [false, true].map(|clean_first| {
-                Cover::in_time(&problem, &uses, budget, piece, &pace, clean_first).unwrap()
+                Cover::in_time(&problem, &uses, budget, sizes, &pace, clean_first).unwrap()
             });
             for cover in in_time.into_iter().chain(by_manner) {
                 let absences = cover.absences(1 + u.below(5) as u32);

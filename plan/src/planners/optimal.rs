@@ -1,7 +1,7 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
-use super::cover::{Cover, Manner};
+use super::cover::{Cover, Manner, Sizes};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
@@ -17,6 +17,9 @@ pub const PIECES: u64 = 1500;
 /// So many pieces travel as one, too, if they leave and come together, and the best is taken: over a link with latency few
 /// large copies may beat many small ones.
 const TOGETHER: [u32; 3] = [1, 8, 64];
+
+/// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
+const SMALL: [u64; 4] = [8, 20, 40, 80];
 
 /// With so many operators, what does not depend on each other is done at the same time.
 const AT_ONCE: usize = 1000;
@@ -70,77 +73,137 @@ pub(crate) fn covered(
     manner: Manner,
 ) -> Result<Schedule, DoesNotFit> {
     let uses = problem.uses();
-    schedule(problem, &uses, budget, &Cover::new(problem, &uses, budget, piece, manner)?.absences(1))
+    let cover = Cover::new(problem, &uses, budget, Sizes::of(piece), manner)?;
+    schedule(problem, &uses, budget, &cover.absences(1))
 }
 
 /// The best of the justified schedules of covers: two eager ones, and some in time.
 ///
+/// Where copies in are the slower ones, one more is eager in the other direction of time. Over a link on which a copy costs
+/// to start, more covers of the kind that is best take small tensors last.
+///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
-    let uses = problem.uses();
-    let costs_to_start = piece < u64::MAX && problem.link.latency_nanos > 0;
-    let together = if costs_to_start { &TOGETHER } else { &TOGETHER[..1] };
-    let schedules = |cover: &Cover| -> Result<Schedule, DoesNotFit> {
-        let mut best: Option<Schedule> = None;
-        for &together in together {
-            let coarse = schedule(problem, &uses, budget, &cover.absences(together))?;
-            let found = if together == 1 { coarse } else { split(problem, budget, piece, coarse) };
-            if best.as_ref().is_none_or(|best| found.makespan() < best.makespan()) {
-                best = Some(found);
+    let covers = Covers { problem, uses: problem.uses(), budget, piece };
+    let kind = |manner| Kind { manner, clean_first: false, small: 0 };
+    let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
+    let mut best = match problem.ops.len() < AT_ONCE {
+        true => covers.better(covers.first(&eager)?, &in_time)?,
+        false => std::thread::scope(|scope| {
+            let found = scope.spawn(|| covers.first(&in_time));
+            let best = covers.first(&eager)?;
+            Ok(least(best, found.join().expect("planning does not panic")?))
+        })?,
+    };
+    let link = &problem.link;
+    if link.in_bytes_per_second < link.out_bytes_per_second {
+        best = covers.better(best, &[kind(Manner::Late)])?;
+    }
+    if problem.tensors.values().any(|t| t.is_variable() && t.swappable) {
+        best = covers.better(best, &[Kind { clean_first: true, ..kind(Manner::InTime) }])?;
+    }
+    if covers.cost_to_start() {
+        let smaller =
+            |bytes: u64| problem.tensors.values().filter(|t| t.swappable && t.bytes < bytes).count();
+        let mut small = SMALL.map(|times| times.saturating_mul(link.latency_bytes())).to_vec();
+        small.retain(|&bytes| smaller(bytes) > 0);
+        small.dedup_by_key(|bytes| smaller(*bytes));
+        let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
+        best = covers.better(best, &kinds)?;
+    }
+    Ok(best.1)
+}
+
+/// How a cover is made.
+#[derive(Clone, Copy)]
+struct Kind {
+    manner: Manner,
+    /// Whether variables leave first where their last copy on the host still holds, in time.
+    clean_first: bool,
+    /// Tensors of fewer bytes are taken last.
+    small: u64,
+}
+
+/// A schedule and the kind of its cover.
+type Found = (Kind, Schedule);
+
+/// The faster one, the first of equals.
+fn least(one: Found, other: Found) -> Found {
+    if other.1.makespan() < one.1.makespan() { other } else { one }
+}
+
+/// Covers of one problem.
+struct Covers<'a> {
+    problem: &'a Problem,
+    uses: Uses,
+    budget: u64,
+    piece: u64,
+}
+
+impl Covers<'_> {
+    fn cost_to_start(&self) -> bool {
+        self.piece < u64::MAX && self.problem.link.latency_nanos > 0
+    }
+
+    fn is_best(&self, found: &Schedule) -> bool {
+        found.makespan() == self.problem.compute_nanos()
+    }
+
+    /// The best of these kinds.
+    fn first(&self, kinds: &[Kind]) -> Result<Found, DoesNotFit> {
+        let (&first, others) = kinds.split_first().expect("there are some");
+        self.better((first, self.find(first)?), others)
+    }
+
+    /// The best of these kinds, or what is there already.
+    fn better(&self, mut best: Found, kinds: &[Kind]) -> Result<Found, DoesNotFit> {
+        for &kind in kinds {
+            if self.is_best(&best.1) {
+                break;
             }
+            best = least(best, (kind, self.find(kind)?));
         }
-        Ok(best.expect("there are some"))
-    };
-    let is_best = |found: &Schedule| found.makespan() == problem.compute_nanos();
-    let better = |best: Option<Schedule>, found: Schedule| match best {
-        Some(best) if best.makespan() <= found.makespan() => best,
-        _ => found,
-    };
-    let eager = || -> Result<Schedule, DoesNotFit> {
-        let best = schedules(&Cover::new(problem, &uses, budget, piece, Manner::Gone)?)?;
-        if is_best(&best) {
-            return Ok(best);
+        Ok(best)
+    }
+
+    /// The schedule of a cover of this kind; the best of some, each at the pace of the one before, if it is one in time.
+    fn find(&self, kind: Kind) -> Result<Schedule, DoesNotFit> {
+        let &Covers { problem, ref uses, budget, piece } = self;
+        let sizes = Sizes { piece, small: kind.small };
+        if kind.manner != Manner::InTime {
+            return self.schedule(&Cover::new(problem, uses, budget, sizes, kind.manner)?);
         }
-        let other = schedules(&Cover::new(problem, &uses, budget, piece, Manner::Ready)?)?;
-        Ok(better(Some(best), other))
-    };
-    let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-    let in_time = |clean_first: bool| -> Result<Schedule, DoesNotFit> {
-        let mut pace = nominal.clone();
+        let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
         let mut best: Option<Schedule> = None;
         for _ in 0..PACES {
-            let found = schedules(&Cover::in_time(problem, &uses, budget, piece, &pace, clean_first)?)?;
+            let cover = Cover::in_time(problem, uses, budget, sizes, &pace, kind.clean_first)?;
+            let found = self.schedule(&cover)?;
             let before = std::mem::replace(&mut pace, found.pace());
-            let better = better(best.take(), found);
-            let is_last = is_best(&better) || before == pace;
+            let better = best.take().filter(|best| best.makespan() <= found.makespan()).unwrap_or(found);
+            let is_last = self.is_best(&better) || before == pace;
             best = Some(better);
             if is_last {
                 break;
             }
         }
         Ok(best.expect("there is a first pace"))
-    };
-    let (mut best, found) = match problem.ops.len() < AT_ONCE {
-        true => {
-            let best = eager()?;
-            if is_best(&best) {
-                return Ok(best);
-            }
-            (best, in_time(false)?)
-        }
-        false => std::thread::scope(|scope| {
-            let found = scope.spawn(|| in_time(false));
-            let best = eager()?;
-            Ok((best, found.join().expect("planning does not panic")?))
-        })?,
-    };
-    best = better(Some(best), found);
-    let some_leave = problem.tensors.values().any(|t| t.is_variable() && t.swappable);
-    if some_leave && !is_best(&best) {
-        best = better(Some(best), in_time(true)?);
     }
-    Ok(best)
+
+    /// The best schedule of the cover, with more or fewer of its pieces as one.
+    fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
+        let &Covers { problem, ref uses, budget, piece } = self;
+        let mut best = schedule(problem, uses, budget, &cover.absences(TOGETHER[0]))?;
+        let more = if self.cost_to_start() { &TOGETHER[1..] } else { &[] };
+        for &together in more {
+            let found = schedule(problem, uses, budget, &cover.absences(together))?;
+            let found = split(problem, budget, piece, found);
+            if found.makespan() < best.makespan() {
+                best = found;
+            }
+        }
+        Ok(best)
+    }
 }
 
 /// The size of pieces of which so many make the peak.
@@ -183,4 +246,37 @@ pub(super) fn schedule(
     };
     let (order, times) = best;
     Ok(acts.schedule(absences, &order, &times))
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase::{Backward, Forward};
+
+    use super::*;
+    use crate::planners::testing::{op, problem, produced};
+    use crate::schedule::check;
+
+    #[test]
+    fn one_large_copy_goes_before_many_small_ones() {
+        // Beside the third operator either the four small tensors are there or the large one.
+        let tensors = [[produced(256); 4].as_slice(), &[produced(1024), produced(2048)]].concat();
+        let ops = [
+            op(Forward, 100, &[], &[0, 1, 2, 3]),
+            op(Forward, 100, &[], &[4]),
+            op(Forward, 100, &[], &[5]),
+            op(Backward, 100, &[5], &[]),
+            op(Backward, 100, &[0, 1, 2, 3, 4], &[]),
+        ];
+        let mut problem = problem(&tensors, &ops);
+        problem.link.in_bytes_per_second = 1_000_000_000;
+        problem.link.out_bytes_per_second = 1_000_000_000;
+        problem.link.latency_nanos = 100;
+        let budget = 1024 + 2048;
+        let eager = covered(&problem, budget, 4096, Manner::Gone).unwrap();
+        let best = swaps(&problem, budget, 4096).unwrap();
+        check(&problem, &best, budget).unwrap();
+        // Four small copies take 356 ns each; the large one starts later and takes 1124.
+        assert_eq!((eager.pieces.len(), eager.makespan()), (4, 3248));
+        assert_eq!((best.pieces.len(), best.makespan()), (1, 2748));
+    }
 }
