@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench gaps` prints a table in Markdown, which stands in `bench/gaps.md`: a line for each graph of full size
 //! under `testdata/models`, at a usual batch, as gradients alone and with the optimizer; and for `optimal` with ranges of
-//! bytes and `auto`, the makespan by the certified bound, at budgets from the floor (0) to what the step needs as it is (1).
+//! bytes, also where variables stay on the device, and `auto`, the makespan by the certified bound, at budgets from the floor
+//! (0) to what the step needs as it is (1).
 //!
 //! `-- WORDS` prints the lines that have all of the words.
 
@@ -31,8 +32,25 @@ const CASES: [(&str, &[(&str, u64)]); 7] = [
     ("unet3d", &[("batch", 2)]),
 ];
 
-/// By name, and whether they recompute.
-const PLANNERS: [(&str, bool); 2] = [("optimal", false), ("auto", true)];
+/// What is asked of whom.
+struct Asked {
+    name: &'static str,
+    recompute: bool,
+    variables_leave: bool,
+}
+
+const ASKED: [Asked; 3] = [
+    Asked { name: "optimal", recompute: false, variables_leave: true },
+    Asked { name: "optimal", recompute: false, variables_leave: false },
+    Asked { name: "auto", recompute: true, variables_leave: true },
+];
+
+impl std::fmt::Display for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let variables = if self.variables_leave { "" } else { ", variables stay" };
+        write!(f, "{}{variables}", self.name)
+    }
+}
 
 /// Budgets, in hundredths of the way from the floor to the peak.
 const SHARES: [u64; 7] = [2, 5, 10, 25, 50, 75, 90];
@@ -43,15 +61,9 @@ const EFFORT: u32 = 30;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let lines = CASES.iter().flat_map(|case| [false, true].map(|updates| (case, updates)));
-    let lines = lines.flat_map(|line| PLANNERS.map(|planner| (line, planner)));
+    let lines = lines.flat_map(|line| ASKED.iter().map(move |asked| (line, asked)));
     let mut lines: Vec<_> = lines
-        .map(|((&(folder, dims), updates), planner)| Line {
-            folder,
-            dims,
-            updates,
-            planner,
-            ratios: Vec::new(),
-        })
+        .map(|((&(folder, dims), updates), asked)| Line { folder, dims, updates, asked, ratios: Vec::new() })
         .filter(|line| words.iter().all(|word| line.to_string().contains(&**word)))
         .collect();
     let next = AtomicUsize::new(0);
@@ -78,16 +90,17 @@ fn main() {
     for line in &lines {
         println!("{line}{}", cells(&line.ratios));
     }
-    for (planner, _) in PLANNERS {
-        let of: Vec<&Vec<f64>> = lines.iter().filter(|l| l.planner.0 == planner).map(|l| &l.ratios).collect();
+    for asked in &ASKED {
+        let is_of = |line: &&Line| std::ptr::eq(line.asked, asked);
+        let of: Vec<&Vec<f64>> = lines.iter().filter(is_of).map(|line| &line.ratios).collect();
         if of.is_empty() {
             continue;
         }
         let column = |share: usize| of.iter().filter_map(move |ratios| ratios.get(share).copied());
         let mean = |share| column(share).sum::<f64>() / column(share).count().max(1) as f64;
         let most = |share| column(share).fold(1.0, f64::max);
-        println!("| mean | {planner} |{}", cells(&(0..SHARES.len()).map(mean).collect::<Vec<_>>()));
-        println!("| at most | {planner} |{}", cells(&(0..SHARES.len()).map(most).collect::<Vec<_>>()));
+        println!("| mean | {asked} |{}", cells(&(0..SHARES.len()).map(mean).collect::<Vec<_>>()));
+        println!("| at most | {asked} |{}", cells(&(0..SHARES.len()).map(most).collect::<Vec<_>>()));
     }
 }
 
@@ -97,7 +110,7 @@ struct Line {
     dims: &'static [(&'static str, u64)],
     /// Whether the optimizer belongs to the step.
     updates: bool,
-    planner: (&'static str, bool),
+    asked: &'static Asked,
     /// By share, the makespan by the bound.
     ratios: Vec<f64>,
 }
@@ -109,7 +122,7 @@ impl std::fmt::Display for Line {
             text
         });
         let updates = if self.updates { " with AdamW" } else { "" };
-        write!(f, "| {}{dims}{updates} | {} |", self.folder, self.planner.0)
+        write!(f, "| {}{dims}{updates} | {} |", self.folder, self.asked)
     }
 }
 
@@ -129,13 +142,18 @@ impl Line {
 
     /// What the planner sees within the budget; both decide on the order.
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
-        let (planner, budget) = (planner(self.planner.0), Some(lmsc_ir::Bytes(budget)));
+        let (planner, budget) = (planner(self.asked.name), Some(lmsc_ir::Bytes(budget)));
         let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };
         let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("is a pass"));
         let mut graph = graph.clone();
         run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| ())
             .unwrap_or_else(|error| panic!("{self}: {error}"));
-        lmsc_passes::bridge(&graph, &cx).expect("it has no swaps").problem
+        let mut problem = lmsc_passes::bridge(&graph, &cx).expect("it has no swaps").problem;
+        if !self.asked.variables_leave {
+            let variables = problem.tensors.values_mut().filter(|tensor| tensor.is_variable());
+            variables.for_each(|variable| variable.swappable = false);
+        }
+        problem
     }
 
     fn graph(&self) -> lmsc_ir::Graph {
@@ -152,7 +170,7 @@ impl Line {
     }
 
     fn ratio(&self, problem: &Problem, budget: u64) -> f64 {
-        let (name, recompute) = self.planner;
+        let Asked { name, recompute, .. } = *self.asked;
         let (granularity, effort) = (Granularity::Ranges, EFFORT);
         let request = Request { granularity, recompute, effort, ..Request::new(problem, budget) };
         let planner = planner(name).expect("is a planner");
