@@ -55,7 +55,7 @@ impl std::fmt::Display for Asked {
 /// Budgets, in hundredths of the way from the floor to the peak.
 const SHARES: [u64; 7] = [2, 5, 10, 25, 50, 75, 90];
 
-/// Search, in percent of what planners do unasked.
+/// Search by `auto`, in percent of what it does unasked.
 const EFFORT: u32 = 30;
 
 fn main() {
@@ -171,8 +171,9 @@ impl Line {
 
     fn ratio(&self, problem: &Problem, budget: u64) -> f64 {
         let Asked { name, recompute, .. } = *self.asked;
-        let (granularity, effort) = (Granularity::Ranges, EFFORT);
-        let request = Request { granularity, recompute, effort, ..Request::new(problem, budget) };
+        let asked = Request { granularity: Granularity::Ranges, recompute, ..Request::new(problem, budget) };
+        let effort = if recompute { EFFORT } else { asked.effort };
+        let request = Request { effort, ..asked };
         let planner = planner(name).expect("is a planner");
         let plan = (planner.run)(&request).unwrap_or_else(|no| panic!("{self} at {budget}: {no}"));
         check(&plan.problem, &plan.schedule, budget).unwrap_or_else(|flaw| panic!("{self}: {flaw:?}"));

@@ -23,12 +23,12 @@ const TOGETHER: [u32; 3] = [1, 8, 64];
 /// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
 const SMALL: [u64; 4] = [8, 20, 40, 80];
 
+/// With so many operators, what does not depend on each other is done at the same time, and no variable is tried at home.
+const AT_ONCE: usize = 1000;
+
 /// So many variables are tried at home, of so many operators together.
 const MOST_HOMES: usize = 64;
-const HOMES: usize = 100_000;
-
-/// With so many operators, what does not depend on each other is done at the same time.
-const AT_ONCE: usize = 1000;
+const HOMES: usize = 20_000;
 
 /// Covers in time that are made of one kind, each at the pace of the schedule before.
 const PACES: usize = 4;
@@ -73,6 +73,9 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
 
 /// The schedule, or a shorter one in which some of the largest variables that leave in it stay.
 fn at_home(problem: &Problem, budget: u64, piece: u64, effort: u32, mut best: Schedule) -> Schedule {
+    if problem.ops.len() >= AT_ONCE {
+        return best;
+    }
     let mut leaving: Vec<TensorId> = best.pieces.values().map(|piece| piece.tensor).collect();
     leaving.retain(|&tensor| problem.tensors[tensor].is_variable());
     leaving.sort_by_key(|&tensor| (Reverse(problem.tensors[tensor].bytes), tensor));
