@@ -1,6 +1,7 @@
-//! Growth with the number of nodes: reading, every pass, proving, writing. Near-linear is what we ask of each.
+//! Growth with the number of nodes: reading, every pass, proving, writing. Near-linear is what we ask of each. And how long
+//! planning 4,740 operators takes, from tight budgets to loose ones.
 //!
-//! `cargo bench --bench scale`; the columns are medians over the samples, the rows 10², 10³, 10⁴ and 10⁵ nodes.
+//! `cargo bench --bench scale`; the columns are medians over the samples, the rows 10², 10³, 10⁴ and 10⁵ nodes, or budgets.
 
 use std::collections::BTreeMap;
 use std::io::sink;
@@ -11,13 +12,19 @@ use clap::Parser;
 use divan::Bencher;
 use lmsc::cli::Cli;
 use lmsc_ir::random::{Rng, Size, training_graph};
-use lmsc_ir::{Graph, equiv};
+use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Form, Model, export, import, settle};
 use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_plan::instance::Instance;
+use lmsc_plan::planners::{Granularity, Request, planner};
+use lmsc_plan::problem::{Op, Problem, TensorId};
 use lmsc_plan::{Memory, tflms};
 
 const NODES: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+/// Budgets to plan for, in hundredths of the way from the floor to the peak.
+const SHARES: &[u64] = &[5, 25, 50, 75];
 
 fn main() {
     divan::main();
@@ -117,6 +124,53 @@ fn reading_text(bencher: Bencher, nodes: usize) {
 fn writing_mlir(bencher: Bencher, nodes: usize) {
     let graph = graph(nodes);
     bencher.bench_local(|| lmsc_mlir::print(&graph).map(|text| text.len()));
+}
+
+#[divan::bench(args = SHARES, sample_count = 10)]
+fn planning_swaps(bencher: Bencher, share: u64) {
+    planning(bencher, share, "optimal", false);
+}
+
+#[divan::bench(args = SHARES, sample_count = 3)]
+fn planning_all(bencher: Bencher, share: u64) {
+    planning(bencher, share, "auto", true);
+}
+
+/// In ranges of bytes, within a budget so many hundredths of the way from the floor to the peak.
+fn planning(bencher: Bencher, share: u64, name: &str, recompute: bool) {
+    let problem = deep();
+    let (floor, peak) = (problem.floor().1, problem.live_bytes().into_iter().max().unwrap_or(0));
+    let request = Request::new(&problem, floor + (peak - floor) * share / 100);
+    let request = Request { granularity: Granularity::Ranges, recompute, ..request };
+    let planner = planner(name).expect("it is registered");
+    bencher.bench_local(|| (planner.run)(&request).is_ok());
+}
+
+/// Four ResNets-152 beside each other, the first to run forward the last to run backward: 4,740 operators.
+fn deep() -> Problem {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/instances/dag_resnet152_500_b32.json");
+    let text = std::fs::read_to_string(path).expect("is in the repository");
+    let one = Instance::parse(&text).expect("is an instance").problem;
+    let mut all = one.clone();
+    let mut copies = vec![one.ops.clone()];
+    for _ in 1..4 {
+        let tensors: BTreeMap<TensorId, TensorId> =
+            one.tensors.iter().map(|(id, tensor)| (id, all.tensors.push(*tensor))).collect();
+        let renamed = |ids: &[TensorId]| ids.iter().map(|&id| tensors[&id]).collect();
+        copies.push(Vec::from_iter(one.ops.iter().map(|op| Op {
+            reads: renamed(&op.reads),
+            produces: renamed(&op.produces),
+            changes: renamed(&op.changes),
+            ..op.clone()
+        })));
+    }
+    let of = |copy: &Vec<Op>, forward| {
+        Vec::from_iter(copy.iter().filter(|op| (op.phase == Phase::Forward) == forward).cloned())
+    };
+    let forward = copies.iter().flat_map(|copy| of(copy, true));
+    all.ops = forward.chain(copies.iter().rev().flat_map(|copy| of(copy, false))).collect();
+    all.check().expect("operators have what they read");
+    all
 }
 
 /// A chain with a swap for every hundred nodes.
