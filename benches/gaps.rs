@@ -39,7 +39,7 @@ struct Asked {
     variables_leave: bool,
 }
 
-const ASKED: [Asked; 3] = [
+static ASKED: [Asked; 3] = [
     Asked { name: "optimal", recompute: false, variables_leave: true },
     Asked { name: "optimal", recompute: false, variables_leave: false },
     Asked { name: "auto", recompute: true, variables_leave: true },
