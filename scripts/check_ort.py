@@ -646,14 +646,13 @@ def models(selected: list[str], everything: bool) -> list[Path]:
     return sorted(found, key=lambda path: ("tiny" in str(path), -path.stat().st_size))
 
 
-def turns(paths: list[Path]) -> dict[Path, int]:
-    """Each graph's number within its model."""
-    families: dict[str, int] = {}
-    numbers = {}
+def turns(paths: list[Path]) -> dict[Path, int | None]:
+    """Each graph's number within its model, if there are enough of them to take turns."""
+    families: dict[str, list[Path]] = {}
     for path in paths:
-        family = path.relative_to(MODELS).parts[0]
-        numbers[path] = families[family] = families.get(family, -1) + 1
-    return numbers
+        families.setdefault(path.relative_to(MODELS).parts[0], []).append(path)
+    numbers = {path: turn for family in families.values() for turn, path in enumerate(family) if len(family) >= TURNS}
+    return {path: numbers.get(path) for path in paths}
 
 
 def is_quick(model: str, *graph: str) -> bool:
