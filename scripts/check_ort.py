@@ -14,9 +14,8 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
 
-Prints one line a model and the sums. LMSC names the program. Graphs of the same small model take turns with the plans.
-Arguments select graphs by parts of their paths, for every plan; so does --all for all of them, with the variants of
-full-size models and those that take gigabytes.
+Prints one line a model and the sums. LMSC names the program; arguments select models by parts of their paths, and
+--all adds the variants of full-size models and those that take gigabytes.
 """
 
 import contextlib
@@ -49,8 +48,6 @@ EVERYTHING = ["--n-tensors", "100000"]
 
 # Models with more bytes of inputs than this run under one plan only: the others would tell nothing new in minutes.
 LARGE = 16 << 20
-# Each graph of a small model runs under every third plan; all of its graphs together under all.
-TURNS = 3
 # Full-size models of which one graph is checked always.
 QUICK = {"charlstm", "densenet121", "resnet18", "resnet50"}
 # onnx's reference evaluator computes convolutions in Python.
@@ -125,57 +122,35 @@ class Source:
         found = re.search(r"give --budget (\d+) ", done.stderr)
         return int(found[1]) if found else budget
 
-    def plans(self, turn: int | None) -> Iterator[tuple[str, list[str]]]:
-        """Named plans from the smallest budget upwards: all, or those whose turn it is."""
+    def plans(self) -> Iterator[tuple[str, list[str]]]:
+        """Named plans, from the one that swaps everything to the one that swaps least."""
         counted = ["--addresses", "off"]
         # What is checked does not depend on how good the plan is.
         quick = ["--effort", "10"]
+        tight = self.smallest_budget()
+        yield "smallest budget", [*quick, *counted, "--budget", str(tight)]
         ranges = ["--planner", "optimal", "--ranges", *quick]
+        yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(*ranges))]
         tflms = ["--planner", "tflms"]
-        memonger = ["--planner", "memonger"]
-
-        def smallest(*planner: str) -> list[str]:
-            return [*planner, *counted, "--budget", str(self.smallest_budget(*planner))]
-
-        def half_the_way(*planner: str) -> list[str]:
-            budget = (self.smallest_budget(*planner) + self.peak()) // 2
-            return [*planner, "--budget", str(self.with_addresses(budget, *planner))]
-
-        def recomputing() -> list[str]:
-            budget = (2 * self.smallest_budget(*memonger) + self.peak()) // 3
-            return [*memonger, *counted, "--budget", str(budget)]
-
-        def with_room() -> list[str]:
-            return [*quick, "--budget", str(self.with_addresses(self.peak(), *quick))]
-
-        plans: list[tuple[str, Callable[[], list[str]]]] = [
-            ("smallest budget", lambda: smallest(*quick)),
-            ("ranges", lambda: smallest(*ranges)),
-            ("tflms", lambda: smallest(*tflms)),
-        ]
+        yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(*tflms))]
         if byte_count(self) > LARGE:
-            yield from ((name, arguments()) for name, arguments in plans)
             return
-        plans += [
-            ("everything", lambda: EVERYTHING),
-            ("half the way", lambda: half_the_way(*quick)),
-            ("tflms, half the way", lambda: half_the_way(*tflms)),
-            ("as much as the original needs", with_room),
-            ("memonger", recomputing),
-            ("direct order", lambda: ["--ctrld-strategy", "direct-order", "--lb", "3"]),
-            ("fused", lambda: ["--fuse-swapins", "8", "--swap-branches"]),
-        ]
+        yield "everything", EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
             # With room to spare: an encoding needs some.
-            plans.append(("encoded", lambda: ["--encode", "--budget", "1TiB", *EVERYTHING]))
-            plans.append(("encoded, smallest budget", lambda: ["--encode", *smallest(*tflms)]))
-        for number, (name, arguments) in enumerate(plans):
-            if turn is None or number % TURNS == turn % TURNS:
-                yield name, arguments()
-
-    def peak(self) -> int:
-        """Without any plan."""
-        return json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)["before"]["peak"]
+            yield "encoded", ["--encode", "--budget", "1TiB", *EVERYTHING]
+            yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(*tflms))]
+        report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
+        peak = report["before"]["peak"]
+        yield "half the way", [*quick, "--budget", str(self.with_addresses((tight + peak) // 2, *quick))]
+        least = self.smallest_budget(*tflms)
+        yield "tflms, half the way", [*tflms, "--budget", str(self.with_addresses((least + peak) // 2, *tflms))]
+        yield "as much as the original needs", [*quick, "--budget", str(self.with_addresses(peak, *quick))]
+        memonger = ["--planner", "memonger"]
+        recomputing = (2 * self.smallest_budget(*memonger) + peak) // 3
+        yield "memonger", [*memonger, *counted, "--budget", str(recomputing)]
+        yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
+        yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
 
 
 # --- models and what they are fed ------------------------------------------------------------------------------------
@@ -300,7 +275,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-def check_model(path: Path, turn: int | None, report: Report) -> None:
+def check_model(path: Path, report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         model = source(path, scratch, report)
@@ -311,7 +286,7 @@ def check_model(path: Path, turn: int | None, report: Report) -> None:
         by_onnx = evaluated(model, fed, report)
 
         plans = 0
-        for plan, arguments in model.plans(turn):
+        for plan, arguments in model.plans():
             for form in FORMS if not large or plan == "ranges" else FORMS[1:]:
                 output = scratch / f"{plan}.{form}.onnx".replace(" ", "-")
                 what = f"{plan}, {form}"
@@ -646,25 +621,16 @@ def models(selected: list[str], everything: bool) -> list[Path]:
     return sorted(found, key=lambda path: ("tiny" in str(path), -path.stat().st_size))
 
 
-def turns(paths: list[Path]) -> dict[Path, int | None]:
-    """Each graph's number within its model, if there are enough of them to take turns."""
-    families: dict[str, list[Path]] = {}
-    for path in paths:
-        families.setdefault(path.relative_to(MODELS).parts[0], []).append(path)
-    numbers = {path: turn for family in families.values() for turn, path in enumerate(family) if len(family) >= TURNS}
-    return {path: numbers.get(path) for path in paths}
-
-
 def is_quick(model: str, *graph: str) -> bool:
     return model.startswith("tiny_") or (model in QUICK and graph == ("training_model.onnx",))
 
 
-def work(path: Path, turn: int | None, answer: multiprocessing.connection.Connection) -> None:
+def work(path: Path, answer: multiprocessing.connection.Connection) -> None:
     """Checks one model in a process of its own: a broken graph may end it."""
     report, skipped = Report(), ""
     with contextlib.suppress(BrokenPipeError):
         try:
-            check_model(path, turn, report)
+            check_model(path, report)
         except Skip as reason:
             skipped = str(reason)
         except Exception as error:
@@ -673,14 +639,14 @@ def work(path: Path, turn: int | None, answer: multiprocessing.connection.Connec
         answer.send((report, skipped))
 
 
-def in_parallel(turns: dict[Path, int | None], processes: int) -> Iterator[tuple[Path, Report, str, float]]:
+def in_parallel(paths: list[Path], processes: int) -> Iterator[tuple[Path, Report, str, float]]:
     """Reports of all models, as they are ready."""
     running = {}
-    waiting = iter(turns.items())
+    waiting = iter(paths)
     while True:
-        for path, turn in waiting:
+        for path in waiting:
             receiver, sender = multiprocessing.Pipe(duplex=False)
-            process = multiprocessing.Process(target=work, args=(path, turn, sender))
+            process = multiprocessing.Process(target=work, args=(path, sender))
             process.start()
             sender.close()
             running[receiver] = path, process, time.monotonic()
@@ -702,10 +668,7 @@ def in_parallel(turns: dict[Path, int | None], processes: int) -> Iterator[tuple
 def main() -> int:
     started = time.monotonic()
     selected = [argument for argument in sys.argv[1:] if argument != "--all"]
-    everything = "--all" in sys.argv[1:]
-    paths = models(selected, everything)
-    # Who selects a graph wants to know everything about it.
-    numbers = dict.fromkeys(paths) if selected or everything else turns(paths)
+    paths = models(selected, everything="--all" in sys.argv[1:])
     passed = failed = checks = 0
     if not selected:
         report = Report()
@@ -714,7 +677,7 @@ def main() -> int:
                 check_type(element, extents, report)
         print("\n".join([f"{len(TYPES)} element types: {report.checks} checks", *report.failures]), flush=True)
         checks, failed = report.checks, int(bool(report.failures))
-    for path, report, skipped, seconds in in_parallel(numbers, os.cpu_count() or 1):
+    for path, report, skipped, seconds in in_parallel(paths, os.cpu_count() or 1):
         name = path.relative_to(MODELS)
         checks += report.checks
         if skipped:
