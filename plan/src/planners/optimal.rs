@@ -1,13 +1,11 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
-use std::cmp::Reverse;
-
 use super::cover::{Cover, Manner, Sizes};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
-use crate::problem::{Problem, TensorId, Uses};
+use crate::problem::{Problem, Uses};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
@@ -23,12 +21,8 @@ const TOGETHER: [u32; 3] = [1, 8, 64];
 /// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
 const SMALL: [u64; 4] = [8, 20, 40, 80];
 
-/// With so many operators, what does not depend on each other is done at the same time, and no variable is tried at home.
+/// With so many operators, what does not depend on each other is done at the same time.
 const AT_ONCE: usize = 1000;
-
-/// So many variables are tried at home, of so many operators together.
-const MOST_HOMES: usize = 64;
-const HOMES: usize = 20_000;
 
 /// Covers in time that are made of one kind, each at the pace of the schedule before.
 const PACES: usize = 4;
@@ -63,33 +57,9 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, effort, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
-        Granularity::Ranges => {
-            let piece = piece_bytes(problem, PIECES);
-            at_home(problem, budget, piece, effort, swaps(problem, budget, piece)?)
-        }
+        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
     };
     Ok(Plan::without_recomputation(problem, schedule))
-}
-
-/// The schedule, or a shorter one in which some of the largest variables that leave in it stay.
-fn at_home(problem: &Problem, budget: u64, piece: u64, effort: u32, mut best: Schedule) -> Schedule {
-    if problem.ops.len() >= AT_ONCE {
-        return best;
-    }
-    let mut leaving: Vec<TensorId> = best.pieces.values().map(|piece| piece.tensor).collect();
-    leaving.retain(|&tensor| problem.tensors[tensor].is_variable());
-    leaving.sort_by_key(|&tensor| (Reverse(problem.tensors[tensor].bytes), tensor));
-    leaving.dedup();
-    leaving.truncate((HOMES / problem.ops.len().max(1)).min(MOST_HOMES) * effort as usize / 100);
-    let mut problem = problem.clone();
-    for tensor in leaving {
-        problem.tensors[tensor].swappable = false;
-        match swaps(&problem, budget, piece) {
-            Ok(found) if found.makespan() < best.makespan() => best = found,
-            _ => problem.tensors[tensor].swappable = true,
-        }
-    }
-    best
 }
 
 /// The justified schedule of the cover that takes windows in this manner.
