@@ -11,6 +11,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
@@ -254,16 +255,59 @@ fn small() -> Vec<(String, Graph)> {
     models().into_iter().filter_map(of).collect()
 }
 
+/// The part of the small models that this process is to run, of how many; none where it is to run the tests.
+const PART: &str = "LMSC_PART";
+
 /// As it is, in less memory and replayed as a graph: the same numbers as on the host but for rounding, and the same bits
 /// whatever the plan.
+///
+/// A process has one driver, which mostly waits where it is told to be slow: so each processor runs two processes.
 #[test]
 fn steps_of_small_models_compute_what_the_host_computes() {
     let Some((driver, _used)) = driver() else { return };
+    if let Ok(part) = std::env::var(PART) {
+        let (part, parts) = part.split_once('/').unwrap();
+        println!("\n{PART} {:?}", small_models(driver, part.parse().unwrap(), parts.parse().unwrap()));
+        return;
+    }
+    let parts = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let this = ["steps_of_small_models_compute_what_the_host_computes", "--exact", "--nocapture"];
+    let children: Vec<_> = (0..parts)
+        .map(|part| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(this).env(PART, format!("{part}/{parts}"));
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let mut counted = Counts::default();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let [text, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert!(output.status.success(), "{text}{errors}");
+        let counts = text.lines().find_map(|line| line.strip_prefix(PART)).expect("it says what it counted");
+        let counts =
+            counts.trim().trim_matches(['[', ']']).split(", ").map(|count| count.parse::<u64>().unwrap());
+        counted.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        if std::env::var_os("LMSC_REPORT").is_some() {
+            println!("{text}");
+        }
+    }
+    let [runs, copies, by_library, by_dnn] = counted;
+    assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
+    assert!(by_library > 20, "in {by_library} models the library multiplies");
+    assert!(by_dnn > 4, "in {by_dnn} models the library convolves");
+}
+
+/// Plans that were run and their copies, and models of which a library multiplies, or convolves.
+type Counts = [u64; 4];
+
+/// Every so many of the small models, from one of the first on.
+fn small_models(driver: &Driver, part: usize, parts: usize) -> Counts {
     let report = std::env::var_os("LMSC_REPORT").is_some();
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
     let (mut runs, mut copies, mut by_library, mut by_dnn) = (0, 0, 0, 0);
-    for (number, (name, graph)) in small().into_iter().enumerate() {
+    for (number, (name, graph)) in small().into_iter().enumerate().skip(part).step_by(parts) {
         let began = std::time::Instant::now();
         let (expected, types) = on_host(&graph);
         let program = lowered(&graph, None);
@@ -315,11 +359,9 @@ fn steps_of_small_models_compute_what_the_host_computes() {
             println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
         }
     }
-    assert!(runs > 20 && copies > 100, "{runs} runs, {copies} copies");
-    assert!(by_library > 20, "in {by_library} models the library multiplies");
-    assert!(by_dnn > 4, "in {by_dnn} models the library convolves");
     // What is wrong, too little or not deterministic is not asked of it, and nothing of it is left.
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
+    [runs, copies as u64, by_library, by_dnn]
 }
 
 /// A model of a family, by the name of its folder, and perhaps its file's.
