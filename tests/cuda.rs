@@ -302,6 +302,7 @@ fn steps_of_small_models_compute_what_the_host_computes() {
 type Counts = [u64; 4];
 
 /// Every so many of the small models, from one of the first on.
+#[allow(clippy::print_stdout, reason = "a report was asked for")]
 fn small_models(driver: &Driver, part: usize, parts: usize) -> Counts {
     let report = std::env::var_os("LMSC_REPORT").is_some();
     // Otherwise each model takes its turn.
