@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what CI runs, in its order, stopping at the first step that fails.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub(crate) const STEPS: [Step; 15] = [
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
     // Doc tests are a step of their own below, so that each failure is told by its step's name.
-    Step { name: "test", run: |run| run.test(&["--lib", "--bins", "--tests", "--examples"]) },
+    Step { name: "test", run: test },
     Step { name: "doc-test", run: |run| run.test(&["--doc"]) },
     Step { name: "doc", run: doc },
     Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
@@ -59,6 +59,8 @@ impl From<bool> for Outcome {
 struct Run<'a> {
     root: &'a Path,
     tests: Tests,
+    /// The program that the step `test` has built, once it has.
+    program: Option<PathBuf>,
 }
 
 #[derive(Default, Debug, PartialEq)]
@@ -78,7 +80,7 @@ pub(crate) fn run(root: &Path, only: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     let started = Instant::now();
-    let mut run = Run { root, tests: Tests::default() };
+    let mut run = Run { root, tests: Tests::default(), program: None };
     let mut failed = None;
     for step in STEPS.iter().filter(|step| only.is_empty() || only.contains(&step.name)) {
         println!("==> {}", step.name);
@@ -131,6 +133,8 @@ impl Run<'_> {
         print_command(&path, &[]);
         let mut command = Command::new(self.root.join(path));
         command.current_dir(self.root).env("INSTA_UPDATE", "no").env("CARGO", cargo());
+        // Otherwise it builds one, with other features of the same packages.
+        command.envs(self.program.iter().map(|program| ("LMSC", program)));
         self.counted(command)
     }
 
@@ -177,6 +181,14 @@ impl Tests {
             }
         }
     }
+}
+
+fn test(run: &mut Run) -> Outcome {
+    let outcome = run.test(&["--lib", "--bins", "--tests", "--examples"]);
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let program = run.root.join(target).join("debug/lmsc");
+    run.program = program.exists().then_some(program);
+    outcome
 }
 
 fn tidy(run: &mut Run) -> Outcome {
