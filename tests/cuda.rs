@@ -13,6 +13,7 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
@@ -267,7 +268,13 @@ fn steps_of_small_models_compute_what_the_host_computes() {
     let Some((driver, _used)) = driver() else { return };
     if let Ok(part) = std::env::var(PART) {
         let (part, parts) = part.split_once('/').unwrap();
-        println!("\n{PART} {:?}", small_models(driver, part.parse().unwrap(), parts.parse().unwrap()));
+        let report = std::env::var_os("LMSC_REPORT").is_some();
+        let tell = |name: &str, took: Duration| {
+            if report {
+                println!("{name}: {:.1} s", took.as_secs_f64());
+            }
+        };
+        println!("\n{PART} {:?}", small_models(driver, part.parse().unwrap(), parts.parse().unwrap(), tell));
         return;
     }
     let parts = 2 * std::thread::available_parallelism().map_or(1, usize::from);
@@ -301,10 +308,8 @@ fn steps_of_small_models_compute_what_the_host_computes() {
 /// Plans that were run and their copies, and models of which a library multiplies, or convolves.
 type Counts = [u64; 4];
 
-/// Every so many of the small models, from one of the first on.
-#[allow(clippy::print_stdout, reason = "a report was asked for")]
-fn small_models(driver: &Driver, part: usize, parts: usize) -> Counts {
-    let report = std::env::var_os("LMSC_REPORT").is_some();
+/// Every so many of the small models, from one of the first on; `tell` learns what each took.
+fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, Duration)) -> Counts {
     // Otherwise each model takes its turn.
     let all = std::env::var_os("LMSC_REQUIRE_CXX").is_some();
     let (mut runs, mut copies, mut by_library, mut by_dnn) = (0, 0, 0, 0);
@@ -356,9 +361,7 @@ fn small_models(driver: &Driver, part: usize, parts: usize) -> Counts {
             copies += swapped.stream(Stream::Out).len() + swapped.stream(Stream::In).len();
             runs += 1;
         }
-        if report {
-            println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
-        }
+        tell(&name, began.elapsed());
     }
     // What is wrong, too little or not deterministic is not asked of it, and nothing of it is left.
     assert_eq!([driver.convolutions(2), driver.convolutions(3)], [0, 0]);
