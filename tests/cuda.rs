@@ -958,7 +958,7 @@ impl Installed {
 
     /// What the command ends with, prints and says is wrong, where the driver has these settings.
     fn lmsc(&self, arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lmsc"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lmsc"));
         command.args(arguments).env("LMSC_CUDA_PATH", self.0.path()).env("XDG_CACHE_HOME", self.0.path());
         let output = command.envs(settings.iter().copied()).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
