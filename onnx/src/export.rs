@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId};
 
 use crate::aside::Scratch;
@@ -18,8 +18,8 @@ use crate::proto::{
     ValueInfoProto,
 };
 use crate::{
-    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, key, set_metadata,
-    update,
+    IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, kept, key,
+    set_metadata, update,
 };
 
 /// How swaps are written.
@@ -102,9 +102,23 @@ pub fn export(
         called: BTreeSet::new(),
         scratch: Scratch::default(),
     };
+    let travelled: HashSet<ValueId> = match form {
+        Form::Function => HashSet::new(),
+        Form::Ort => graph
+            .outputs
+            .iter()
+            .map(|&o| (o, exporter.origin(o)))
+            .filter(|(o, v)| o != v)
+            .map(|(_, v)| v)
+            .collect(),
+    };
     let mut nodes = Vec::with_capacity(graph.order().len());
     for &id in graph.order() {
-        nodes.push(exporter.node(id)?);
+        let mut proto = exporter.node(id)?;
+        let copies = kept::spell_out(graph, id, &travelled, &mut proto);
+        exporter.has_node_metadata |= !copies.is_empty();
+        nodes.extend(copies);
+        nodes.push(proto);
     }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
     let called = exporter.called;

@@ -8,6 +8,7 @@ pub mod file;
 mod foreign;
 mod functions;
 pub mod import;
+mod kept;
 mod link;
 pub mod proto;
 pub mod shapes;
@@ -43,6 +44,8 @@ pub mod key {
     pub const UPDATE: &str = "ai.lmsc.update";
     /// On a node that computes another again: that what it writes aside is memory that nobody reads.
     pub const ASIDE: &str = "ai.lmsc.aside";
+    /// On a copy of a variable: that it is what an update overwrites in the variable's place.
+    pub const KEPT: &str = "ai.lmsc.kept";
     /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
     /// On the model: the values of symbolic dimensions for which it was rewritten, as a JSON object.
@@ -53,12 +56,14 @@ pub mod key {
     pub const LAYER: &str = "layer_ann";
 }
 
-/// Undoes what a file spells out for other runtimes: updates of single variables, and what nodes that run again write
-/// aside. Whether there was any.
+/// Undoes what a file spells out for other runtimes: updates of single variables, what nodes that run again write aside,
+/// and copies for updates to overwrite. Whether there was any.
 pub fn gather(model: &mut Model) -> bool {
     let updates = update::gather(model);
-    let aside = model.proto.graph.as_mut().is_some_and(aside::gather);
-    updates || aside
+    let Some(graph) = &mut model.proto.graph else { return updates };
+    let aside = aside::gather(graph);
+    let kept = kept::gather(graph);
+    updates || aside || kept
 }
 
 /// The first IR version with model-local functions.

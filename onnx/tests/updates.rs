@@ -46,3 +46,49 @@ fn what_a_name_tells_is_not_written_twice() {
     let proto = export(None, &Graph::parse(STEP).unwrap(), Form::Function, &BTreeMap::new()).unwrap();
     assert!(proto.graph.unwrap().node.iter().all(|node| node.metadata_props.is_empty()));
 }
+
+const ADAM: &str = "<opset: \"\" = 17, \"com.microsoft\" = 1>
+g (float[] lr, int64[1] n, float[4] w, float[4] d, float[4] m, float[4] v, float[4] x)
+    => (int64[1] n_new, float[4] w_new, float[4] m_new, float[4] v_new, float[4] y) {
+    [u] int64[1] n_new, float[4] m_new, float[4] v_new, float[4] w_left
+        = com.microsoft.AdamOptimizer(lr, n, w, d, m, v) updates (n as n_new, m as m_new, v as v_new, w as w_left)
+    [out] float[4]@host w_host = ai.lmsc.SwapOut(w_left)
+    [y] float[4] y = Exp(x) after [out]
+    [in] float[4] w_new = ai.lmsc.SwapIn(w_host) updates (w as w_new) after [y]
+}";
+
+#[test]
+fn an_update_in_place_overwrites_no_more_than_it_did() {
+    let graph = Graph::parse(ADAM).unwrap();
+    lmsc_ir::verify(&graph).unwrap();
+    let read = |form: Form| {
+        let proto = export(None, &graph, form, &BTreeMap::new()).unwrap();
+        let nodes = &proto.graph.as_ref().unwrap().node;
+        let at = nodes.iter().position(|n| n.op_type() == "AdamOptimizer").unwrap();
+        let before = nodes[..at].iter().map(|n| (n.op_type().to_owned(), n.input.clone(), n.output.clone()));
+        (before.collect::<Vec<_>>(), nodes[at].input.clone(), proto.clone())
+    };
+    // As functions copies are nothing to a runtime without them: the result is the output.
+    let (before, operands, _) = read(Form::Function);
+    assert!(before.is_empty());
+    assert_eq!(operands, ["lr", "n", "w", "d", "m", "v"]);
+    let (before, operands, proto) = read(Form::Ort);
+    assert_eq!(before, [("Max".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
+    assert_eq!(operands, ["lr", "n", "u.kept.2", "d", "m", "v"]);
+
+    let model = |proto| Model { proto, name: "written".to_owned(), folder: None };
+    let mut written = model(proto.clone());
+    assert!(lmsc_onnx::gather(&mut written));
+    let mut back = import(&written, &Dims::none()).unwrap();
+    settle(&mut back, &state_pairs(&written, &[])).unwrap();
+    let body = |graph: &Graph| graph.to_text().split_once('\n').unwrap().1.to_owned();
+    assert_eq!(body(&back), body(&graph));
+
+    // What is no copy of a variable, or is read by others, is read as what it is.
+    let mut scaled = model(proto.clone());
+    scaled.proto.graph.as_mut().unwrap().node[0].op_type = Some("Relu".to_owned());
+    assert!(!lmsc_onnx::gather(&mut scaled));
+    let mut shared = model(proto);
+    shared.proto.graph.as_mut().unwrap().node[2].input = vec!["u.kept.2".to_owned()];
+    assert!(!lmsc_onnx::gather(&mut shared));
+}

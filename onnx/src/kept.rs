@@ -1,0 +1,77 @@
+//! Variables that an update would overwrite although the model leaves them as they are.
+//!
+//! ONNX Runtime's optimizers work in the memory of their operands unless the result is an output of the model, which has
+//! its own. Where a new value leaves for the host and returns, the output is what returns: the update would write over
+//! what is fed. In the form for ONNX Runtime it works on a copy then, which in a graph is nothing.
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
+
+use crate::proto::{GraphProto, NodeProto};
+use crate::{copy, key, set_metadata};
+
+/// Gives the node copies of the variables that only a result that is no longer an output makes it overwrite; `travelled`
+/// are the values that, after a way over the host, are outputs.
+pub(crate) fn spell_out(
+    graph: &Graph,
+    id: NodeId,
+    travelled: &HashSet<ValueId>,
+    proto: &mut NodeProto,
+) -> Vec<NodeProto> {
+    let node = graph.node(id);
+    if node.op.domain() == LMSC_DOMAIN {
+        // Spelled out, it works on a sequence, which has memory of its own.
+        return Vec::new();
+    }
+    let opset = graph.opsets.get("").copied().unwrap_or(0);
+    let mut copies = Vec::new();
+    for &(operand, result) in node.op.effects().writes {
+        let result = node.results.get(result).copied().flatten();
+        let Some(variable) = node.operands.get(operand).copied().flatten() else { continue };
+        if graph.producer(variable).is_some() || !result.is_some_and(|value| travelled.contains(&value)) {
+            continue;
+        }
+        let name = graph.fresh_value_name(&format!("{}.kept.{operand}", node.name)).to_string();
+        let mut kept = NodeProto {
+            name: Some(name.clone()),
+            input: vec![std::mem::replace(&mut proto.input[operand], name.clone())],
+            output: vec![name],
+            ..NodeProto::default()
+        };
+        copy::spell(&mut kept, &graph.value(variable).ty, opset, 0, false);
+        set_metadata(&mut kept.metadata_props, key::KEPT, Some("copy".to_owned()));
+        copies.push(kept);
+    }
+    copies
+}
+
+/// Leaves out the copies again; whether there was any. One that is not what it says it is stays.
+pub(crate) fn gather(graph: &mut GraphProto) -> bool {
+    let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::KEPT) && copy::is_copy(n);
+    if !graph.node.iter().any(is_ours) {
+        return false;
+    }
+    // Outputs count twice: what is one is read by more than a node.
+    let mut readers: HashMap<&str, usize> = HashMap::new();
+    let outputs = graph.output.iter().map(|output| output.name());
+    for name in
+        graph.node.iter().flat_map(|n| &n.input).map(String::as_str).chain(outputs.flat_map(|o| [o; 2]))
+    {
+        *readers.entry(name).or_default() += 1;
+    }
+    let given = graph.input.iter().map(|input| input.name());
+    let given: HashSet<&str> = given.chain(graph.initializer.iter().map(|tensor| tensor.name())).collect();
+    let kept: HashMap<String, String> = graph
+        .node
+        .iter()
+        .filter(|n| is_ours(n) && given.contains(&*n.input[0]) && readers.get(&*n.output[0]) == Some(&1))
+        .map(|n| (n.output[0].clone(), n.input[0].clone()))
+        .collect();
+    graph.node.retain(|n| !(is_ours(n) && kept.contains_key(&n.output[0])));
+    for input in graph.node.iter_mut().flat_map(|n| &mut n.input) {
+        if let Some(variable) = kept.get(input) {
+            input.clone_from(variable);
+        }
+    }
+    !kept.is_empty()
+}
