@@ -7,6 +7,7 @@
 //! what comes back before it is due, where an eager cover has the operator wait.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
@@ -25,8 +26,19 @@ pub(crate) enum Manner {
     Ready,
     /// Eagerly, first those whose tensor is needed last: as [`Manner::Gone`], were time to run backwards.
     Late,
-    /// In time, beside operators that wait for nothing.
+    /// In time, first those from whose start on a tensor can be gone.
     InTime,
+    /// In time, first variables whose last copy on the host still holds.
+    Clean,
+    /// In time, first those that an engine would copy that takes the largest of what can be copied by then.
+    Largest,
+}
+
+impl Manner {
+    /// Whether windows are taken in time.
+    pub(super) fn is_in_time(self) -> bool {
+        matches!(self, Manner::InTime | Manner::Clean | Manner::Largest)
+    }
 }
 
 /// The absences that make every moment fit, those that start early first and no more than needed.
@@ -96,7 +108,7 @@ struct Taken {
 }
 
 impl<'a> Cover<'a> {
-    /// The cover that takes windows in this manner.
+    /// The cover that takes windows in this manner, in time beside operators that wait for nothing.
     ///
     /// # Errors
     /// [`DoesNotFit`] as of [`cover`].
@@ -122,9 +134,9 @@ impl<'a> Cover<'a> {
                 let start = |w: &Window| if w.wraps() { 0 } else { problem.ticks() - w.until };
                 Cover::empty(problem, uses, budget, sizes, true, start)?
             }
-            Manner::InTime => {
+            Manner::InTime | Manner::Clean | Manner::Largest => {
                 let nominal: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-                return Cover::in_time(problem, uses, budget, sizes, &nominal, false);
+                return Cover::in_time(problem, uses, budget, sizes, manner, &nominal);
             }
         };
         cover.take();
@@ -132,11 +144,10 @@ impl<'a> Cover<'a> {
         Ok(cover)
     }
 
-    /// The cover in time, where from the start of an operator to that of the next it takes what `pace` says; completed by
-    /// an eager one where time does not suffice.
+    /// The cover that takes windows in a manner in time, where from the start of an operator to that of the next it takes
+    /// what `pace` says; completed by an eager one where time does not suffice.
     ///
-    /// A variable may return before the end of the step where the next step would wait for it. With `clean_first`, variables
-    /// leave before all else where their last copy on the host still holds.
+    /// A variable may return before the end of the step where the next step would wait for it.
     ///
     /// # Errors
     /// [`DoesNotFit`] as of [`cover`].
@@ -145,13 +156,16 @@ impl<'a> Cover<'a> {
         uses: &Uses,
         budget: u64,
         sizes: Sizes,
+        manner: Manner,
         pace: &[u64],
-        clean_first: bool,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut engines = Engines::new(problem, pace);
-        let is_first = |w: &Window| w.wraps() || clean_first && engines.is_clean(w);
+        let is_first = |w: &Window| w.wraps() || manner == Manner::Clean && engines.is_clean(w);
         let start = |w: &Window| if is_first(w) { 0 } else { w.from };
         let mut cover = Cover::empty(problem, uses, budget, sizes, false, start)?;
+        if manner == Manner::Largest {
+            engines.largest_first(&mut cover.windows);
+        }
         cover.in_time = Some(cover.excess.clone());
         cover.pair_variables();
         cover.take_in_time(&mut engines);
@@ -409,6 +423,8 @@ struct Engines<'a> {
     problem: &'a Problem,
     /// By tensor, the ticks that bring it into being or change it, ascending.
     changes: Lists<TensorId, u32>,
+    /// By tick, when its operator starts; then the end of the step.
+    starts: Vec<u64>,
     out: Engine,
     /// None where copies in both directions take turns.
     back: Option<Engine>,
@@ -421,7 +437,46 @@ impl<'a> Engines<'a> {
     fn new(problem: &'a Problem, pace: &[u64]) -> Engines<'a> {
         let changes = changes(problem);
         let back = (problem.link.duplex == Duplex::Full).then(|| Engine::new(pace));
-        Engines { problem, changes, out: Engine::new(pace), back }
+        let mut end = 0u64;
+        let ends = pace.iter().map(|&nanos| {
+            end = end.saturating_add(nanos);
+            end
+        });
+        let starts = [0].into_iter().chain(ends).collect();
+        Engines { problem, changes, starts, out: Engine::new(pace), back }
+    }
+
+    /// Puts the windows in the order in which they are copied out if the largest tensor always goes first of those that can
+    /// be copied by then, before all those that have no time to leave and to come back.
+    fn largest_first(&self, windows: &mut Vec<Choice>) {
+        let Engines { problem, starts, .. } = self;
+        let link = &problem.link;
+        let ready = |window: &Window| match self.changed(window) {
+            Some(tick) if !window.wraps() => starts[tick as usize + 1],
+            _ => 0,
+        };
+        let mut coming = std::mem::take(windows);
+        coming.sort_by_key(|choice| ready(&choice.window));
+        let mut coming = coming.into_iter().enumerate().peekable();
+        let (mut now, mut waiting) = (0, BTreeMap::new());
+        loop {
+            while let Some((at, choice)) = coming.next_if(|(_, choice)| ready(&choice.window) <= now) {
+                let window = &choice.window;
+                let bytes = problem.tensors[window.tensor].bytes;
+                let due =
+                    starts[window.until as usize] + if window.wraps() { starts[starts.len() - 1] } else { 0 };
+                let has_time = ready(window) + link.out_nanos(bytes) + link.in_nanos(bytes) <= due;
+                waiting.insert((has_time, bytes, Reverse(at)), choice);
+            }
+            match (waiting.pop_last(), coming.peek()) {
+                (Some(((_, bytes, _), choice)), _) => {
+                    now = now.saturating_add(link.out_nanos(bytes));
+                    windows.push(choice);
+                }
+                (None, Some((_, next))) => now = ready(&next.window),
+                (None, None) => break,
+            }
+        }
     }
 
     /// The tick that last changes the window's tensor before it can leave.
@@ -529,8 +584,11 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use lmsc_ir::Phase::{Backward, Forward};
+
     use super::*;
     use crate::planners::optimal;
+    use crate::planners::testing::{op, problem, produced};
     use crate::random::{self, Rng, Source};
     use crate::schedule::check;
 
@@ -548,11 +606,10 @@ mod tests {
             let uses = problem.uses();
             let sizes =
                 Sizes { piece, small: if u.chance(50) { 0 } else { peak / (1 + u.below(40) as u64) } };
-            let by_manner = [Manner::Gone, Manner::Ready, Manner::Late, Manner::InTime]
+            let by_manner = [Manner::Gone, Manner::Ready, Manner::Late]
                 .map(|manner| Cover::new(&problem, &uses, budget, sizes, manner).unwrap());
-            let in_time = [false, true].map(|clean_first| {
-                Cover::in_time(&problem, &uses, budget, sizes, &pace, clean_first).unwrap()
-            });
+            let in_time = [Manner::InTime, Manner::Clean, Manner::Largest]
+                .map(|manner| Cover::in_time(&problem, &uses, budget, sizes, manner, &pace).unwrap());
             for cover in in_time.into_iter().chain(by_manner) {
                 let absences = cover.absences(1 + u.below(5) as u32);
                 let most = absences.live_by_moment(&problem).into_iter().max().unwrap();
@@ -578,6 +635,26 @@ mod tests {
             faster += usize::from(best.makespan() < eager);
         }
         assert!(cases > 100 && faster * 10 > cases, "{faster} of {cases}");
+    }
+
+    #[test]
+    fn the_largest_goes_first_of_what_can_be_copied() {
+        // Tensor 3, the largest of all, is needed right after it was made.
+        let tensors = [256, 1024, 512, 4096].map(produced);
+        let ops = [
+            op(Forward, 100, &[], &[0, 1]),
+            op(Forward, 100, &[], &[2, 3]),
+            op(Forward, 100, &[], &[]),
+            op(Backward, 9000, &[3], &[]),
+            op(Backward, 100, &[0, 1, 2], &[]),
+        ];
+        let problem = problem(&tensors, &ops);
+        let pace: Vec<u64> = ops.iter().map(|op| op.nanos).collect();
+        let mut cover =
+            Cover::empty(&problem, &problem.uses(), u64::MAX, Sizes::of(u64::MAX), false, |_| 0).unwrap();
+        Engines::new(&problem, &pace).largest_first(&mut cover.windows);
+        let order: Vec<u32> = cover.windows.iter().map(|c| c.window.tensor.as_u32()).collect();
+        assert_eq!(order, [1, 2, 0, 3]);
     }
 
     #[test]

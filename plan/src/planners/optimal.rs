@@ -80,13 +80,13 @@ pub(crate) fn covered(
 /// The best of the justified schedules of covers: two eager ones, and some in time.
 ///
 /// Where copies in are the slower ones, one more is eager in the other direction of time. Over a link on which a copy costs
-/// to start, more covers of the kind that is best take small tensors last.
+/// to start, more covers of the kind that is best take small tensors last, and one more takes the largest first.
 ///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
     let covers = Covers { problem, uses: problem.uses(), budget, piece };
-    let kind = |manner| Kind { manner, clean_first: false, small: 0 };
+    let kind = |manner| Kind { manner, small: 0 };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
     let mut best = match problem.ops.len() < AT_ONCE {
         true => covers.better(covers.first(&eager)?, &in_time)?,
@@ -101,7 +101,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         best = covers.better(best, &[kind(Manner::Late)])?;
     }
     if problem.tensors.values().any(|t| t.is_variable() && t.swappable) {
-        best = covers.better(best, &[Kind { clean_first: true, ..kind(Manner::InTime) }])?;
+        best = covers.better(best, &[kind(Manner::Clean)])?;
     }
     if covers.cost_to_start() {
         let smaller =
@@ -111,6 +111,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         small.dedup_by_key(|bytes| smaller(*bytes));
         let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
         best = covers.better(best, &kinds)?;
+        best = covers.better(best, &[kind(Manner::Largest)])?;
     }
     Ok(best.1)
 }
@@ -119,8 +120,6 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
 #[derive(Clone, Copy)]
 struct Kind {
     manner: Manner,
-    /// Whether variables leave first where their last copy on the host still holds, in time.
-    clean_first: bool,
     /// Tensors of fewer bytes are taken last.
     small: u64,
 }
@@ -171,13 +170,13 @@ impl Covers<'_> {
     fn find(&self, kind: Kind) -> Result<Schedule, DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece } = self;
         let sizes = Sizes { piece, small: kind.small };
-        if kind.manner != Manner::InTime {
+        if !kind.manner.is_in_time() {
             return self.schedule(&Cover::new(problem, uses, budget, sizes, kind.manner)?);
         }
         let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
         let mut best: Option<Schedule> = None;
         for _ in 0..PACES {
-            let cover = Cover::in_time(problem, uses, budget, sizes, &pace, kind.clean_first)?;
+            let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
             let found = self.schedule(&cover)?;
             let before = std::mem::replace(&mut pace, found.pace());
             let better = best.take().filter(|best| best.makespan() <= found.makespan()).unwrap_or(found);
