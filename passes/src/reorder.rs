@@ -1,15 +1,16 @@
 use lmsc_ir::{Bytes, Graph, NodeId};
 use lmsc_plan::order;
+use lmsc_plan::problem::Problem;
 
 use crate::plan::request;
 use crate::{Outcome, Pass, PassCx, PassError, bridge};
 
 /// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
-/// Only the order changes. It is the first that [`order::with_less_memory`] finds, unless a planner is asked that finds a plan
-/// in that order, but a faster one in another: whether a product is better made early, where it frees what it reads, or late,
-/// where copies need something to hide behind, is for who plans to tell. What does not fit the first order is not planned in
-/// another, so the smallest budgets are those of the first.
+/// Only the order changes. It is the first that [`order::with_less_memory`] finds, unless a planner is asked that is faster in
+/// another: whether a product is better made early, where it frees what it reads, or late, where copies need something to
+/// hide behind, is for who plans to tell. What fits none of them by swapping alone is planned in the order that comes closest,
+/// so the smallest budgets are those of that one; for planners that are not asked, those of the first.
 pub(crate) struct Reorder;
 
 /// In graphs of more nodes than this, planners are not asked.
@@ -38,7 +39,8 @@ impl Pass for Reorder {
     }
 }
 
-/// The index of the order in which the planner is fastest at a glance; of equals the first, and where that does not fit, too.
+/// The index of the order in which the planner is fastest at a glance, of equals the first; where swapping alone fits none of
+/// them, of the one with the smallest floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
     let (Some(budget), Some(glance)) = (cx.budget, cx.planner.and_then(|planner| planner.glance)) else {
         return 0;
@@ -47,18 +49,27 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         return 0;
     }
     let mut graph = graph.clone();
-    let mut time = |order: &[NodeId]| {
-        graph.set_order(order.to_vec());
-        let bridge = bridge(&graph, cx).ok()?;
-        let request = request(&bridge.problem, budget, cx);
+    let problems = orders.iter().map(|order| {
+        graph.set_order(order.clone());
+        bridge(&graph, cx).map(|bridge| bridge.problem)
+    });
+    let Ok(problems) = problems.collect::<Result<Vec<_>, _>>() else { return 0 };
+    let floors = problems.iter().map(|problem| problem.floor().1);
+    let (least, lowest) = floors.enumerate().map(|(index, floor)| (floor, index)).min().unwrap_or_default();
+    if budget.0 < least {
+        return lowest;
+    }
+    let time = |problem: &Problem| {
         // A glance knows no limit of the host's memory.
-        let leaving: u64 = bridge.problem.tensors.values().filter(|t| t.swappable).map(|t| t.bytes).sum();
-        if Bytes(leaving) <= cx.host_budget() { glance(&request) } else { None }
+        let leaving: u64 = problem.tensors.values().filter(|t| t.swappable).map(|t| t.bytes).sum();
+        if Bytes(leaving) <= cx.host_budget() { glance(&request(problem, budget, cx)) } else { None }
     };
-    let Some(first) = time(&orders[0]) else { return 0 };
-    let others = orders[1..].iter().map(|order| time(order).unwrap_or(u64::MAX));
-    let times = std::iter::once(first).chain(others).enumerate();
-    times.min_by_key(|&(_, time)| time).map_or(0, |(index, _)| index)
+    let times = problems.iter().enumerate().filter_map(|(index, problem)| Some((time(problem)?, index)));
+    match times.min() {
+        Some((_, index)) => index,
+        None if problems[0].floor().1 <= budget.0 => 0,
+        None => lowest,
+    }
 }
 
 #[cfg(test)]
