@@ -107,9 +107,7 @@ pub fn export(
         Form::Ort => graph
             .outputs
             .iter()
-            .map(|&o| (o, exporter.origin(o)))
-            .filter(|(o, v)| o != v)
-            .map(|(_, v)| v)
+            .filter_map(|&output| Some(exporter.origin(output)).filter(|&origin| origin != output))
             .collect(),
     };
     let mut nodes = Vec::with_capacity(graph.order().len());

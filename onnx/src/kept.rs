@@ -4,14 +4,15 @@
 //! its own. Where a new value leaves for the host and returns, the output is what returns: the update would write over
 //! what is fed. In the form for ONNX Runtime it works on a copy then, which in a graph is nothing.
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::{HashMap, HashSet};
 use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
 
 use crate::proto::{GraphProto, NodeProto};
+use crate::update::Uses;
 use crate::{copy, key, set_metadata};
 
-/// Gives the node copies of the variables that only a result that is no longer an output makes it overwrite; `travelled`
-/// are the values that, after a way over the host, are outputs.
+/// The copies to go before the node, which reads them in place of inputs of the graph: `travelled` are the values that are
+/// outputs only after a way over the host.
 pub(crate) fn spell_out(
     graph: &Graph,
     id: NodeId,
@@ -28,7 +29,7 @@ pub(crate) fn spell_out(
     for &(operand, result) in node.op.effects().writes {
         let result = node.results.get(result).copied().flatten();
         let Some(variable) = node.operands.get(operand).copied().flatten() else { continue };
-        if graph.producer(variable).is_some() || !result.is_some_and(|value| travelled.contains(&value)) {
+        if !result.is_some_and(|value| travelled.contains(&value)) || !graph.inputs.contains(&variable) {
             continue;
         }
         let name = graph.fresh_value_name(&format!("{}.kept.{operand}", node.name)).to_string();
@@ -51,20 +52,13 @@ pub(crate) fn gather(graph: &mut GraphProto) -> bool {
     if !graph.node.iter().any(is_ours) {
         return false;
     }
-    // Outputs count twice: what is one is read by more than a node.
-    let mut readers: HashMap<&str, usize> = HashMap::new();
-    let outputs = graph.output.iter().map(|output| output.name());
-    for name in
-        graph.node.iter().flat_map(|n| &n.input).map(String::as_str).chain(outputs.flat_map(|o| [o; 2]))
-    {
-        *readers.entry(name).or_default() += 1;
-    }
-    let given = graph.input.iter().map(|input| input.name());
-    let given: HashSet<&str> = given.chain(graph.initializer.iter().map(|tensor| tensor.name())).collect();
+    let uses = Uses::of(graph);
+    let inputs: HashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
+    let read_once = |name: &str| matches!(uses.readers(name), [Some(_)]);
     let kept: HashMap<String, String> = graph
         .node
         .iter()
-        .filter(|n| is_ours(n) && given.contains(&*n.input[0]) && readers.get(&*n.output[0]) == Some(&1))
+        .filter(|n| is_ours(n) && inputs.contains(&*n.input[0]) && read_once(&n.output[0]))
         .map(|n| (n.output[0].clone(), n.input[0].clone()))
         .collect();
     graph.node.retain(|n| !(is_ours(n) && kept.contains_key(&n.output[0])));

@@ -224,14 +224,14 @@ fn is_zero(constant: &NodeProto) -> bool {
 }
 
 /// Who defines and who reads the values of a graph.
-struct Uses<'g> {
+pub(crate) struct Uses<'g> {
     producer: HashMap<&'g str, usize>,
     /// Nodes, or `None` for the graph's outputs.
     readers: HashMap<&'g str, Vec<Option<usize>>>,
 }
 
 impl<'g> Uses<'g> {
-    fn of(graph: &'g GraphProto) -> Uses<'g> {
+    pub(crate) fn of(graph: &'g GraphProto) -> Uses<'g> {
         let mut uses = Uses { producer: HashMap::new(), readers: HashMap::new() };
         for (index, node) in graph.node.iter().enumerate() {
             uses.producer.extend(node.output.iter().map(|o| (o.as_str(), index)));
@@ -245,7 +245,7 @@ impl<'g> Uses<'g> {
         uses
     }
 
-    fn readers(&self, value: &str) -> &[Option<usize>] {
+    pub(crate) fn readers(&self, value: &str) -> &[Option<usize>] {
         self.readers.get(value).map_or(&[], |r| r)
     }
 }

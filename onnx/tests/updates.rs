@@ -21,6 +21,19 @@ g (float[4] w, float[4] x) => (float[4] w_new, float[4] y) {
     [in] float[4] w_new = ai.lmsc.SwapIn(w_host) updates (w as w_new) after [y]
 }";
 
+/// The graph of the model, its updates settled.
+fn read(model: &Model) -> Graph {
+    let mut graph = import(model, &Dims::none()).unwrap();
+    settle(&mut graph, &state_pairs(model, &[])).unwrap();
+    lmsc_ir::verify(&graph).unwrap();
+    graph
+}
+
+/// The text without its first line, which tells what the graph imports.
+fn body(graph: &Graph) -> String {
+    graph.to_text().split_once('\n').unwrap().1.to_owned()
+}
+
 #[test]
 fn an_update_whose_result_leaves_is_read_as_one() {
     let step = Graph::parse(STEP).unwrap();
@@ -31,12 +44,8 @@ fn an_update_whose_result_leaves_is_read_as_one() {
         let proto = export(None, &rewritten, form, &BTreeMap::new()).unwrap();
         let mut bytes = Vec::new();
         encode_to(&proto, &mut bytes).unwrap();
-        let model = Model::from_bytes(bytes.into(), "written").unwrap();
-        let mut back = import(&model, &Dims::none()).unwrap();
-        settle(&mut back, &state_pairs(&model, &[])).unwrap();
-        lmsc_ir::verify(&back).unwrap();
+        let back = read(&Model::from_bytes(bytes.into(), "written").unwrap());
         equiv::check(&step, &back).unwrap_or_else(|difference| panic!("{form:?}: {difference}"));
-        let body = |graph: &Graph| graph.to_text().split_once('\n').unwrap().1.to_owned();
         assert_eq!(body(&back), body(&rewritten), "{form:?}");
     }
 }
@@ -61,7 +70,7 @@ g (float[] lr, int64[1] n, float[4] w, float[4] d, float[4] m, float[4] v, float
 fn an_update_in_place_overwrites_no_more_than_it_did() {
     let graph = Graph::parse(ADAM).unwrap();
     lmsc_ir::verify(&graph).unwrap();
-    let read = |form: Form| {
+    let write = |form: Form| {
         let proto = export(None, &graph, form, &BTreeMap::new()).unwrap();
         let nodes = &proto.graph.as_ref().unwrap().node;
         let at = nodes.iter().position(|n| n.op_type() == "AdamOptimizer").unwrap();
@@ -69,20 +78,17 @@ fn an_update_in_place_overwrites_no_more_than_it_did() {
         (before.collect::<Vec<_>>(), nodes[at].input.clone(), proto.clone())
     };
     // As functions copies are nothing to a runtime without them: the result is the output.
-    let (before, operands, _) = read(Form::Function);
+    let (before, operands, _) = write(Form::Function);
     assert!(before.is_empty());
     assert_eq!(operands, ["lr", "n", "w", "d", "m", "v"]);
-    let (before, operands, proto) = read(Form::Ort);
+    let (before, operands, proto) = write(Form::Ort);
     assert_eq!(before, [("Max".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
     assert_eq!(operands, ["lr", "n", "u.kept.2", "d", "m", "v"]);
 
     let model = |proto| Model { proto, name: "written".to_owned(), folder: None };
     let mut written = model(proto.clone());
     assert!(lmsc_onnx::gather(&mut written));
-    let mut back = import(&written, &Dims::none()).unwrap();
-    settle(&mut back, &state_pairs(&written, &[])).unwrap();
-    let body = |graph: &Graph| graph.to_text().split_once('\n').unwrap().1.to_owned();
-    assert_eq!(body(&back), body(&graph));
+    assert_eq!(body(&read(&written)), body(&graph));
 
     // What is no copy of a variable, or is read by others, is read as what it is.
     let mut scaled = model(proto.clone());
