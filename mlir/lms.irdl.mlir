@@ -57,6 +57,21 @@ irdl.dialect @lms {
     irdl.attributes {"onnx_node_name" = %name, "lms.results" = %results}
   }
 
+  // Copies the elements from `begin` on and before `end` of what is on the host, counted in row-major order, to the device.
+  irdl.operation @swap_in_range {
+    %value = irdl.any
+    %range = irdl.any
+    %copy = irdl.parametric @lms::@host<%value>
+    %token = irdl.parametric @lms::@token<>
+    %name = irdl.base "#builtin.string"
+    %results = irdl.base "#builtin.array"
+    %begin = irdl.base "#builtin.integer"
+    %end = irdl.base "#builtin.integer"
+    irdl.operands(copy: %copy, after: variadic %token)
+    irdl.results(value: %range, done: %token)
+    irdl.attributes {"begin" = %begin, "end" = %end, "onnx_node_name" = %name, "lms.results" = %results}
+  }
+
   // A token for the operation that computes the value: the value is there, and the operation has completed.
   irdl.operation @trigger {
     %value = irdl.any

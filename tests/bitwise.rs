@@ -7,8 +7,8 @@
 
 mod support;
 
-use lmsc_ir::Bytes;
 use lmsc_ir::program::{Flaw, Stream, check};
+use lmsc_ir::{Bytes, Graph};
 use support::models::{load, models};
 use support::steps::{execute, lowered, range, rehearse, rewritten};
 use xxhash_rust::xxh3::xxh3_128;
@@ -88,6 +88,57 @@ fn rewritten_steps_compute_the_same_bits() {
     }
     let some = word.is_none_or(|word| word == "all");
     assert!(runs > 0 && (!some || runs > 100 && copies > 1000), "{runs} runs, {copies} copies");
+}
+
+/// A network of layers of 4 MiB each, trained by gradient descent.
+fn large_layers() -> Graph {
+    const LAYERS: usize = 3;
+    let (mut inputs, mut outputs, mut nodes) = (String::new(), String::new(), String::new());
+    for layer in 0..LAYERS {
+        inputs += &format!(", float[1024,1024] w{layer}");
+        outputs += &format!("{}float[1024,1024] v{layer}", if layer > 0 { ", " } else { "" });
+        nodes += &format!("[up{layer}] float[4,1024] x{} = MatMul(x{layer}, w{layer})\n", layer + 1);
+    }
+    nodes += &format!("[loss] float[4,1024] d{LAYERS} = Tanh(x{LAYERS})\n");
+    for layer in (0..LAYERS).rev() {
+        let next = layer + 1;
+        nodes += &format!(
+            "[down{layer}] float[4,1024] d{layer} = Gemm<transB = 1>(d{next}, w{layer})
+             [g{layer}] float[1024,1024] g{layer} = Gemm<transA = 1>(x{layer}, d{next})
+             [sgd{layer}] float[1024,1024] v{layer} = ai.lmsc.SGDOptimizer(lr, w{layer}, g{layer})
+                 updates (w{layer} as v{layer}) after [down{layer}]\n"
+        );
+    }
+    let text = format!("g (float[4,1024] x0, float[] lr{inputs}) => ({outputs}) {{ {nodes} }}");
+    Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn variables_in_ranges_compute_the_same_bits() {
+    let graph = large_layers();
+    lmsc_ir::verify(&graph).unwrap();
+    let (floor, peak) = range(&graph);
+    let (expected, _) = rehearse(&lowered(&graph, None), 0, false, xxh3_128);
+    let mut homes = 0;
+    for (seed, share) in [0, 5, 20, 50].into_iter().enumerate() {
+        for addresses in [true, false] {
+            let budget = floor + (peak - floor) * share / 100;
+            let (written, budget) = rewritten(&graph, "optimal", addresses, budget).unwrap();
+            lmsc_ir::equiv::check(&graph, &written).unwrap();
+            let program = lowered(&written, Some(budget));
+            let what = format!("{budget}, addresses {addresses}");
+            check(&program).unwrap_or_else(|e| panic!("{what}: {e}\n{program}"));
+            let (found, needed) = rehearse(&program, seed as u64, false, xxh3_128);
+            assert!(needed <= program.arena.0, "{what}");
+            assert_eq!(expected.difference(&found), None, "{what}");
+            let (executed, measured) = execute(program, false, xxh3_128);
+            assert_eq!(expected.difference(&executed), None, "{what}, executed");
+            assert!(measured <= budget.0 || !addresses, "{what}: {}", Bytes(measured));
+            let nodes = written.order().iter().map(|&id| written.node(id));
+            homes += nodes.filter(|node| node.op.is_join() && !node.updates.is_empty()).count();
+        }
+    }
+    assert!(homes > 4, "only {homes} variables went back in ranges");
 }
 
 #[test]

@@ -952,7 +952,7 @@ impl<'g> Walk<'g> {
     fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
         let mut updates = Vec::with_capacity(node.updates.len());
         for update in &node.updates {
-            let copied = |n: NodeId| self.graph.node(n).op.is_swap_in();
+            let copied = |n: NodeId| self.graph.node(n).op.is_swap_in() || self.graph.node(n).op.is_join();
             if !self.graph.producer(update.variable).is_none_or(copied) {
                 let name = &self.graph.value(update.variable).name;
                 return Err(format!("it updates `{name}`, which is neither an input nor an initializer"));
@@ -973,17 +973,18 @@ impl<'g> Walk<'g> {
         self.states.get(&variable).copied().unwrap_or(State { number: variable, value: None })
     }
 
+    /// Whether all that the node updates is there from the start, and becomes its first result.
+    fn updates_given(&self, node: &Node) -> bool {
+        node.updates.iter().all(|u| self.graph.producer(u.variable).is_none() && u.result == Some(0))
+    }
+
     /// The number of what a swap copies.
     fn copy(&self, table: &mut Table<'g>, node: &Node) -> Result<u32, String> {
         let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else {
             return Err("a swap has one operand and one result".to_owned());
         };
-        let whole = |update: &Update| {
-            self.graph.producer(update.variable).is_none()
-                && update.result == Some(0)
-                && node.attributes.is_empty()
-        };
-        if !node.captures.is_empty() || !node.updates.iter().all(whole) {
+        let is_whole = node.updates.is_empty() || node.attributes.is_empty();
+        if !node.captures.is_empty() || !is_whole || !self.updates_given(node) {
             return Err("a swap only copies, and what it updates it copies whole".to_owned());
         }
         let number = self.read(from)?;
@@ -1021,8 +1022,8 @@ impl<'g> Walk<'g> {
             return Err("a join has what stayed, pieces, and one result".to_owned());
         };
         let joined = joined_elements(self.graph, node);
-        if joined.len() != pieces.len() || !node.captures.is_empty() || !node.updates.is_empty() {
-            return Err("a join only names".to_owned());
+        if joined.len() != pieces.len() || !node.captures.is_empty() || !self.updates_given(node) {
+            return Err("a join only names, and what it updates is what it names".to_owned());
         }
         let ty = &self.graph.value(result).ty;
         let mut whole = match base {

@@ -4,6 +4,9 @@
 //! dimension; a SwapIn brings them back. `Join<begins>(x, …)` then names the whole again, without a copy: its operands
 //! from the second on are ranges that came back, and begin at `begins`; all other elements are those of `x`. Where
 //! there are none, `x` is left out, and `dims` says what the whole looks like.
+//!
+//! A variable that is on the host between steps comes in ranges, too, by `SwapIn<begin, end>(v)`, and goes back by
+//! SwapOuts of ranges that a Join on the host names whole, as an update of `v`: the ranges lie where `v` lies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -28,13 +31,13 @@ pub struct Run {
     pub bytes: Bytes,
 }
 
-/// The elements that a SwapOut copies, if they are not all.
+/// The elements that a swap copies, if they are not all.
 pub fn copied_elements(node: &Node) -> Option<Range<u64>> {
     let bound = |name| match node.attribute(name) {
         Some(&Attr::Int(value)) => u64::try_from(value).ok(),
         _ => None,
     };
-    (node.op.is_swap_out() && !node.attributes.is_empty()).then(|| Some(bound("begin")?..bound("end")?))?
+    (node.op.is_swap() && !node.attributes.is_empty()).then(|| Some(bound("begin")?..bound("end")?))?
 }
 
 /// The pieces of a Join with the elements of the whole that they are, as far as they are there.

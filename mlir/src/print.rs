@@ -318,6 +318,7 @@ impl Printer<'_> {
         let node = self.graph.node(id);
         let op = &node.op;
         let lms = match () {
+            () if op.is_swap_in() && is_range(node) => "swap_in_range",
             () if op.is_swap_in() => "swap_in",
             () if op.is_swap_out() && is_range(node) => "swap_out_range",
             () if op.is_swap_out() => "swap_out",
@@ -477,7 +478,7 @@ pub(crate) fn new_values_of(graph: &Graph) -> impl Iterator<Item = (ValueId, Val
     })
 }
 
-/// Whether the swap-out names a range of elements.
+/// Whether the copy names a range of elements.
 fn is_range(node: &Node) -> bool {
     let is_int = |name| matches!(node.attribute(name), Some(Attr::Int(_)));
     is_int("begin") && is_int("end")

@@ -36,7 +36,28 @@ pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, opset: i64, sibling: usize
     if transposed && copies.iter().any(|c| matches!(c, Copy::Einsum(_))) {
         copies.retain(|c| matches!(c, Copy::Einsum(_)));
     }
-    let (op, attribute) = match copies.get(sibling % copies.len().max(1)).copied() {
+    write(proto, copies.get(sibling % copies.len().max(1)).copied(), rank);
+}
+
+/// How many operators [`spell_list`] has for a list of this type.
+pub(crate) fn of_lists(element: ElementType, opset: i64) -> usize {
+    let copies = copies(element, 1, opset);
+    copies.iter().filter(|copy| LIST.contains(copy) || matches!(copy, Copy::Einsum(_))).count().max(1)
+}
+
+/// What copies a list of almost any type.
+const LIST: [Copy; 2] = [Copy::Concat(0), Copy::Concat(-1)];
+
+/// Makes the node, which has its operand, a list, one of the operators that copy it, of which the first ones copy almost all
+/// types, and others those that an `Einsum` does.
+pub(crate) fn spell_list(proto: &mut NodeProto, sibling: usize) {
+    let letter = |number: usize| Copy::Einsum((number % 26) as u8);
+    write(proto, Some(LIST.get(sibling).copied().unwrap_or_else(|| letter(sibling - LIST.len()))), 1);
+}
+
+/// Makes the node, which has its operand, this operator.
+fn write(proto: &mut NodeProto, copy: Option<Copy>, rank: usize) {
+    let (op, attribute) = match copy {
         None => ("Identity", None),
         Some(Copy::Plain(op)) => (op, None),
         Some(Copy::Concat(axis)) => {

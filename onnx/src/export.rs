@@ -97,6 +97,7 @@ pub fn export(
         readers,
         referenced,
         swap_ins: HashMap::new(),
+        ranges_in: HashMap::new(),
         new_values: Vec::new(),
         has_node_metadata: false,
         called: BTreeSet::new(),
@@ -128,8 +129,8 @@ pub fn export(
     for ours in called {
         let function = ours.function(form, &proto);
         match proto.functions.iter_mut().find(|f| Ours::of_function(f) == Some(ours)) {
-            // The two forms of this one differ.
-            Some(there) if ours == Ours::SwapOutRange => *there = function,
+            // The two forms of these differ.
+            Some(there) if ours.attributes().contains(&"begin") => *there = function,
             Some(_) => {}
             None => proto.functions.push(function),
         }
@@ -176,6 +177,8 @@ struct Exporter<'a> {
     referenced: Vec<bool>,
     /// By host copy, how many of its swap-ins have been written.
     swap_ins: HashMap<ValueId, usize>,
+    /// The same, of ranges by the element at which they begin.
+    ranges_in: HashMap<(ValueId, i64), usize>,
     /// Values that the file does not have, with the value whose type they share.
     new_values: Vec<(ValueId, ValueId)>,
     has_node_metadata: bool,
@@ -219,7 +222,7 @@ impl Exporter<'_> {
         let by_operator = node.op.effects().writes.iter().any(|&(_, written)| written == result);
         let new = node.results.get(result).copied().flatten();
         let is_output = new.is_some_and(|value| self.outputs.contains(&value));
-        let travels = node.op.is_swap() || self.graph.producer(variable).is_some();
+        let travels = node.op.is_swap() || node.op.is_join() || self.graph.producer(variable).is_some();
         !travels && (by_operator || is_output)
     }
 
@@ -273,6 +276,13 @@ impl Exporter<'_> {
         let is_range = !node.attributes.is_empty();
         match self.form {
             // Of the operators that copy, none copies a part.
+            _ if is_range && node.op.is_swap_in() => {
+                let sibling = match self.form {
+                    Form::Function => 0,
+                    Form::Ort => self.sibling_of_range(node, operand),
+                };
+                self.call(&mut proto, Ours::SwapInRange { sibling }, node)?;
+            }
             _ if is_range => self.call(&mut proto, Ours::SwapOutRange, node)?,
             Form::Function if node.op.is_swap_in() => {
                 self.call(&mut proto, Ours::SwapIn, node)?;
@@ -303,6 +313,18 @@ impl Exporter<'_> {
             set_metadata(&mut proto.metadata_props, key::LAYER, Some(HOST_LAYER.to_owned()));
         }
         Ok(proto)
+    }
+
+    /// How many copies in of the same range have been written, as far as copies of its type can differ.
+    fn sibling_of_range(&mut self, node: &Node, operand: ValueId) -> usize {
+        let element = self.graph.value(operand).ty.as_tensor().map_or(ElementType::Float, |t| t.element);
+        let opset = self.graph.opsets.get("").copied().unwrap_or(0);
+        let begin = match node.attribute("begin") {
+            Some(&Attr::Int(begin)) => begin,
+            _ => 0,
+        };
+        let count = self.ranges_in.entry((operand, begin)).or_default();
+        std::mem::replace(count, *count + 1) % copy::of_lists(element, opset)
     }
 
     fn is_transposed(&self, value: ValueId) -> bool {

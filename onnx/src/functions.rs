@@ -11,9 +11,6 @@ use crate::{Form, LMSC_DOMAIN, copy, key};
 /// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
 pub(crate) const CONTROL_OPERANDS: usize = 8;
 
-/// The operator that copies in [`swap_out_range`], in the form for ONNX Runtime.
-pub(crate) const COPY: &str = "Concat";
-
 /// An operator of our own: a model-local function, which says what a runtime without the operator computes instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ours {
@@ -21,6 +18,11 @@ pub(crate) enum Ours {
     SwapIn,
     /// The copy of a range of elements to the host.
     SwapOutRange,
+    /// The copy of a range of elements of what is on the host. Those of one range must differ in the form for ONNX Runtime,
+    /// or it makes them one: this is the number of those before it.
+    SwapInRange {
+        sibling: usize,
+    },
     /// What names the whole of so many pieces and, if something stayed, that.
     Join {
         pieces: usize,
@@ -35,6 +37,10 @@ impl Ours {
             "SwapOut" => Ours::SwapOut,
             "SwapIn" => Ours::SwapIn,
             "SwapOutRange" => Ours::SwapOutRange,
+            "SwapInRange" => Ours::SwapInRange { sibling: 0 },
+            _ if name.starts_with("SwapInRange") => {
+                Ours::SwapInRange { sibling: name["SwapInRange".len()..].parse().ok()? }
+            }
             _ => {
                 let rest = name.strip_prefix("Join")?;
                 let (stayed, pieces) =
@@ -60,6 +66,8 @@ impl Ours {
             Ours::SwapOut => "SwapOut".to_owned(),
             Ours::SwapIn => "SwapIn".to_owned(),
             Ours::SwapOutRange => "SwapOutRange".to_owned(),
+            Ours::SwapInRange { sibling: 0 } => "SwapInRange".to_owned(),
+            Ours::SwapInRange { sibling } => format!("SwapInRange{sibling}"),
             Ours::Join { pieces, stayed: true } => format!("Join{pieces}"),
             Ours::Join { pieces, stayed: false } => format!("JoinAll{pieces}"),
         }
@@ -69,7 +77,7 @@ impl Ours {
     pub(crate) fn in_graph(self) -> &'static str {
         match self {
             Ours::SwapOut | Ours::SwapOutRange => "SwapOut",
-            Ours::SwapIn => "SwapIn",
+            Ours::SwapIn | Ours::SwapInRange { .. } => "SwapIn",
             Ours::Join { .. } => "Join",
         }
     }
@@ -77,7 +85,7 @@ impl Ours {
     pub(crate) fn attributes(self) -> &'static [&'static str] {
         match self {
             Ours::SwapOut | Ours::SwapIn => &[],
-            Ours::SwapOutRange => &["begin", "end"],
+            Ours::SwapOutRange | Ours::SwapInRange { .. } => &["begin", "end"],
             Ours::Join { stayed: true, .. } => &["begins"],
             Ours::Join { stayed: false, .. } => &["begins", "dims"],
         }
@@ -86,7 +94,7 @@ impl Ours {
     /// How many operands it has at least and at most.
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
-            Ours::SwapOut | Ours::SwapOutRange => (1, 1),
+            Ours::SwapOut | Ours::SwapOutRange | Ours::SwapInRange { .. } => (1, 1),
             Ours::SwapIn => (1, 1 + CONTROL_OPERANDS),
             Ours::Join { pieces, stayed } => {
                 let all = pieces.saturating_add(usize::from(stayed));
@@ -100,7 +108,7 @@ impl Ours {
         match self {
             Ours::SwapOut => identity(self, 0, model),
             Ours::SwapIn => identity(self, CONTROL_OPERANDS, model),
-            Ours::SwapOutRange => swap_out_range(form, model),
+            Ours::SwapOutRange | Ours::SwapInRange { .. } => range(self, form, model),
             Ours::Join { pieces, stayed } => join(pieces, stayed, model),
         }
     }
@@ -158,7 +166,7 @@ fn identity(ours: Ours, controls: usize, model: &ModelProto) -> FunctionProto {
 /// The copy of a range, `begin` and `end`, of the elements of `x`.
 ///
 /// In the form for ONNX Runtime the last node is one that copies and that its optimizer leaves alone.
-fn swap_out_range(form: Form, model: &ModelProto) -> FunctionProto {
+fn range(ours: Ours, form: Form, model: &ModelProto) -> FunctionProto {
     let mut body = Body::default();
     body.ints("all", &[-1]);
     body.node("Reshape", &["x", "all"], "flat");
@@ -170,15 +178,25 @@ fn swap_out_range(form: Form, model: &ModelProto) -> FunctionProto {
         Form::Function => body.node("Slice", &["flat", "begin", "end"], "y"),
         Form::Ort => {
             body.node("Slice", &["flat", "begin", "end"], "range");
-            body.concat(&["range".to_owned()], "y");
-            let copy = body.nodes.last_mut().expect("it was just added");
-            copy.metadata_props.push(StringStringEntryProto {
-                key: Some(key::LAYER.to_owned()),
-                value: Some(crate::export::HOST_LAYER.to_owned()),
-            });
+            let mut copy = NodeProto {
+                input: vec!["range".to_owned()],
+                output: vec!["y".to_owned()],
+                ..NodeProto::default()
+            };
+            match ours {
+                Ours::SwapInRange { sibling } => copy::spell_list(&mut copy, sibling),
+                _ => {
+                    copy::spell_list(&mut copy, 0);
+                    copy.metadata_props.push(StringStringEntryProto {
+                        key: Some(key::LAYER.to_owned()),
+                        value: Some(crate::export::HOST_LAYER.to_owned()),
+                    });
+                }
+            }
+            body.nodes.push(copy);
         }
     }
-    body.function(Ours::SwapOutRange, ["x".to_owned()], model)
+    body.function(ours, ["x".to_owned()], model)
 }
 
 /// The whole of which the pieces begin at the elements `begins`, the rest as it is in `base`; without one, the whole
@@ -239,7 +257,7 @@ impl Body {
     /// Puts tensors of one dimension one after the other.
     fn concat(&mut self, inputs: &[String], output: &str) {
         let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
-        self.node(COPY, &inputs, output);
+        self.node("Concat", &inputs, output);
         let axis = AttributeProto { i: Some(0), ..named("axis", AttributeType::Int) };
         self.nodes.last_mut().expect("it was just added").attribute.push(axis);
     }

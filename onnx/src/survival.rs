@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::functions::{COPY, Ours};
+use crate::functions::Ours;
 use crate::proto::{ModelProto, NodeProto};
-use crate::{LMSC_DOMAIN, key};
+use crate::{LMSC_DOMAIN, copy, key};
 
 /// What became of the swaps of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,16 +50,16 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
         if !node.output.iter().any(|output| used.contains(output.as_str())) {
             continue;
         }
-        let inlined = original.functions.iter().any(|function| {
-            let last = function.node.last().map(|n| n.op_type());
+        let called = original.functions.iter().find(|function| {
             let ours = Ours::of_function(function);
-            ours.is_some() && ours == Ours::of_node(node) && last == Some(COPY)
+            ours.is_some() && ours == Ours::of_node(node)
         });
+        let inlined = called.and_then(|function| function.node.last()).filter(|last| copy::is_copy(last));
         let left = node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
             let read = node.input.first().map_or("", String::as_str);
             let replaced = is_out && computed.contains(read) && !defined.contains_key(read);
             now.op_type() == node.op_type() && (now.input.first() == node.input.first() || replaced)
-                || inlined && now.op_type() == COPY
+                || inlined.is_some_and(|copy| now.op_type() == copy.op_type())
         });
         let left = left || merged(original, &defined, node, is_out);
         let (all, some) = match is_out {
@@ -121,6 +121,7 @@ fn swap_kind(node: &NodeProto) -> Option<bool> {
     match (stated, node.domain() == LMSC_DOMAIN, node.op_type()) {
         (Some("swap_out"), ..) | (_, true, "SwapOut" | "SwapOutRange") => Some(true),
         (Some("swap_in"), ..) | (_, true, "SwapIn") => Some(false),
+        (_, true, _) if matches!(Ours::of_node(node), Some(Ours::SwapInRange { .. })) => Some(false),
         _ => None,
     }
 }

@@ -28,6 +28,47 @@ g (float[2,3] x) => (float[2,3] y)
 }
 ";
 
+/// A variable that is on the host between steps, of which one range comes in four times.
+const VARIABLE: &str = "<opset: \"\" = 17>
+g (float[4]@host w) => (float[4]@host w_new, float[1] y)
+{
+   [i1] float[3] k1 = ai.lmsc.SwapIn<begin = 0, end = 3>(w)
+   [i2] float[1] k2 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)
+   [j] float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2)
+   [i3] float[1] k3 = ai.lmsc.SwapIn<begin = 3, end = 4>(w) after [i2]
+   [i4] float[1] k4 = ai.lmsc.SwapIn<begin = 3, end = 4>(w) after [i3]
+   [i5] float[1] k5 = ai.lmsc.SwapIn<begin = 3, end = 4>(w) after [i4]
+   [use] float[1] y = Sum(k3, k4, k5)
+   [add] float[4] w_dev = Add(w_in, w_in) updates (w_in as w_dev) after [i5]
+   [o1] float[3]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 3>(w_dev)
+   [o2] float[1]@host h2 = ai.lmsc.SwapOut<begin = 3, end = 4>(w_dev)
+   [home] float[4]@host w_new = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, h1, h2) updates (w as w_new)
+}
+";
+
+#[test]
+fn variables_in_ranges_are_read_as_they_were_written() {
+    let graph = Graph::parse(VARIABLE).unwrap();
+    lmsc_ir::verify(&graph).unwrap();
+    for form in [Form::Function, Form::Ort] {
+        let proto = export(None, &graph, form, &BTreeMap::new()).unwrap();
+        let functions: Vec<&str> = proto.functions.iter().map(|f| f.name()).collect();
+        let ranges = ["SwapInRange", "SwapInRange1", "SwapInRange2", "SwapInRange3"];
+        // An optimizer that makes equal nodes one must not make these one.
+        let (first, last) = if form == Form::Ort { (4, 3) } else { (1, 0) };
+        let copy_of = |name: &str| proto.functions.iter().find(|f| f.name() == name)?.node.last().cloned();
+        let copies: Vec<_> = ranges[..first].iter().map(|name| copy_of(name).unwrap()).collect();
+        assert!(copies.iter().enumerate().all(|(i, copy)| !copies[..i].contains(copy)), "{copies:?}");
+        assert_eq!(functions, [&["SwapOutRange"], &ranges[..=last], &["JoinAll2"]].concat(), "{form:?}");
+        let back = read(&proto).unwrap();
+        lmsc_ir::verify(&back).unwrap();
+        let without_opsets = |text: String| text.split_once('\n').unwrap().1.to_owned();
+        assert_eq!(without_opsets(back.to_text()), without_opsets(VARIABLE.to_owned()), "{form:?}");
+        let survived = survival(&proto, &proto);
+        assert!(survived.is_whole() && (survived.swap_ins, survived.swap_outs) == (5, 2), "{survived:?}");
+    }
+}
+
 fn written(form: Form) -> ModelProto {
     let graph = Graph::parse(TEXT).unwrap();
     lmsc_ir::verify(&graph).unwrap();

@@ -32,8 +32,9 @@ pub struct Mismatch {
 /// what used it before, clones and what no longer leads there by data.
 ///
 /// A variable that is away when the step ends is a graph input on the host. SwapIns bring it, what computes its new
-/// value writes the copy, and a SwapOut writes it back under the name of the output. One that only leaves in between
-/// returns to where it was, by a SwapIn that updates it.
+/// value writes the copy, and a SwapOut writes it back under the name of the output; in ranges, SwapOuts do, and a Join
+/// on the host names what they wrote. One that only leaves in between returns to where it was, by a SwapIn that updates
+/// it, whole.
 ///
 /// `spots` says where everything lies, if that is decided. Then the order of what computes stands in edges, too: who
 /// takes over an address waits for its last user even where nothing else puts one before the other.
@@ -60,7 +61,7 @@ pub fn apply(
         writer.steps.push(node);
         writer.order.push(node);
     }
-    writer.hand_over();
+    writer.hand_over()?;
     let Writer { steps, order, overwrites, ran, .. } = writer;
     if ran.contains(&None) {
         return Err(Mismatch { step: steps.len(), what: "is the end, and not every operator has run" });
@@ -143,6 +144,8 @@ struct Writer<'a> {
     presences: SecondaryMap<TensorId, Presence>,
     /// By piece, its copy on the host.
     hosts: SecondaryMap<PieceId, Option<ValueId>>,
+    /// By tensor of the plan, how many of its bytes are on the host between steps.
+    away: SecondaryMap<TensorId, u64>,
     /// By piece, the steps of its first copy and its last.
     copies: SecondaryMap<PieceId, Option<(usize, usize)>>,
     /// By piece, the step of its last copy to the host.
@@ -156,8 +159,8 @@ struct Writer<'a> {
     is_variable: SecondaryMap<TensorId, bool>,
     changed: SecondaryMap<TensorId, Option<usize>>,
     users: SecondaryMap<TensorId, Vec<NodeId>>,
-    /// By tensor of the plan that is on the host between steps, the copies that brought it.
-    brought: SecondaryMap<TensorId, Vec<NodeId>>,
+    /// By piece of what is on the host between steps, the copies that brought it from there.
+    brought: SecondaryMap<PieceId, Vec<NodeId>>,
     /// Nodes that use a variable, and the nodes that overwrite what they used.
     overwrites: Vec<(NodeId, NodeId)>,
 }
@@ -173,13 +176,13 @@ impl<'a> Writer<'a> {
         let mut copies: SecondaryMap<PieceId, Option<(usize, usize)>> = SecondaryMap::new();
         let mut last_out: SecondaryMap<PieceId, Option<usize>> = SecondaryMap::new();
         let mut hosts: SecondaryMap<PieceId, Option<ValueId>> = SecondaryMap::new();
-        let mut is_away: SecondaryMap<TensorId, bool> = SecondaryMap::new();
+        let mut away: SecondaryMap<TensorId, u64> = SecondaryMap::new();
         for (index, step) in plan.schedule.steps.iter().enumerate() {
             let (Instruction::Out(piece) | Instruction::In(piece)) = step.instruction else { continue };
             let tensor = plan.schedule.pieces[piece].tensor;
             let comes_first = copies[piece].is_none() && matches!(step.instruction, Instruction::In(_));
             if comes_first && plan.problem.tensors[tensor].given {
-                is_away[tensor] = true;
+                away[tensor] += plan.schedule.pieces[piece].len();
                 hosts[piece] = Some(bridge.root(plan.tensor_origin[tensor]));
             }
             copies[piece] = Some((copies[piece].map_or(index, |(first, _)| first), index));
@@ -190,7 +193,7 @@ impl<'a> Writer<'a> {
         let mut presences: SecondaryMap<TensorId, Presence> = SecondaryMap::new();
         for (tensor, _) in plan.problem.tensors.iter().filter(|(_, facts)| facts.given) {
             let root = bridge.root(plan.tensor_origin[tensor]);
-            if is_away[tensor] {
+            if away[tensor] > 0 {
                 graph.set_place(root, Place::Host);
                 continue;
             }
@@ -213,6 +216,7 @@ impl<'a> Writer<'a> {
             order: Vec::with_capacity(plan.schedule.steps.len()),
             presences,
             hosts,
+            away,
             copies,
             last_out,
             stands_for: SecondaryMap::new(),
@@ -404,7 +408,7 @@ impl<'a> Writer<'a> {
         let pieces: Vec<(u64, ValueId)> =
             came.iter().map(|(&begin, &(_, piece))| (elements(self.source, root, begin), piece)).collect();
         let stayed = presence.root.filter(|_| !all);
-        let (node, whole) = add_join(self.graph, root, stayed, &pieces);
+        let (node, whole) = add_join(self.graph, root, stayed, &pieces, Way::In);
         if let Some((&begin, &(_, piece))) = came.first_key_value()
             && let Place::DeviceAt(address) = self.graph.value(piece).place
         {
@@ -412,6 +416,7 @@ impl<'a> Writer<'a> {
         }
         presence.root = Some(whole);
         presence.names.clear();
+        presence.names.extend(presence.version.map(|version| (version, whole)));
         self.order.push(node);
     }
 
@@ -425,7 +430,8 @@ impl<'a> Writer<'a> {
             let elements = elements(self.source, root, place);
             place == facts.bytes || byte(self.source, root, elements) == Some(place)
         });
-        let variable = facts.given && facts.kept && whole;
+        let is_on_host = self.away[piece.tensor] == facts.bytes;
+        let variable = facts.given && facts.kept && (whole || is_on_host);
         if !facts.swappable || (facts.given || facts.kept) && !variable || !whole && !aligned {
             return self.mismatch("copies what cannot leave, or not whole elements of it");
         }
@@ -437,13 +443,16 @@ impl<'a> Writer<'a> {
         let Some(latest) = self.presences[tensor].latest else {
             return self.mismatch("copies what is not there");
         };
+        let is_whole = bytes.is_none();
         let range = bytes.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
         let (node, host) = add_copy(self.graph, Way::Out, latest, root, range);
         self.hosts[piece] = Some(host);
         // It may come in once more, to be read.
         if self.is_away_at_the_end(piece) && self.last_out[piece] == Some(self.step) {
-            self.graph.add_update(node, Update { variable: root, result: Some(0) });
-            let before = std::mem::take(&mut self.brought[tensor]);
+            if is_whole {
+                self.graph.add_update(node, Update { variable: root, result: Some(0) });
+            }
+            let before = std::mem::take(&mut self.brought[piece]);
             self.overwrites.extend(before.into_iter().map(|copy| (copy, node)));
         }
         Ok(node)
@@ -454,7 +463,10 @@ impl<'a> Writer<'a> {
         let Some(host) = self.hosts[piece] else {
             return self.mismatch("brings back what has not left");
         };
-        let (node, copy) = add_copy(self.graph, Way::In, host, root, None);
+        let is_given = host == root;
+        let range = bytes.clone().filter(|_| is_given);
+        let range = range.map(|b| elements(self.source, root, b.start)..elements(self.source, root, b.end));
+        let (node, copy) = add_copy(self.graph, Way::In, host, root, range);
         let begin = bytes.as_ref().map_or(0, |bytes| bytes.start);
         self.graph.set_place(copy, self.addresses.place(Some(self.step), tensor, begin));
         let presence = &mut self.presences[tensor];
@@ -467,7 +479,9 @@ impl<'a> Writer<'a> {
             }
         }
         if self.is_away_at_the_end(piece) {
-            self.brought[tensor].push(node);
+            if is_given {
+                self.brought[piece].push(node);
+            }
         } else if self.plan.problem.tensors[tensor].given && self.is_last_copy(piece) {
             self.graph.add_update(node, Update { variable: root, result: Some(0) });
             let users = std::mem::take(&mut self.users[self.plan.tensor_origin[tensor]]);
@@ -489,14 +503,18 @@ impl<'a> Writer<'a> {
 
     /// Makes outputs of the copies that hold what variables are at the end, on the host or returned to their places,
     /// under the names of what was copied.
-    fn hand_over(&mut self) {
+    ///
+    /// # Errors
+    /// [`Mismatch`] if of what an operator changed some of the bytes were not copied back.
+    fn hand_over(&mut self) -> Result<(), Mismatch> {
+        let homes = self.join_on_the_host()?;
         for (piece, facts) in &self.plan.schedule.pieces {
             let Presence { version, latest, .. } = self.presences[facts.tensor];
             let returned = latest.filter(|&copy| {
                 self.graph.producer(copy).is_some_and(|node| self.graph.node(node).op.is_swap_in())
             });
             let (copy, left) = match self.is_away_at_the_end(piece) {
-                true => (self.hosts[piece], "device"),
+                true => (homes[facts.tensor].or(self.hosts[piece]), "device"),
                 false => (returned, "left"),
             };
             let (Some(copy), Some(version)) = (copy, version) else { continue };
@@ -507,6 +525,36 @@ impl<'a> Writer<'a> {
             self.graph.rename(version, self.graph.fresh_value_name(&format!("{name}_{left}")));
             self.graph.rename(copy, name);
         }
+        Ok(())
+    }
+
+    /// By tensor of the plan that went back to the host in ranges, the value that names all of them there.
+    fn join_on_the_host(&mut self) -> Result<SecondaryMap<TensorId, Option<ValueId>>, Mismatch> {
+        let mut homes = SecondaryMap::new();
+        let mut ranges: BTreeMap<TensorId, BTreeMap<u64, PieceId>> = BTreeMap::new();
+        for (piece, facts) in &self.plan.schedule.pieces {
+            let is_whole = facts.bytes == (0..self.plan.problem.tensors[facts.tensor].bytes);
+            if !is_whole && self.last_out[piece].is_some() && self.is_away_at_the_end(piece) {
+                ranges.entry(facts.tensor).or_default().insert(facts.bytes.start, piece);
+            }
+        }
+        for (tensor, pieces) in ranges {
+            let root = self.bridge.root(self.plan.tensor_origin[tensor]);
+            let bytes: u64 = pieces.values().map(|&piece| self.plan.schedule.pieces[piece].len()).sum();
+            let pieces: Option<Vec<(u64, ValueId)>> = pieces
+                .iter()
+                .map(|(&begin, &piece)| Some((elements(self.source, root, begin), self.hosts[piece]?)))
+                .collect();
+            let all = bytes == self.plan.problem.tensors[tensor].bytes;
+            let Some(pieces) = pieces.filter(|_| all) else {
+                return self.mismatch("is the last, and of a variable only some ranges were copied back");
+            };
+            let (node, home) = add_join(self.graph, root, None, &pieces, Way::Out);
+            self.graph.add_update(node, Update { variable: root, result: Some(0) });
+            self.order.push(node);
+            homes[tensor] = Some(home);
+        }
+        Ok(homes)
     }
 }
 

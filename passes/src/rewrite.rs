@@ -74,16 +74,22 @@ fn add_one(
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 
-/// Adds a Join of pieces, each with the element at which it begins, and what stayed, if anything did. It is named after
-/// `root` and has its type.
+/// Adds a Join of pieces, each with the element at which it begins, and what stayed, if anything did: of what came in, or
+/// on the host of what went out. It is named after `root` and has its type.
 pub(crate) fn add_join(
     graph: &mut Graph,
     root: ValueId,
     stayed: Option<ValueId>,
     pieces: &[(u64, ValueId)],
+    way: Way,
 ) -> (NodeId, ValueId) {
+    let (prefix, suffix, place) = match way {
+        Way::Out => ("home", "_home", Place::Host),
+        Way::In => ("join", "_whole", Place::Device),
+    };
     let (name, ty) = (graph.value(root).name.clone(), graph.value(root).ty.clone());
-    let mut node = Node::new(graph.fresh_node_name(&format!("join_{name}")), Op::new(LMSC_DOMAIN, "Join"));
+    let mut node =
+        Node::new(graph.fresh_node_name(&format!("{prefix}_{name}")), Op::new(LMSC_DOMAIN, "Join"));
     node.operands.push(stayed);
     node.operands.extend(pieces.iter().map(|&(_, piece)| Some(piece)));
     let begins: Vec<i64> = pieces.iter().map(|&(begin, _)| begin as i64).collect();
@@ -92,8 +98,8 @@ pub(crate) fn add_join(
         let dims: Vec<i64> = whole.dims.iter().map(|&dim| dim as i64).collect();
         node.attributes.push(("dims".into(), dims.into()));
     }
-    let result = graph.fresh_value_name(&format!("{name}_whole"));
-    let id = graph.add_node(node, [Some((result, ty, Place::Device))]);
+    let result = graph.fresh_value_name(&format!("{name}{suffix}"));
+    let id = graph.add_node(node, [Some((result, ty, place))]);
     (id, graph.node(id).results[0].expect("it was just given"))
 }
 
@@ -122,8 +128,12 @@ pub(crate) fn add_again(
 
 /// Makes what computes wait for what computes before it.
 pub(crate) fn order_what_computes(graph: &mut Graph) {
-    let computing: Vec<NodeId> =
-        graph.order().iter().copied().filter(|&node| !graph.node(node).op.is_swap()).collect();
+    let computing: Vec<NodeId> = graph
+        .order()
+        .iter()
+        .copied()
+        .filter(|&id| !graph.node(id).op.is_swap() && !graph.runs_on_host(id))
+        .collect();
     let pairs: Vec<(NodeId, NodeId)> = computing.windows(2).map(|pair| (pair[0], pair[1])).collect();
     for (&(before, node), ordered) in pairs.iter().zip(reaches(graph, &pairs)) {
         if !ordered {

@@ -134,7 +134,8 @@ pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> 
     (Left { outputs: steps, given: of(&given) }, measured.peak)
 }
 
-/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget.
+/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget. By `optimal`, large
+/// tensors travel in ranges.
 pub(crate) fn rewritten(
     graph: &Graph,
     name: &str,
@@ -145,6 +146,7 @@ pub(crate) fn rewritten(
         let cx = PassCx {
             budget: Some(Bytes(budget)),
             planner: planner(name).filter(|_| name != "tflms"),
+            ranges: name == "optimal",
             effort: Some(1),
             addresses,
             workspaces: Some(workspaces),

@@ -4,10 +4,11 @@ mod addresses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::ops::Range;
 
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::{
-    Attr, Def, Graph, Name, Node, NodeId, StorageId, Storages, Update, ValueId, ops, reaches, words,
+    Attr, Def, Graph, Name, Node, NodeId, Op, StorageId, Storages, Update, ValueId, ops, reaches, words,
 };
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
@@ -28,7 +29,7 @@ pub enum Invariant {
     I6,
     /// Where two storages overlap in space, every use of one reaches the definition of the other.
     I7,
-    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged; a Join names whole what came back in ranges.
+    /// A SwapIn reads what a SwapOut or a host node wrote, unchanged; a Join names whole what was copied in ranges.
     I8,
 }
 
@@ -56,9 +57,9 @@ impl Invariant {
                  definition of the later one"
             }
             Invariant::I8 => {
-                "a copy has one operand and one result, of one type unless a SwapOut copies a range; a SwapIn reads what \
-                 a SwapOut or a host node wrote, or what is on the host from the start; and a Join names whole what \
-                 SwapIns brought back"
+                "a copy has one operand and one result, of one type unless it copies a range; a SwapIn reads what a SwapOut \
+                 or a host node wrote, or what is on the host from the start; and a Join names whole what SwapIns \
+                 brought, or on the host what SwapOuts did"
             }
         }
     }
@@ -336,7 +337,7 @@ impl Checker<'_> {
         for &id in graph.order() {
             let node = graph.node(id);
             if node.op.is_join() {
-                if let Some(what) = self.join(node) {
+                if let Some(what) = self.join(id, node) {
                     self.report(Invariant::I8, format!("{} {what}", self.node(id)));
                 }
                 continue;
@@ -383,8 +384,9 @@ impl Checker<'_> {
     }
 
     /// What is wrong with a Join, if anything is.
-    fn join(&self, join: &Node) -> Option<String> {
+    fn join(&self, id: NodeId, join: &Node) -> Option<String> {
         let graph = self.graph;
+        let on_host = graph.runs_on_host(id);
         let (Some((base, pieces)), [Some(result)]) = (join.operands.split_first(), &join.results[..]) else {
             return Some("has what stayed, pieces, and one result".to_owned());
         };
@@ -401,9 +403,10 @@ impl Checker<'_> {
             if range_type(whole, range).as_ref() != Some(&graph.value(*piece).ty) || range.start < at {
                 return Some(format!("has `{name}` at {}..{}, where none can be", range.start, range.end));
             }
-            let came = graph.producer(*piece).is_some_and(|n| graph.node(n).op.is_swap_in());
-            if !came {
-                return Some(format!("joins `{name}`, which no SwapIn brought back"));
+            let is_copy = |op: &Op| if on_host { op.is_swap_out() } else { op.is_swap_in() };
+            if !graph.producer(*piece).is_some_and(|n| is_copy(&graph.node(n).op)) {
+                let copy = if on_host { "SwapOut" } else { "SwapIn" };
+                return Some(format!("joins `{name}`, which no {copy} brought"));
             }
             gaps |= at < range.start;
             at = range.end;
@@ -479,16 +482,31 @@ impl Checker<'_> {
         match graph.def(variable) {
             Def::Result(writer, _) => {
                 // Copies are made of variables, and of what computes their new values.
-                let copied = graph.node(writer).op.is_swap_in() && !node.op.is_swap();
+                let names = |op: &Op| op.is_swap() || op.is_join();
+                let copied = names(&graph.node(writer).op) && !on_host && !names(&node.op);
                 (!copied).then_some("which is neither an input nor an initializer, nor what a SwapIn brought")
             }
             _ if node.op.is_swap() && (result.is_none() || !node.attributes.is_empty()) => {
                 Some("but a copy updates a variable whole, as its result")
             }
+            _ if node.op.is_join() && (result.is_none() || node.operands.first() != Some(&None)) => {
+                Some("but a join updates a variable whole, as its result")
+            }
+            _ if node.op.is_join() && !on_host => Some("which is on the device, where a join only names"),
             _ if node.op.is_swap_in() => on_host.then_some("which is on the host"),
             _ if node.op.is_swap_out() => (!on_host).then_some("which is on the device"),
             _ => (on_host != graph.runs_on_host(id)).then_some("which is in the other memory"),
         }
+    }
+
+    /// The SwapOuts that write elements of a variable on the host that a Join updates; some of these, if some are meant.
+    fn writing(&self, join: NodeId, elements: Option<Range<u64>>) -> impl Iterator<Item = NodeId> {
+        let graph = self.graph;
+        let meant = move |range: &Range<u64>| {
+            elements.as_ref().is_none_or(|e| e.start < range.end && range.start < e.end)
+        };
+        let pieces = joined_elements(graph, graph.node(join)).into_iter();
+        pieces.filter(move |(_, range)| meant(range)).filter_map(|(piece, _)| graph.producer(piece))
     }
 
     /// I4.
@@ -552,8 +570,15 @@ impl Checker<'_> {
                 if let Some(&(writer, _)) = of_storage.get(old)
                     && writer != id
                 {
-                    pairs.push((id, writer));
-                    values.push(value);
+                    let before = pairs.len();
+                    match graph.node(writer).op.is_join() {
+                        // The copies that it joins write there before it.
+                        true => {
+                            pairs.extend(self.writing(writer, copied_elements(node)).map(|out| (id, out)))
+                        }
+                        false => pairs.push((id, writer)),
+                    }
+                    values.extend((before..pairs.len()).map(|_| value));
                 }
             }
         }
@@ -739,6 +764,52 @@ mod tests {
     }
 
     #[test]
+    fn variables_travel_in_ranges_if_they_live_on_the_host() {
+        let text = "g (float[4]@host w, float[] lr) => (float[4]@host w_new) {
+            [i1] float[3] k1 = ai.lmsc.SwapIn<begin = 0, end = 3>(w)
+            [i2] float[1] k2 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)
+            [join] float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2)
+            [sgd] float[4] w_dev = ai.lmsc.SGDOptimizer(lr, w_in, w_in) updates (w_in as w_dev)
+            [o1] float[3]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 3>(w_dev)
+            [o2] float[1]@host h2 = ai.lmsc.SwapOut<begin = 3, end = 4>(w_dev)
+            [home] float[4]@host w_new = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, h1, h2) updates (w as w_new)
+        }";
+        assert_eq!(violations(text), "none");
+        let of = |from: &str, to: &str| {
+            assert!(text.contains(from));
+            violations(&text.replacen(from, to, 1)).lines().next().unwrap().to_owned()
+        };
+        // It lies where the second range goes, not where the first does.
+        assert_eq!(
+            of(
+                "            [home]",
+                "            [late] float[1] k3 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)\n[home]"
+            ),
+            "I4: `late` (ai.lmsc.SwapIn) uses `w` but no edge orders it before `o2` (ai.lmsc.SwapOut), which \
+             overwrites it"
+        );
+        assert_eq!(
+            of("updates (w as w_new)", "updates (w)"),
+            "I4: `home` (ai.lmsc.Join) updates `w`, but a join updates a variable whole, as its result"
+        );
+        assert_eq!(
+            of("(_, h1, h2)", "(w, h1, h2)"),
+            "I4: `home` (ai.lmsc.Join) updates `w`, but a join updates a variable whole, as its result"
+        );
+        assert_eq!(
+            of("(_, h1, h2)", "(_, h1, w)"),
+            "I8: `home` (ai.lmsc.Join) has `w` at 3..7, where none can be"
+        );
+        assert_eq!(
+            of(
+                "float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2)",
+                "float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2) updates (w as w_in)"
+            ),
+            "I4: `join` (ai.lmsc.Join) updates `w`, which is in the other memory"
+        );
+    }
+
+    #[test]
     fn i5_sizes_fit() {
         let text = "g (float[4000000000,4000000000] x) => (float[4000000000,4000000000] x) {}";
         assert_eq!(violations(text), "I5: `x` (float[4000000000,4000000000]) has 2^60 bytes or more");
@@ -877,10 +948,7 @@ mod tests {
         assert_eq!(wrong("begins = [0]>(h, k1, k2)"), "says of 1 of its 2 pieces where they begin");
         assert_eq!(wrong("begins = [4]>(k1, k2)"), "turns `k1` (float[4]) into float[2,3]");
         let computed = text(range, "begins = [0]>(h, z)").replace("[join]", "[z] float[4] z = F(k1) [join]");
-        assert_eq!(
-            violations(&computed),
-            "I8: `join` (ai.lmsc.Join) joins `z`, which no SwapIn brought back"
-        );
+        assert_eq!(violations(&computed), "I8: `join` (ai.lmsc.Join) joins `z`, which no SwapIn brought");
     }
 
     #[test]

@@ -519,7 +519,7 @@ impl<'a> Reader<'a> {
         let given = domain.is_some() || function.is_some();
         let op = match (operation, operation.strip_prefix("onnx.")) {
             ("lms.swap_out" | "lms.swap_out_range", _) => Some(Op::new(LMSC_DOMAIN, "SwapOut")),
-            ("lms.swap_in", _) => Some(Op::new(LMSC_DOMAIN, "SwapIn")),
+            ("lms.swap_in" | "lms.swap_in_range", _) => Some(Op::new(LMSC_DOMAIN, "SwapIn")),
             (_, Some("Custom")) => {
                 let (Some(domain), Some(function)) = (domain, function) else {
                     let message = format!("`onnx.Custom` has `{}` and `{}`", key::DOMAIN, key::FUNCTION);

@@ -289,7 +289,11 @@ impl<'g> Lowering<'g> {
             .map(|result| result.map(|value| self.tensor_type(value, place)).transpose())
             .collect::<Result<_, _>>()?;
         let operands = node.operands.iter().map(|operand| operand.map(|value| self.value(value)));
-        let operands: Vec<Option<Val>> = operands.collect();
+        let mut operands: Vec<Option<Val>> = operands.collect();
+        // What a Join updates is what was there before.
+        if let (true, Some(update)) = (node.op.is_join(), node.updates.first()) {
+            operands[0] = Some(self.value(update.variable));
+        }
         let known = node.operands.iter().map(|&operand| Some(self.known.get(operand?)?.to_vec())).collect();
         let version = self.graph.opsets.get("").copied().unwrap_or_default();
         let draws = self.draws.clone();
@@ -307,8 +311,11 @@ impl<'g> Lowering<'g> {
             let written = written.filter(|(i, _)| node.operands.get(*i) == Some(&Some(update.variable)));
             let result = update.result.or_else(|| written.map(|(_, result)| *result).next());
             if let Some((_, val)) = given.iter().find(|(i, _)| Some(*i) == result) {
-                // Whoever reads the variable from here on reads what it holds now.
-                for variable in [update.variable, brought(self.graph, update.variable)] {
+                // Whoever reads the variable from here on reads what it holds now; on the host once it is there.
+                let is_host = |value: ValueId| self.graph.value(value).place.is_host();
+                let variable = brought(self.graph, update.variable);
+                self.values[index(update.variable)] = Some(val.clone());
+                if is_host(variable) == is_host(update.variable) {
                     self.values[index(variable)] = Some(val.clone());
                 }
             }
@@ -507,8 +514,9 @@ fn results_of(graph: &Graph) -> Vec<Output> {
 
 /// The variable itself, of a value that SwapIns may have brought of it.
 fn brought(graph: &Graph, value: ValueId) -> ValueId {
-    let copied = graph.producer(value).map(|id| graph.node(id)).filter(|node| node.op.is_swap());
-    match copied.and_then(|node| node.operands.first().copied().flatten()) {
+    let names = |node: &&Node| node.op.is_swap() || node.op.is_join();
+    let copied = graph.producer(value).map(|id| graph.node(id)).filter(names);
+    match copied.and_then(|node| node.reads().next()) {
         Some(source) => brought(graph, source),
         None => value,
     }

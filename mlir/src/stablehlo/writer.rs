@@ -573,6 +573,12 @@ impl Writer {
         self.one("dynamic_update_slice", &operands, "", x.ty.clone())
     }
 
+    /// The list with others of its elements from a place on.
+    pub(super) fn with_range(&mut self, list: &Val, range: &Val, begin: u64) -> Val {
+        let begin = self.integers(&TensorType::new(ElementType::Int64, []), &[begin as i64]);
+        self.one("dynamic_update_slice", &[list, range, &begin], "", list.ty.clone())
+    }
+
     /// Where the element of the first dimension at a place begins.
     fn starts(&mut self, x: &Val, at: &Val) -> Vec<Val> {
         let zero = self.integers(&at.ty, &[0]);

@@ -213,7 +213,10 @@ impl<'a, 'm> Build<'a, 'm> {
             errors.push(ImportError::TooManyElements { node, op });
             return;
         }
-        let place = if node.op.is_swap_out() { Place::Host } else { Place::Device };
+        // What is joined lies where its pieces do.
+        let is_host = |value: ValueId| self.graph.value(value).place.is_host();
+        let on_host = node.op.is_swap_out() || node.op.is_join() && node.reads().all(is_host);
+        let place = if on_host { Place::Host } else { Place::Device };
         let mut constants: SmallVec<[Option<Const>; 2]> = SmallVec::new();
         let named = proto.output.iter().zip(facts).map(|(name, fact)| {
             let (ty, constant) = fact.map(|fact| (fact.ty, fact.value)).unzip();

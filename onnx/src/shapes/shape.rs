@@ -39,8 +39,8 @@ pub(super) fn identity(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(Fact { ty: operand.ty.clone(), value: operand.value.cloned() })])
 }
 
-/// `ai.lmsc.SwapOut`: operand 0, or a range of its elements.
-pub(super) fn copy_out(cx: &Cx<'_>) -> Answer {
+/// Copies over the link: operand 0, or a range of its elements.
+pub(super) fn copy(cx: &Cx<'_>) -> Answer {
     match (cx.int("begin")?, cx.int("end")?) {
         (None, None) => identity(cx),
         (Some(begin), Some(end)) => {

@@ -147,8 +147,8 @@ static RULES: &[(&str, &str, Rule)] = &[
     (MS, "BroadcastGradientArgs", shape::broadcast_gradient_args),
     (MS, "ExpandDims", movement::expand_dims),
     (LMSC, "Join", shape::join),
-    (LMSC, "SwapIn", shape::identity),
-    (LMSC, "SwapOut", shape::copy_out),
+    (LMSC, "SwapIn", shape::copy),
+    (LMSC, "SwapOut", shape::copy),
 
     // Movement.
     (ONNX, "AffineGrid", movement::affine_grid),

@@ -124,6 +124,26 @@ fn given_places(graph: &Graph, storages: &Storages) -> Result<Places, LowerError
     Ok(places)
 }
 
+/// The pieces of a Join with the byte of the whole at which each begins.
+fn joined_bytes(graph: &Graph, join: &Node, whole: ValueId) -> impl Iterator<Item = (ValueId, u64)> {
+    let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
+    let pieces = joined_elements(graph, join).into_iter();
+    pieces.map(move |(piece, elements)| (piece, (u128::from(elements.start) * u128::from(bits) / 8) as u64))
+}
+
+/// By storage that is a range of a variable on the host, that variable's and the byte of it at which it begins.
+fn at_home(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
+    let mut at_home = SecondaryMap::new();
+    let joins = graph.order().iter().map(|&id| graph.node(id)).filter(|node| node.op.is_join());
+    for (join, update) in joins.filter_map(|join| Some((join, join.updates.first()?))) {
+        let variable = storages.storage(update.variable);
+        for (piece, begin) in joined_bytes(graph, join, update.variable) {
+            at_home[storages.storage(piece)] = Some((variable, begin));
+        }
+    }
+    at_home
+}
+
 struct Lowerer<'a> {
     graph: &'a Graph,
     storages: &'a Storages,
@@ -161,9 +181,16 @@ impl<'a> Lowerer<'a> {
             slots: SecondaryMap::new(),
             tick: 0,
         };
-        for (id, storage) in storages.iter().filter(|(_, storage)| storage.on_host) {
+        let at_home = at_home(graph, storages);
+        for (id, storage) in storages.iter().filter(|(id, storage)| storage.on_host && at_home[*id].is_none())
+        {
             lowerer.slots[id] = lowerer.program.slab.0;
             lowerer.program.slab += aligned(storage.bytes);
+        }
+        for (id, _) in storages.iter() {
+            if let Some((variable, begin)) = at_home[id] {
+                lowerer.slots[id] = lowerer.slots[variable] + begin;
+            }
         }
         lowerer.given();
         lowerer
@@ -310,10 +337,7 @@ impl<'a> Lowerer<'a> {
     /// Names what lies side by side.
     fn join(&mut self, id: NodeId, node: &Node) -> Result<(), LowerError> {
         let Some(&Some(whole)) = node.results.first() else { return Ok(()) };
-        let bits = self.graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
-        let pieces = joined_elements(self.graph, node)
-            .into_iter()
-            .map(|(piece, elements)| (piece, (u128::from(elements.start) * u128::from(bits) / 8) as u64));
+        let pieces = joined_bytes(self.graph, node, whole);
         let base = node.operands.first().copied().flatten().map(|base| (base, 0));
         let mut joined = None;
         for (piece, begin) in base.into_iter().chain(pieces) {

@@ -34,23 +34,28 @@ pub(super) fn share_slots(program: &mut Program) {
             last_in.insert(copy.host, index);
         }
     }
-    // What is given and what the caller gets has a slot of its own.
+    // What is given and what the caller gets has a slot of its own, in which ranges of it lie.
     let given = program.given.iter().map(|given| (given.memory, given.tensor.span()));
     let outputs = program.outputs.iter().map(|output| (output.memory, output.tensor.span()));
-    let (mut moved, mut end): (BTreeMap<u64, u64>, u64) = Default::default();
+    // By address, where it begins now and where it ends.
+    let (mut moved, mut end): (BTreeMap<u64, (u64, u64)>, u64) = Default::default();
     for (_, span) in given.chain(outputs).filter(|(memory, _)| *memory == Memory::Slab) {
         let Some(span) = span else { continue };
         moved.entry(span.start).or_insert_with(|| {
             end += aligned(span.end - span.start);
-            end - aligned(span.end - span.start)
+            (end - aligned(span.end - span.start), span.end)
         });
     }
+    let to = |moved: &BTreeMap<u64, (u64, u64)>, at: u64| {
+        let (&start, &(now, end)) = moved.range(..=at).next_back()?;
+        (at < end).then_some(now + at - start)
+    };
     // Slots by size and address, with the commands of the stream In that must have completed; never, if nothing reads it.
     let mut slots: Vec<(u64, u64, Option<u32>)> = Vec::new();
     let first_of_step = program.stream(Stream::In).len() as u32;
     for (index, command) in program.stream(Stream::Out).iter().enumerate() {
         let Action::Copy(copy) = &command.action else { continue };
-        if moved.contains_key(&copy.host) {
+        if to(&moved, copy.host).is_some() {
             continue;
         }
         let done = starts[Stream::Out as usize][index][Stream::In as usize];
@@ -71,9 +76,9 @@ pub(super) fn share_slots(program: &mut Program) {
                 end - bytes
             }
         };
-        moved.insert(copy.host, at);
+        moved.insert(copy.host, (at, copy.host + copy.bytes));
     }
-    let to = |at: u64| moved.get(&at).copied().unwrap_or(at);
+    let to = |at: u64| to(&moved, at).unwrap_or(at);
     for command in program.streams.iter_mut().flatten() {
         if let Action::Copy(copy) = &mut command.action {
             copy.host = to(copy.host);

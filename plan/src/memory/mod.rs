@@ -11,6 +11,7 @@ mod transient;
 
 use std::ops::Range;
 
+use cranelift_entity::SecondaryMap;
 use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId};
 
 use crate::bridge::only_names;
@@ -51,7 +52,8 @@ impl Memory {
         let resident = on_device.map(|(_, storage)| storage.bytes).sum();
         let transient = transient::transient(graph, &storages, &lines, workspace);
         let mut host = vec![0i128; graph.order().len() + 1];
-        for (id, storage) in storages.iter().filter(|(_, storage)| storage.on_host) {
+        let at_home = at_home(graph, &storages);
+        for (id, storage) in storages.iter().filter(|(id, storage)| storage.on_host && !at_home[*id]) {
             let range = &live[id.as_u32() as usize];
             host[range.start as usize] += i128::from(storage.bytes.0);
             host[range.end as usize] -= i128::from(storage.bytes.0);
@@ -80,6 +82,15 @@ impl Memory {
     pub fn live_range(&self, value: ValueId) -> Range<u32> {
         self.live[self.storages.storage(value).as_u32() as usize].clone()
     }
+}
+
+/// By storage, whether it is a range of a variable on the host, written where that lies.
+fn at_home(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, bool> {
+    let mut at_home = SecondaryMap::new();
+    let homes =
+        graph.order().iter().map(|&id| graph.node(id)).filter(|n| n.op.is_join() && !n.updates.is_empty());
+    homes.flat_map(|home| home.reads()).for_each(|part| at_home[storages.storage(part)] = true);
+    at_home
 }
 
 fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {

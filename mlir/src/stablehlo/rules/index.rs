@@ -314,7 +314,8 @@ pub(super) fn range_of(cx: &mut Cx<'_>, x: &Val, elements: Range<u64>) -> Result
     Ok(cx.w.slice(&list, &[(elements.start, elements.end, 1)]))
 }
 
-/// The whole of ranges that came back and, where there are none, of what has stayed.
+/// The whole of ranges that came back and, where there are none, of what has stayed. On the host, ranges are written into
+/// what was there: that is what XLA does in place.
 pub(super) fn join(cx: &mut Cx<'_>) -> Result<(), Why> {
     let ty = cx.ty(0)?;
     let count = ty.element_count().ok_or("it has too many elements")?;
@@ -324,6 +325,13 @@ pub(super) fn join(cx: &mut Cx<'_>) -> Result<(), Why> {
         pieces.push((begin as u64, cx.operand(i + 1)?));
     }
     pieces.sort_by_key(|(begin, _)| *begin);
+    if !cx.node.updates.is_empty() {
+        let before = cx.operand(0)?;
+        let list = cx.w.reshape(&before, &[count]);
+        let list = pieces.iter().fold(list, |list, (begin, piece)| cx.w.with_range(&list, piece, *begin));
+        let y = cx.w.reshape(&list, &ty.dims);
+        return cx.give(0, y);
+    }
     let mut parts = Vec::new();
     let mut end = 0;
     for (begin, piece) in pieces {

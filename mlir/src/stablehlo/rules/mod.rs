@@ -168,7 +168,7 @@ pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
 /// A tensor, or a range of its elements, put into host memory; or what is there, back on the device.
 pub(super) fn copy(cx: &mut Cx<'_>, out: bool) -> Result<(), Why> {
     let mut x = cx.operand(0)?;
-    if let (true, Some(begin), Some(end)) = (out, int(cx.node, "begin"), int(cx.node, "end")) {
+    if let (Some(begin), Some(end)) = (int(cx.node, "begin"), int(cx.node, "end")) {
         x = index::range_of(cx, &x, begin as u64..end as u64)?;
     }
     let y = cx.w.placed(&x, out);
