@@ -102,9 +102,16 @@ struct Choice {
 struct Taken {
     /// By index.
     window: usize,
-    bytes: i64,
+    portion: Portion,
     /// When it is away, if it was taken in time.
     away: Option<[Range<u32>; 2]>,
+}
+
+/// What is taken at once.
+#[derive(Clone, Copy)]
+struct Portion {
+    pieces: u32,
+    bytes: i64,
 }
 
 impl<'a> Cover<'a> {
@@ -232,23 +239,39 @@ impl<'a> Cover<'a> {
         self.windows = windows;
     }
 
-    /// The bytes of the next piece that can be away in the window.
-    fn next(&self, index: usize) -> Option<i64> {
+    /// What can be away in the window next: a piece, or all of a variable that is on the device between steps, or is to be on
+    /// the host then.
+    fn next(&self, index: usize) -> Option<Portion> {
+        self.next_beside(index, self.is_taken_around(index))
+    }
+
+    /// The same, where the variable is on the host between steps or not.
+    fn next_beside(&self, index: usize, is_around: bool) -> Option<Portion> {
         let Choice { window, count, returns, around } = self.windows[index];
         let tensor = &self.problem.tensors[window.tensor];
         let (pieces, size) = pieces_of(tensor, self.piece);
         let other = if window.wraps() { self.windows.get(index + 1).filter(|c| c.returns) } else { None };
         let other = other.or_else(|| around.filter(|_| returns).map(|around| &self.windows[around]));
         let is_left = count < pieces && other.is_none_or(|other| other.count == 0);
-        is_left.then(|| size.min(tensor.bytes - u64::from(count) * size) as i64)
+        is_left.then(|| {
+            let pieces = if tensor.is_variable() && !is_around { pieces - count } else { 1 };
+            let left = tensor.bytes - u64::from(count) * size;
+            Portion { pieces, bytes: left.min(u64::from(pieces) * size) as i64 }
+        })
     }
 
-    fn choose(&mut self, index: usize, bytes: i64, away: Option<[Range<u32>; 2]>) {
+    /// Whether the window's tensor is a variable that is on the host between steps.
+    fn is_taken_around(&self, index: usize) -> bool {
+        let Choice { around, returns, .. } = self.windows[index];
+        !returns && around.is_some_and(|around| self.windows[around].count > 0)
+    }
+
+    fn choose(&mut self, index: usize, portion: Portion, away: Option<[Range<u32>; 2]>) {
         let moments = self.moments(index);
-        self.windows[index].count += 1;
-        add(&mut self.excess, &moments, -bytes);
-        self.add_in_time(away.as_ref(), -bytes);
-        self.taken.push(Taken { window: index, bytes, away });
+        self.windows[index].count += portion.pieces;
+        add(&mut self.excess, &moments, -portion.bytes);
+        self.add_in_time(away.as_ref(), -portion.bytes);
+        self.taken.push(Taken { window: index, portion, away });
     }
 
     fn add_in_time(&mut self, away: Option<&[Range<u32>; 2]>, bytes: i64) {
@@ -282,8 +305,8 @@ impl<'a> Cover<'a> {
                 }
             }
             while over(&self.excess, &moments) > 0 {
-                let Some(bytes) = self.next(index) else { break };
-                self.choose(index, bytes, None);
+                let Some(portion) = self.next(index) else { break };
+                self.choose(index, portion, None);
             }
         }
     }
@@ -293,9 +316,9 @@ impl<'a> Cover<'a> {
         let moments = self.moments(index);
         let given: Vec<Taken> = self.taken.extract_if(.., |taken| taken.window == index).collect();
         for taken in given {
-            add(&mut self.excess, &moments, taken.bytes);
-            self.add_in_time(taken.away.as_ref(), taken.bytes);
-            self.windows[index].count -= 1;
+            add(&mut self.excess, &moments, taken.portion.bytes);
+            self.add_in_time(taken.away.as_ref(), taken.portion.bytes);
+            self.windows[index].count -= taken.portion.pieces;
         }
     }
 
@@ -305,27 +328,26 @@ impl<'a> Cover<'a> {
             let Choice { window, returns, around, .. } = self.windows[index];
             let moments = self.moments(index);
             while self.over_in_time(&moments) > 0 {
-                let Some(bytes) = self.next(index) else { break };
                 // A variable that begins the step on the host need not be copied there before it changes.
                 let is_clean = !returns && engines.is_clean(&window);
                 let first = around.filter(|_| is_clean).and_then(|around| {
-                    let bytes = self.next(around)?;
-                    Some((around, bytes, engines.away(&self.windows[around].window, bytes as u64, true)?))
+                    let portion = self.next(around)?;
+                    let window = &self.windows[around].window;
+                    Some((around, portion, engines.away(window, portion.bytes as u64, true)?))
                 });
-                let on_host = is_clean
-                    && (window.wraps()
-                        || first.is_some()
-                        || around.is_some_and(|around| self.windows[around].count > 0));
-                let Some((away, used)) = engines.away(&window, bytes as u64, on_host) else { break };
+                let is_around = first.is_some() || self.is_taken_around(index);
+                let Some(portion) = self.next_beside(index, is_around) else { break };
+                let on_host = is_clean && (window.wraps() || is_around);
+                let Some((away, used)) = engines.away(&window, portion.bytes as u64, on_host) else { break };
                 if self.over_in_time(&away) <= 0 {
                     break;
                 }
                 engines.occupy(&used);
-                if let Some((around, bytes, (away, used))) = first {
+                if let Some((around, portion, (away, used))) = first {
                     engines.occupy(&used);
-                    self.choose(around, bytes, Some(away));
+                    self.choose(around, portion, Some(away));
                 }
-                self.choose(index, bytes, Some(away));
+                self.choose(index, portion, Some(away));
             }
         }
     }
@@ -336,8 +358,8 @@ impl<'a> Cover<'a> {
         for around in self.windows.iter().filter(|c| c.count > 0 && !c.returns).filter_map(|c| c.around) {
             saves_a_copy[around] += 1;
         }
-        for Taken { window: index, bytes, away } in std::mem::take(&mut self.taken).into_iter().rev() {
-            let moments = self.moments(index);
+        for Taken { window: index, portion, away } in std::mem::take(&mut self.taken).into_iter().rev() {
+            let (moments, bytes) = (self.moments(index), portion.bytes);
             let is_needed = saves_a_copy[index] > 0
                 || over(&self.excess, &moments) + bytes > 0
                 || away.as_ref().is_some_and(|away| self.over_in_time(away) + bytes > 0);
@@ -347,7 +369,7 @@ impl<'a> Cover<'a> {
             add(&mut self.excess, &moments, bytes);
             self.add_in_time(away.as_ref(), bytes);
             let choice = &mut self.windows[index];
-            choice.count -= 1;
+            choice.count -= portion.pieces;
             if let Some(around) = choice.around.filter(|_| choice.count == 0 && !choice.returns) {
                 saves_a_copy[around] -= 1;
             }
@@ -364,6 +386,8 @@ impl<'a> Cover<'a> {
             let tensor = same[0].0.tensor;
             let bytes = self.problem.tensors[tensor].bytes;
             let size = pieces_of(&self.problem.tensors[tensor], self.piece).1;
+            let is_whole = travels_whole(self.problem, tensor, same.iter().map(|(window, _)| window));
+            let together = if is_whole { u32::MAX } else { together };
             let mut first = 0;
             while first < same[0].1 {
                 let away = same.iter().take_while(|(_, count)| *count > first);
@@ -385,14 +409,20 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Into how many pieces the tensor falls, and the size of all but the last. A variable travels whole.
+/// Into how many pieces the tensor falls, and the size of all but the last.
 pub(super) fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
-    if tensor.is_variable() {
-        return (1, bytes);
-    }
     let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);
     (bytes.div_ceil(size) as u32, size)
+}
+
+/// Whether the tensor, away in these windows, is a variable that is on the device between steps: it returns to one place.
+pub(super) fn travels_whole<'a>(
+    problem: &Problem,
+    tensor: TensorId,
+    mut windows: impl Iterator<Item = &'a Window>,
+) -> bool {
+    problem.tensors[tensor].is_variable() && !windows.any(Window::wraps)
 }
 
 /// The most bytes by which one of the moments does not fit.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cranelift_entity::SecondaryMap;
 
-use super::cover::pieces_of;
+use super::cover::{pieces_of, travels_whole};
 use super::{DoesNotFit, Granularity, Plan, Request, Scheduler, optimal};
 use crate::problem::{Problem, Window};
 use crate::schedule::{Absences, Acts, Piece, ROUNDS, Schedule, Simulator, justify, no_wait};
@@ -71,7 +71,8 @@ fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
     for same in sorted.chunk_by(|one, other| one.tensor == other.tensor) {
         let tensor = same[0].tensor;
         let bytes = problem.tensors[tensor].bytes;
-        let (_, size) = pieces_of(&problem.tensors[tensor], size);
+        let is_whole = travels_whole(problem, tensor, same.iter());
+        let size = if is_whole { bytes } else { pieces_of(&problem.tensors[tensor], size).1 };
         for begin in (0..bytes).step_by(usize::try_from(size).unwrap_or(usize::MAX)) {
             let piece = absences.pieces.push(Piece { tensor, bytes: begin..(begin + size).min(bytes) });
             absences.windows[piece] = same.to_vec();

@@ -3,6 +3,7 @@
 //! A copy of many bytes costs its latency once, but it comes in only when there is memory for all of it, and what leaves
 //! makes room only when all of it is gone. So pieces are large except where the end of the step waits for that.
 
+use super::cover::travels_whole;
 use super::optimal::schedule;
 use crate::problem::Problem;
 use crate::schedule::{Absences, Instruction, PieceId, Schedule, Step};
@@ -12,15 +13,15 @@ const ROUNDS: usize = 8;
 const PARTS: u64 = 4;
 
 /// The schedule, or a shorter one in which pieces of more than `smallest` bytes are split that the end of the step waits for.
-/// Variables travel whole.
+/// A variable that is on the device between steps travels whole.
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
     let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
     for _ in 0..ROUNDS {
         let mut pieces = waits(&best);
-        pieces.retain(|&piece| {
-            let piece = &absences.pieces[piece];
-            piece.len() > smallest && !problem.tensors[piece.tensor].is_variable()
+        pieces.retain(|&id| {
+            let piece = &absences.pieces[id];
+            piece.len() > smallest && !travels_whole(problem, piece.tensor, absences.windows[id].iter())
         });
         if pieces.is_empty() {
             break;
