@@ -146,6 +146,7 @@ impl<'a> Cover<'a> {
                 return Cover::in_time(problem, uses, budget, sizes, manner, &nominal);
             }
         };
+        cover.pair_variables();
         cover.take();
         cover.give_back();
         Ok(cover)
@@ -174,7 +175,7 @@ impl<'a> Cover<'a> {
             engines.largest_first(&mut cover.windows);
         }
         cover.in_time = Some(cover.excess.clone());
-        cover.pair_variables();
+        cover.add_returns();
         cover.take_in_time(&mut engines);
         cover.take();
         cover.give_back();
@@ -219,24 +220,30 @@ impl<'a> Cover<'a> {
         Ok(Cover { problem, piece: sizes.piece, windows, in_time: None, excess, taken: Vec::new() })
     }
 
-    /// Finds windows of the same variable, and adds those that end with the step, each after the one that goes round the end.
+    /// Finds windows of the same variable.
     fn pair_variables(&mut self) {
-        let ticks = self.problem.ticks();
         let mut around: SecondaryMap<TensorId, Option<usize>> = SecondaryMap::new();
+        for (index, choice) in self.windows.iter().enumerate().filter(|(_, c)| c.window.wraps()) {
+            around[choice.window.tensor] = Some(index);
+        }
+        let others = self.windows.iter_mut().filter(|c| !c.window.wraps());
+        others.for_each(|c| c.around = around[c.window.tensor]);
+    }
+
+    /// Adds windows of variables that end with the step, each after the one that goes round the end.
+    fn add_returns(&mut self) {
+        let ticks = self.problem.ticks();
         let mut windows = Vec::with_capacity(self.windows.len());
         for choice in self.windows.drain(..) {
             let window = choice.window;
-            if window.wraps() {
-                around[window.tensor] = Some(windows.len());
-            }
             windows.push(choice);
             if window.wraps() && window.from < ticks {
                 let window = Window { until: ticks, ..window };
                 windows.push(Choice { window, count: 0, returns: true, around: None });
             }
         }
-        windows.iter_mut().filter(|c| !c.window.wraps()).for_each(|c| c.around = around[c.window.tensor]);
         self.windows = windows;
+        self.pair_variables();
     }
 
     /// What can be away in the window next: a piece, or all of a variable that is on the device between steps, or is to be on
