@@ -9,7 +9,7 @@ For every model of testdata/models that onnxruntime-training 1.19.2 can run on t
 - the step linked from training and optimizer graph computes what the two compute one after the other, twice in a row;
 - a swapped tensor of every element type, scalars too, runs in both forms;
 - swaps in the `ort` form survive ONNX Runtime's optimizer, those in the `function` form do not;
-- tensors that travel in ranges of their elements are joined to what they were;
+- tensors that travel in ranges of their elements are joined to what they were, variables too;
 - indices that are encoded to cross the link come back as they were;
 - `lmsc verify` accepts each rewritten model and rejects damaged ones;
 - the same call writes the same bytes.
@@ -607,6 +607,53 @@ def check_type(element: str, extents: list[int], report: Report) -> None:
                 check_survival(what, output, form, Path(folder), report)
 
 
+# --- large variables -------------------------------------------------------------------------------------------------
+
+
+def check_variables(report: Report) -> None:
+    """A step of gradient descent whose weights are so large that they travel in ranges."""
+    layers, width = 3, 1024
+    make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [make("MatMul", [f"x{k}", f"w{k}"], [f"x{k + 1}"]) for k in range(layers)]
+    nodes.append(make("Tanh", [f"x{layers}"], [f"d{layers}"]))
+    for k in reversed(range(layers)):
+        nodes += [
+            make("Gemm", [f"d{k + 1}", f"w{k}"], [f"d{k}"], transB=1),
+            make("Gemm", [f"x{k}", f"d{k + 1}"], [f"g{k}"], transA=1),
+            make("Mul", [f"g{k}", "rate"], [f"s{k}"]),
+            make("Sub", [f"w{k}", f"s{k}"], [f"w{k}_new"]),
+        ]
+    for k, node in enumerate(nodes):
+        node.name = f"n{k}"
+    weights = [value(f"w{k}", FLOAT, [width, width]) for k in range(layers)]
+    inputs = [value("x0", FLOAT, [4, width]), value("rate", FLOAT, [1]), *weights]
+    outputs = [value(f"x{layers}", FLOAT, [4, width])]
+    outputs += [value(f"w{k}_new", FLOAT, [width, width]) for k in range(layers)]
+    graph = onnx.helper.make_graph(nodes, "variables", inputs, outputs)
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = Source(scratch / "original.onnx", [], proto, {})
+        onnx.save(proto, model.path)
+        fed = feeds(model)
+        expected = run(session(model.path), fed)
+        plan = ["--planner", "optimal", "--ranges"]
+        plan += ["--addresses", "off", "--budget", str(model.smallest_budget(*plan) * 13 // 10)]
+        for form in FORMS:
+            what, output = f"variables in ranges, {form}", scratch / f"{form}.onnx"
+            model.compile(output, form, *plan)
+            written = onnx.load(output)
+            came = sum(node.op_type.startswith("SwapInRange") for node in written.graph.node)
+            report.expect(came > layers, f"{what}: {came} ranges come from the host")
+            check_runs(what, output, form, fed, expected, report)
+            check_survival(what, output, form, scratch, report)
+            check_damage(what, model, output, scratch, report)
+            refusal = accepts(written)
+            report.expect(refusal is None, f"{what}: onnx.checker: {refusal}")
+            verified = lmsc("verify", model.path, output)
+            report.expect(verified.returncode == 0, f"{what}: verify says {verified.stderr.strip()}")
+
+
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
@@ -673,12 +720,14 @@ def main() -> int:
     paths = models(selected, everything="--all" in sys.argv[1:])
     passed = failed = checks = 0
     if not selected:
-        report = Report()
+        types, variables = Report(), Report()
         for element in TYPES:
             for extents in ([], [2, 3]):
-                check_type(element, extents, report)
-        print("\n".join([f"{len(TYPES)} element types: {report.checks} checks", *report.failures]), flush=True)
-        checks, failed = report.checks, int(bool(report.failures))
+                check_type(element, extents, types)
+        check_variables(variables)
+        for what, report in ((f"{len(TYPES)} element types", types), ("large variables", variables)):
+            print("\n".join([f"{what}: {report.checks} checks", *report.failures]), flush=True)
+            checks, failed = checks + report.checks, failed + bool(report.failures)
     for path, report, skipped, seconds in in_parallel(paths, os.cpu_count() or 1):
         name = path.relative_to(MODELS)
         checks += report.checks
