@@ -7,7 +7,7 @@
 
 mod support;
 
-use lmsc_ir::program::{Flaw, Stream, check};
+use lmsc_ir::program::{Flaw, Program, Stream, check};
 use lmsc_ir::{Bytes, Graph};
 use support::models::{load, models};
 use support::steps::{execute, lowered, range, rehearse, rewritten};
@@ -90,6 +90,21 @@ fn rewritten_steps_compute_the_same_bits() {
     assert!(runs > 0 && (!some || runs > 100 && copies > 1000), "{runs} runs, {copies} copies");
 }
 
+/// The program without one of its waits, each in turn.
+fn without_a_wait(program: &Program) -> impl Iterator<Item = Program> {
+    let places = Stream::ALL.into_iter().flat_map(|stream| {
+        let commands = program.stream(stream).iter().enumerate();
+        commands.flat_map(move |(index, command)| {
+            (0..command.waits.len()).map(move |wait| (stream as usize, index, wait))
+        })
+    });
+    places.map(|(stream, index, wait)| {
+        let mut wrong = program.clone();
+        wrong.streams[stream][index].waits.remove(wait);
+        wrong
+    })
+}
+
 /// A network of layers of 4 MiB each, trained by gradient descent.
 fn large_layers() -> Graph {
     const LAYERS: usize = 3;
@@ -128,6 +143,10 @@ fn variables_in_ranges_compute_the_same_bits() {
             let program = lowered(&written, Some(budget));
             let what = format!("{budget}, addresses {addresses}");
             check(&program).unwrap_or_else(|e| panic!("{what}: {e}\n{program}"));
+            for wrong in without_a_wait(&program) {
+                let flaw = check(&wrong).expect_err("a wait is missing");
+                assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{what}: {flaw}");
+            }
             let (found, needed) = rehearse(&program, seed as u64, false, xxh3_128);
             assert!(needed <= program.arena.0, "{what}");
             assert_eq!(expected.difference(&found), None, "{what}");
@@ -154,18 +173,11 @@ fn a_missing_wait_is_refused_and_shows_in_bad_orders() {
     let program = programs.flatten().next().expect("some model is swapped");
     let (expected, _) = rehearse(&program, 0, false, xxh3_128);
     let (mut noticed, mut waits) = (0, 0);
-    for stream in Stream::ALL {
-        for index in 0..program.stream(stream).len() {
-            for wait in 0..program.stream(stream)[index].waits.len() {
-                let mut wrong = program.clone();
-                wrong.streams[stream as usize][index].waits.remove(wait);
-                let flaw = check(&wrong).expect_err("a wait is missing");
-                assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{flaw}");
-                noticed +=
-                    usize::from((0..6).any(|seed| rehearse(&wrong, seed, false, xxh3_128).0 != expected));
-                waits += 1;
-            }
-        }
+    for wrong in without_a_wait(&program) {
+        let flaw = check(&wrong).expect_err("a wait is missing");
+        assert!(matches!(flaw, Flaw::Race { .. } | Flaw::Stale { .. }), "{flaw}");
+        noticed += usize::from((0..6).any(|seed| rehearse(&wrong, seed, false, xxh3_128).0 != expected));
+        waits += 1;
     }
     assert!(2 * noticed > waits, "{noticed} of {waits} missing waits show");
 }

@@ -97,6 +97,8 @@ struct Choice {
     returns: bool,
     /// Where the window of the same variable is that goes round the end of the step.
     around: Option<usize>,
+    /// Whether the variable must stay away in that one: it travels in pieces, or need not be copied out because of it.
+    keeps_around: bool,
 }
 
 struct Taken {
@@ -215,7 +217,8 @@ impl<'a> Cover<'a> {
         // A larger budget than all bytes can be is as good.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
-        let choice = |(_, window)| Choice { window, count: 0, returns: false, around: None };
+        let choice =
+            |(_, window)| Choice { window, count: 0, returns: false, around: None, keeps_around: false };
         let windows = windows.into_iter().map(choice).collect();
         Ok(Cover { problem, piece: sizes.piece, windows, in_time: None, excess, taken: Vec::new() })
     }
@@ -239,7 +242,7 @@ impl<'a> Cover<'a> {
             windows.push(choice);
             if window.wraps() && window.from < ticks {
                 let window = Window { until: ticks, ..window };
-                windows.push(Choice { window, count: 0, returns: true, around: None });
+                windows.push(Choice { window, count: 0, returns: true, around: None, keeps_around: false });
             }
         }
         self.windows = windows;
@@ -254,7 +257,7 @@ impl<'a> Cover<'a> {
 
     /// The same, where the variable is on the host between steps or not.
     fn next_beside(&self, index: usize, is_around: bool) -> Option<Portion> {
-        let Choice { window, count, returns, around } = self.windows[index];
+        let Choice { window, count, returns, around, .. } = self.windows[index];
         let tensor = &self.problem.tensors[window.tensor];
         let (pieces, size) = pieces_of(tensor, self.piece);
         let other = if window.wraps() { self.windows.get(index + 1).filter(|c| c.returns) } else { None };
@@ -275,7 +278,10 @@ impl<'a> Cover<'a> {
 
     fn choose(&mut self, index: usize, portion: Portion, away: Option<[Range<u32>; 2]>) {
         let moments = self.moments(index);
-        self.windows[index].count += portion.pieces;
+        let choice = &mut self.windows[index];
+        let pieces = pieces_of(&self.problem.tensors[choice.window.tensor], self.piece).0;
+        choice.count += portion.pieces;
+        choice.keeps_around |= portion.pieces < pieces;
         add(&mut self.excess, &moments, -portion.bytes);
         self.add_in_time(away.as_ref(), -portion.bytes);
         self.taken.push(Taken { window: index, portion, away });
@@ -355,19 +361,19 @@ impl<'a> Cover<'a> {
                     self.choose(around, portion, Some(away));
                 }
                 self.choose(index, portion, Some(away));
+                self.windows[index].keeps_around |= is_clean;
             }
         }
     }
 
     /// Gives back what is not needed, the last taken first.
     fn give_back(&mut self) {
-        let mut saves_a_copy = vec![0u32; self.windows.len()];
-        for around in self.windows.iter().filter(|c| c.count > 0 && !c.returns).filter_map(|c| c.around) {
-            saves_a_copy[around] += 1;
-        }
+        let mut kept = vec![0u32; self.windows.len()];
+        let keeping = self.windows.iter().filter(|c| c.count > 0 && c.keeps_around && !c.returns);
+        keeping.filter_map(|c| c.around).for_each(|around| kept[around] += 1);
         for Taken { window: index, portion, away } in std::mem::take(&mut self.taken).into_iter().rev() {
             let (moments, bytes) = (self.moments(index), portion.bytes);
-            let is_needed = saves_a_copy[index] > 0
+            let is_needed = kept[index] > 0
                 || over(&self.excess, &moments) + bytes > 0
                 || away.as_ref().is_some_and(|away| self.over_in_time(away) + bytes > 0);
             if is_needed {
@@ -377,8 +383,9 @@ impl<'a> Cover<'a> {
             self.add_in_time(away.as_ref(), bytes);
             let choice = &mut self.windows[index];
             choice.count -= portion.pieces;
-            if let Some(around) = choice.around.filter(|_| choice.count == 0 && !choice.returns) {
-                saves_a_copy[around] -= 1;
+            let keeps = choice.keeps_around && choice.count == 0 && !choice.returns;
+            if let Some(around) = choice.around.filter(|_| keeps) {
+                kept[around] -= 1;
             }
         }
     }

@@ -21,6 +21,8 @@ pub enum Flaw {
     Absent { tick: u32, tensor: TensorId },
     #[error("{0:?} copies bytes that are not there, or not yet, or no longer what they were")]
     Copy(Instruction),
+    #[error("{0} is a variable, and not in one place between steps, or travels in ranges from the device")]
+    Place(TensorId),
     #[error("{0} is not where the end of the step, or the start of the next, needs it")]
     End(TensorId),
     #[error("{found} bytes are allocated at {at} ns; the budget is {budget}")]
@@ -79,14 +81,25 @@ pub fn held(problem: &Problem, schedule: &Schedule) -> Result<Vec<Held>, Flaw> {
     }
     let end = (schedule.makespan(), u32::MAX);
     for (tensor, facts) in &problem.tensors {
-        let mut stays = facts.bytes;
+        let (mut stays, mut on_host) = (facts.bytes, 0);
         for &piece in &pieces[tensor] {
-            let touches = uses[tensor].iter().chain(&copies[piece]).copied().collect();
+            let touches: Vec<Touch> = uses[tensor].iter().chain(&copies[piece]).copied().collect();
             let bytes = schedule.pieces[piece].len();
+            let first = touches.iter().min_by_key(|touch| touch.start);
+            match first.map(|touch| touch.what) {
+                Some(What::In(_)) => on_host += bytes,
+                _ if facts.is_variable() && !copies[piece].is_empty() && bytes < facts.bytes => {
+                    return Err(Flaw::Place(tensor));
+                }
+                _ => {}
+            }
             memory.extend(presences(problem, tensor, bytes, touches, end)?);
             stays -= bytes;
         }
         memory.extend(presences(problem, tensor, stays, uses[tensor].clone(), end)?);
+        if facts.is_variable() && on_host > 0 && on_host < facts.bytes {
+            return Err(Flaw::Place(tensor));
+        }
     }
     Ok(memory)
 }
