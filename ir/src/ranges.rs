@@ -237,8 +237,19 @@ pub(crate) fn touched<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A variable that is on the host between steps and travels in two ranges.
+    pub(crate) const VARIABLE: &str = "g (float[4]@host w, float[] lr) => (float[4]@host w_new) {
+        [i1] float[3] k1 = ai.lmsc.SwapIn<begin = 0, end = 3>(w)
+        [i2] float[1] k2 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)
+        [join] float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2)
+        [sgd] float[4] w_dev = ai.lmsc.SGDOptimizer(lr, w_in, w_in) updates (w_in as w_dev)
+        [o1] float[3]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 3>(w_dev)
+        [o2] float[1]@host h2 = ai.lmsc.SwapOut<begin = 3, end = 4>(w_dev)
+        [home] float[4]@host w_new = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, h1, h2) updates (w as w_new)
+    }";
 
     fn runs(text: &str) -> impl Fn(&str) -> String {
         let graph = Graph::parse(text).unwrap();
@@ -275,6 +286,14 @@ mod tests {
         assert_eq!(runs("k1"), "0:k1[0..16]");
         assert_eq!(runs("w1"), "0:k1[0..16] 16:h[16..24] 24:h[24..36] 36:h[36..40]");
         assert_eq!(runs("w2"), "0:k1[0..16] 16:h[16..24] 24:k2[0..12] 36:h[36..40]");
+    }
+
+    #[test]
+    fn a_variable_is_cut_where_its_ranges_come_and_go() {
+        let runs = runs(VARIABLE);
+        assert_eq!(runs("w"), "0:w[0..12] 12:w[12..16]");
+        assert_eq!(runs("w_new"), runs("w"));
+        assert_eq!(runs("w_dev"), "0:k1[0..12] 12:k2[0..4]");
     }
 
     #[test]

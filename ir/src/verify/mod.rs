@@ -765,15 +765,7 @@ mod tests {
 
     #[test]
     fn variables_travel_in_ranges_if_they_live_on_the_host() {
-        let text = "g (float[4]@host w, float[] lr) => (float[4]@host w_new) {
-            [i1] float[3] k1 = ai.lmsc.SwapIn<begin = 0, end = 3>(w)
-            [i2] float[1] k2 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)
-            [join] float[4] w_in = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, k1, k2)
-            [sgd] float[4] w_dev = ai.lmsc.SGDOptimizer(lr, w_in, w_in) updates (w_in as w_dev)
-            [o1] float[3]@host h1 = ai.lmsc.SwapOut<begin = 0, end = 3>(w_dev)
-            [o2] float[1]@host h2 = ai.lmsc.SwapOut<begin = 3, end = 4>(w_dev)
-            [home] float[4]@host w_new = ai.lmsc.Join<begins = [0, 3], dims = [4]>(_, h1, h2) updates (w as w_new)
-        }";
+        let text = crate::ranges::tests::VARIABLE;
         assert_eq!(violations(text), "none");
         let of = |from: &str, to: &str| {
             assert!(text.contains(from));
@@ -782,8 +774,8 @@ mod tests {
         // It lies where the second range goes, not where the first does.
         assert_eq!(
             of(
-                "            [home]",
-                "            [late] float[1] k3 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)\n[home]"
+                "        [home]",
+                "        [late] float[1] k3 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)\n[home]"
             ),
             "I4: `late` (ai.lmsc.SwapIn) uses `w` but no edge orders it before `o2` (ai.lmsc.SwapOut), which \
              overwrites it"
