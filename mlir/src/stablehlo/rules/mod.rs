@@ -165,7 +165,7 @@ pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
     RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
 }
 
-/// A tensor, or a range of its elements, put into host memory; or what is there, back on the device.
+/// A tensor, or a range of its elements, put into host memory, or back on the device from there.
 pub(super) fn copy(cx: &mut Cx<'_>, out: bool) -> Result<(), Why> {
     let mut x = cx.operand(0)?;
     if let (Some(begin), Some(end)) = (int(cx.node, "begin"), int(cx.node, "end")) {
