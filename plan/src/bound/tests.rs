@@ -1,9 +1,11 @@
 use super::*;
+use crate::planners::testing::{op, problem, produced};
 use crate::planners::{Granularity, Request, exact, optimal};
-use crate::problem::{Problem, TensorId};
+use crate::problem::{Duplex, Op, Problem, TensorId};
 use crate::random::{self, Rng, Source};
 use crate::schedule::check;
 use cranelift_entity::SecondaryMap;
+use lmsc_ir::Phase;
 
 /// Random problems with so many operators at most, and budgets from a part of the smallest for swapping to what
 /// makes it needless.
@@ -89,7 +91,7 @@ fn choices(problem: &Problem) -> Vec<Vec<(usize, usize)>> {
 
 #[test]
 fn no_bound_on_swapping_exceeds_what_is_possible() {
-    let (mut tight, mut cases, mut more_around) = (0, 0, 0);
+    let (mut tight, mut cases, mut more_around, mut more_prices) = (0, 0, 0, 0);
     for (seed, problem, budget) in small(6000, 8) {
         let Some((best_whole, best)) = fastest(&problem, budget) else { continue };
         let (paper, swap, whole) = (paper(&problem, budget), swap(&problem, budget), whole(&problem, budget));
@@ -107,11 +109,15 @@ fn no_bound_on_swapping_exceeds_what_is_possible() {
             assert_eq!(certify(&problem, budget, &around), Ok(around.nanos), "seed {seed}");
             more_around += usize::from(around.nanos > swap.nanos);
         }
+        let prices = super::prices::search(&problem, budget, &swap.proof);
+        assert!(prices.nanos <= best, "seed {seed}: {prices:?}, but {best} is possible");
+        assert_eq!(certify(&problem, budget, &prices), Ok(prices.nanos), "seed {seed}");
+        more_prices += usize::from(prices.nanos > swap.nanos + swap.nanos / 200);
         cases += 1;
         tight += usize::from(whole.nanos == best_whole);
     }
     assert!(cases > 2000 && tight * 5 > cases * 3, "{tight} of {cases} tight");
-    assert!(more_around > 20, "{more_around}");
+    assert!(more_around > 20 && more_prices > 100, "{more_around} {more_prices}");
 }
 
 #[test]
@@ -151,6 +157,21 @@ fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
     let place = |place: &mut Place| *place = another;
     let (facts, which) = match proof {
         Proof::Paper { at } => return at.iter_mut().for_each(place),
+        Proof::Prices { memory, out, back } => {
+            let prices = [memory, out, back].into_iter().nth(u.below(3)).expect("one of three");
+            if prices.is_empty() || u.chance(10) {
+                return prices.push(Price { at: 2 * ops as u32, price: 1 << (24 + u.below(9)) });
+            }
+            let (index, other) = (u.below(prices.len()), u.below(prices.len()));
+            return match u.below(6) {
+                0 => drop(prices.remove(index)),
+                1 => prices[index].price = prices[index].price.saturating_mul(2),
+                2 => prices[index].price += prices[index].price / 16 + 1,
+                3 => prices[index].price -= prices[index].price / 4,
+                4 => prices[index].at = (prices[index].at + u.below(5) as u32).saturating_sub(2),
+                _ => prices.swap(index, other),
+            };
+        }
         Proof::Swap { facts } => (facts, 1 + u.below(4)),
         Proof::Around { tick, facts } => match u.below(5) {
             0 => return *tick = u.below(ops + 1) as u32,
@@ -212,6 +233,7 @@ fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
             (paper(&problem, budget), best),
             (swap(&problem, budget), best),
             (super::swap::around(&problem, budget, u.below(problem.ops.len()) as u32), best),
+            (super::prices::search(&problem, budget, &Proof::Paper { at: None }), best),
             (whole(&problem, budget), best_whole),
             (joint(&problem, budget), best_joint),
         ];
@@ -229,4 +251,130 @@ fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
         }
     }
     assert!(refused[0] > 10_000 && refused[1] > 1000, "{refused:?}");
+}
+
+#[test]
+fn prices_know_that_what_stays_before_an_operator_stays_after_it() {
+    // X and Y of 10 bytes, a byte takes 10 ns. At operator 3 one of them fits. X is there from just before it and is used
+    // late, Y is there early and is used just after it: X leaves in a pause of 100 ns, or Y comes back in one, or half of
+    // each. Links ask for 10 of the 20 bytes before it, which can be Y's, and for 10 after it, which can be X's.
+    let tensors = [produced(10), produced(10)];
+    let ops = [
+        op(Phase::Forward, 0, &[], &[1]),
+        op(Phase::Forward, 100, &[], &[]),
+        op(Phase::Forward, 0, &[], &[0]),
+        Op { workspace: 15, ..op(Phase::Forward, 0, &[], &[]) },
+        op(Phase::Forward, 0, &[1], &[]),
+        op(Phase::Forward, 100, &[], &[]),
+        op(Phase::Forward, 0, &[0], &[]),
+    ];
+    let mut problem = problem(&tensors, &ops);
+    problem.link.out_bytes_per_second = 100_000_000;
+    problem.link.in_bytes_per_second = 100_000_000;
+    let budget = 25;
+    let links = swap(&problem, budget);
+    assert_eq!(links.nanos, 200);
+    let found = super::prices::search(&problem, budget, &links.proof);
+    assert!((299..=300).contains(&found.nanos), "{found:?}");
+    assert_eq!(certify(&problem, budget, &found), Ok(found.nanos));
+    assert_eq!(fastest(&problem, budget), Some((300, 300)));
+    // By hand: a byte at operator 3 is worth what it takes to copy, and so is the time of the pauses beside it.
+    let price = |at, price| Price { at, price };
+    let [one, byte] = [1 << 32, 10 << 32];
+    let by_hand = Proof::Prices {
+        memory: vec![price(7, byte)],
+        out: vec![price(6, one), price(7, 0)],
+        back: vec![price(7, one), price(9, 0)],
+    };
+    assert_eq!(certify::proven(&problem, budget, &by_hand), Ok(300));
+}
+
+#[test]
+fn prices_out_of_order_or_too_high_are_refused() {
+    let mut problem = problem(&[produced(10)], &[op(Phase::Forward, 5, &[], &[0])]);
+    let price = |at, price| Price { at, price };
+    let (one, half) = (1 << 32, 1 << 31);
+    let proven = |problem: &Problem, memory: &[Price], out: &[Price], back: &[Price]| {
+        let [memory, out, back] = [memory, out, back].map(<[Price]>::to_vec);
+        certify::proven(problem, 10, &Proof::Prices { memory, out, back })
+    };
+    assert_eq!(proven(&problem, &[price(0, 0), price(3, 0)], &[price(0, half)], &[price(2, half)]), Ok(2));
+    let refused = [
+        (vec![price(4, 1)], vec![], vec![], 4),
+        (vec![price(2, 1), price(2, 1)], vec![], vec![], 2),
+        (vec![], vec![price(3, 1)], vec![], 3),
+        (vec![], vec![price(1, 1), price(0, 1)], vec![], 0),
+        (vec![], vec![price(1, one + 1)], vec![], 1),
+        (vec![], vec![price(1, half)], vec![price(2, half + 1)], 2),
+        (vec![price(1, u64::MAX), price(2, u64::MAX)], vec![], vec![], 0),
+    ];
+    problem.tensors[TensorId::from_u32(0)].bytes = 1 << 59;
+    for (memory, out, back, at) in refused {
+        assert_eq!(proven(&problem, &memory, &out, &back), Err(NotProven::Prices(at)));
+    }
+    problem.link.duplex = Duplex::Half;
+    assert_eq!(proven(&problem, &[], &[], &[price(1, half)]), Err(NotProven::Prices(1)));
+}
+
+#[test]
+fn prices_of_larger_problems_exceed_no_plan() {
+    let (mut cases, mut more) = (0, 0);
+    for seed in 0..300 {
+        let mut u = Rng::new(seed);
+        let ops = 10 + u.below(40);
+        let problem = random::problem(&mut u, ops);
+        let floor = problem.floor().1;
+        let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
+        let budget = floor + (peak - floor) * u.below(8) as u64 / 8;
+        let links = swap(&problem, budget);
+        let found = super::prices::search(&problem, budget, &links.proof);
+        assert_eq!(certify(&problem, budget, &found), Ok(found.nanos), "seed {seed}");
+        for granularity in [Granularity::Ranges, Granularity::Whole] {
+            let request = Request { granularity, effort: 20, ..Request::new(&problem, budget) };
+            let Ok(plan) = optimal::plan(&request) else { continue };
+            check(&plan.problem, &plan.schedule, budget).unwrap();
+            let makespan = plan.schedule.makespan();
+            assert!(found.nanos <= makespan, "seed {seed}: {found:?}, but {makespan} is possible");
+            cases += 1;
+        }
+        more += usize::from(found.nanos > links.nanos);
+    }
+    assert!(cases > 400 && more > 20, "{more} of {cases}");
+}
+
+/// Random prices, in their order and no higher than they may be.
+fn any_prices(u: &mut Rng, problem: &Problem) -> Proof {
+    const ONE: u64 = 1 << 32;
+    let stretches = 2 * problem.ops.len() as u32 + 1;
+    let (rate, half) = (problem.link.out_bytes_per_second, problem.link.duplex == Duplex::Half);
+    let byte = (u128::from(ONE) * 1_000_000_000 / u128::from(rate)) as u64;
+    let at = |u: &mut Rng, count: u32| (0..count).filter(|_| u.chance(20)).collect::<Vec<u32>>();
+    let memory = at(u, stretches + 1).into_iter().map(|at| Price { at, price: byte / 2 * u.below(5) as u64 });
+    let memory = memory.collect();
+    let [mut out, mut back] = [vec![], vec![]];
+    for at in at(u, stretches) {
+        let share = u.below(3) as u64;
+        out.push(Price { at, price: ONE / 2 * share });
+        if !half {
+            back.push(Price { at, price: ONE / 2 * (2 - share) });
+        }
+    }
+    Proof::Prices { memory, out, back }
+}
+
+#[test]
+fn no_prices_prove_more_than_is_possible() {
+    let (mut cases, mut more) = (0, 0);
+    for (seed, problem, budget) in small(3000, 8) {
+        let mut u = Rng::new(seed);
+        let Some((_, best)) = fastest(&problem, budget) else { continue };
+        for _ in 0..40 {
+            let proof = any_prices(&mut u, &problem);
+            let proven = certify::proven(&problem, budget, &proof).unwrap();
+            assert!(proven <= u128::from(best), "seed {seed}: {best} beats {proven} by {proof:?}");
+            cases += 1;
+            more += usize::from(proven > u128::from(problem.compute_nanos()));
+        }
+    }
+    assert!(cases > 40_000 && more > 500, "{more} of {cases}");
 }

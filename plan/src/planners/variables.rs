@@ -64,7 +64,7 @@ pub(super) fn staying_or_leaving(
     let is_good = |least: u64| staying.schedule.makespan() <= least + least / ENOUGH;
     // The bound for whole tensors says little more than that for ranges, and takes much longer.
     let least = Request { granularity: Granularity::Ranges, ..*request };
-    if little || is_good(problem.compute_nanos()) || is_good(bound::best(&least).nanos) {
+    if little || is_good(problem.compute_nanos()) || is_good(bound::quick(&least).nanos) {
         return Ok(staying);
     }
     let leaving = leaving(&half, &run).ok();

@@ -2,6 +2,7 @@
 //!
 //! Small and slow on purpose, and without a line of the searches: everything is read off the problem's operators.
 
+mod prices;
 mod there;
 mod trade;
 
@@ -25,6 +26,9 @@ pub enum NotProven {
     /// The intervals leave out cases of the operator.
     #[error("the cases do not cover what can be computed again at operator {0}")]
     Intervals(u32),
+    /// The prices are out of order, or higher than they may be.
+    #[error("the prices at {0} are out of order, or too high")]
+    Prices(u32),
     /// What is proven is less than what is claimed.
     #[error("the certificate claims {claimed} ns and proves {proven} ns")]
     Less {
@@ -62,6 +66,7 @@ pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u1
             let mut reach = Reach::of(problem, budget, Plans::Swap, Way::Out, Row::Around(*tick), facts)?;
             Ok(reach.at(problem.ops.len() + 2))
         }
+        Proof::Prices { memory, out, back } => prices::proven(problem, budget, memory, out, back),
         Proof::Whole { at, before, after } => {
             let mut starts = Reach::of(problem, budget, Plans::Whole, Way::Out, Row::Step, before)?;
             let mut lasts = Reach::of(problem, budget, Plans::Whole, Way::In, Row::Step, after)?;

@@ -126,7 +126,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
     let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
     let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
-    let least = bound::best(request).nanos;
+    let least = bound::quick(request).nanos;
     let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
     let in_time = search.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
     found.extend(search.finished([polished, exchanged, in_time].concat()));
