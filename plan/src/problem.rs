@@ -68,6 +68,11 @@ impl Tensor {
     pub fn is_variable(&self) -> bool {
         self.given && self.kept
     }
+
+    /// Whether it is a variable that may leave.
+    pub fn is_variable_that_leaves(&self) -> bool {
+        self.is_variable() && self.swappable
+    }
 }
 
 /// The link between device and host.
@@ -201,6 +206,11 @@ impl Op {
 }
 
 impl Problem {
+    /// Whether there is a variable that may leave.
+    pub fn any_variable_leaves(&self) -> bool {
+        self.tensors.values().any(Tensor::is_variable_that_leaves)
+    }
+
     /// The number of ticks.
     pub fn ticks(&self) -> u32 {
         self.ops.len() as u32

@@ -319,7 +319,7 @@ fn prices_out_of_order_or_too_high_are_refused() {
 #[test]
 fn prices_of_larger_problems_exceed_no_plan() {
     let (mut cases, mut more) = (0, 0);
-    for seed in 0..300 {
+    for seed in 0..100 {
         let mut u = Rng::new(seed);
         let ops = 10 + u.below(40);
         let problem = random::problem(&mut u, ops);
@@ -339,7 +339,7 @@ fn prices_of_larger_problems_exceed_no_plan() {
         }
         more += usize::from(found.nanos > links.nanos);
     }
-    assert!(cases > 400 && more > 20, "{more} of {cases}");
+    assert!(cases > 130 && more > 10, "{more} of {cases}");
 }
 
 /// Random prices, in their order and no higher than they may be.

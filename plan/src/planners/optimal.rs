@@ -5,6 +5,7 @@ use super::cover::{Cover, Manner, Sizes};
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
+use crate::bound;
 use crate::problem::{Problem, Uses};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
@@ -17,6 +18,12 @@ pub const PIECES: u64 = 1500;
 /// So many pieces travel as one, too, if they leave and come together, and the best is taken: over a link with latency few
 /// large copies may beat many small ones.
 const TOGETHER: [u32; 3] = [1, 8, 64];
+
+/// The same where the plan is further above the bound than this part of it, and as many times of what it costs to start a
+/// copy, below which tensors are small there: in some steps with an optimizer the small ones had better all stay.
+const FAR: u64 = 100;
+const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+const SMALL_IF_FAR: [u64; 2] = [160, 400];
 
 /// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
 const SMALL: [u64; 4] = [8, 20, 40, 80];
@@ -85,7 +92,7 @@ pub(crate) fn covered(
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
-    let covers = Covers { problem, uses: problem.uses(), budget, piece };
+    let mut covers = Covers { problem, uses: problem.uses(), budget, piece, together: &TOGETHER };
     let kind = |manner| Kind { manner, small: 0 };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
     let mut best = match problem.ops.len() < AT_ONCE {
@@ -100,7 +107,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     if link.in_bytes_per_second < link.out_bytes_per_second {
         best = covers.better(best, &[kind(Manner::Late)])?;
     }
-    if problem.tensors.values().any(|t| t.is_variable() && t.swappable) {
+    if problem.any_variable_leaves() {
         best = covers.better(best, &[kind(Manner::Clean)])?;
     }
     if covers.cost_to_start() {
@@ -112,6 +119,14 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
         best = covers.better(best, &kinds)?;
         best = covers.better(best, &[kind(Manner::Largest)])?;
+        let bound = bound::swap(problem, budget).nanos;
+        if best.1.makespan() > bound + bound / FAR {
+            covers.together = &TOGETHER_IF_FAR;
+            let clean =
+                SMALL_IF_FAR.map(|times| Kind { manner: Manner::Clean, small: times * link.latency_bytes() });
+            let again: Vec<Kind> = [best.0].into_iter().chain(kinds).chain(clean).collect();
+            best = covers.better(best, &again)?;
+        }
     }
     Ok(best.1)
 }
@@ -138,6 +153,8 @@ struct Covers<'a> {
     uses: Uses,
     budget: u64,
     piece: u64,
+    /// So many pieces travel as one, the first of which is one.
+    together: &'static [u32],
 }
 
 impl Covers<'_> {
@@ -168,7 +185,7 @@ impl Covers<'_> {
 
     /// The schedule of a cover of this kind; the best of some, each at the pace of the one before, if it is one in time.
     fn find(&self, kind: Kind) -> Result<Schedule, DoesNotFit> {
-        let &Covers { problem, ref uses, budget, piece } = self;
+        let &Covers { problem, ref uses, budget, piece, .. } = self;
         let sizes = Sizes { piece, small: kind.small };
         if !kind.manner.is_in_time() {
             return self.schedule(&Cover::new(problem, uses, budget, sizes, kind.manner)?);
@@ -191,9 +208,9 @@ impl Covers<'_> {
 
     /// The best schedule of the cover, with more or fewer of its pieces as one.
     fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
-        let &Covers { problem, ref uses, budget, piece } = self;
-        let mut best = schedule(problem, uses, budget, &cover.absences(TOGETHER[0]))?;
-        let more = if self.cost_to_start() { &TOGETHER[1..] } else { &[] };
+        let &Covers { problem, ref uses, budget, piece, together } = self;
+        let mut best = schedule(problem, uses, budget, &cover.absences(together[0]))?;
+        let more = if self.cost_to_start() { &together[1..] } else { &[] };
         for &together in more {
             let found = schedule(problem, uses, budget, &cover.absences(together))?;
             let found = split(problem, budget, piece, found);

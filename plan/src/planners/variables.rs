@@ -3,7 +3,7 @@
 
 use super::{DoesNotFit, Granularity, Plan, Request};
 use crate::bound;
-use crate::problem::{Problem, Tensor};
+use crate::problem::Problem;
 
 /// A plan is good enough if it is this part of the bound above it.
 const ENOUGH: u64 = 400;
@@ -12,26 +12,21 @@ const ENOUGH: u64 = 400;
 /// searches for what to compute again.
 const LITTLE: [u64; 2] = [200, 20];
 
-fn leaves(tensor: &Tensor) -> bool {
-    tensor.is_variable() && tensor.swappable
-}
-
-/// Whether there is a variable that may leave.
-pub(super) fn any_leaves(problem: &Problem) -> bool {
-    problem.tensors.values().any(leaves)
-}
-
 /// The problem in which variables stay.
 fn still(problem: &Problem) -> Problem {
     let mut still = problem.clone();
-    still.tensors.values_mut().filter(|tensor| leaves(tensor)).for_each(|tensor| tensor.swappable = false);
+    still
+        .tensors
+        .values_mut()
+        .filter(|tensor| tensor.is_variable_that_leaves())
+        .for_each(|tensor| tensor.swappable = false);
     still
 }
 
 /// The less of what a look at a request finds where variables stay, and where they may leave.
 pub(super) fn staying_and_leaving(request: &Request, look: impl Fn(&Request) -> Option<u64>) -> Option<u64> {
     let leaving = look(request);
-    if !any_leaves(request.problem) {
+    if !request.problem.any_variable_leaves() {
         return leaving;
     }
     let staying = look(&Request { problem: &still(request.problem), ..*request });
@@ -46,13 +41,17 @@ pub(super) fn staying_or_leaving(
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
 ) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
-    if !any_leaves(problem) {
+    if !problem.any_variable_leaves() {
         return run(request);
     }
     let still = still(problem);
     let half = Request { effort: request.effort / 2, ..*request };
-    let movable: u64 =
-        problem.tensors.values().filter(|tensor| leaves(tensor)).map(|tensor| tensor.bytes).sum();
+    let movable: u64 = problem
+        .tensors
+        .values()
+        .filter(|tensor| tensor.is_variable_that_leaves())
+        .map(|tensor| tensor.bytes)
+        .sum();
     let little = movable < request.budget / LITTLE[usize::from(request.recompute)];
     let effort = if little { request.effort } else { half.effort };
     let Ok(mut staying) = run(&Request { problem: &still, effort, ..half }) else {

@@ -25,7 +25,7 @@ use candidates::{Candidate, Choice, Fate, candidates};
 
 use super::annealing::{cooled, uphill};
 use super::cover::Manner;
-use super::variables::{any_leaves, staying_and_leaving, staying_or_leaving};
+use super::variables::{staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::bound;
 use crate::problem::{Problem, TensorId};
@@ -92,7 +92,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
-    if !any_leaves(request.problem) {
+    if !request.problem.any_variable_leaves() {
         return joint;
     }
     // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
