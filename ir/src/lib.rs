@@ -28,7 +28,7 @@ pub use graph::{
 };
 pub use level::levels;
 pub use phase::{Phase, Phases};
-pub use ranges::{Run, RunId, copied_elements, joined_elements};
+pub use ranges::{Run, RunId, copied_elements, joined_bytes, joined_elements, ranges_at_home};
 pub use reach::reaches;
 pub use storage::{Moves, Storage, StorageId, Storages};
 pub use text::ParseError;

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::{Attr, Bytes, Graph, Node, NodeId, StorageId, Storages, TensorType, Type, ValueId};
 
@@ -52,6 +52,31 @@ pub fn joined_elements(graph: &Graph, join: &Node) -> Vec<(ValueId, Range<u64>)>
         Some(((*piece)?, begin..begin.checked_add(count)?))
     });
     pieces.collect()
+}
+
+/// The pieces of a Join with the byte of the whole at which each begins.
+pub fn joined_bytes(graph: &Graph, join: &Node, whole: ValueId) -> Vec<(ValueId, u64)> {
+    let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
+    let pieces = joined_elements(graph, join).into_iter();
+    let begin = |elements: Range<u64>| (u128::from(elements.start) * u128::from(bits) / 8) as u64;
+    pieces.map(|(piece, elements)| (piece, begin(elements))).collect()
+}
+
+/// By storage that is a range of a variable on the host, that variable's and the byte of it at which it begins: it lies
+/// there, and takes no memory of its own.
+pub fn ranges_at_home(
+    graph: &Graph,
+    storages: &Storages,
+) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
+    let mut at_home = SecondaryMap::new();
+    let joins = graph.order().iter().map(|&id| graph.node(id)).filter(|node| node.op.is_join());
+    for (join, update) in joins.filter_map(|join| Some((join, join.updates.first()?))) {
+        let variable = storages.storage(update.variable);
+        for (piece, begin) in joined_bytes(graph, join, update.variable) {
+            at_home[storages.storage(piece)] = Some((variable, begin));
+        }
+    }
+    at_home
 }
 
 /// The type of a range of the tensor's elements, if they are a number of whole bytes of it.

@@ -15,7 +15,8 @@ use lmsc_ir::program::{
     Transfer,
 };
 use lmsc_ir::{
-    Bytes, Def, Graph, Node, NodeId, Place, StorageId, Storages, ValueId, copied_elements, joined_elements,
+    Bytes, Def, Graph, Node, NodeId, Place, StorageId, Storages, ValueId, copied_elements, joined_bytes,
+    ranges_at_home,
 };
 
 use crate::place::Placement;
@@ -124,26 +125,6 @@ fn given_places(graph: &Graph, storages: &Storages) -> Result<Places, LowerError
     Ok(places)
 }
 
-/// The pieces of a Join with the byte of the whole at which each begins.
-fn joined_bytes(graph: &Graph, join: &Node, whole: ValueId) -> impl Iterator<Item = (ValueId, u64)> {
-    let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
-    let pieces = joined_elements(graph, join).into_iter();
-    pieces.map(move |(piece, elements)| (piece, (u128::from(elements.start) * u128::from(bits) / 8) as u64))
-}
-
-/// By storage that is a range of a variable on the host, that variable's and the byte of it at which it begins.
-fn at_home(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, Option<(StorageId, u64)>> {
-    let mut at_home = SecondaryMap::new();
-    let joins = graph.order().iter().map(|&id| graph.node(id)).filter(|node| node.op.is_join());
-    for (join, update) in joins.filter_map(|join| Some((join, join.updates.first()?))) {
-        let variable = storages.storage(update.variable);
-        for (piece, begin) in joined_bytes(graph, join, update.variable) {
-            at_home[storages.storage(piece)] = Some((variable, begin));
-        }
-    }
-    at_home
-}
-
 struct Lowerer<'a> {
     graph: &'a Graph,
     storages: &'a Storages,
@@ -181,7 +162,7 @@ impl<'a> Lowerer<'a> {
             slots: SecondaryMap::new(),
             tick: 0,
         };
-        let at_home = at_home(graph, storages);
+        let at_home = ranges_at_home(graph, storages);
         for (id, storage) in storages.iter().filter(|(id, storage)| storage.on_host && at_home[*id].is_none())
         {
             lowerer.slots[id] = lowerer.program.slab.0;

@@ -11,8 +11,7 @@ mod transient;
 
 use std::ops::Range;
 
-use cranelift_entity::SecondaryMap;
-use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId};
+use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId, ranges_at_home};
 
 use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
@@ -52,8 +51,9 @@ impl Memory {
         let resident = on_device.map(|(_, storage)| storage.bytes).sum();
         let transient = transient::transient(graph, &storages, &lines, workspace);
         let mut host = vec![0i128; graph.order().len() + 1];
-        let at_home = at_home(graph, &storages);
-        for (id, storage) in storages.iter().filter(|(id, storage)| storage.on_host && !at_home[*id]) {
+        let at_home = ranges_at_home(graph, &storages);
+        for (id, storage) in storages.iter().filter(|(id, storage)| storage.on_host && at_home[*id].is_none())
+        {
             let range = &live[id.as_u32() as usize];
             host[range.start as usize] += i128::from(storage.bytes.0);
             host[range.end as usize] -= i128::from(storage.bytes.0);
@@ -82,15 +82,6 @@ impl Memory {
     pub fn live_range(&self, value: ValueId) -> Range<u32> {
         self.live[self.storages.storage(value).as_u32() as usize].clone()
     }
-}
-
-/// By storage, whether it is a range of a variable on the host, written where that lies.
-fn at_home(graph: &Graph, storages: &Storages) -> SecondaryMap<StorageId, bool> {
-    let mut at_home = SecondaryMap::new();
-    let homes =
-        graph.order().iter().map(|&id| graph.node(id)).filter(|n| n.op.is_join() && !n.updates.is_empty());
-    homes.flat_map(|home| home.reads()).for_each(|part| at_home[storages.storage(part)] = true);
-    at_home
 }
 
 fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {

@@ -19,14 +19,14 @@ pub const PIECES: u64 = 1500;
 /// large copies may beat many small ones.
 const TOGETHER: [u32; 3] = [1, 8, 64];
 
-/// The same where the plan is further above the bound than this part of it, and as many times of what it costs to start a
-/// copy, below which tensors are small there: in some steps with an optimizer the small ones had better all stay.
+/// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
+const SMALL: [u64; 4] = [8, 20, 40, 80];
+
+/// A plan in which variables may leave is far from the bound if it is more than this part of it above. There, more is tried:
+/// both of the above, where the small ones had better all stay.
 const FAR: u64 = 100;
 const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SMALL_IF_FAR: [u64; 2] = [160, 400];
-
-/// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
-const SMALL: [u64; 4] = [8, 20, 40, 80];
 
 /// With so many operators, what does not depend on each other is done at the same time.
 const AT_ONCE: usize = 1000;
@@ -87,7 +87,8 @@ pub(crate) fn covered(
 /// The best of the justified schedules of covers: two eager ones, and some in time.
 ///
 /// Where copies in are the slower ones, one more is eager in the other direction of time. Over a link on which a copy costs
-/// to start, more covers of the kind that is best take small tensors last, and one more takes the largest first.
+/// to start, more covers of the kind that is best take small tensors last, and one more takes the largest first; where
+/// variables may leave and the best is far from the bound, they are tried again with pieces of more sizes.
 ///
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
@@ -119,11 +120,10 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
         best = covers.better(best, &kinds)?;
         best = covers.better(best, &[kind(Manner::Largest)])?;
-        let bound = bound::swap(problem, budget).nanos;
-        if best.1.makespan() > bound + bound / FAR {
+        if problem.any_variable_leaves() && covers.is_far(&best.1) {
             covers.together = &TOGETHER_IF_FAR;
-            let clean =
-                SMALL_IF_FAR.map(|times| Kind { manner: Manner::Clean, small: times * link.latency_bytes() });
+            let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
+            let clean = small.map(|small| Kind { manner: Manner::Clean, small });
             let again: Vec<Kind> = [best.0].into_iter().chain(kinds).chain(clean).collect();
             best = covers.better(best, &again)?;
         }
@@ -164,6 +164,11 @@ impl Covers<'_> {
 
     fn is_best(&self, found: &Schedule) -> bool {
         found.makespan() == self.problem.compute_nanos()
+    }
+
+    fn is_far(&self, found: &Schedule) -> bool {
+        let bound = bound::swap(self.problem, self.budget).nanos;
+        found.makespan() > bound + bound / FAR
     }
 
     /// The best of these kinds.
