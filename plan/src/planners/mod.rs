@@ -14,6 +14,7 @@ pub(crate) mod exact;
 pub mod greedy;
 pub mod lru;
 pub mod memonger;
+mod nudge;
 mod offload;
 pub mod optimal;
 mod policy;

@@ -2,6 +2,7 @@
 //! travel whole, that is where `whole.rs` begins to search.
 
 use super::cover::{Cover, Manner, Sizes};
+use super::nudge::nudged;
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
@@ -23,7 +24,7 @@ const TOGETHER: [u32; 3] = [1, 8, 64];
 const SMALL: [u64; 4] = [8, 20, 40, 80];
 
 /// A plan in which variables may leave is far from the bound if it is more than this part of it above. There, more is tried:
-/// both of the above, where the small ones had better all stay.
+/// both of the above, where the small ones had better all stay, and copies are nudged.
 const FAR: u64 = 100;
 const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SMALL_IF_FAR: [u64; 2] = [160, 400];
@@ -64,9 +65,19 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, effort, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
-        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
+        Granularity::Ranges => {
+            let schedule = swaps(problem, budget, piece_bytes(problem, PIECES))?;
+            let tries_more =
+                effort > 0 && problem.any_variable_leaves() && is_far(problem, budget, &schedule);
+            if tries_more { nudged(problem, budget, effort, schedule) } else { schedule }
+        }
     };
     Ok(Plan::without_recomputation(problem, schedule))
+}
+
+fn is_far(problem: &Problem, budget: u64, found: &Schedule) -> bool {
+    let bound = bound::swap(problem, budget).nanos;
+    found.makespan() > bound + bound / FAR
 }
 
 /// The justified schedule of the cover that takes windows in this manner.
@@ -120,7 +131,7 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
         best = covers.better(best, &kinds)?;
         best = covers.better(best, &[kind(Manner::Largest)])?;
-        if problem.any_variable_leaves() && covers.is_far(&best.1) {
+        if problem.any_variable_leaves() && is_far(problem, budget, &best.1) {
             covers.together = &TOGETHER_IF_FAR;
             let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
             let clean = small.map(|small| Kind { manner: Manner::Clean, small });
@@ -164,11 +175,6 @@ impl Covers<'_> {
 
     fn is_best(&self, found: &Schedule) -> bool {
         found.makespan() == self.problem.compute_nanos()
-    }
-
-    fn is_far(&self, found: &Schedule) -> bool {
-        let bound = bound::swap(self.problem, self.budget).nanos;
-        found.makespan() > bound + bound / FAR
     }
 
     /// The best of these kinds.

@@ -136,6 +136,16 @@ impl Acts {
         order
     }
 
+    /// Whether it is a copy.
+    pub(crate) fn is_copy(&self, act: ActId) -> bool {
+        matches!(self.what[act], Act::Do(Instruction::Out(_) | Instruction::In(_)))
+    }
+
+    /// Whether the one must follow the other.
+    pub(crate) fn waits_for(&self, act: ActId, before: ActId) -> bool {
+        self.before.of(act).contains(&before)
+    }
+
     /// What the busiest engine takes at least, in nanoseconds.
     pub(crate) fn least_nanos(&self) -> u64 {
         let mut engines = [0; 3];
