@@ -29,12 +29,17 @@ pub use whole::whole;
 ///
 /// Prices are looked at where plans only swap and variables may leave: in other steps of full size they proved at most 0.2 % more.
 pub fn best(request: &Request) -> Certificate {
-    let quick = quick(request);
-    if request.recompute || !request.problem.any_variable_leaves() {
-        return quick;
+    let Request { problem, budget, .. } = *request;
+    if request.recompute || !problem.any_variable_leaves() {
+        return quick(request);
     }
-    let prices = prices(request.problem, request.budget);
-    if prices.nanos > quick.nanos { prices } else { quick }
+    let prices = prices(problem, budget);
+    match request.granularity {
+        Granularity::Ranges => prices,
+        Granularity::Whole => {
+            [prices, whole(problem, budget)].into_iter().max_by_key(|c| c.nanos).expect("two")
+        }
+    }
 }
 
 /// A bound on all plans of the kind that the request asks for, found in a fraction of the time that [`best`] takes.

@@ -1,7 +1,6 @@
 //! The best prices on a grid, by Newton's method.
 
 use super::grid::Grid;
-use super::logarithm::ln;
 use super::smooth::{Smooth, Symmetric};
 
 /// The weight of the barrier that keeps prices off their limits, by how smooth the value is.
@@ -122,10 +121,11 @@ impl<'a> Ascent<'a> {
 
     /// The sum of the logarithms of how far prices are from their limits.
     fn logarithms(&self, prices: &[f64]) -> f64 {
-        let low = prices.iter().enumerate().filter(|(price, _)| self.is_free(*price)).map(|(_, at)| ln(*at));
+        let low =
+            prices.iter().enumerate().filter(|(price, _)| self.is_free(*price)).map(|(_, at)| libm::log(*at));
         let high = self
             .together()
-            .map(|(one, other)| ln(1.0 - prices[one] - other.map_or(0.0, |other| prices[other])));
+            .map(|(one, other)| libm::log(1.0 - prices[one] - other.map_or(0.0, |other| prices[other])));
         low.chain(high).sum()
     }
 

@@ -30,7 +30,6 @@
 
 mod ascent;
 mod grid;
-mod logarithm;
 mod smooth;
 
 use super::{Certificate, Fact, Place, Price, Proof, certify, swap};

@@ -5,10 +5,11 @@
 //! means over the ways, each as likely as it is heavy in the sum, and its second derivatives are their covariances.
 //!
 //! A way goes from use to use, and is at each in one of two states: on the device alone (*here*), or on both sides (*both*).
-//! Sums over ways are products of sums over gaps, forward and backward, all as logarithms.
+//! Sums over ways are products of sums over gaps, forward and backward, all as logarithms. Exponentials are those of `libm`, the
+//! same bits on every machine.
 
 use super::grid::{Gap, Grid, Lot, Then};
-use super::logarithm::{add, exp};
+use libm::exp;
 
 /// The logarithm of what is not possible.
 const NEVER: f64 = -1e300;
@@ -16,6 +17,15 @@ const NEVER: f64 = -1e300;
 /// Ways that are less likely than `exp` of this, and parts that are smaller than that, are left out.
 const UNLIKELY: f64 = -25.0;
 const NOTHING: f64 = 1e-12;
+
+/// `exp` of less than this is not added to one: it would not be seen.
+const NEGLIGIBLE: f64 = -30.0;
+
+/// The logarithm of the sum of what two numbers are logarithms of.
+fn add(a: f64, b: f64) -> f64 {
+    let (more, less) = if a > b { (a, b - a) } else { (b, a - b) };
+    if less < NEGLIGIBLE { more } else { more + libm::log1p(exp(less)) }
+}
 
 /// A symmetric matrix, of which the lower triangle is kept.
 pub(super) struct Symmetric {
@@ -89,6 +99,17 @@ struct Sums {
 struct Reach {
     before: Vec<[f64; 2]>,
     after: Vec<[f64; 2]>,
+}
+
+/// What is known of a lot when its ways are looked at.
+struct Walk<'a> {
+    lot: &'a Lot,
+    /// Whether they are those that begin on the host.
+    comes: bool,
+    sums: &'a [Sums],
+    reach: &'a Reach,
+    /// The logarithm of the sum over all ways, also those that begin elsewhere.
+    all: f64,
 }
 
 /// A stretch in which something leaves or returns: the logarithm of its part in a product, and the place of its price, if
@@ -257,7 +278,8 @@ impl Smooth<'_> {
                 if begins - all > UNLIKELY {
                     self.forward(lot, comes, prices, &sums, &mut reach);
                     self.backward(lot, comes, prices, &sums, &mut reach);
-                    self.ways(lot, comes, prices, &sums, &reach, all, &mut means, bend);
+                    let walk = Walk { lot, comes, sums: &sums, reach: &reach, all };
+                    self.ways(&walk, prices, &mut means, bend);
                 }
             }
             let places: Vec<usize> = (0..prices.len()).filter(|&i| means.of_lot[i] != 0.0).collect();
@@ -271,18 +293,8 @@ impl Smooth<'_> {
     }
 
     /// Adds the means over the lot's ways, and the means of products of two parts to `bend`.
-    #[allow(clippy::too_many_arguments, reason = "what the caller has at hand of a lot")]
-    fn ways(
-        &self,
-        lot: &Lot,
-        comes: bool,
-        prices: &[f64],
-        sums: &[Sums],
-        reach: &Reach,
-        all: f64,
-        means: &mut Means,
-        bend: &mut Symmetric,
-    ) {
+    fn ways(&self, walk: &Walk, prices: &[f64], means: &mut Means, bend: &mut Symmetric) {
+        let &Walk { lot, comes, sums, reach, all } = walk;
         let weight = lot.weight / self.tau;
         means.here.fill(0.0);
         means.both.fill(0.0);
