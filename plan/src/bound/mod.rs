@@ -21,6 +21,7 @@ use crate::planners::{Granularity, Request};
 pub use certify::{NotProven, certify};
 pub use joint::joint;
 pub use paper::paper;
+pub(crate) use prices::losing;
 pub use prices::prices;
 pub use swap::swap;
 pub use whole::whole;

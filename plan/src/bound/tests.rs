@@ -32,7 +32,7 @@ fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
         ..=6 => exact::plan(&request).ok()?,
         _ => optimal::plan(&Request { granularity: Granularity::Whole, effort: 0, ..request }).ok()?,
     };
-    let ranges = optimal::plan(&request).ok()?;
+    let ranges = optimal::covering(&request).ok()?;
     for plan in [&whole, &ranges] {
         check(&plan.problem, &plan.schedule, budget).unwrap();
     }
@@ -330,7 +330,7 @@ fn prices_of_larger_problems_exceed_no_plan() {
         let found = super::prices::search(&problem, budget, &links.proof);
         assert_eq!(certify(&problem, budget, &found), Ok(found.nanos), "seed {seed}");
         for granularity in [Granularity::Ranges, Granularity::Whole] {
-            let request = Request { granularity, effort: 20, ..Request::new(&problem, budget) };
+            let request = Request { granularity, effort: 2, ..Request::new(&problem, budget) };
             let Ok(plan) = optimal::plan(&request) else { continue };
             check(&plan.problem, &plan.schedule, budget).unwrap();
             let makespan = plan.schedule.makespan();

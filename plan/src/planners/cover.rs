@@ -7,7 +7,7 @@
 //! what comes back before it is due, where an eager cover has the operator wait.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
@@ -61,18 +61,27 @@ pub(crate) fn cover(
 
 /// Of how many bytes what travels is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct Sizes<'a> {
     /// A range is at most so large.
     pub(super) piece: u64,
-    /// Smaller tensors are taken after all others.
-    pub(super) small: u64,
+    /// What is taken after all else.
+    pub(super) last: Last<'a>,
 }
 
-impl Sizes {
+impl Sizes<'_> {
     /// Ranges of at most so many bytes, of small tensors as of large ones.
-    pub(super) fn of(piece: u64) -> Sizes {
-        Sizes { piece, small: 0 }
+    pub(super) fn of(piece: u64) -> Sizes<'static> {
+        Sizes { piece, last: Last::Below(0) }
     }
+}
+
+/// What a cover takes after all else.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last<'a> {
+    /// Tensors of fewer bytes.
+    Below(u64),
+    /// These windows.
+    These(&'a BTreeSet<Window>),
 }
 
 /// A choice of pieces.
@@ -125,7 +134,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes,
+        sizes: Sizes<'_>,
         manner: Manner,
     ) -> Result<Cover<'a>, DoesNotFit> {
         let mut cover = match manner {
@@ -165,7 +174,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes,
+        sizes: Sizes<'_>,
         manner: Manner,
         pace: &[u64],
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -189,7 +198,7 @@ impl<'a> Cover<'a> {
         problem: &'a Problem,
         uses: &Uses,
         budget: u64,
-        sizes: Sizes,
+        sizes: Sizes<'_>,
         useful: bool,
         start: impl Fn(&Window) -> u32,
     ) -> Result<Cover<'a>, DoesNotFit> {
@@ -212,8 +221,11 @@ impl<'a> Cover<'a> {
         }
         let mut windows: Vec<(u32, Window)> = windows.into_iter().map(|w| (start(&w), w)).collect();
         // No two are equal: windows of one tensor end at different ticks.
-        let is_small = |w: &Window| problem.tensors[w.tensor].bytes < sizes.small;
-        windows.sort_unstable_by_key(|(start, w)| (is_small(w), *start, Reverse(w.until), w.tensor));
+        let is_last = |w: &Window| match sizes.last {
+            Last::Below(bytes) => problem.tensors[w.tensor].bytes < bytes,
+            Last::These(windows) => windows.contains(w),
+        };
+        windows.sort_unstable_by_key(|(start, w)| (is_last(w), *start, Reverse(w.until), w.tensor));
         // A larger budget than all bytes can be is as good.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
@@ -648,8 +660,14 @@ mod tests {
             let piece = if u.chance(50) { u64::MAX } else { 1 + peak / (1 + u.below(40) as u64) };
             let pace: Vec<u64> = (0..ops).map(|_| u.below(200) as u64).collect();
             let uses = problem.uses();
-            let sizes =
-                Sizes { piece, small: if u.chance(50) { 0 } else { peak / (1 + u.below(40) as u64) } };
+            let windows: BTreeSet<Window> =
+                problem.windows(&uses).into_iter().filter(|_| u.chance(50)).collect();
+            let last = match u.below(3) {
+                0 => Last::Below(0),
+                1 => Last::Below(peak / (1 + u.below(40) as u64)),
+                _ => Last::These(&windows),
+            };
+            let sizes = Sizes { piece, last };
             let by_manner = [Manner::Gone, Manner::Ready, Manner::Late]
                 .map(|manner| Cover::new(&problem, &uses, budget, sizes, manner).unwrap());
             let in_time = [Manner::InTime, Manner::Clean, Manner::Largest]

@@ -6,39 +6,138 @@
 
 use lmsc_ir::rng::{Rng, Source};
 
+use super::cover::travels_whole;
+use super::optimal::SMALLEST_PIECE;
+use super::split::waits;
 use crate::problem::Problem;
 use crate::schedule::{
-    Absences, ActId, Acts, Direction, ROUNDS, Schedule, Simulator, justify, justify_in_order,
+    ALIGNMENT, Absences, ActId, Acts, Direction, Instruction, Piece, ROUNDS, Schedule, Simulator, Step,
+    Times, justify, justify_times,
 };
 
-/// So many activities are simulated for each percent of effort, of however many orders that is.
+/// So often copies are nudged at most, each time with more and smaller pieces, and so often in vain.
+const TIMES: u64 = 12;
+const IN_VAIN: u32 = 2;
+
+/// At most so many activities are simulated each time for each percent of effort, so of a long order fewer changes are tried.
 const WORK: u64 = 80_000;
+
+/// At most one in so many changes is tried each time for each percent of effort, of all that put one activity in the place of
+/// another: of a short order all that helps is soon found.
+const PART: u64 = 800;
 
 /// A copy moves so many places at most.
 const REACH: usize = 64;
 
-/// The schedule, or a shorter one of the same copies.
-pub(super) fn nudged(problem: &Problem, budget: u64, effort: u32, best: Schedule) -> Schedule {
-    let absences = Absences::of(problem, &best);
-    let acts = Acts::of(problem, &absences);
-    let Some(mut order) = acts.order_of(&best) else { return best };
-    let mut simulator = Simulator::default();
-    let Ok(mut times) = simulator.run(&acts, &order, budget, Direction::Forward) else { return best };
-    let mut rng = Rng::new(0);
-    for _ in 0..WORK * u64::from(effort) / acts.len() as u64 {
-        let from = 1 + rng.below(order.len() - 2);
-        if !acts.is_copy(order[from]) {
+/// The schedule, or a shorter one; no more is tried when it is as short as is `enough`.
+///
+/// Now and then pieces are halved that the end of the step waits for: halves go their own ways.
+pub(super) fn nudged(
+    problem: &Problem,
+    budget: u64,
+    effort: u32,
+    enough: u64,
+    schedule: Schedule,
+) -> Schedule {
+    let mut best = schedule.clone();
+    let (mut halved, mut in_vain) = (schedule, 0);
+    for seed in 0..TIMES {
+        if best.makespan() <= enough || in_vain == IN_VAIN {
+            break;
+        }
+        let Some(walk) = Walk::new(problem, budget, &halved) else { break };
+        let found = walk.nudged(seed, effort, enough);
+        in_vain += 1;
+        if found.makespan() < best.makespan() {
+            best.clone_from(&found);
+            in_vain = 0;
+        }
+        halved = halves(problem, &found);
+    }
+    best
+}
+
+/// The schedule's order, in which those pieces are two that the end of the step waits for, the halves of which are copied one
+/// after the other.
+fn halves(problem: &Problem, schedule: &Schedule) -> Schedule {
+    let mut halved = schedule.clone();
+    let absences = Absences::of(problem, schedule);
+    for id in waits(schedule) {
+        let Piece { tensor, ref bytes } = halved.pieces[id];
+        let (start, end) = (bytes.start, bytes.end);
+        let middle = start.midpoint(end) / ALIGNMENT * ALIGNMENT;
+        if end - start <= SMALLEST_PIECE || travels_whole(problem, tensor, absences.windows[id].iter()) {
             continue;
         }
-        let moved = move_in(&acts, &order, from, &mut rng);
-        let Ok(found) = justify_in_order(&mut simulator, &acts, &moved, budget, 1) else { continue };
-        if found.1.makespan <= times.makespan {
-            (order, times) = found;
-        }
+        halved.pieces[id].bytes = start..middle;
+        let other = halved.pieces.push(Piece { tensor, bytes: middle..end });
+        let both = |step: Step| {
+            let also = match step.instruction {
+                Instruction::Out(piece) if piece == id => Some(Instruction::Out(other)),
+                Instruction::In(piece) if piece == id => Some(Instruction::In(other)),
+                _ => None,
+            };
+            [step].into_iter().chain(also.map(|instruction| Step { instruction, ..step }))
+        };
+        halved.steps = halved.steps.into_iter().flat_map(both).collect();
     }
-    match justify(&mut simulator, &acts, &order, budget, ROUNDS) {
-        Ok((order, times)) if times.makespan < best.makespan() => acts.schedule(&absences, &order, &times),
-        _ => best,
+    halved
+}
+
+/// A walk from order to order of the same copies.
+struct Walk {
+    budget: u64,
+    absences: Absences,
+    acts: Acts,
+    order: Vec<ActId>,
+    times: Times,
+    simulator: Simulator,
+}
+
+impl Walk {
+    /// A walk from the order of a schedule; none where that does not fit.
+    fn new(problem: &Problem, budget: u64, schedule: &Schedule) -> Option<Walk> {
+        let absences = Absences::of(problem, schedule);
+        let acts = Acts::of(problem, &absences);
+        let mut simulator = Simulator::default();
+        let order = acts.order_of(schedule)?;
+        let (order, times) = justify(&mut simulator, &acts, &order, budget, ROUNDS).ok()?;
+        Some(Walk { budget, absences, acts, order, times, simulator })
+    }
+
+    /// What is found by moving copies, as long as that does not take longer.
+    fn nudged(mut self, seed: u64, effort: u32, enough: u64) -> Schedule {
+        let mut rng = Rng::new(seed);
+        let (count, percent) = (self.acts.len() as u64, u64::from(effort));
+        let changes = (percent * WORK / count).min(percent.saturating_mul(count * count) / PART);
+        for _ in 0..changes {
+            if self.times.makespan <= enough {
+                break;
+            }
+            let from = 1 + rng.below(self.order.len() - 2);
+            if self.acts.is_copy(self.order[from]) {
+                self.try_order(move_in(&self.acts, &self.order, from, &mut rng));
+            }
+        }
+        let Walk { budget, absences, acts, order, times, mut simulator } = self;
+        let (order, times) = match justify(&mut simulator, &acts, &order, budget, ROUNDS) {
+            Ok(found) if found.1.makespan < times.makespan => found,
+            _ => (order, times),
+        };
+        acts.schedule(&absences, &order, &times)
+    }
+
+    /// Takes the order, justified, if that changes something and takes no longer.
+    fn try_order(&mut self, order: Vec<ActId>) {
+        let Walk { budget, acts, times, simulator, .. } = self;
+        let Ok(found) = simulator.run(acts, &order, *budget, Direction::Forward) else { return };
+        if found == *times {
+            return;
+        }
+        let found = justify_times(simulator, acts, (order, found), *budget, 1);
+        if found.1.makespan <= times.makespan {
+            (self.order, self.times) = found;
+        }
     }
 }
 
@@ -74,10 +173,10 @@ mod tests {
             let (floor, peak) = (problem.floor().1, problem.live_bytes().into_iter().max().unwrap());
             let budget = floor + (peak - floor) * u.below(6) as u64 / 8;
             let Ok(before) = covered(&problem, budget, 1 + peak / 20, Manner::Ready) else { continue };
-            let after = nudged(&problem, budget, 2, before.clone());
+            let after = nudged(&problem, budget, 100, 0, before.clone());
             check(&problem, &after, budget).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw:?}"));
             assert!(after.makespan() <= before.makespan(), "seed {seed}");
-            let again = nudged(&problem, budget, 2, before.clone());
+            let again = nudged(&problem, budget, 100, 0, before.clone());
             assert_eq!(again.steps, after.steps, "seed {seed}");
             cases += 1;
             faster += usize::from(after.makespan() < before.makespan());

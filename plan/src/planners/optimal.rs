@@ -1,7 +1,7 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
-use super::cover::{Cover, Manner, Sizes};
+use super::cover::{Cover, Last, Manner, Sizes};
 use super::nudge::nudged;
 use super::split::split;
 use super::variables::staying_or_leaving;
@@ -11,7 +11,7 @@ use crate::problem::{Problem, Uses};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
-const SMALLEST_PIECE: u64 = 1 << 20;
+pub(super) const SMALLEST_PIECE: u64 = 1 << 20;
 
 /// So many pieces make the peak.
 pub const PIECES: u64 = 1500;
@@ -24,7 +24,7 @@ const TOGETHER: [u32; 3] = [1, 8, 64];
 const SMALL: [u64; 4] = [8, 20, 40, 80];
 
 /// A plan in which variables may leave is far from the bound if it is more than this part of it above. There, more is tried:
-/// both of the above, where the small ones had better all stay, and copies are nudged.
+/// both of the above, where the small ones had better all stay, covers that know prices, and copies are nudged.
 const FAR: u64 = 100;
 const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SMALL_IF_FAR: [u64; 2] = [160, 400];
@@ -40,8 +40,44 @@ const PACES: usize = 4;
 /// # Errors
 /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    let plan = covering(request)?;
+    let tries_more = request.effort > 0
+        && request.granularity == Granularity::Ranges
+        && plan.problem.any_variable_leaves()
+        && is_far(&plan.schedule, bound::swap(&plan.problem, request.budget).nanos);
+    Ok(if tries_more { shorter(request, plan) } else { plan })
+}
+
+/// The plan that covers and justification find.
+///
+/// # Errors
+/// As of [`plan`].
+pub(crate) fn covering(request: &Request) -> Result<Plan, DoesNotFit> {
     let plan = staying_or_leaving(&Request { recompute: false, ..*request }, swapping)?;
     Ok(in_ranges(request, plan))
+}
+
+/// The plan, or a shorter one if it is far from what prices prove: of covers that take those windows last that cost more
+/// than they make, and with copies nudged.
+fn shorter(request: &Request, plan: Plan) -> Plan {
+    let Request { budget, effort, .. } = *request;
+    let (problem, mut schedule) = (&plan.problem, plan.schedule);
+    let bound = bound::prices(problem, budget);
+    if is_far(&schedule, bound.nanos) {
+        let uses = problem.uses();
+        let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
+        let piece = piece_bytes(problem, PIECES);
+        let covers = Covers { problem, uses, budget, piece, together: &TOGETHER_IF_FAR };
+        let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
+        if !losing.is_empty()
+            && let Ok(found) = covers.first(&kinds)
+            && found.1.makespan() < schedule.makespan()
+        {
+            schedule = found.1;
+        }
+        schedule = nudged(problem, budget, effort, bound.nanos + bound.nanos / FAR, schedule);
+    }
+    Plan { schedule, ..plan }
 }
 
 /// What a step takes in the plan that is found first; nothing if there is none.
@@ -65,18 +101,12 @@ fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { problem, budget, effort, .. } = *request;
     let schedule = match request.granularity {
         Granularity::Whole => whole::schedule(problem, budget, effort, swaps(problem, budget, u64::MAX)?),
-        Granularity::Ranges => {
-            let schedule = swaps(problem, budget, piece_bytes(problem, PIECES))?;
-            let tries_more =
-                effort > 0 && problem.any_variable_leaves() && is_far(problem, budget, &schedule);
-            if tries_more { nudged(problem, budget, effort, schedule) } else { schedule }
-        }
+        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
     };
     Ok(Plan::without_recomputation(problem, schedule))
 }
 
-fn is_far(problem: &Problem, budget: u64, found: &Schedule) -> bool {
-    let bound = bound::swap(problem, budget).nanos;
+fn is_far(found: &Schedule, bound: u64) -> bool {
     found.makespan() > bound + bound / FAR
 }
 
@@ -105,7 +135,7 @@ pub(crate) fn covered(
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
     let mut covers = Covers { problem, uses: problem.uses(), budget, piece, together: &TOGETHER };
-    let kind = |manner| Kind { manner, small: 0 };
+    let kind = |manner| Kind { manner, last: Last::Below(0) };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
     let mut best = match problem.ops.len() < AT_ONCE {
         true => covers.better(covers.first(&eager)?, &in_time)?,
@@ -128,13 +158,14 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         let mut small = SMALL.map(|times| times.saturating_mul(link.latency_bytes())).to_vec();
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
-        let kinds: Vec<Kind> = small.into_iter().map(|small| Kind { small, ..best.0 }).collect();
+        let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
+        let kinds: Vec<Kind> = small.into_iter().map(below(best.0.manner)).collect();
         best = covers.better(best, &kinds)?;
         best = covers.better(best, &[kind(Manner::Largest)])?;
-        if problem.any_variable_leaves() && is_far(problem, budget, &best.1) {
+        if problem.any_variable_leaves() && is_far(&best.1, bound::swap(problem, budget).nanos) {
             covers.together = &TOGETHER_IF_FAR;
             let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
-            let clean = small.map(|small| Kind { manner: Manner::Clean, small });
+            let clean = small.map(below(Manner::Clean));
             let again: Vec<Kind> = [best.0].into_iter().chain(kinds).chain(clean).collect();
             best = covers.better(best, &again)?;
         }
@@ -144,17 +175,16 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
 
 /// How a cover is made.
 #[derive(Clone, Copy)]
-struct Kind {
+struct Kind<'a> {
     manner: Manner,
-    /// Tensors of fewer bytes are taken last.
-    small: u64,
+    last: Last<'a>,
 }
 
 /// A schedule and the kind of its cover.
-type Found = (Kind, Schedule);
+type Found<'a> = (Kind<'a>, Schedule);
 
 /// The faster one, the first of equals.
-fn least(one: Found, other: Found) -> Found {
+fn least<'a>(one: Found<'a>, other: Found<'a>) -> Found<'a> {
     if other.1.makespan() < one.1.makespan() { other } else { one }
 }
 
@@ -178,13 +208,13 @@ impl Covers<'_> {
     }
 
     /// The best of these kinds.
-    fn first(&self, kinds: &[Kind]) -> Result<Found, DoesNotFit> {
+    fn first<'k>(&self, kinds: &[Kind<'k>]) -> Result<Found<'k>, DoesNotFit> {
         let (&first, others) = kinds.split_first().expect("there are some");
         self.better((first, self.find(first)?), others)
     }
 
     /// The best of these kinds, or what is there already.
-    fn better(&self, mut best: Found, kinds: &[Kind]) -> Result<Found, DoesNotFit> {
+    fn better<'k>(&self, mut best: Found<'k>, kinds: &[Kind<'k>]) -> Result<Found<'k>, DoesNotFit> {
         for &kind in kinds {
             if self.is_best(&best.1) {
                 break;
@@ -195,9 +225,9 @@ impl Covers<'_> {
     }
 
     /// The schedule of a cover of this kind; the best of some, each at the pace of the one before, if it is one in time.
-    fn find(&self, kind: Kind) -> Result<Schedule, DoesNotFit> {
+    fn find(&self, kind: Kind<'_>) -> Result<Schedule, DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece, .. } = self;
-        let sizes = Sizes { piece, small: kind.small };
+        let sizes = Sizes { piece, last: kind.last };
         if !kind.manner.is_in_time() {
             return self.schedule(&Cover::new(problem, uses, budget, sizes, kind.manner)?);
         }

@@ -37,7 +37,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
 
 /// The pieces that the end of the step waits for, each because it comes in only when there is memory for all of it, or
 /// because something starts only when all of it has left.
-fn waits(schedule: &Schedule) -> Vec<PieceId> {
+pub(super) fn waits(schedule: &Schedule) -> Vec<PieceId> {
     let steps = &schedule.steps;
     let mut last = [None; 3];
     let before: Vec<Option<usize>> =

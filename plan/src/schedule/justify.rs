@@ -45,9 +45,20 @@ pub(crate) fn justify_in_order(
     budget: u64,
     rounds: usize,
 ) -> Result<(Vec<ActId>, Times), Stuck> {
-    let mut best = (order.to_vec(), simulator.run(acts, order, budget, Direction::Forward)?);
+    let times = simulator.run(acts, order, budget, Direction::Forward)?;
+    Ok(justify_times(simulator, acts, (order.to_vec(), times), budget, rounds))
+}
+
+/// [`justify_in_order`] of an order whose times are known.
+pub(crate) fn justify_times(
+    simulator: &mut Simulator,
+    acts: &Acts,
+    mut best: (Vec<ActId>, Times),
+    budget: u64,
+    rounds: usize,
+) -> (Vec<ActId>, Times) {
     improve(acts, &mut best, rounds, |order, way| simulator.run(acts, order, budget, way));
-    Ok(best)
+    best
 }
 
 /// Rounds as long as they gain.

@@ -28,7 +28,7 @@ pub(crate) use acts::{BlockId, Contents, Lists};
 pub use check::{At, Flaw, Held, check, check_however_long, held};
 pub use edges::{Edge, NotInOrder, Room, edges};
 pub use justify::{ROUNDS, justify};
-pub(crate) use justify::{justified_within, justify_in_order};
+pub(crate) use justify::{justified_within, justify_in_order, justify_times};
 pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use simulate::{Direction, Simulator, Stuck, Times};

@@ -31,11 +31,13 @@
 mod ascent;
 mod grid;
 mod smooth;
+mod windows;
 
 use super::{Certificate, Fact, Place, Price, Proof, certify, swap};
 use crate::problem::Problem;
 use ascent::Ascent;
 use grid::{Fluid, Grid};
+pub(crate) use windows::losing;
 
 /// So many edges are looked at at first, beside those of links.
 const EVENLY: usize = 48;

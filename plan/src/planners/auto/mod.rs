@@ -92,7 +92,9 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
-    if !request.problem.any_variable_leaves() {
+    let least = bound::swap(request.problem, request.budget).nanos;
+    let is_best = joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() <= least);
+    if is_best || !request.problem.any_variable_leaves() {
         return joint;
     }
     // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
@@ -116,7 +118,7 @@ pub fn glance(request: &Request) -> Option<u64> {
 
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
-    let swapping = optimal::plan(request);
+    let swapping = optimal::covering(request);
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }

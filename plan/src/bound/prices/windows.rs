@@ -1,0 +1,131 @@
+//! What windows make at prices of room and link.
+
+use std::collections::BTreeSet;
+
+use cranelift_entity::SecondaryMap;
+
+use super::ONE;
+use crate::bound::{Price, Proof};
+use crate::problem::{Duplex, Problem, TensorId, Window};
+
+/// A window costs more than it makes if it loses more than this part of what it takes to copy in what is away.
+const LOSS: f64 = 0.01;
+
+/// The windows in which what is away costs more time of the link than the room that it makes is worth, at the prices of the
+/// proof; none if it is of another kind.
+///
+/// If the prices are those that prove most, hardly anything is away in these windows in a fluid plan that takes no longer than
+/// they prove.
+///
+/// # Source
+/// Complementary slackness of the linear program that [`prices`](mod@super) tells of.
+pub(crate) fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BTreeSet<Window> {
+    let Proof::Prices { memory, out, back } = proof else { return BTreeSet::new() };
+    let stretches = 2 * problem.ops.len() + 1;
+    let mut room = vec![0.0; stretches + 1];
+    memory.iter().for_each(|price| room[price.at as usize] = price.price as f64 / ONE);
+    let out = by_stretch(out, stretches);
+    let back = match problem.link.duplex {
+        Duplex::Half => out.clone(),
+        Duplex::Full => by_stretch(back, stretches),
+    };
+    let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
+    for (tick, op) in problem.ops.iter().enumerate() {
+        op.produces.iter().chain(&op.changes).for_each(|&tensor| changes[tensor].push(tick as u32));
+    }
+    let prices = Prices { problem, room, out, back, changes };
+    windows.iter().filter(|window| prices.gain(window) < -LOSS).copied().collect()
+}
+
+/// By stretch, the price in it.
+fn by_stretch(prices: &[Price], stretches: usize) -> Vec<f64> {
+    let mut by_stretch = vec![0.0; stretches];
+    for price in prices {
+        by_stretch[price.at as usize..].fill(price.price as f64 / ONE);
+    }
+    by_stretch
+}
+
+struct Prices<'a> {
+    problem: &'a Problem,
+    /// By edge, of a byte.
+    room: Vec<f64>,
+    /// By stretch, of a nanosecond of copying.
+    out: Vec<f64>,
+    back: Vec<f64>,
+    /// By tensor, the ticks that bring it into being or change it, ascending.
+    changes: SecondaryMap<TensorId, Vec<u32>>,
+}
+
+impl Prices<'_> {
+    /// The most that a byte makes that is away in the window, by the time of its copy in.
+    fn gain(&self, window: &Window) -> f64 {
+        let Prices { problem, room, out, back, changes } = self;
+        let (facts, link) = (&problem.tensors[window.tensor], &problem.link);
+        let per_byte = |nanos: u64| nanos as f64 / facts.bytes.max(1) as f64;
+        let (leave, come) = (per_byte(link.out_nanos(facts.bytes)), per_byte(link.in_nanos(facts.bytes)));
+        let (from, until) = (2 * window.from as usize + 1, 2 * window.until as usize);
+        let changed = changes[window.tensor].iter().rev().find(|tick| **tick < window.from);
+        // What a variable is on the host at the start of the step holds until it changes.
+        let is_on_host = facts.is_variable() && changed.is_none() && !window.wraps();
+        let ready = changed.map_or(0, |&tick| 2 * tick as usize + 2);
+        let mut cheapest = out[ready..from].iter().copied().fold(f64::INFINITY, f64::min);
+        let (mut away, mut gain) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        // The stretch after each edge: where it goes round the end, copies out lie before that, and copies in after it.
+        let last = if window.wraps() { out.len() } else { until };
+        for edge in from..=last {
+            away = away.max(if is_on_host { 0.0 } else { -cheapest * leave }) + room[edge];
+            cheapest = cheapest.min(out.get(edge).copied().unwrap_or(f64::INFINITY));
+            if !window.wraps() {
+                gain = gain.max(away - back[edge] * come);
+            }
+        }
+        if window.wraps() {
+            for edge in 0..=until {
+                away += room[edge];
+                gain = gain.max(away - back[edge] * come);
+            }
+        }
+        gain / come
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase::{Backward, Forward, Update};
+
+    use super::*;
+    use crate::planners::testing::{op, problem, produced, variable};
+
+    fn price(at: u32, percent: u64) -> Price {
+        Price { at, price: (ONE as u64) / 100 * percent }
+    }
+
+    #[test]
+    fn what_is_away_makes_room_and_costs_copies() {
+        let tensors = [produced(100), produced(100), variable(100)];
+        let ops = [
+            op(Forward, 100, &[], &[0]),
+            op(Forward, 100, &[0], &[1]),
+            op(Backward, 100, &[1], &[]),
+            op(Update, 100, &[0, 2], &[]),
+        ];
+        let mut problem = problem(&tensors, &ops);
+        (problem.link.out_bytes_per_second, problem.link.in_bytes_per_second) =
+            (1_000_000_000, 1_000_000_000);
+        let windows = problem.windows(&problem.uses());
+        let losing = |room: u64, back: u64| {
+            // Room is dear while the third operator runs; to copy out is until it starts, and to copy in at all times.
+            let memory = vec![price(5, room), price(6, room)];
+            let proof =
+                Proof::Prices { memory, out: vec![price(0, 50), price(5, 0)], back: vec![price(0, back)] };
+            losing(&problem, &proof, &windows).into_iter().map(|w| w.tensor.as_u32()).collect::<Vec<_>>()
+        };
+        // The variable leaves at the end of the step, for nothing, and makes room at both edges.
+        assert_eq!(losing(10, 70), [0, 2]);
+        assert_eq!(losing(40, 70), [0]);
+        // What leaves while the operator runs makes room at its end.
+        assert_eq!(losing(40, 0), [0_u32; 0]);
+        assert!(super::losing(&problem, &Proof::Paper { at: None }, &windows).is_empty());
+    }
+}
