@@ -23,7 +23,8 @@ const SHARE: u64 = 5;
 /// If none of those has a place, by so many thousandths, however long the plans take.
 const LARGE_SHARE: u64 = 50;
 
-/// A plan is not tried if it takes more than so many percent longer than the best for the whole arena.
+/// A plan is not tried if it takes more than so many percent longer than the best for the whole arena, but where nothing else
+/// has a place.
 const MOST_LOSS: u64 = 5;
 
 /// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond, at effort
@@ -67,6 +68,14 @@ pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> 
     emit(plan, &frame, &placement)
 }
 
+/// Which plans are tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Near,
+    Far,
+    Between,
+}
+
 #[derive(Default)]
 struct Search {
     seeker: Seeker,
@@ -91,16 +100,29 @@ impl Search {
         }
     }
 
-    /// Makes plans and places each by every rule, until that has cost so much.
+    /// Makes plans and places each by every rule, until that has cost so much: those that take little longer than the best
+    /// for the whole arena; if none of these has a place, those for far less; and then what takes longer than the former and
+    /// less than the latter.
     fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
         let mut longest = None;
-        let near = (0..SHARES).map(|less| (1000 - less * SHARE, true));
-        let far = (0..1000 / LARGE_SHARE).map(|less| (1000 - less * LARGE_SHARE, false));
-        for (share, near) in near.chain(far) {
-            if self.best.is_some() && (!near || self.many || self.seeker.work > most_work) {
+        let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
+        let near = shares(SHARE, SHARES, Kind::Near);
+        let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
+        let between = shares(SHARE, SHARES, Kind::Between);
+        for (share, kind) in near.chain(far).chain(between) {
+            let is_done = match kind {
+                Kind::Near => self.best.is_some() && (self.many || self.seeker.work > most_work),
+                Kind::Far => false,
+                Kind::Between => {
+                    let is_near = longest.is_none_or(|longest| self.limit() <= longest);
+                    self.best.is_none() || is_near || self.many || self.seeker.work > most_work
+                }
+            };
+            if is_done {
                 return;
             }
-            if self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
+            let is_found = kind == Kind::Far && self.best.is_some();
+            if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
                 continue;
             }
             let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
@@ -113,7 +135,8 @@ impl Search {
             for plan in plans {
                 let makespan = plan.schedule.makespan();
                 let known = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
-                if makespan >= self.limit() || (near && makespan > longest) || self.cases.iter().any(known) {
+                let is_long = kind == Kind::Near && makespan > longest;
+                if is_long || makespan >= self.limit() || self.cases.iter().any(known) {
                     continue;
                 }
                 if let Some(frame) = Frame::new(&plan, budget, arena) {

@@ -1,4 +1,5 @@
-//! Copies moved in the order of a schedule, one at a time, as long as that does not take longer.
+//! Copies moved in the order of a schedule, one at a time, as long as that does not take longer, and pieces halved for which
+//! the end of the step waits.
 //!
 //! A cover says what leaves, and justification when, each copy as early or as late as it may in an order that both keep. What
 //! they cannot see is that another order would do better: that a variable had better come before an activation has left, or
@@ -31,7 +32,7 @@ const REACH: usize = 64;
 
 /// The schedule, or a shorter one; no more is tried when it is as short as is `enough`.
 ///
-/// Now and then pieces are halved that the end of the step waits for: halves go their own ways.
+/// Halves of pieces go their own ways.
 pub(super) fn nudged(
     problem: &Problem,
     budget: u64,
