@@ -71,8 +71,11 @@ pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> 
 /// Which plans are tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// Those that lose little.
     Near,
+    /// All, as long as nothing has a place.
     Far,
+    /// All that are shorter than what has one, if that loses much.
     Between,
 }
 

@@ -461,7 +461,7 @@ fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
 }
 
 /// By tensor, the ticks that bring it into being or change it, ascending.
-fn changes(problem: &Problem) -> Lists<TensorId, u32> {
+pub(crate) fn changes(problem: &Problem) -> Lists<TensorId, u32> {
     let mut changes = Vec::with_capacity(problem.tensors.len());
     for (tick, op) in problem.ops.iter().enumerate() {
         changes.extend(op.produces.iter().chain(&op.changes).map(|&t| (t, tick as u32)));
@@ -470,7 +470,7 @@ fn changes(problem: &Problem) -> Lists<TensorId, u32> {
 }
 
 /// The last of ascending ticks that is before another.
-fn last_before(ticks: &[u32], before: u32) -> Option<u32> {
+pub(crate) fn last_before(ticks: &[u32], before: u32) -> Option<u32> {
     ticks.iter().rev().copied().find(|&tick| tick < before)
 }
 

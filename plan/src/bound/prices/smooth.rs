@@ -18,7 +18,7 @@ const NEVER: f64 = -1e300;
 const UNLIKELY: f64 = -25.0;
 const NOTHING: f64 = 1e-12;
 
-/// `exp` of less than this is not added to one: it would not be seen.
+/// `exp` of less than this, 1e-13, is not added to one.
 const NEGLIGIBLE: f64 = -30.0;
 
 /// The logarithm of the sum of what two numbers are logarithms of.

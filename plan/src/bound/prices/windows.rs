@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cranelift_entity::SecondaryMap;
-
 use super::ONE;
 use crate::bound::{Price, Proof};
+use crate::planners::cover::{changes, last_before};
 use crate::problem::{Duplex, Problem, TensorId, Window};
+use crate::schedule::Lists;
 
 /// A window costs more than it makes if it loses more than this part of what it takes to copy in what is away.
 const LOSS: f64 = 0.01;
@@ -29,11 +29,7 @@ pub(crate) fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BT
         Duplex::Half => out.clone(),
         Duplex::Full => by_stretch(back, stretches),
     };
-    let mut changes: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::new();
-    for (tick, op) in problem.ops.iter().enumerate() {
-        op.produces.iter().chain(&op.changes).for_each(|&tensor| changes[tensor].push(tick as u32));
-    }
-    let prices = Prices { problem, room, out, back, changes };
+    let prices = Prices { problem, room, out, back, changes: changes(problem) };
     windows.iter().filter(|window| prices.gain(window) < -LOSS).copied().collect()
 }
 
@@ -54,7 +50,7 @@ struct Prices<'a> {
     out: Vec<f64>,
     back: Vec<f64>,
     /// By tensor, the ticks that bring it into being or change it, ascending.
-    changes: SecondaryMap<TensorId, Vec<u32>>,
+    changes: Lists<TensorId, u32>,
 }
 
 impl Prices<'_> {
@@ -65,10 +61,10 @@ impl Prices<'_> {
         let per_byte = |nanos: u64| nanos as f64 / facts.bytes.max(1) as f64;
         let (leave, come) = (per_byte(link.out_nanos(facts.bytes)), per_byte(link.in_nanos(facts.bytes)));
         let (from, until) = (2 * window.from as usize + 1, 2 * window.until as usize);
-        let changed = changes[window.tensor].iter().rev().find(|tick| **tick < window.from);
+        let changed = last_before(changes.of(window.tensor), window.from);
         // What a variable is on the host at the start of the step holds until it changes.
         let is_on_host = facts.is_variable() && changed.is_none() && !window.wraps();
-        let ready = changed.map_or(0, |&tick| 2 * tick as usize + 2);
+        let ready = changed.map_or(0, |tick| 2 * tick as usize + 2);
         let mut cheapest = out[ready..from].iter().copied().fold(f64::INFINITY, f64::min);
         let (mut away, mut gain) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         // The stretch after each edge: where it goes round the end, copies out lie before that, and copies in after it.
