@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
+use lmsc_plan::pages::{LARGEST, SMALLEST};
 use lmsc_plan::planners::{self, Options, PLANNERS};
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
@@ -136,6 +137,10 @@ pub struct PlanArgs {
     /// Give everything an address, in an arena of the budget's size: `on` or `off`.
     #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
     pub addresses: Switch,
+    /// Instead of addresses in an arena, plan for memory that is mapped in pages of so many bytes, as `lmsc run --virtual`
+    /// maps it. Where the budget is tight, less is lost.
+    #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
+    pub pages: Option<Bytes>,
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides
     /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
@@ -274,7 +279,8 @@ impl PlanArgs {
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
             effort: self.effort,
-            addresses: self.addresses == Switch::On,
+            addresses: self.addresses == Switch::On && self.pages.is_none(),
+            pages: self.pages,
             target: None,
             profile: None,
             workspaces: None,
@@ -579,6 +585,9 @@ pub struct PlanCommandArgs {
     /// Find addresses for the plan in an arena of all of the memory: `on` or `off`.
     #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
     pub addresses: Switch,
+    /// Find a plan for memory that is mapped in pages of so many bytes, too, instead of addresses in an arena.
+    #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
+    pub pages: Option<Bytes>,
     /// Write the plan's instructions with their times and addresses to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
@@ -995,6 +1004,16 @@ fn planners_help() -> String {
 
 fn planner_help() -> String {
     format!("Who decides what leaves the device and when. [default: {DEFAULT_PLANNER}]")
+}
+
+/// The size of a page.
+fn page(text: &str) -> Result<Bytes, String> {
+    let page: Bytes = text.parse().map_err(|e| format!("{e}"))?;
+    let is_page = page.0.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&page.0);
+    match is_page {
+        true => Ok(page),
+        false => Err(format!("a page is a multiple of {}, at most {}", Bytes(SMALLEST), Bytes(LARGEST))),
+    }
 }
 
 fn dim(text: &str) -> Result<(String, u64), String> {

@@ -29,6 +29,7 @@ use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::Dims;
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
+use lmsc_plan::pages::in_pages;
 use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
@@ -205,7 +206,11 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
     match plan::before_planning(&mut original.clone(), &nothing) {
         Ok(bridge) => {
-            let floors = Floors::of(&bridge.problem);
+            let problem = match cx.pages {
+                Some(page) => in_pages(&bridge.problem, page.0),
+                None => bridge.problem,
+            };
+            let floors = Floors::of(&problem);
             let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
             // Ours find a plan then, so it is the addresses for which there is no room.
             let plans = |planner: &Planner| match planner.name {
@@ -348,6 +353,10 @@ fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
     let planner = args.planner();
     if args.ranges {
         knows_ranges(planner)?;
+    }
+    if args.pages.is_some() && planner == TFLMS {
+        let help = "leave it out, or choose another --planner, for example --planner auto";
+        return Err(Error::Input(format!("--pages: {TFLMS} knows bytes only")).with_help(help));
     }
     let target = args.target.as_deref().map(targets::named_target).transpose()?;
     let profile = targets::read_profile(args.profile.as_deref())?;

@@ -10,6 +10,7 @@ use lmsc_passes::{PassCx, bridge, pipeline};
 use lmsc_plan::address::{self, Arena, Placed, Run};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
+use lmsc_plan::pages::{self, Paged, Unpaged};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
@@ -69,6 +70,9 @@ struct Answer {
     /// The plan in an arena, unless it is not asked for.
     #[serde(flatten)]
     addressed: Option<Addressed>,
+    /// The plan in pages, where asked for.
+    #[serde(flatten)]
+    paged: Option<PagedFacts>,
     /// What noise costs, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
@@ -83,6 +87,15 @@ struct Addressed {
     addressed_makespan_ms: f64,
     /// Bytes of the arena, all of the memory.
     arena_bytes: u64,
+}
+
+/// What a plan takes in pages. Times are milliseconds.
+#[derive(Debug, Serialize)]
+struct PagedFacts {
+    paged_makespan_ms: f64,
+    page_bytes: u64,
+    /// The most bytes of pages that are in use at once.
+    paged_peak_bytes: u64,
 }
 
 /// What the plan takes where times are not those that were planned: [`REPLAYS`] replays. Times are milliseconds.
@@ -164,8 +177,9 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let bounds = Bounds::of(&watched);
     let (found, plan) = find(planner, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
     let placed = placed(args, &request, &plan)?;
+    let paged = args.pages.map(|page| paged(args, &task, &request, page)).transpose()?;
     if let Some(file) = &args.schedule {
-        write_schedule(file, &plan, placed.as_ref())?;
+        write_schedule(file, paged.as_ref().map_or(&plan, |(paged, _)| &paged.plan), placed.as_ref())?;
     }
     let replayed = replayed(args, &plan)?;
     if let Some(file) = &args.certificate {
@@ -187,6 +201,11 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         addressed: placed.map(|placed| Addressed {
             addressed_makespan_ms: millis(placed.plan.schedule.makespan()),
             arena_bytes: args.task.memory.0,
+        }),
+        paged: paged.map(|(paged, peak)| PagedFacts {
+            paged_makespan_ms: millis(paged.plan.schedule.makespan()),
+            page_bytes: paged.page,
+            paged_peak_bytes: peak,
         }),
         replayed,
         compared,
@@ -377,7 +396,7 @@ fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Pla
 ///
 /// Our planners choose swaps anew for what has no place; those of papers plan again for less memory.
 fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<Placed>, Error> {
-    if args.addresses == Switch::Off {
+    if args.addresses == Switch::Off || args.pages.is_some() {
         return Ok(None);
     }
     let arena = Arena::of(request);
@@ -392,6 +411,21 @@ fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Opti
     address::check(&placed, arena)
         .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", args.planner)))?;
     Ok(Some(placed))
+}
+
+/// The planner's plan in pages, checked, with the most bytes of pages in use at once.
+fn paged(args: &PlanCommandArgs, task: &Task, request: &Request, page: Bytes) -> Result<(Paged, u64), Error> {
+    let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
+    let paged = pages::plan(named(&args.planner)?, request, page.0).map_err(|why| match why {
+        Unpaged::DoesNotFit(refused) => {
+            let refusal =
+                Error::No(format!("in pages of {page}: {}", refusal(&args.planner, task, &refused)));
+            with_floors(refusal, &Floors::of(&pages::in_pages(request.problem, page.0)), None)
+        }
+        Unpaged::NotInOrder(_) => ours(why.to_string()),
+    })?;
+    let peak = pages::check(&paged, request.budget).map_err(|flaw| ours(flaw.to_string()))?;
+    Ok((paged, peak))
 }
 
 /// So many larger budgets are tried to tell from which on tensors would stay.
@@ -550,6 +584,14 @@ impl Answer {
                 "addressed {:.3} ms in an arena of {}",
                 addressed.addressed_makespan_ms,
                 Bytes(addressed.arena_bytes)
+            );
+        }
+        if let Some(paged) = &self.paged {
+            let (page, peak) = (Bytes(paged.page_bytes), Bytes(paged.paged_peak_bytes));
+            _ = writeln!(
+                text,
+                "paged     {:.3} ms in pages of {page}, at most {peak}",
+                paged.paged_makespan_ms
             );
         }
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));

@@ -211,6 +211,10 @@ fn the_main_job() {
         "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 13000",
         1,
     );
+    check("compile-pages", &format!("{FOUR_LAYERS} --budget 26MiB --pages 64KiB"), 0);
+    check("compile-pages-do-not-fit", &format!("{FOUR_LAYERS} --budget 26MiB --pages 16MiB"), 1);
+    check("compile-no-pages", &format!("{FOUR_LAYERS} --budget 26MiB --pages 10KB"), 2);
+    check("compile-pages-of-tflms", &format!("{FOUR_LAYERS} --budget 26MiB --pages 64KiB --n-tensors 1"), 2);
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
     check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 26MiB --n-tensors 0 --lb 2"), 1);
     check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 26MiB --pass-limit 1"), 1);

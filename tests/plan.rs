@@ -218,6 +218,18 @@ fn a_placed_schedule_carries_addresses_inside_the_arena() {
     for step in (0..steps.len()).filter(|&step| steps[step]["do"] == "in") {
         assert!(spots.iter().any(|spot| spot["from_step"] == step), "{step}");
     }
+    let pages = bench.run(&format!("plan {VGG} --planner optimal --pages 2MiB --schedule @/p.json --json"));
+    assert_eq!(pages.code, 0, "{pages:?}");
+    let paged: Value = serde_json::from_slice(&pages.stdout).unwrap();
+    let text = std::fs::read_to_string(bench.path("p.json")).unwrap();
+    let schedule: Value = serde_json::from_str(&text).unwrap();
+    let steps = schedule["steps"].as_array().unwrap();
+    let last = steps.iter().filter_map(|s| s["end_ns"].as_u64()).max().unwrap();
+    assert_eq!(paged["paged_makespan_ms"].as_f64().unwrap(), last as f64 / 1e6);
+    assert!(paged["paged_peak_bytes"].as_u64().unwrap() <= 3_000_000_000 >> 21 << 21);
+    assert!(
+        steps.iter().filter(|s| s["do"] == "in").all(|s| s["bytes"][0].as_u64().unwrap() % (2 << 20) == 0)
+    );
     let without = bench.run(&format!("plan {VGG} --planner optimal --addresses off"));
     assert!(!String::from_utf8(without.stdout).unwrap().contains("addressed"));
 }
@@ -237,6 +249,7 @@ fn what_is_wrong_is_named() {
         "plan testdata/models/tiny_mlp/training_model.onnx --dim batch=4096 --memory 100KiB",
         1,
     );
+    show("plan-pages-do-not-fit", &format!("plan {RESNET} --memory 900MB --pages 512MiB"), 1);
     show("plan-no-such-planner", &format!("plan {RESNET} --memory 1GiB --planner best"), 2);
     show("plan-parameters-of-another-planner", &format!("plan {RESNET} --memory 1GiB --ahead 3"), 2);
     let ranges = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096 --ranges --planner lru";

@@ -104,6 +104,32 @@ fn chunks_hold_the_same_bits_as_an_arena() {
 }
 
 #[test]
+fn a_plan_in_pages_runs_in_as_many_chunks() {
+    let bench = Bench::new();
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let unet = "testdata/models/tiny_unet2d/training_model.onnx \
+                --optimizer testdata/models/tiny_unet2d/optimizer_model.onnx --dim batch=32";
+    for (step, batch, budget, ranges) in [(STEP, 8, "3MiB", ""), (unet, 32, "13MiB", "--ranges")] {
+        let compile =
+            format!("{step} --target host --budget {budget} --pages 64KiB {ranges} -o @/p.onnx --json");
+        let report: serde_json::Value = serde_json::from_str(&ok(&bench, &compile)).unwrap();
+        assert!(report["bytes_out"].as_u64().is_some_and(|bytes| bytes > 0), "{report}");
+        let run = format!("run @/p.onnx --dim batch={batch} --steps 1 --virtual 64KiB --json");
+        let chunks = ok(&bench, &format!("{run} --budget {budget} --save @/a.safetensors"));
+        let chunks: serde_json::Value = serde_json::from_str(&chunks).unwrap();
+        let needed = chunks["virtual"]["chunks"].as_u64().unwrap();
+        let outcome = bench.run(&format!("{run} --budget {}", needed * 65_536 - 1));
+        assert!(outcome.code == 1 && outcome.stderr.contains("chunks of 65536 bytes"), "{}", outcome.stderr);
+        let at_once =
+            format!("{step} --target host --budget {budget} --pages 64KiB {ranges} --run --steps 1");
+        let told = ok(&bench, &at_once);
+        assert!(told.contains(&format!("chunks of 64 KiB: at most {needed} in use")), "{told}");
+        ok(&bench, &format!("run {step} --steps 1 --save @/b.safetensors"));
+        assert!(read("a.safetensors") == read("b.safetensors"), "{step}");
+    }
+}
+
+#[test]
 fn what_chunks_lose_is_told() {
     let bench = Bench::new();
     bench.write(

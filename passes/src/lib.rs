@@ -73,6 +73,8 @@ pub struct PassCx {
     pub effort: Option<u32>,
     /// Whether everything gets an address, in an arena of the budget's size.
     pub addresses: bool,
+    /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
+    pub pages: Option<Bytes>,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
     /// What was measured on that machine, if anything was.

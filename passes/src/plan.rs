@@ -1,10 +1,11 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Terms};
+use lmsc_plan::pages::{Paged, Unpaged};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Memory, Refusal, host};
+use lmsc_plan::{Memory, Refusal, host, pages};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -44,10 +45,14 @@ impl Pass for Plan {
         let fits = cx.memory(graph).peak() <= budget;
         let is_rewritten =
             |&node: &NodeId| graph.node(node).op.is_swap() || graph.node(node).recomputes.is_some();
-        if fits && (!cx.addresses || graph.has_addresses() || graph.order().iter().any(is_rewritten)) {
+        let may_be_left = !cx.addresses && cx.pages.is_none() || graph.has_addresses();
+        if fits && (may_be_left || graph.order().iter().any(is_rewritten)) {
             return Ok(Outcome::default());
         }
         let bridge = bridge(graph, cx)?;
+        if cx.pages.is_some_and(|page| peak_in_pages(&bridge.problem, page) <= budget) {
+            return Ok(Outcome::default());
+        }
         let request = request(&bridge.problem, budget, cx);
         let host = cx.host_budget();
         let mut runs = 0;
@@ -77,9 +82,19 @@ impl Pass for Plan {
             let arena = Bytes(budget.0);
             outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
         }
+        if let Some(page) = cx.pages {
+            let run = format!("lmsc run --virtual {} --budget {}", page.0, budget.0);
+            outcome.remarks.push(format!("for memory in pages: {run}"));
+        }
         outcome.changed = true;
         Ok(outcome)
     }
+}
+
+/// The most bytes of pages that are live at once if nothing leaves.
+fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
+    let problem = pages::in_pages(problem, page.0);
+    Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0))
 }
 
 /// What is asked of planners.
@@ -93,7 +108,7 @@ pub(crate) fn request<'a>(problem: &'a Problem, budget: Bytes, cx: &PassCx) -> R
     }
 }
 
-/// The planner's plan with addresses, if they are asked for, and its makespan without them.
+/// The planner's plan with addresses, if they are asked for, and its makespan without them; or its plan in pages.
 fn planned(
     graph: &Graph,
     bridge: &Bridge,
@@ -101,8 +116,18 @@ fn planned(
     request: &Request,
     cx: &PassCx,
 ) -> Result<(u64, Placed), PassError> {
-    let plan =
-        (planner.run)(request).map_err(|no| PassError::DoesNotFit(refusal(graph, bridge, planner, no)))?;
+    let refused = |no| PassError::DoesNotFit(refusal(graph, bridge, planner, no));
+    if let Some(page) = cx.pages {
+        let paged = pages::plan(planner, request, page.0).map_err(|why| match why {
+            Unpaged::DoesNotFit(no) => refused(no),
+            Unpaged::NotInOrder(_) => PassError::Ours { pass: Plan.name(), what: why.to_string() },
+        })?;
+        pages::check(&paged, request.budget)
+            .map_err(|flaw| PassError::Ours { pass: Plan.name(), what: flaw.to_string() })?;
+        let Paged { plan, edges, .. } = paged;
+        return Ok((plan.schedule.makespan(), Placed { plan, edges, spots: Vec::new() }));
+    }
+    let plan = (planner.run)(request).map_err(refused)?;
     let counted = plan.schedule.makespan();
     if cx.addresses {
         return Ok((counted, placed(planner, request, &plan)?));

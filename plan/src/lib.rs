@@ -14,6 +14,7 @@ pub mod instance;
 pub mod memory;
 pub mod offsets;
 pub mod order;
+pub mod pages;
 pub mod planners;
 pub mod problem;
 #[cfg(any(test, feature = "random"))]

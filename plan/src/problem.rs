@@ -16,7 +16,7 @@ pub struct TensorId(u32);
 entity_impl!(TensorId, "t");
 
 /// Operators in execution order, the tensors between them, and the link over which tensors can leave.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Problem {
     /// In execution order: the index is the tick.
     pub ops: Vec<Op>,
@@ -26,6 +26,23 @@ pub struct Problem {
     pub link: Link,
     /// Names of the operators' kinds, which [`Op::kind`] indexes.
     pub kinds: Vec<String>,
+    /// Ranges that travel begin at multiples of this many bytes.
+    pub grain: u64,
+}
+
+/// A multiple of the size of any element, and what CUDA aligns to.
+const GRAIN: u64 = 256;
+
+impl Default for Problem {
+    fn default() -> Problem {
+        Problem {
+            ops: Vec::new(),
+            tensors: PrimaryMap::new(),
+            link: Link::default(),
+            kinds: Vec::new(),
+            grain: GRAIN,
+        }
+    }
 }
 
 /// One operator.

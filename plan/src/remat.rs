@@ -181,7 +181,7 @@ impl<'a> Rewriting<'a> {
         }
         let mut ends: Vec<_> = dropped.iter().map(|d| (d.window.until, d.window.tensor)).collect();
         ends.sort_unstable();
-        result.problem.link = problem.link;
+        (result.problem.link, result.problem.grain) = (problem.link, problem.grain);
         result.problem.kinds.clone_from(&problem.kinds);
         result.problem.tensors.clone_from(&problem.tensors);
         result.tensor_origin.clear();

@@ -71,7 +71,8 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let mut graph = compiled.graph().clone();
     tensors::inline(&mut graph, compiled.folder.as_deref())?;
     let (path, dims) = (args.input.path(), &compiled.dims);
-    let (options, device) = (&args.options, Device::Host);
+    let chunk = args.options.chunk.or(args.plan.pages);
+    let (options, device) = (&RunOptions { chunk, ..args.options.clone() }, Device::Host);
     let job = Job { path, graph: &graph, cx: &cx, options, device, dims };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));

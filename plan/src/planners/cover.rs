@@ -14,7 +14,7 @@ use cranelift_entity::SecondaryMap;
 
 use super::DoesNotFit;
 use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Uses, Window};
-use crate::schedule::{ALIGNMENT, Absences, Lists, Piece, PieceId};
+use crate::schedule::{Absences, Lists, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
 
 /// How a cover takes windows.
@@ -271,7 +271,7 @@ impl<'a> Cover<'a> {
     fn next_beside(&self, index: usize, is_around: bool) -> Option<Portion> {
         let Choice { window, count, returns, around, .. } = self.windows[index];
         let tensor = &self.problem.tensors[window.tensor];
-        let (pieces, size) = pieces_of(tensor, self.piece);
+        let (pieces, size) = pieces_of(tensor, self.piece, self.problem.grain);
         let other = if window.wraps() { self.windows.get(index + 1).filter(|c| c.returns) } else { None };
         let other = other.or_else(|| around.filter(|_| returns).map(|around| &self.windows[around]));
         let is_left = count < pieces && other.is_none_or(|other| other.count == 0);
@@ -291,7 +291,7 @@ impl<'a> Cover<'a> {
     fn choose(&mut self, index: usize, portion: Portion, away: Option<[Range<u32>; 2]>) {
         let moments = self.moments(index);
         let choice = &mut self.windows[index];
-        let pieces = pieces_of(&self.problem.tensors[choice.window.tensor], self.piece).0;
+        let pieces = pieces_of(&self.problem.tensors[choice.window.tensor], self.piece, self.problem.grain).0;
         choice.count += portion.pieces;
         choice.keeps_around |= portion.pieces < pieces;
         add(&mut self.excess, &moments, -portion.bytes);
@@ -411,7 +411,7 @@ impl<'a> Cover<'a> {
         for same in kept.chunk_by(|(one, _), (other, _)| one.tensor == other.tensor) {
             let tensor = same[0].0.tensor;
             let bytes = self.problem.tensors[tensor].bytes;
-            let size = pieces_of(&self.problem.tensors[tensor], self.piece).1;
+            let size = pieces_of(&self.problem.tensors[tensor], self.piece, self.problem.grain).1;
             let is_whole = travels_whole(self.problem, tensor, same.iter().map(|(window, _)| window));
             let together = if is_whole { u32::MAX } else { together };
             let mut first = 0;
@@ -435,10 +435,10 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Into how many pieces the tensor falls, and the size of all but the last.
-pub(super) fn pieces_of(tensor: &Tensor, piece: u64) -> (u32, u64) {
+/// Into how many pieces the tensor falls, and the size of all but the last, a multiple of the grain.
+pub(super) fn pieces_of(tensor: &Tensor, piece: u64, grain: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
-    let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(ALIGNMENT);
+    let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(grain);
     (bytes.div_ceil(size) as u32, size)
 }
 

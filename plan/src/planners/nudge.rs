@@ -12,8 +12,8 @@ use super::optimal::SMALLEST_PIECE;
 use super::split::waits;
 use crate::problem::Problem;
 use crate::schedule::{
-    ALIGNMENT, Absences, ActId, Acts, Direction, Instruction, Piece, ROUNDS, Schedule, Simulator, Step,
-    Times, justify, justify_times,
+    Absences, ActId, Acts, Direction, Instruction, Piece, ROUNDS, Schedule, Simulator, Step, Times, justify,
+    justify_times,
 };
 
 /// So often copies are nudged at most, each time with more and smaller pieces, and so often in vain.
@@ -66,8 +66,9 @@ fn halves(problem: &Problem, schedule: &Schedule) -> Schedule {
     for id in waits(schedule) {
         let Piece { tensor, ref bytes } = halved.pieces[id];
         let (start, end) = (bytes.start, bytes.end);
-        let middle = start.midpoint(end) / ALIGNMENT * ALIGNMENT;
-        if end - start <= SMALLEST_PIECE || travels_whole(problem, tensor, absences.windows[id].iter()) {
+        let middle = start.midpoint(end) / problem.grain * problem.grain;
+        let smallest = SMALLEST_PIECE.max(2 * problem.grain - 1);
+        if end - start <= smallest || travels_whole(problem, tensor, absences.windows[id].iter()) {
             continue;
         }
         halved.pieces[id].bytes = start..middle;

@@ -72,7 +72,7 @@ fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
         let tensor = same[0].tensor;
         let bytes = problem.tensors[tensor].bytes;
         let is_whole = travels_whole(problem, tensor, same.iter());
-        let size = if is_whole { bytes } else { pieces_of(&problem.tensors[tensor], size).1 };
+        let size = if is_whole { bytes } else { pieces_of(&problem.tensors[tensor], size, problem.grain).1 };
         for begin in (0..bytes).step_by(usize::try_from(size).unwrap_or(usize::MAX)) {
             let piece = absences.pieces.push(Piece { tensor, bytes: begin..(begin + size).min(bytes) });
             absences.windows[piece] = same.to_vec();

@@ -26,7 +26,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
         if pieces.is_empty() {
             break;
         }
-        pieces.into_iter().for_each(|piece| absences.split(piece, PARTS, smallest));
+        pieces.into_iter().for_each(|piece| absences.split(piece, PARTS, (smallest, problem.grain)));
         match schedule(problem, &uses, budget, &absences) {
             Ok(found) if found.makespan() < best.makespan() => best = found,
             _ => break,

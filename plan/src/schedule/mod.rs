@@ -59,9 +59,6 @@ impl Piece {
     }
 }
 
-/// Pieces begin at multiples of this many bytes, and so at an element.
-pub(crate) const ALIGNMENT: u64 = 256;
-
 /// Which pieces are away when.
 #[derive(Clone, Debug, Default)]
 pub struct Absences {
@@ -72,10 +69,10 @@ pub struct Absences {
 }
 
 impl Absences {
-    /// Makes so many pieces of one, of at least so many bytes each but the last.
-    pub(crate) fn split(&mut self, piece: PieceId, parts: u64, smallest: u64) {
+    /// Makes so many pieces of one, of at least so many bytes each but the last, at multiples of the grain.
+    pub(crate) fn split(&mut self, piece: PieceId, parts: u64, (smallest, grain): (u64, u64)) {
         let Range { start, end } = self.pieces[piece].bytes;
-        let size = (end - start).div_ceil(parts).max(smallest).next_multiple_of(ALIGNMENT);
+        let size = (end - start).div_ceil(parts).max(smallest).next_multiple_of(grain);
         let mut from = start + size;
         if from >= end {
             return;

@@ -80,12 +80,16 @@ impl Fragmentation {
     }
 }
 
+/// What addresses are multiples of, of tensors that do not begin with a chunk.
+const ALIGNMENT: u64 = 256;
+
 /// The chunks that a residency lies in, by position in the virtual addresses.
 pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
     residency.span.start / chunk..residency.span.end.div_ceil(chunk)
 }
 
-/// The same program, with virtual addresses: each tensor begins with a chunk of its own.
+/// The same program, with virtual addresses: each tensor begins with a chunk of its own, but for what is there all the time.
+/// That lies together, so that many small variables take few chunks.
 ///
 /// Tensors that are used as one, such as the pieces of a Join, stay beside each other, and a variable that was away returns
 /// to its place. Waits stay as they are: they are enough, since less shares an address than before.
@@ -93,6 +97,8 @@ pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
 /// # Panics
 /// If the program is not one that [`check()`](lmsc_ir::program::check()) accepts.
 pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
+    let given = residencies(&program).into_iter().filter(|r| r.memory == Memory::Arena && r.from.is_none());
+    let stays: Vec<bool> = given.map(|residency| residency.until == Until::Next).collect();
     let mut spans: Vec<Range<u64>> = Vec::new();
     let mut groups: Vec<usize> = Vec::new();
     let mut there: Spans<usize> = Spans::default();
@@ -128,12 +134,22 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         let extent = extents.entry(root(&groups, index)).or_insert_with(|| span.clone());
         *extent = extent.start.min(span.start)..extent.end.max(span.end);
     }
+    let leaving: BTreeSet<usize> = (0..spans.len())
+        .filter(|&index| !stays.get(index).is_some_and(|&stays| stays))
+        .map(|index| root(&groups, index))
+        .collect();
+    let (staying, others): (Vec<_>, Vec<_>) =
+        extents.into_iter().partition(|(group, _)| !leaving.contains(group));
     let mut end = 0;
     let mut bases: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-    for (group, extent) in extents {
-        bases.insert(group, (extent.start, end));
-        end += (extent.end - extent.start).next_multiple_of(chunk);
+    for (extents, unit) in [(staying, ALIGNMENT), (others, chunk)] {
+        end = u64::next_multiple_of(end, unit);
+        for (group, extent) in extents {
+            bases.insert(group, (extent.start, end));
+            end += (extent.end - extent.start).next_multiple_of(unit);
+        }
     }
+    end = end.next_multiple_of(chunk);
     let mut uses = whose.into_iter();
     visit(&mut program, &mut |_, at, _| {
         let (was, is) = bases[&root(&groups, uses.next().expect("they are visited as before"))];
