@@ -1017,7 +1017,7 @@ fn the_command_runs_on_a_device() {
     let (code, found, errors) = run(&["--device", "cuda", "--virtual", "1"], "10000000");
     assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{errors}");
     assert!(found.contains("\nchunks of 64 KiB: at most "), "{found}");
-    let (code, _, errors) = run(&["--device", "cuda", "--virtual", "64KiB"], "1000000");
+    let (code, _, errors) = run(&["--device", "cuda", "--virtual", "64KiB"], "400000");
     assert!(code == Some(1) && errors.contains("cuMemCreate of chunk "), "{errors}");
     let run_on = ["run", &model, "--dim", "batch=4", "--device", "cuda", "--virtual", "64KiB"];
     let (code, _, errors) = installed.lmsc(&run_on, &[("FAKECUDA_MAPS", "0")]);
