@@ -20,7 +20,7 @@ pub const LARGEST: u64 = 1 << 30;
 /// Variables are small that take less than one part in so many of a page.
 const SMALL: u64 = 8;
 
-/// What the addresses of variables that share pages are multiples of.
+/// What the addresses of variables that share pages are multiples of, as the runtime lays them out.
 const ALIGNMENT: u64 = 256;
 
 /// A plan that needs no more than the budget's pages.
@@ -37,10 +37,11 @@ pub struct Paged {
 
 /// Why there is no plan in pages.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Unpaged {
+    /// The planner has none.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
+    /// It has one whose times are not those of its steps.
     #[error("the plan in pages is not in order: {0}")]
     NotInOrder(#[from] NotInOrder),
 }

@@ -80,7 +80,7 @@ impl Fragmentation {
     }
 }
 
-/// What addresses are multiples of, of tensors that do not begin with a chunk.
+/// What addresses are multiples of, of tensors that do not begin with a chunk: plans in pages count on it.
 const ALIGNMENT: u64 = 256;
 
 /// The chunks that a residency lies in, by position in the virtual addresses.
