@@ -402,11 +402,17 @@ impl<'a> Cover<'a> {
         }
     }
 
+    /// The windows in which pieces are away, and how many: by tensor, most of its pieces first.
+    pub(super) fn chosen(&self) -> Vec<(Window, u32)> {
+        let away = self.windows.iter().filter(|c| c.count > 0);
+        let mut chosen: Vec<(Window, u32)> = away.map(|c| (c.window, c.count)).collect();
+        chosen.sort_unstable_by_key(|(window, count)| (window.tensor, Reverse(*count), window.until));
+        chosen
+    }
+
     /// The absences, where up to so many pieces that are beside each other and away at the same time travel as one.
     pub(super) fn absences(&self, together: u32) -> Absences {
-        let mut kept: Vec<(Window, u32)> =
-            self.windows.iter().filter(|c| c.count > 0).map(|c| (c.window, c.count)).collect();
-        kept.sort_unstable_by_key(|(window, count)| (window.tensor, Reverse(*count), window.until));
+        let kept = self.chosen();
         let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
         for same in kept.chunk_by(|(one, _), (other, _)| one.tensor == other.tensor) {
             let tensor = same[0].0.tensor;

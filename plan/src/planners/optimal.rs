@@ -233,12 +233,19 @@ impl Covers<'_> {
         }
         let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
         let mut best: Option<Schedule> = None;
+        let mut seen = Vec::new();
         for _ in 0..PACES {
             let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
+            let chosen = cover.chosen();
+            if seen.contains(&chosen) {
+                // Its pace is known, and all covers that would follow.
+                break;
+            }
+            seen.push(chosen);
             let found = self.schedule(&cover)?;
-            let before = std::mem::replace(&mut pace, found.pace());
+            pace = found.pace();
             let better = best.take().filter(|best| best.makespan() <= found.makespan()).unwrap_or(found);
-            let is_last = self.is_best(&better) || before == pace;
+            let is_last = self.is_best(&better);
             best = Some(better);
             if is_last {
                 break;

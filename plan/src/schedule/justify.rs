@@ -135,13 +135,17 @@ fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     let mut rest = engines.each_ref().map(|times| &times[..]);
     let mut sorted = Vec::with_capacity(order.len());
     sorted.push(*first);
+    rest.sort_unstable_by_key(|times| times[0]);
     while sorted.len() <= between.len() {
-        // As many of one engine as come before those of the others.
-        rest.sort_unstable_by_key(|times| times[0]);
-        let [one, other, _] = &mut rest;
+        // As many of one engine as come before those of the others, which then come first.
+        let [one, other, third] = &mut rest;
         while one[0] < other[0] {
             sorted.push(between[one[0].1 as usize]);
             *one = &one[1..];
+        }
+        std::mem::swap(one, other);
+        if other[0] > third[0] {
+            std::mem::swap(other, third);
         }
     }
     sorted.push(*last);
