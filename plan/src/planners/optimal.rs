@@ -1,13 +1,15 @@
 //! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
 //! travel whole, that is where `whole.rs` begins to search.
 
+use std::collections::BTreeMap;
+
 use super::cover::{Cover, Last, Manner, Sizes};
 use super::nudge::nudged;
 use super::split::split;
 use super::variables::staying_or_leaving;
 use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::bound;
-use crate::problem::{Problem, Uses};
+use crate::problem::{Problem, Uses, Window};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
@@ -67,13 +69,14 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
         let uses = problem.uses();
         let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
         let piece = piece_bytes(problem, PIECES);
-        let covers = Covers { problem, uses, budget, piece, together: &TOGETHER_IF_FAR };
+        let covers = Covers { problem, uses, budget, piece };
+        let mut search = Search::new(&covers, &TOGETHER_IF_FAR);
         let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
         if !losing.is_empty()
-            && let Ok(found) = covers.first(&kinds)
-            && found.1.makespan() < schedule.makespan()
+            && search.look_at(&kinds).is_ok()
+            && let Some((_, found)) = search.best.filter(|best| best.1.makespan() < schedule.makespan())
         {
-            schedule = found.1;
+            schedule = found;
         }
         schedule = nudged(problem, budget, effort, bound.nanos + bound.nanos / FAR, schedule);
     }
@@ -134,23 +137,28 @@ pub(crate) fn covered(
 /// # Errors
 /// [`DoesNotFit`] as of the cover.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
-    let mut covers = Covers { problem, uses: problem.uses(), budget, piece, together: &TOGETHER };
+    let covers = Covers { problem, uses: problem.uses(), budget, piece };
+    let mut search = Search::new(&covers, &TOGETHER);
     let kind = |manner| Kind { manner, last: Last::Below(0) };
     let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
-    let mut best = match problem.ops.len() < AT_ONCE {
-        true => covers.better(covers.first(&eager)?, &in_time)?,
-        false => std::thread::scope(|scope| {
-            let found = scope.spawn(|| covers.first(&in_time));
-            let best = covers.first(&eager)?;
-            Ok(least(best, found.join().expect("planning does not panic")?))
-        })?,
-    };
+    if problem.ops.len() < AT_ONCE {
+        search.look_at(&eager)?;
+        search.look_at(&in_time)?;
+    } else {
+        std::thread::scope(|scope| {
+            let mut beside = Search::new(&covers, &TOGETHER);
+            let beside = scope.spawn(|| beside.look_at(&in_time).map(|()| beside));
+            search.look_at(&eager)?;
+            search.join(beside.join().expect("planning does not panic")?);
+            Ok(())
+        })?;
+    }
     let link = &problem.link;
     if link.in_bytes_per_second < link.out_bytes_per_second {
-        best = covers.better(best, &[kind(Manner::Late)])?;
+        search.look_at(&[kind(Manner::Late)])?;
     }
     if problem.any_variable_leaves() {
-        best = covers.better(best, &[kind(Manner::Clean)])?;
+        search.look_at(&[kind(Manner::Clean)])?;
     }
     if covers.cost_to_start() {
         let smaller =
@@ -159,18 +167,19 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         small.retain(|&bytes| smaller(bytes) > 0);
         small.dedup_by_key(|bytes| smaller(*bytes));
         let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
-        let kinds: Vec<Kind> = small.into_iter().map(below(best.0.manner)).collect();
-        best = covers.better(best, &kinds)?;
-        best = covers.better(best, &[kind(Manner::Largest)])?;
-        if problem.any_variable_leaves() && is_far(&best.1, bound::swap(problem, budget).nanos) {
-            covers.together = &TOGETHER_IF_FAR;
+        let kinds: Vec<Kind> = small.into_iter().map(below(search.best().0.manner)).collect();
+        search.look_at(&kinds)?;
+        search.look_at(&[kind(Manner::Largest)])?;
+        let (best, found) = search.best();
+        if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
             let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
             let clean = small.map(below(Manner::Clean));
-            let again: Vec<Kind> = [best.0].into_iter().chain(kinds).chain(clean).collect();
-            best = covers.better(best, &again)?;
+            let again: Vec<Kind> = [*best].into_iter().chain(kinds).chain(clean).collect();
+            (search.together, search.known) = (&TOGETHER_IF_FAR, BTreeMap::new());
+            search.look_at(&again)?;
         }
     }
-    Ok(best.1)
+    Ok(search.best.expect("it has looked at some").1)
 }
 
 /// How a cover is made.
@@ -180,85 +189,108 @@ struct Kind<'a> {
     last: Last<'a>,
 }
 
-/// A schedule and the kind of its cover.
-type Found<'a> = (Kind<'a>, Schedule);
-
-/// The faster one, the first of equals.
-fn least<'a>(one: Found<'a>, other: Found<'a>) -> Found<'a> {
-    if other.1.makespan() < one.1.makespan() { other } else { one }
-}
-
 /// Covers of one problem.
 struct Covers<'a> {
     problem: &'a Problem,
     uses: Uses,
     budget: u64,
     piece: u64,
-    /// So many pieces travel as one, the first of which is one.
-    together: &'static [u32],
 }
 
 impl Covers<'_> {
     fn cost_to_start(&self) -> bool {
         self.piece < u64::MAX && self.problem.link.latency_nanos > 0
     }
+}
 
-    fn is_best(&self, found: &Schedule) -> bool {
-        found.makespan() == self.problem.compute_nanos()
+/// A look at covers of one problem, of one kind after the other.
+struct Search<'a> {
+    covers: &'a Covers<'a>,
+    /// So many pieces travel as one, the first of which is one.
+    together: &'static [u32],
+    /// The pace of covers that were looked at, by what they chose: many are the same.
+    known: BTreeMap<Vec<(Window, u32)>, Vec<u64>>,
+    /// The fastest schedule, the first of equals, and the kind of its cover.
+    best: Option<(Kind<'a>, Schedule)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(covers: &'a Covers<'a>, together: &'static [u32]) -> Search<'a> {
+        Search { covers, together, known: BTreeMap::new(), best: None }
     }
 
-    /// The best of these kinds.
-    fn first<'k>(&self, kinds: &[Kind<'k>]) -> Result<Found<'k>, DoesNotFit> {
-        let (&first, others) = kinds.split_first().expect("there are some");
-        self.better((first, self.find(first)?), others)
+    fn best(&self) -> &(Kind<'a>, Schedule) {
+        self.best.as_ref().expect("it has looked at some")
     }
 
-    /// The best of these kinds, or what is there already.
-    fn better<'k>(&self, mut best: Found<'k>, kinds: &[Kind<'k>]) -> Result<Found<'k>, DoesNotFit> {
+    fn is_done(&self) -> bool {
+        let nanos = self.covers.problem.compute_nanos();
+        self.best.as_ref().is_some_and(|(_, best)| best.makespan() == nanos)
+    }
+
+    fn compare(&mut self, kind: Kind<'a>, found: Schedule) {
+        if self.best.as_ref().is_none_or(|(_, best)| found.makespan() < best.makespan()) {
+            self.best = Some((kind, found));
+        }
+    }
+
+    /// Adds what another one found.
+    fn join(&mut self, other: Search<'a>) {
+        self.known.extend(other.known);
+        if let Some((kind, found)) = other.best {
+            self.compare(kind, found);
+        }
+    }
+
+    /// Covers of these kinds, as long as operators wait for copies.
+    fn look_at(&mut self, kinds: &[Kind<'a>]) -> Result<(), DoesNotFit> {
         for &kind in kinds {
-            if self.is_best(&best.1) {
+            if self.is_done() {
                 break;
             }
-            best = least(best, (kind, self.find(kind)?));
+            self.look_at_kind(kind)?;
         }
-        Ok(best)
+        Ok(())
     }
 
-    /// The schedule of a cover of this kind; the best of some, each at the pace of the one before, if it is one in time.
-    fn find(&self, kind: Kind<'_>) -> Result<Schedule, DoesNotFit> {
-        let &Covers { problem, ref uses, budget, piece, .. } = self;
+    /// The cover of this kind; some, each at the pace of the one before, if it is one in time.
+    fn look_at_kind(&mut self, kind: Kind<'a>) -> Result<(), DoesNotFit> {
+        let &Covers { problem, ref uses, budget, piece } = self.covers;
         let sizes = Sizes { piece, last: kind.last };
         if !kind.manner.is_in_time() {
-            return self.schedule(&Cover::new(problem, uses, budget, sizes, kind.manner)?);
+            self.pace(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
+            return Ok(());
         }
         let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
-        let mut best: Option<Schedule> = None;
-        let mut seen = Vec::new();
         for _ in 0..PACES {
             let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
-            let chosen = cover.chosen();
-            if seen.contains(&chosen) {
-                // Its pace is known, and all covers that would follow.
-                break;
-            }
-            seen.push(chosen);
-            let found = self.schedule(&cover)?;
-            pace = found.pace();
-            let better = best.take().filter(|best| best.makespan() <= found.makespan()).unwrap_or(found);
-            let is_last = self.is_best(&better);
-            best = Some(better);
-            if is_last {
+            let found = self.pace(kind, &cover)?;
+            let before = std::mem::replace(&mut pace, found);
+            if self.is_done() || before == pace {
                 break;
             }
         }
-        Ok(best.expect("there is a first pace"))
+        Ok(())
+    }
+
+    /// The pace of the cover's best schedule, which is compared with the others.
+    fn pace(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
+        let chosen = cover.chosen();
+        if let Some(pace) = self.known.get(&chosen) {
+            return Ok(pace.clone());
+        }
+        let found = self.schedule(cover)?;
+        let pace = found.pace();
+        self.known.insert(chosen, pace.clone());
+        self.compare(kind, found);
+        Ok(pace)
     }
 
     /// The best schedule of the cover, with more or fewer of its pieces as one.
     fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
-        let &Covers { problem, ref uses, budget, piece, together } = self;
-        let mut best = schedule(problem, uses, budget, &cover.absences(together[0]))?;
-        let more = if self.cost_to_start() { &together[1..] } else { &[] };
+        let &Covers { problem, ref uses, budget, piece } = self.covers;
+        let mut best = schedule(problem, uses, budget, &cover.absences(self.together[0]))?;
+        let more = if self.covers.cost_to_start() { &self.together[1..] } else { &[] };
         for &together in more {
             let found = schedule(problem, uses, budget, &cover.absences(together))?;
             let found = split(problem, budget, piece, found);
