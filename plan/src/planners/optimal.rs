@@ -258,13 +258,13 @@ impl<'a> Search<'a> {
         let &Covers { problem, ref uses, budget, piece } = self.covers;
         let sizes = Sizes { piece, last: kind.last };
         if !kind.manner.is_in_time() {
-            self.pace(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
+            self.look_at_cover(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
             return Ok(());
         }
         let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
         for _ in 0..PACES {
             let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
-            let found = self.pace(kind, &cover)?;
+            let found = self.look_at_cover(kind, &cover)?;
             let before = std::mem::replace(&mut pace, found);
             if self.is_done() || before == pace {
                 break;
@@ -273,8 +273,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The pace of the cover's best schedule, which is compared with the others.
-    fn pace(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
+    /// Compares the best schedule of the cover with the others, if it is not known; its pace.
+    fn look_at_cover(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
         let chosen = cover.chosen();
         if let Some(pace) = self.known.get(&chosen) {
             return Ok(pace.clone());

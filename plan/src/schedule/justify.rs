@@ -151,3 +151,32 @@ fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     sorted.push(*last);
     sorted
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planners::cover::{Manner, cover};
+    use crate::random::{self, Rng};
+
+    #[test]
+    fn three_sorted_lists_become_what_a_stable_sort_makes() {
+        let mut moved = 0;
+        for seed in 0..1000 {
+            let problem = random::problem(&mut Rng::new(seed), 12);
+            let uses = problem.uses();
+            let (budget, peak) =
+                (problem.floor().1, problem.live_by_moment(&uses).into_iter().max().unwrap());
+            let absences = cover(&problem, &uses, budget, 1 + peak / 20, Manner::Gone).unwrap();
+            let acts = Acts::of(&problem, &absences);
+            let times = Simulator::default().run(&acts, &acts.order, budget, Direction::Forward).unwrap();
+            for time in [&times.start, &times.end] {
+                let mut expected = acts.order.clone();
+                let last = expected.len() - 1;
+                expected[1..last].sort_by_key(|act| time[act.index()]);
+                assert_eq!(sorted(&acts, &acts.order, time), expected, "seed {seed}");
+                moved += usize::from(expected != acts.order);
+            }
+        }
+        assert!(moved > 500, "{moved}");
+    }
+}
