@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lmsc_onnx::{Dims, Model, import, link, settle, state_pairs};
+use lmsc_onnx::{Dims, Model, Stated, import, link, settle};
 use lmsc_passes::{PassCx, pass_named, run_pipeline};
 use lmsc_plan::bound;
 use lmsc_plan::planners::{Granularity, Request, planner};
@@ -165,7 +165,7 @@ impl Line {
         }
         let dims: Dims = self.dims.iter().copied().collect();
         let mut graph = import(&model, &dims).unwrap_or_else(|error| panic!("{self}: {error}"));
-        settle(&mut graph, &state_pairs(&model, &[])).expect("a step");
+        settle(&mut graph, &Stated::of(&model).unwrap()).expect("a step");
         graph
     }
 

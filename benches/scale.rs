@@ -56,7 +56,7 @@ fn cx(graph: &Graph) -> PassCx {
 fn read(bytes: Bytes) -> Graph {
     let model = Model::from_bytes(bytes, "bench").expect("it was just written");
     let mut graph = import(&model, &Dims::none()).expect("it was just written");
-    settle(&mut graph, &[]).expect("the state is sound");
+    settle(&mut graph, &Default::default()).expect("the state is sound");
     graph
 }
 

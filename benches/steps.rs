@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::{ElementType, Type};
-use lmsc_onnx::{Dims, Model, link, settle, state_pairs};
+use lmsc_onnx::{Dims, Model, Stated, link, settle};
 use lmsc_runtime::Step;
 
 #[path = "../tests/support/interpreter.rs"]
@@ -42,7 +42,7 @@ fn main() {
         model = link(&model, &Model::open(PathBuf::from(optimizer)).expect("an optimizer")).expect("a step");
     }
     let mut graph = lmsc_onnx::import(&model, &dims).unwrap_or_else(|e| panic!("{e}"));
-    settle(&mut graph, &state_pairs(&model, &[])).expect("a step");
+    settle(&mut graph, &Stated::of(&model).unwrap()).expect("a step");
     let mut interpreter = Interpreter::new(graph).unwrap_or_else(|e| panic!("{e}"));
     fill(&mut interpreter);
     let (bytes, workspace) = interpreter.bytes();

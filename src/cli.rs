@@ -106,10 +106,32 @@ pub struct BindingArgs {
     /// The value of a symbolic dimension, such as `batch=32`. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
-    /// An input and the output that is its next value. Repeatable. Outputs named after an input with a suffix
-    /// such as `_new` are found without.
-    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
-    pub state: Vec<(String, String)>,
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
+/// What is kept from step to step.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Reading")]
+pub struct StateArgs {
+    /// An input and the output that is its next value; or a JSON file of such pairs; or `none`, for a step without state.
+    /// Repeatable. Outputs named after an input with the suffix `_new` are found without.
+    #[arg(long, value_name = "INPUT=OUTPUT|FILE.json|none", value_parser = state)]
+    pub state: Vec<StateArg>,
+    /// An input, or an output, that belongs to no such pair, whatever its name. Repeatable.
+    #[arg(long, value_name = "NAME")]
+    pub no_state: Vec<String>,
+}
+
+/// One statement about state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateArg {
+    /// An input and the output that is its next value.
+    Pair(String, String),
+    /// A JSON file of pairs.
+    File(PathBuf),
+    /// Names pair nothing.
+    None,
 }
 
 /// What passes are told.
@@ -708,9 +730,8 @@ pub struct SweepArgs {
     /// tried from the first on, each twice the one before. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
-    /// An input and the output that is its next value. Repeatable.
-    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
-    pub state: Vec<(String, String)>,
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Device bytes that the step may use, such as `2GiB..32GiB`, or one number.
     #[arg(long, value_name = "BYTES", value_parser = byte_range)]
     pub budget: RangeInclusive<u64>,
@@ -1018,11 +1039,14 @@ fn page(text: &str) -> Result<Bytes, String> {
 
 fn dim(text: &str) -> Result<(String, u64), String> {
     let form = || format!("`{text}` is not of the form NAME=VALUE");
-    let (name, value) = pair(text).map_err(|_| form())?;
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(form)?;
     let value = value
         .parse()
         .map_err(|_| format!("`{value}` is not an extent; write a whole number, for example batch=32"))?;
-    Ok((name, value))
+    Ok((name.to_owned(), value))
 }
 
 /// `NAME=VALUE` or `NAME=FIRST..LAST`.
@@ -1049,9 +1073,13 @@ fn byte_range(text: &str) -> Result<RangeInclusive<u64>, String> {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn state(text: &str) -> Result<StateArg, String> {
     match text.split_once('=') {
-        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a.to_owned(), b.to_owned())),
-        _ => Err(format!("`{text}` is not of the form INPUT=OUTPUT")),
+        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok(StateArg::Pair(a.to_owned(), b.to_owned())),
+        None if text == "none" => Ok(StateArg::None),
+        None if text.ends_with(".json") => Ok(StateArg::File(text.into())),
+        _ => {
+            Err(format!("`{text}` is not of the form INPUT=OUTPUT, nor the name of a .json file, nor `none`"))
+        }
     }
 }

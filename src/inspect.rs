@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
+use crate::state::{self, StateFacts};
 use crate::targets::named_target;
 use crate::{Error, load};
 
@@ -21,6 +22,7 @@ struct Inspection {
     memory: MemoryFacts,
     inputs: Vec<NamedBytes>,
     variables: Vec<NamedBytes>,
+    state: Vec<StateFacts>,
     largest: Vec<StorageFacts>,
 }
 
@@ -68,6 +70,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         memory: MemoryFacts::of(&graph, &memory),
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
         variables: graph.variables().into_iter().map(named).collect(),
+        state: StateFacts::of(&graph),
         largest: largest(&graph, &memory, args.largest),
     };
     if args.json {
@@ -118,7 +121,10 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
     }
     let inputs: Bytes = facts.inputs.iter().map(|i| Bytes(i.bytes)).sum();
     line(format!("inputs     {} of {inputs}", facts.inputs.len()));
-    line(format!("variables  {} of {}, written in place", g.variables, Bytes(g.variable_bytes)));
+    line(format!("variables  {}", state::summary(&facts.state)));
+    for row in state::table(&facts.state) {
+        line(format!("           {row}"));
+    }
     let m = &facts.memory;
     line(format!(
         "peak       {}: resident {} + transient {} at tick {} [{}]",

@@ -13,6 +13,7 @@ mod offsets;
 mod plan;
 mod report;
 pub mod run;
+mod state;
 mod survival;
 mod sweep;
 mod targets;
@@ -46,6 +47,7 @@ pub use offsets::offsets;
 pub use plan::plan;
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
+use state::StateFacts;
 pub use sweep::sweep;
 pub use targets::{list_targets, target};
 
@@ -111,7 +113,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, dims, edited } = load(path, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, edited, .. } = load(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
@@ -153,7 +155,9 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         emitted.write(output, out)?;
     }
     stage.done();
-    let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
+    let state = StateFacts::of(&original);
+    let report =
+        report(path.display().to_string(), (came, profile), (before, after), &cx, ran, state, &proof, hash);
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -471,6 +475,7 @@ fn report(
     (before, after): (MemoryFacts, MemoryFacts),
     cx: &PassCx,
     ran: Vec<Ran>,
+    state: Vec<StateFacts>,
     proof: &Equivalence,
     hash: String,
 ) -> Report {
@@ -481,6 +486,7 @@ fn report(
         graph,
         profile,
         budget: cx.budget.map(|b| b.0),
+        state,
         before,
         after,
         bytes_out: swaps().map(|s| s.bytes_out).sum::<Bytes>().0,

@@ -7,10 +7,10 @@ use std::string::FromUtf8Error;
 use lmsc_ir::equiv::Difference;
 use lmsc_ir::{Graph, Invariant, Node, Violation, Violations};
 use lmsc_onnx::file::FileError;
-use lmsc_onnx::{Dims, Foreign, Model, key};
+use lmsc_onnx::{Dims, Foreign, Model, Stated, key};
 
 use crate::Error;
-use crate::cli::{BindingArgs, Emit};
+use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
 
@@ -25,6 +25,8 @@ pub struct Loaded {
     /// Whether the model is not the file any more: the optimizer was linked, or updates of variables that the file
     /// spells out were gathered.
     pub edited: bool,
+    /// What to tell of pairs of state that only names suggest.
+    pub notices: Vec<lmsc_onnx::Notice>,
 }
 
 /// The graph in the file at `path`, or on standard input for `-`.
@@ -110,18 +112,15 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     if let Some((name, _)) = binding.dims.first() {
         return refused(&format!("--dim {name}"), "every size in the text form is a number already");
     }
-    if let Some((input, output)) = binding.state.first() {
-        return refused(
-            &format!("--state {input}={output}"),
-            &format!("the text form says `{updates}` where state is written"),
-        );
+    if let Some(option) = state_option(&binding.state) {
+        return refused(&option, &format!("the text form says `{updates}` where state is written"));
     }
     let graph = if is_mlir { lmsc_mlir::parse(&text) } else { Graph::parse(&text) };
     let graph = graph.map_err(|e| {
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
-    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false })
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, notices: Vec::new() })
 }
 
 /// What is said of bytes that are no UTF-8.
@@ -160,9 +159,41 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let gathered = lmsc_onnx::gather(&mut model);
     let dims = dims(path, &model, &binding.dims)?;
     let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
-    lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
-        .map_err(|e| Error::in_file(path, e))?;
-    Ok(Loaded { graph, model: Some(model), dims, edited: gathered || binding.optimizer.is_some() })
+    let stated = stated(path, &model, &binding.state)?;
+    let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
+    let edited = gathered || binding.optimizer.is_some();
+    Ok(Loaded { graph, model: Some(model), dims, edited, notices })
+}
+
+/// What the file says about its state, and what the caller says besides.
+fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error> {
+    let mut stated = Stated::of(model).map_err(|e| Error::in_file(path, e))?;
+    if args.state.contains(&StateArg::None) {
+        stated = Stated { pairs: Vec::new(), by_name: false, ..stated };
+    }
+    for arg in &args.state {
+        let pairs = match arg {
+            StateArg::None => Vec::new(),
+            StateArg::Pair(input, output) => vec![(input.clone(), output.clone())],
+            StateArg::File(file) => {
+                let text = std::fs::read_to_string(file).map_err(|e| Error::reading(file, &e))?;
+                lmsc_onnx::parse_pairs(&text).map_err(|e| Error::in_file(file, e))?
+            }
+        };
+        stated.pairs.extend(pairs);
+    }
+    stated.not.clone_from(&args.no_state);
+    Ok(stated)
+}
+
+/// The first option that says something about state, as it was given.
+fn state_option(args: &StateArgs) -> Option<String> {
+    let state = args.state.first().map(|arg| match arg {
+        StateArg::Pair(input, output) => format!("--state {input}={output}"),
+        StateArg::File(file) => format!("--state {}", file.display()),
+        StateArg::None => "--state none".to_owned(),
+    });
+    state.or_else(|| args.no_state.first().map(|name| format!("--no-state {name}")))
 }
 
 /// What is asked for, and besides that what the file was rewritten for.

@@ -10,6 +10,8 @@ use lmsc_passes::{KeptRecord, PassCx, Ran, SwapRecord};
 use lmsc_plan::Memory;
 use serde::Serialize;
 
+use crate::state::{self, StateFacts};
+
 /// The report of the main job. Bytes are plain numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -24,6 +26,8 @@ pub struct Report {
     pub profile: Option<ProfileFacts>,
     /// The limit, if one was given.
     pub budget: Option<u64>,
+    /// What is kept from step to step.
+    pub state: Vec<StateFacts>,
     /// Memory of the graph as it came.
     pub before: MemoryFacts,
     /// Memory of the graph as it is now.
@@ -268,7 +272,7 @@ impl Report {
                 g.update
             ),
         );
-        line("variables", format!("{} of {}", g.variables, Bytes(g.variable_bytes)));
+        line("variables", state::summary(&self.state));
         if let Some(profile) = &self.profile {
             line("profile", profile.to_text());
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use lmsc_ir::{Graph, NodeId, Op};
 use lmsc_onnx::proto::{DimValue, TypeValue};
-use lmsc_onnx::{Dims, Model, link, settle, state_pairs};
+use lmsc_onnx::{Dims, Model, Stated, link, settle};
 use lmsc_passes::{PassCx, PassError, pass_named, run_pipeline};
 use lmsc_runtime::Step;
 use support::interpreter::Interpreter;
@@ -100,7 +100,7 @@ fn load(path: &Path, recording: &Recording, optimizer: Option<&str>) -> Graph {
         }
     }
     let mut graph = lmsc_onnx::import(&model, &dims).unwrap_or_else(|e| panic!("{e}"));
-    settle(&mut graph, &state_pairs(&model, &[])).unwrap();
+    settle(&mut graph, &Stated::of(&model).unwrap()).unwrap();
     graph
 }
 

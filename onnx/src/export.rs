@@ -17,9 +17,10 @@ use crate::proto::{
     StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto, TypeProto,
     ValueInfoProto,
 };
+use crate::state::is_copy;
 use crate::{
     IR_WITH_FUNCTIONS, IR_WITH_NODE_METADATA, LMSC_DOMAIN, addresses, copy, import_opset, kept, key,
-    set_metadata, update,
+    set_metadata, state, update,
 };
 
 /// How swaps are written.
@@ -146,6 +147,7 @@ pub fn export(
     for (key, value) in metadata {
         set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
     }
+    set_metadata(&mut proto.metadata_props, key::STATE, Some(state::entry(graph)));
     set_metadata(&mut proto.metadata_props, key::ADDRESSES, addresses::entry(graph));
     let body = proto.graph.get_or_insert_default();
     body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
@@ -192,6 +194,7 @@ impl Exporter<'_> {
         let mut proto = match () {
             () if node.op.is_swap() => self.swap(id)?,
             () if node.op.is_join() => self.join(id)?,
+            () if is_copy(self.graph, id) => self.copy(id),
             () => self.compute(id)?,
         };
         if self.referenced[id.as_u32() as usize] && proto.name.as_deref() != Some(&*node.name) {
@@ -330,6 +333,27 @@ impl Exporter<'_> {
     fn is_transposed(&self, value: ValueId) -> bool {
         let producer = self.graph.producer(value).map(|node| &self.graph.node(node).op);
         producer.is_some_and(|op| op.domain().is_empty() && op.name() == "Transpose")
+    }
+
+    /// A copy within the device: for other runtimes, the identity.
+    fn copy(&mut self, id: NodeId) -> NodeProto {
+        let node = self.graph.node(id);
+        let names = |values: &[Option<ValueId>]| -> Vec<String> {
+            values.iter().map(|&value| name(self.graph, value).to_owned()).collect()
+        };
+        let mut proto = NodeProto {
+            name: Some(node.name.to_string()),
+            op_type: Some("Identity".to_owned()),
+            input: names(&node.operands),
+            output: names(&node.results),
+            ..NodeProto::default()
+        };
+        set_metadata(&mut proto.metadata_props, key::KIND, Some("copy".to_owned()));
+        if let (&Some(&Some(operand)), &Some(&Some(result))) = (&node.operands.first(), &node.results.first())
+        {
+            self.new_values.push((result, operand));
+        }
+        proto
     }
 
     fn join(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {

@@ -12,9 +12,9 @@ mod kept;
 mod link;
 pub mod proto;
 pub mod shapes;
+mod state;
 mod survival;
 mod update;
-mod variables;
 pub mod wire;
 
 pub use export::{ExportError, Form, export};
@@ -24,8 +24,8 @@ pub use functions::other_function;
 pub use import::{Dims, ImportErrors, import};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
+pub use state::{Carried, How, Notice, StateError, Stated, carried, parse_pairs, settle};
 pub use survival::{Survival, survival};
-pub use variables::{StateError, settle, state_pairs};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
@@ -35,7 +35,7 @@ pub mod key {
     pub const AFTER: &str = "ai.lmsc.after";
     /// On a node: the name of the node that it computes again.
     pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
-    /// On a node of any operator: that it is a copy, `swap_out` or `swap_in`.
+    /// On a node of any operator: that it is a copy, `swap_out`, `swap_in`, or `copy` within the device.
     pub const KIND: &str = "ai.lmsc.kind";
     /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and
     /// a variable's name, where neither the operator nor an output of the variable's name tells.
@@ -46,7 +46,8 @@ pub mod key {
     pub const ASIDE: &str = "ai.lmsc.aside";
     /// On a copy of a variable: that it is what an update overwrites in the variable's place.
     pub const KEPT: &str = "ai.lmsc.kept";
-    /// On the model: inputs and the outputs that are their next values, as a JSON array of pairs.
+    /// On the model: the inputs that are kept from step to step and the outputs that are their next values, all of them, as
+    /// a JSON array of pairs.
     pub const STATE: &str = "ai.lmsc.state";
     /// On the model: the values of symbolic dimensions for which it was rewritten, as a JSON object.
     pub const DIMS: &str = "ai.lmsc.dims";

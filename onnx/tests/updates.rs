@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lmsc_ir::{Graph, equiv};
 use lmsc_onnx::file::encode_to;
-use lmsc_onnx::{Dims, Form, Model, export, import, settle, state_pairs};
+use lmsc_onnx::{Dims, Form, Model, Stated, export, import, settle};
 
 const STEP: &str = "<opset: \"\" = 17>
 g (float[4] w, float[4] x) => (float[4] w_new, float[4] y) {
@@ -24,7 +24,7 @@ g (float[4] w, float[4] x) => (float[4] w_new, float[4] y) {
 /// The graph of the model, its updates settled.
 fn read(model: &Model) -> Graph {
     let mut graph = import(model, &Dims::none()).unwrap();
-    settle(&mut graph, &state_pairs(model, &[])).unwrap();
+    settle(&mut graph, &Stated::of(model).unwrap()).unwrap();
     lmsc_ir::verify(&graph).unwrap();
     graph
 }

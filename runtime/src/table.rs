@@ -124,6 +124,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Flatten", E, shape::view),
     (ONNX, "Squeeze", E, shape::view),
     (ONNX, "Unsqueeze", E, shape::view),
+    (LMSC, "Copy", L, shape::view),
     (ONNX, "Constant", L, shape::constant),
     (ONNX, "ConstantOfShape", L, shape::constant_of_shape),
     (ONNX, "Expand", L, movement::expand),

@@ -76,7 +76,7 @@ fn graph(model: &Model, dims: &Dims) -> Option<Graph> {
             return None;
         }
     };
-    lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(model, &[])).ok()?;
+    lmsc_onnx::settle(&mut graph, &lmsc_onnx::Stated::of(model).ok()?).ok()?;
     lmsc::check(&graph).ok()?;
     Some(graph)
 }
@@ -176,7 +176,7 @@ fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &D
             Err(_) if model.is_none() => return,
             Err(e) => panic!("{e}\n{}", what()),
         };
-        let pairs = lmsc_onnx::state_pairs(&again, &[]);
+        let pairs = lmsc_onnx::Stated::of(&again).unwrap();
         match lmsc_onnx::settle(&mut read, &pairs) {
             Err(_) if model.is_none() => return,
             settled => settled.unwrap_or_else(|e| panic!("{e}\n{}", what())),

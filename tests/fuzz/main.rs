@@ -88,7 +88,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let imported =
             lmsc_onnx::import(&model, &dims).or_else(|_| lmsc_onnx::import(&model, &lmsc_onnx::Dims::none()));
         let Ok(mut graph) = imported else { continue };
-        if lmsc_onnx::settle(&mut graph, &[]).is_err() {
+        if lmsc_onnx::settle(&mut graph, &Default::default()).is_err() {
             continue;
         }
         texts.push(graph.to_text());

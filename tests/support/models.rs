@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lmsc_ir::Graph;
-use lmsc_onnx::{Dims, Model, settle, state_pairs};
+use lmsc_onnx::{Dims, Model, Stated, settle};
 
 pub(crate) const MODELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/models");
 
@@ -48,7 +48,7 @@ pub(crate) fn open(path: &Path) -> (Model, Dims) {
 /// The graph of the model.
 pub(crate) fn import(model: &Model, dims: &Dims) -> Graph {
     let mut graph = lmsc_onnx::import(model, dims).unwrap_or_else(|e| panic!("{e}"));
-    settle(&mut graph, &state_pairs(model, &[])).unwrap();
+    settle(&mut graph, &Stated::of(model).unwrap()).unwrap();
     graph
 }
 

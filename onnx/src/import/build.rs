@@ -63,7 +63,8 @@ impl<'a, 'm> Build<'a, 'm> {
         for import in &file.model.proto.opset_import {
             build.graph.opsets.insert(import.domain().to_owned(), import.version());
         }
-        if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) {
+        let copies = || file.extras.values().any(|extra| extra.copy == Some("Copy"));
+        if file.proto.node.iter().any(|n| domain(n) == LMSC_DOMAIN) || copies() {
             build.graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
         }
         build.graph.reserve(order.len(), file.sources.len());
@@ -105,8 +106,8 @@ impl<'a, 'm> Build<'a, 'm> {
 
     fn known_op(&mut self, i: usize, extra: &Extra<'m>) -> KnownOp<'m> {
         let proto = &self.file.proto.node[i];
-        let key = match (extra.swap, extra.join) {
-            (Some(swap), _) => (LMSC_DOMAIN, swap, ""),
+        let key = match (extra.copy, extra.join) {
+            (Some(copy), _) => (LMSC_DOMAIN, copy, ""),
             (_, Some(_)) => (LMSC_DOMAIN, "Join", ""),
             _ => (domain(proto), proto.op_type(), proto.overload()),
         };
@@ -127,7 +128,7 @@ impl<'a, 'm> Build<'a, 'm> {
         node.source = Some(i as u32);
         let mut lost = false;
         // The operator that stands for a copy is no part of the graph.
-        let stands_for_copy = extra.swap.is_some() && domain(proto) != LMSC_DOMAIN;
+        let stands_for_copy = extra.copy.is_some() && domain(proto) != LMSC_DOMAIN;
         let attributes = if stands_for_copy { &[][..] } else { &proto.attribute };
         node.attributes.reserve_exact(attributes.len());
         for attribute in attributes {
@@ -147,7 +148,7 @@ impl<'a, 'm> Build<'a, 'm> {
         }
         let reads = self.file.operands(i);
         let (data, control) =
-            reads.split_at(if extra.swap.is_some() { reads.len().min(1) } else { reads.len() });
+            reads.split_at(if extra.copy.is_some() { reads.len().min(1) } else { reads.len() });
         let mut resolve = |&number: &u32| {
             let value = self.values.get(number as usize).copied().flatten();
             lost |= number != NONE && value.is_none();
@@ -382,6 +383,7 @@ impl<'a, 'm> Build<'a, 'm> {
             let writes = writes.entry(key).or_insert_with(|| Op::new(key.0, key.1).effects().writes);
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
+        written.extend(self.file.state());
         for (i, tensor) in self.file.proto.initializer.iter().enumerate() {
             let Some(&number) = self.file.numbers.get(tensor.name()) else { continue };
             if !matches!(self.file.sources[number as usize], Source::Initializer(index) if index == i) {

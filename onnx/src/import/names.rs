@@ -76,9 +76,10 @@ pub(super) fn metadata(
         }
         key::RECOMPUTES => extra.recomputes = Some(find(value).map_err(|e| (key::RECOMPUTES, e))?),
         key::KIND => match value {
-            "swap_out" => extra.swap = Some("SwapOut"),
-            "swap_in" => extra.swap = Some("SwapIn"),
-            _ => return Err((key::KIND, format!("`{value}` is neither `swap_out` nor `swap_in`"))),
+            "swap_out" => extra.copy = Some("SwapOut"),
+            "swap_in" => extra.copy = Some("SwapIn"),
+            "copy" => extra.copy = Some("Copy"),
+            _ => return Err((key::KIND, format!("`{value}` is neither `swap_out`, `swap_in` nor `copy`"))),
         },
         // Other entries are notes for other readers.
         _ => {}

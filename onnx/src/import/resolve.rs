@@ -16,6 +16,7 @@ use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::GraphProto;
 use crate::shapes::Declared;
+use crate::state::{STRONG, Stated};
 use crate::{copy, key};
 
 /// Where a value of the file comes from.
@@ -37,8 +38,8 @@ pub(super) struct Extra<'m> {
     pub(super) updates: Vec<(usize, u32)>,
     /// Values that subgraphs read.
     pub(super) captures: Vec<u32>,
-    /// `SwapOut` or `SwapIn`, whatever the operator's name.
-    pub(super) swap: Option<&'m str>,
+    /// `SwapOut`, `SwapIn` or `Copy`, whatever the operator's name.
+    pub(super) copy: Option<&'m str>,
     /// That it joins pieces, and whether with something that stayed.
     pub(super) join: Option<bool>,
 }
@@ -196,7 +197,7 @@ impl<'m> Resolved<'m> {
                 self.called_as_it_is_written(i, ours, errors);
                 match ours {
                     Ours::Join { stayed, .. } => extra.join = Some(stayed),
-                    _ => extra.swap = Some(ours.in_graph()),
+                    _ => extra.copy = Some(ours.in_graph()),
                 }
             }
             for entry in node.metadata_props.iter().filter(|e| e.key().starts_with("ai.lmsc.")) {
@@ -217,7 +218,7 @@ impl<'m> Resolved<'m> {
             }
             let own = self.bodies.function(("", node.op_type(), node.overload())).is_some();
             let copies = extra.join.is_none() && (ours.is_some() || copy::is_copy(node) && !own);
-            if extra.swap.is_some() && !copies {
+            if extra.copy.is_some() && !copies {
                 let (node, op) = (self.names[i].to_string(), op_name(node));
                 let reason = "the operator computes more than a copy of its operand".to_owned();
                 errors.push(ImportError::Metadata { node, op, key: key::KIND, reason });
@@ -278,6 +279,17 @@ impl<'m> Resolved<'m> {
                 }
             }
         }
+    }
+
+    /// The numbers of values that an output's name, or the file, says are state: the value in the file is that of the
+    /// first step only.
+    pub(super) fn state(&self) -> impl Iterator<Item = u32> + '_ {
+        let stated = Stated::of(self.model).unwrap_or_default().pairs.into_iter().map(|(input, _)| input);
+        let stated = stated.filter_map(|input| self.numbers.get(&*input).copied());
+        let named = self.proto.output.iter().flat_map(|output| {
+            STRONG.iter().filter_map(|suffix| self.numbers.get(output.name().strip_suffix(suffix)?).copied())
+        });
+        stated.chain(named)
     }
 
     /// The numbers of the node's operands.

@@ -146,6 +146,7 @@ static RULES: &[(&str, &str, Rule)] = &[
     (ONNX, "Unsqueeze", shape::unsqueeze),
     (MS, "BroadcastGradientArgs", shape::broadcast_gradient_args),
     (MS, "ExpandDims", movement::expand_dims),
+    (LMSC, "Copy", shape::identity),
     (LMSC, "Join", shape::join),
     (LMSC, "SwapIn", shape::copy),
     (LMSC, "SwapOut", shape::copy),

@@ -144,6 +144,7 @@ static RULES: &[(&str, &str, Rule)] = &[
     (ONNX, "Unsqueeze", stream::free),
     (MS, "BroadcastGradientArgs", stream::free),
     (MS, "ExpandDims", stream::free),
+    (LMSC, "Copy", stream::moved),
     (LMSC, "Join", stream::free),
     (LMSC, "SwapIn", stream::free),
     (LMSC, "SwapOut", stream::free),

@@ -111,6 +111,7 @@ static ROWS: &[(&str, &str, Constructor)] = &[
 
     // Views, and shapes as data.
     (ONNX, "Identity", shape::view),
+    (LMSC, "Copy", shape::view),
     (ONNX, "Reshape", shape::view),
     (ONNX, "Flatten", shape::view),
     (ONNX, "Squeeze", shape::view),

@@ -156,6 +156,7 @@ const RULES: &[(&str, &str, Rule)] = &[
     (MS, "SplitTraining", index::split),
     (MS, "TanhGrad", train::tanh_grad),
     (LMSC_DOMAIN, "AdamWOptimizer", train::adamw),
+    (LMSC_DOMAIN, "Copy", index::view),
     (LMSC_DOMAIN, "Join", index::join),
     (LMSC_DOMAIN, "SGDOptimizer", train::sgd),
 ];
