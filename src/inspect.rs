@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::targets::named_target;
-use crate::{Error, load};
+use crate::{Error, Loaded, load};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -22,6 +22,8 @@ struct Inspection {
     inputs: Vec<NamedBytes>,
     variables: Vec<NamedBytes>,
     largest: Vec<StorageFacts>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +51,7 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let graph = load(args.input.path(), &args.input.binding)?.graph;
+    let Loaded { graph, warnings, .. } = load(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
@@ -69,6 +71,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
         variables: graph.variables().into_iter().map(named).collect(),
         largest: largest(&graph, &memory, args.largest),
+        warnings,
     };
     if args.json {
         return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");
