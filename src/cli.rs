@@ -106,6 +106,7 @@ pub struct BindingArgs {
     /// The value of a symbolic dimension, such as `batch=32`. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
+    /// What is kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
 }
@@ -730,6 +731,7 @@ pub struct SweepArgs {
     /// tried from the first on, each twice the one before. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
+    /// What is kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
     /// Device bytes that the step may use, such as `2GiB..32GiB`, or one number.

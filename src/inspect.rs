@@ -12,7 +12,7 @@ use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
 use crate::targets::named_target;
-use crate::{Error, load};
+use crate::{Error, Loaded, load};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -24,6 +24,8 @@ struct Inspection {
     variables: Vec<NamedBytes>,
     state: Vec<StateFacts>,
     largest: Vec<StorageFacts>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -51,7 +53,7 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let graph = load(args.input.path(), &args.input.binding)?.graph;
+    let Loaded { graph, warnings, .. } = load(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
@@ -72,6 +74,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         variables: graph.variables().into_iter().map(named).collect(),
         state: StateFacts::of(&graph),
         largest: largest(&graph, &memory, args.largest),
+        warnings,
     };
     if args.json {
         return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");

@@ -113,7 +113,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, dims, edited, .. } = load(path, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, edited, warnings } = load(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
@@ -158,6 +158,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let state = StateFacts::of(&original);
     let report =
         report(path.display().to_string(), (came, profile), (before, after), &cx, ran, state, &proof, hash);
+    let report = Report { warnings, ..report };
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -331,7 +332,14 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
         Ok(proof) => {
             let facts = ProofFacts::from(&proof);
             Ok(match args.json {
-                true => serde_json::json!({ "equal": true, "proof": facts }).to_string() + "\n",
+                true => {
+                    let mut json = serde_json::json!({ "equal": true, "proof": facts });
+                    let warnings = [original.warnings, rewritten.warnings].concat();
+                    if !warnings.is_empty() {
+                        json["warnings"] = warnings.into();
+                    }
+                    json.to_string() + "\n"
+                }
                 false => facts.to_text() + "\n",
             })
         }
@@ -496,6 +504,7 @@ fn report(
         kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),
         proof: ProofFacts::from(proof),
         hash,
+        warnings: Vec::new(),
     }
 }
 

@@ -1,18 +1,19 @@
 //! From a path to a verified graph.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
 use lmsc_ir::equiv::Difference;
-use lmsc_ir::{Graph, Invariant, Node, Violation, Violations};
+use lmsc_ir::{Bytes, Graph, Invariant, Node, Place, Storage, Storages, Violation, Violations};
 use lmsc_onnx::file::FileError;
-use lmsc_onnx::{Dims, Foreign, Model, Stated, key};
+use lmsc_onnx::{Dims, Foreign, Imported, Model, Notice, Stated, key};
 
 use crate::Error;
 use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
+use crate::state;
 
 /// A graph and the file that it came from.
 pub struct Loaded {
@@ -25,15 +26,34 @@ pub struct Loaded {
     /// Whether the model is not the file any more: the optimizer was linked, or updates of variables that the file
     /// spells out were gathered.
     pub edited: bool,
-    /// What to tell of pairs of state that only names suggest.
-    pub notices: Vec<lmsc_onnx::Notice>,
+    /// Faults of the file that do not keep it from being used, one sentence each.
+    pub warnings: Vec<String>,
 }
 
-/// The graph in the file at `path`, or on standard input for `-`.
+/// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
 ///
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let loaded = load_quietly(path, binding)?;
+    warn(&loaded.warnings);
+    Ok(loaded)
+}
+
+/// Prints warnings to standard error.
+pub(crate) fn warn(warnings: &[String]) {
+    let mut err = std::io::stderr().lock();
+    for warning in warnings {
+        // A closed standard error does not end the work.
+        _ = writeln!(err, "lmsc: warning: {warning}");
+    }
+}
+
+/// The graph in the file at `path`; its warnings are not printed.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -49,9 +69,54 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
         },
         None => is_text(path),
     };
-    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
-    check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
-    Ok(loaded)
+    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding) }
+}
+
+fn not_valid(path: &Path, violations: &Violations) -> Error {
+    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
+}
+
+/// Checks the graph of a file. Addresses, and claims that nodes compute others again, that do not hold are removed: another
+/// program has rewritten the file. The warning, if there were any.
+///
+/// # Errors
+/// The violations that are left without them.
+fn check_without_stale(graph: &mut Graph) -> Result<Option<String>, Violations> {
+    let mut reason = None;
+    if graph.has_addresses()
+        && let Some(value) = unplaced(graph)
+    {
+        graph.clear_addresses();
+        reason = Some(format!("`{value}` has no address, and other tensors have one"));
+    }
+    if let Err(violations) = check(graph) {
+        let claims = graph.order().iter().any(|&id| graph.node(id).recomputes.is_some());
+        if !claims && !graph.has_addresses() {
+            return Err(violations);
+        }
+        graph.clear_addresses();
+        if check(graph).is_err() {
+            graph.clear_recomputes();
+            check(graph)?;
+        }
+        let first = violations.0.first().map(|v| v.message.clone());
+        reason = reason.or(first);
+    }
+    Ok(reason.map(|reason| {
+        format!(
+            "{reason}; another program has rewritten the file, so its addresses are not used: it holds no memory bound \
+             until it is planned again"
+        )
+    }))
+}
+
+/// A tensor on the device that has bytes and no address.
+fn unplaced(graph: &Graph) -> Option<String> {
+    let storages = Storages::of(graph);
+    let there =
+        |storage: &Storage| graph.value(storage.root).place == Place::Device && storage.bytes > Bytes::ZERO;
+    let found = storages.iter().find(|(_, storage)| !storage.on_host && there(storage));
+    found.map(|(_, storage)| graph.value(storage.root).name.to_string())
 }
 
 /// Whether the file is named as the text of a graph.
@@ -120,7 +185,8 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
-    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, notices: Vec::new() })
+    check(&graph).map_err(|e| not_valid(path, &e))?;
+    Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
 }
 
 /// What is said of bytes that are no UTF-8.
@@ -157,12 +223,21 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::Input(e.to_string()))?;
     }
     let gathered = lmsc_onnx::gather(&mut model);
+    let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, &binding.dims)?;
-    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+    let imported = lmsc_onnx::import_warned(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+    let Imported { mut graph, mut warnings } = imported;
     let stated = stated(path, &model, &binding.state)?;
     let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
-    let edited = gathered || binding.optimizer.is_some();
-    Ok(Loaded { graph, model: Some(model), dims, edited, notices })
+    warnings.extend(check_without_stale(&mut graph).map_err(|e| not_valid(path, &e))?);
+    warnings.extend(half_swaps);
+    // What is written has no faults that are known.
+    let edited = gathered || !warnings.is_empty() || binding.optimizer.is_some();
+    warnings.extend(notices.iter().map(Notice::to_string));
+    warnings.extend(state::learns_nothing(&graph));
+    let warnings: Vec<String> =
+        warnings.iter().map(|warning| format!("{}: {warning}", called(path))).collect();
+    Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 
 /// What the file says about its state, and what the caller says besides.

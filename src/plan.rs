@@ -24,7 +24,7 @@ use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
 use crate::view::{self, Ladder, Numbers, OfModel};
-use crate::{Error, knows_ranges, load, passes, run, smaller, with_floors};
+use crate::{Error, Loaded, knows_ranges, load, passes, run, smaller, with_floors};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -79,6 +79,9 @@ struct Answer {
     /// The other planners, where asked for; those that find no plan have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Compared>,
+    /// Faults of the file that do not keep it from being used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// What the plan takes where it also waits for addresses to become free. Times are milliseconds.
@@ -209,6 +212,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         }),
         replayed,
         compared,
+        warnings: task.warnings().to_vec(),
     };
     answer.write_views(args, &task, &request, &plan)?;
     match args.json {
@@ -229,7 +233,7 @@ pub(crate) enum Task {
     /// Without a model.
     Instance(Box<Instance>),
     /// A model.
-    Model { name: String, model: Box<OfModel>, profile: Option<ProfileFacts> },
+    Model { name: String, model: Box<OfModel>, profile: Option<ProfileFacts>, warnings: Vec<String> },
 }
 
 impl Task {
@@ -245,17 +249,24 @@ impl Task {
         let profile = read_profile(args.profile.as_deref())?;
         let workspaces = crate::workspaces(target.as_ref());
         let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..asked };
-        let mut graph = load(path, &args.binding)?.graph;
+        let Loaded { mut graph, warnings, .. } = load(path, &args.binding)?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
-        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile })
+        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile, warnings })
     }
 
     pub(crate) fn name(&self) -> &str {
         match self {
             Task::Instance(instance) => &instance.name,
             Task::Model { name, .. } => name,
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        match self {
+            Task::Instance(_) => &[],
+            Task::Model { warnings, .. } => warnings,
         }
     }
 

@@ -46,6 +46,9 @@ pub struct Report {
     pub proof: ProofFacts,
     /// Of the plan, which is the same wherever the input and the call are.
     pub hash: String,
+    /// Faults of the file that do not keep it from being used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What came in.

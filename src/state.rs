@@ -76,7 +76,8 @@ pub(crate) fn table(state: &[StateFacts]) -> Vec<String> {
 
 /// What is missing if the graph trains and no step learns from the one before: no parameter that the forward pass reads
 /// gets another value.
-pub(crate) fn learns_nothing(graph: &Graph, phases: &Phases) -> Option<String> {
+pub(crate) fn learns_nothing(graph: &Graph) -> Option<String> {
+    let phases = Phases::of(graph, |_| None);
     if !phases.trains() {
         return None;
     }

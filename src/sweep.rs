@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use crate::cli::{BindingArgs, SweepArgs};
 use crate::emit::{check_target, write_atomically};
+use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
 use crate::report::ProfileFacts;
 use crate::targets::{named_target, read_profile};
-use crate::{Error, Stage, knows_ranges, load, view};
+use crate::{Error, Stage, knows_ranges, view};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -26,6 +27,8 @@ struct Sweep {
     planner: &'static str,
     target: String,
     sizes: Vec<Size>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// The plans for one choice of sizes.
@@ -95,10 +98,16 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     let budgets = between(&args.budget, args.steps);
     let stage = Stage::new();
     let mut sizes = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
     for dims in combinations(&args.dims) {
         let binding =
             BindingArgs { optimizer: args.optimizer.clone(), dims: dims.clone(), state: args.state.clone() };
-        let original = load(&args.model, &binding)?.graph;
+        let loaded = load_quietly(&args.model, &binding)?;
+        // Each warning once, not with every size.
+        let new: Vec<String> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();
+        warn(&new);
+        warnings.extend(new);
+        let original = loaded.graph;
         let mut points: Vec<Point> = Vec::new();
         let mut smallest_budgets = None;
         let mut compute_ms = 0.0;
@@ -141,7 +150,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     }
     stage.done();
     let model = args.model.display().to_string();
-    let sweep = Sweep { format: 1, model, planner: planner.name, target: cx.target().name, sizes };
+    let sweep = Sweep { format: 1, model, planner: planner.name, target: cx.target().name, sizes, warnings };
     if let Some(file) = &args.report {
         let text = match file.extension().is_some_and(|e| e == "json") {
             true => sweep.to_json(),

@@ -603,6 +603,21 @@ impl Graph {
         self.nodes[node].workspace = Some(workspace);
     }
 
+    /// Removes every address in the arena, of values and of workspaces.
+    pub fn clear_addresses(&mut self) {
+        for value in self.values.values_mut() {
+            if matches!(value.place, Place::DeviceAt(_)) {
+                value.place = Place::Device;
+            }
+        }
+        self.nodes.values_mut().for_each(|node| node.workspace = None);
+    }
+
+    /// Removes every claim of a node to compute another one again.
+    pub fn clear_recomputes(&mut self) {
+        self.nodes.values_mut().for_each(|node| node.recomputes = None);
+    }
+
     /// Whether it is decided where anything lies in the arena.
     pub fn has_addresses(&self) -> bool {
         self.values.values().any(|value| matches!(value.place, Place::DeviceAt(_)))

@@ -12,6 +12,7 @@ use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, T
 use crate::aside::Scratch;
 use crate::file::Model;
 use crate::functions::{CONTROL_OPERANDS, Ours};
+use crate::import::{Dims, declaration};
 use crate::proto::{
     AttributeProto, AttributeType, Dimension, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto, TensorProto, TensorShapeProto, TensorType as TensorTypeProto, TypeProto,
@@ -149,8 +150,10 @@ pub fn export(
     }
     set_metadata(&mut proto.metadata_props, key::STATE, Some(state::entry(graph)));
     set_metadata(&mut proto.metadata_props, key::ADDRESSES, addresses::entry(graph));
+    let dims = Dims::in_metadata(&proto.metadata_props);
     let body = proto.graph.get_or_insert_default();
     body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
+    correct(body, graph, &dims);
     declare(body, graph, &new_values);
     // What a pass has the graph give comes after what the file gave.
     for &output in graph.outputs.iter().skip(body.output.len()) {
@@ -252,6 +255,7 @@ impl Exporter<'_> {
         if node.source.is_none() {
             proto.name = Some(node.name.to_string());
         }
+        set_metadata(&mut proto.metadata_props, key::KIND, None);
         rename(&mut proto.input, node.operands.iter().map(|v| name(self.graph, *v)));
         rename(&mut proto.output, node.results.iter().map(|v| name(self.graph, *v)));
         self.scratch.spell_out(self.graph, id, &mut proto);
@@ -414,6 +418,17 @@ fn rename<'a>(names: &mut Vec<String>, new: impl ExactSizeIterator<Item = &'a st
     for (slot, name) in names.iter_mut().zip(new) {
         if slot != name {
             *slot = name.to_owned();
+        }
+    }
+}
+
+/// Replaces declarations that say something else than the graph.
+fn correct(body: &mut GraphProto, graph: &Graph, dims: &Dims) {
+    for info in body.value_info.iter_mut().chain(&mut body.output) {
+        let Some(value) = graph.value_named(info.name()) else { continue };
+        let ty = &graph.value(value).ty;
+        if declaration(info, dims).is_some_and(|declared| !declared.agrees(ty)) {
+            info.r#type = type_proto(ty);
         }
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lmsc_ir::{Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
-use lmsc_onnx::import::{Dims, ImportErrors, import};
+use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
 use lmsc_onnx::key;
 use lmsc_onnx::proto::*;
 
@@ -84,6 +84,11 @@ fn imported(graph: GraphProto) -> Graph {
     import(&model(graph), &Dims::none()).unwrap_or_else(|e| panic!("{e}"))
 }
 
+fn warned(graph: GraphProto, dims: &[(&str, u64)]) -> Imported {
+    let dims = Dims::from_iter(dims.iter().copied());
+    import_warned(&model(graph), &dims).unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn refused(graph: GraphProto, dims: &[(&str, u64)]) -> ImportErrors {
     let dims = Dims::from_iter(dims.iter().copied());
     import(&model(graph), &dims).expect_err("the model is not refused")
@@ -124,8 +129,86 @@ fn symbols_that_no_input_has_declare_nothing() {
     assert_eq!(graph.value(graph.value_named("z").unwrap()).ty.to_string(), "float[3,9]");
     proto.value_info = vec![info("y", "float[unk__7,5]"), info("z", "float[unk__8,9]")];
     let errors = refused(proto, &[("batch", 3)]);
-    assert_eq!(errors.errors.len(), 1, "what follows from an error is not another one: {errors}");
-    assert!(errors.to_string().contains("result 0 `y` is float[3,4]"), "{errors}");
+    assert_eq!(errors.errors.len(), 1, "{errors}");
+    assert!(errors.to_string().contains("the type of result 0 `z`"), "{errors}");
+}
+
+#[test]
+fn declarations_that_are_wrong_are_warnings() {
+    let mut proto = graph(&[("x", "float[3,4]")], &["a: Relu(x) -> y", "b: Neg(y) -> z"], &["z", "x"]);
+    proto.value_info = vec![info("y", "float[12]")];
+    proto.output = vec![info("z", "int64[3,4]"), info("x", "float[3,5]")];
+    let Imported { graph: g, warnings } = warned(proto, &[]);
+    assert_eq!(g.value(g.outputs[0]).ty.to_string(), "float[3,4]");
+    let expected = [
+        "node `a` (Relu) computes `y` as float[3,4], but the file declares float[12]; the declaration is not used",
+        "node `b` (Neg) computes `z` as float[3,4], but the file declares int64[3,4]; the declaration is not used",
+        "output `x` is float[3,4], but the file declares float[3,5]; the declaration is not used",
+    ];
+    assert_eq!(warnings, expected);
+}
+
+#[test]
+fn contradicting_declarations_say_nothing() {
+    let mut proto = graph(&[("x", "float[4]")], &["a: my.Op(x) -> y"], &[]);
+    proto.value_info = vec![info("y", "float[4]")];
+    proto.output = vec![info("y", "float[5]")];
+    assert!(refused(proto.clone(), &[]).to_string().contains("the type of result 0 `y`"));
+    proto.output = vec![info("y", "float[?]")];
+    assert_eq!(warned(proto, &[]).warnings, [""; 0]);
+}
+
+#[test]
+fn metadata_that_does_not_fit_leaves_no_edge_and_no_address() {
+    let nodes = ["a: Relu(x) -> p", "b: Neg(x) -> q", "c: Relu(x) -> r"];
+    let mut proto = graph(&[("x", "float[4]")], &nodes, &["p", "q", "r"]);
+    let set = |proto: &mut GraphProto, node: usize, key: &str, value: &str| {
+        proto.node[node] = with(proto.node[node].clone(), key, value);
+    };
+    set(&mut proto, 1, key::AFTER, r#"["a"]"#);
+    set(&mut proto, 2, key::RECOMPUTES, "a");
+    let addresses = r#"{"values": {"x": 0, "p": 16, "q": 32, "r": 48}, "workspaces": {}}"#;
+    let read = |proto: GraphProto, addresses: &str| {
+        let mut model = model(proto);
+        let entry = |key: &str, value: &str| StringStringEntryProto {
+            key: Some(key.to_owned()),
+            value: Some(value.to_owned()),
+        };
+        model.proto.metadata_props = vec![entry(key::ADDRESSES, addresses)];
+        import_warned(&model, &Dims::none()).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let edges = |g: &Graph| g.order().iter().map(|&n| g.node(n).after.len()).sum::<usize>();
+    let whole = read(proto.clone(), addresses);
+    assert_eq!((edges(&whole.graph), whole.graph.has_addresses()), (1, true));
+    assert_eq!(whole.warnings, [""; 0]);
+    let stale = |proto: GraphProto, addresses: &str, reason: &str| {
+        let Imported { graph: g, warnings } = read(proto, addresses);
+        assert_eq!((edges(&g), g.has_addresses()), (0, false), "{warnings:?}");
+        assert!(warnings.len() == 1 && warnings[0].contains(reason), "{warnings:?}");
+        assert!(warnings[0].contains("control edges and addresses are not used"), "{warnings:?}");
+    };
+    let mut renamed = proto.clone();
+    renamed.node[0].name = Some("a_renamed".to_owned());
+    stale(
+        renamed,
+        addresses,
+        "node `b` (Neg), metadata `ai.lmsc.after`: there is no node `a` (and 1 more entry like it)",
+    );
+    let mut twice = proto.clone();
+    twice.node.push(node("a: Abs(x) -> s"));
+    stale(twice, addresses, "several nodes have the name `a`");
+    stale(
+        proto.clone(),
+        r#"{"values": {"old": 0}, "workspaces": {}}"#,
+        "of the model: there is no value `old`",
+    );
+    stale(proto.clone(), "{", "it is no JSON");
+    let mut cycle = proto.clone();
+    set(&mut cycle, 0, key::AFTER, r#"["b"]"#);
+    stale(cycle, addresses, "wait for one another in a cycle: `a` (Relu) -> `b` (Neg)");
+    let mut kind = proto;
+    set(&mut kind, 0, key::KIND, "swap_out");
+    stale(kind, addresses, "the operator computes more than a copy");
 }
 
 #[test]
@@ -221,10 +304,10 @@ fn control_edges_and_origins_come_from_metadata() {
     assert_eq!(g.node(id("c")).recomputes, Some(id("a")));
 
     proto.node[1] = with(proto.node[1].clone(), key::AFTER, r#"["c"]"#);
-    assert!(refused(proto.clone(), &[]).to_string().contains("cycle"));
+    assert!(warned(proto.clone(), &[]).warnings[0].contains("cycle"));
     proto.node[1] = with(with(node("b: Neg(x) -> q"), key::AFTER, "c"), key::RECOMPUTES, "nobody");
-    let errors = refused(proto, &[]).to_string();
-    assert!(errors.contains("is no JSON array") && errors.contains("there is no node `nobody`"), "{errors}");
+    let warnings = warned(proto, &[]).warnings;
+    assert!(warnings[0].contains("is no JSON array") && warnings[0].contains("1 more entry"), "{warnings:?}");
 }
 
 #[test]
@@ -259,15 +342,47 @@ fn copies_are_copies_in_both_forms() {
         proto.node[5] = with(node(text), key::KIND, kind);
         proto
     };
-    let errors = refused(fifth("in2: Max(h2) -> p3", "sideways"), &[]).to_string();
-    assert!(errors.contains("neither `swap_out` nor `swap_in`"));
+    let warnings = warned(fifth("in2: Max(h2) -> p3", "sideways"), &[]).warnings;
+    assert!(warnings[0].contains("neither `swap_out` nor `swap_in`"), "{warnings:?}");
     // What is said to be a copy is one.
-    for computes in
-        ["Relu(h2)", "Sum(h2, h2)", "Max(h2, q)", "ai.lmsc.AdamWOptimizer(h2)", "my.domain.Max(h2)"]
-    {
-        let errors = refused(fifth(&format!("in2: {computes} -> p3"), "swap_in"), &[]).to_string();
-        assert!(errors.contains("`in2`") && errors.contains("computes more than a copy"), "{errors}");
+    for computes in ["Relu(h2)", "Sum(h2, h2)", "Max(h2, q)", "my.domain.Max(h2)"] {
+        let mut proto = fifth(&format!("in2: {computes} -> p3"), "swap_in");
+        proto.value_info = vec![info("p3", "float[4]")];
+        let warnings = warned(proto, &[]).warnings;
+        assert!(warnings[0].contains("`in2`") && warnings[0].contains("more than a copy"), "{warnings:?}");
     }
+    refused(fifth("in2: ai.lmsc.AdamWOptimizer(h2) -> p3", "swap_in"), &[]);
+}
+
+#[test]
+fn half_of_a_swap_is_no_swap() {
+    let nodes = [
+        "a: Relu(x) -> p",
+        "out: Max(p) -> h",
+        "in: Max(h) -> q",
+        "b: Neg(q) -> r",
+        "c: Abs(h) -> s",
+        "out2: ai.lmsc.SwapOut(r) -> k",
+        "in2: ai.lmsc.SwapIn(k) -> t",
+    ];
+    let mut proto = graph(&[("x", "float[4]")], &nodes, &["s", "t"]);
+    proto.node[1] = with(proto.node[1].clone(), key::KIND, "swap_out");
+    proto.node[2] = with(with(proto.node[2].clone(), key::KIND, "swap_in"), key::AFTER, r#"["a"]"#);
+    let mut read = model(proto);
+    let warning = lmsc_onnx::drop_half_swaps(&mut read).unwrap();
+    assert!(
+        warning.contains("the copy of `p` to the host") && warning.contains("(2 such in all)"),
+        "{warning}"
+    );
+    let Imported { graph: g, warnings } = import_warned(&read, &Dims::none()).unwrap();
+    assert_eq!((names(&g), warnings), (vec!["a", "b", "c", "out2", "in2"], vec![]));
+    let reads = |node: &str| {
+        let operand = g.node(g.node_named(node).unwrap()).operands[0].unwrap();
+        g.value(operand).name.to_string()
+    };
+    assert_eq!((reads("b"), reads("c")), ("p".to_owned(), "p".to_owned()));
+    lmsc_ir::verify(&g).unwrap();
+    assert_eq!(lmsc_onnx::drop_half_swaps(&mut read), None);
 }
 
 #[test]

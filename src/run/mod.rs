@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
     let device = args.device()?;
-    let load::Loaded { mut graph, model, dims, .. } = load(path, &args.input.binding)?;
+    let load::Loaded { mut graph, model, dims, warnings, .. } = load(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let cx = PassCx {
@@ -57,7 +57,11 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     let job = Job { path, graph: &graph, cx: &cx, options, device, dims: &dims };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
-        writeln!(out, "{:#}", ran.report.to_json()).map_err(|e| Error::writing(Path::new("-"), &e))?;
+        let mut json = ran.report.to_json();
+        if !warnings.is_empty() {
+            json["warnings"] = warnings.into();
+        }
+        writeln!(out, "{json:#}").map_err(|e| Error::writing(Path::new("-"), &e))?;
     }
     ran.end
 }

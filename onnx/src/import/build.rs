@@ -214,6 +214,18 @@ impl<'a, 'm> Build<'a, 'm> {
             errors.push(ImportError::TooManyElements { node, op });
             return;
         }
+        for (number, fact) in self.file.results(i).iter().zip(&facts) {
+            let declared = self.file.declared.get(*number as usize).and_then(Option::as_ref);
+            if let (Some(fact), Some(declared)) = (fact, declared)
+                && !declared.agrees(&fact.ty)
+            {
+                let result = self.file.name_of(*number);
+                errors.warnings.push(format!(
+                    "node `{}` ({}) computes `{result}` as {}, but the file declares {declared}; the declaration is not used",
+                    node.name, node.op, fact.ty
+                ));
+            }
+        }
         // What is joined lies where its pieces do.
         let is_host = |value: ValueId| self.graph.value(value).place.is_host();
         let on_host = node.op.is_swap_out() || node.op.is_join() && node.reads().all(is_host);
@@ -256,9 +268,9 @@ impl<'a, 'm> Build<'a, 'm> {
                     self.graph.add_update(id, Update { variable, result: Some(result) });
                 }
                 _ => {
-                    let (node, op) = (self.file.names[i].to_string(), op_name(&self.file.proto.node[i]));
+                    let op = op_name(&self.file.proto.node[i]);
                     let reason = format!("there is no result {result}, or no variable yet");
-                    errors.push(ImportError::Metadata { node, op, key: key::UPDATES, reason });
+                    errors.stale.push_of_node(&self.file.names[i], &op, key::UPDATES, &reason);
                 }
             }
         }
@@ -428,8 +440,10 @@ impl<'a, 'm> Build<'a, 'm> {
             if let (None, Some(declared)) = (self.graph.producer(value), &self.file.declared[number as usize])
                 && !declared.agrees(ty)
             {
-                let (found, declared) = (ty.to_string(), declared.to_string());
-                errors.push(ImportError::Output { output: output.name().to_owned(), found, declared });
+                errors.warnings.push(format!(
+                    "output `{}` is {ty}, but the file declares {declared}; the declaration is not used",
+                    output.name()
+                ));
             }
             self.graph.outputs.push(value);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::file::Model;
+use crate::proto::StringStringEntryProto;
 
 /// What symbolic dimensions are bound to: `--dim NAME=VALUE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,12 @@ impl Dims {
 
     /// The bindings for which the model was rewritten, as its metadata says; none if it was not, or says nothing.
     pub fn written(model: &Model) -> Dims {
-        let entry = model.proto.metadata_props.iter().find(|p| p.key() == crate::key::DIMS);
+        Dims::in_metadata(&model.proto.metadata_props)
+    }
+
+    /// The bindings that a model's metadata states.
+    pub(crate) fn in_metadata(metadata: &[StringStringEntryProto]) -> Dims {
+        let entry = metadata.iter().find(|p| p.key() == crate::key::DIMS);
         Dims(entry.and_then(|p| serde_json::from_str(p.value()).ok()).unwrap_or_default())
     }
 

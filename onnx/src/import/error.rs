@@ -109,24 +109,6 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
-    /// Metadata of ours is not as we write it.
-    #[error("node `{node}` ({op}), metadata `{key}`: {reason}")]
-    Metadata {
-        /// The node.
-        node: String,
-        /// Its operator.
-        op: String,
-        /// The metadata's key.
-        key: &'static str,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The addresses in the model's metadata are not as we write them.
-    #[error("metadata `ai.lmsc.addresses` of the model: {reason}")]
-    Addresses {
-        /// What is wrong.
-        reason: String,
-    },
     /// A function of ours is not as we write it.
     #[error("function `ai.lmsc::{function}` does not compute what lmsc means by this name")]
     NoCopy {
@@ -167,16 +149,6 @@ pub enum ImportError {
     /// The type of a result is not known.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// What the file says about an output is not what the value is.
-    #[error("output `{output}` is {found}, but the file declares {declared}")]
-    Output {
-        /// The output.
-        output: String,
-        /// Its type.
-        found: String,
-        /// The declaration.
-        declared: String,
-    },
 }
 
 fn unknown(found: Option<i64>) -> String {
@@ -224,7 +196,7 @@ impl ImportErrors {
     }
 
     fn advice(&self, error: &ImportError) -> Option<Cow<'static, str>> {
-        use ShapeError::{Contradiction, Invalid, TooLarge, Unknown};
+        use ShapeError::{Invalid, TooLarge, Unknown};
         Some(match error {
             ImportError::NoGraph
             | ImportError::Tensor { .. }
@@ -242,10 +214,7 @@ impl ImportErrors {
                 "every value has a definition (I1): if the model was cut out of a larger one, make such values inputs"
                     .into()
             }
-            ImportError::Cycle { .. } => "a graph has no cycles (I2): export the model again; where metadata \
-                                          `ai.lmsc.after` closes the cycle, let lmsc write the file again"
-                .into(),
-            ImportError::Metadata { .. } | ImportError::Addresses { .. } => "let lmsc write the file again, or remove the entry".into(),
+            ImportError::Cycle { .. } => "a graph has no cycles (I2): export the model again".into(),
             ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
@@ -256,16 +225,12 @@ impl ImportErrors {
                 )
                 .into(),
             },
-            ImportError::Shape(Contradiction { .. }) => {
-                "correct what the file declares for such results, or remove it".into()
-            }
             ImportError::Shape(Unknown { .. }) => format!(
                 "add a value_info entry with element type and every extent for {}, for example with \
                  onnx.helper.make_tensor_value_info and graph.value_info.append",
                 self.untyped()
             )
             .into(),
-            ImportError::Output { .. } => "correct the types that the file declares for its outputs".into(),
         })
     }
 
@@ -331,6 +296,76 @@ impl fmt::Display for Listed<'_> {
 pub(super) struct Errors {
     pub(super) list: Vec<ImportError>,
     pub(super) more: usize,
+    pub(super) warnings: Warnings,
+    pub(super) stale: Stale,
+}
+
+/// Entries of lmsc's own metadata that do not fit the file.
+#[derive(Default)]
+pub(super) struct Stale {
+    first: Option<String>,
+    more: usize,
+}
+
+impl Stale {
+    /// Keeps the first reason and counts the others.
+    pub(super) fn push(&mut self, reason: String) {
+        match self.first {
+            None => self.first = Some(reason),
+            Some(_) => self.more += 1,
+        }
+    }
+
+    /// The same of an entry of a node.
+    pub(super) fn push_of_node(&mut self, node: &str, op: &str, key: &str, reason: &str) {
+        self.push(format!("node `{node}` ({op}), metadata `{key}`: {reason}"));
+    }
+
+    /// The warning, if there is any such entry.
+    pub(super) fn in_words(self) -> Option<String> {
+        let first = self.first?;
+        let more = match self.more {
+            0 => String::new(),
+            1 => " (and 1 more entry like it)".to_owned(),
+            more => format!(" (and {more} more entries like it)"),
+        };
+        Some(format!(
+            "{first}{more}; another program has rewritten the file, so its control edges and addresses are not used: \
+             it holds no memory bound until it is planned again"
+        ))
+    }
+}
+
+/// Faults that do not keep the file from being used.
+#[derive(Default)]
+pub(super) struct Warnings {
+    list: Vec<String>,
+    more: usize,
+}
+
+impl Warnings {
+    /// Keeps the warning, or counts it where there are [`ImportErrors::MOST`] already.
+    pub(super) fn push(&mut self, warning: String) {
+        if self.list.len() < ImportErrors::MOST {
+            self.list.push(warning);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Puts a warning before the others.
+    pub(super) fn insert_first(&mut self, warning: String) {
+        self.list.insert(0, warning);
+    }
+
+    /// The warnings, the last one saying how many were not kept.
+    pub(super) fn into_vec(self) -> Vec<String> {
+        let mut list = self.list;
+        if self.more > 0 {
+            list.push(format!("and {}", lmsc_ir::words::count(self.more, "more warning")));
+        }
+        list
+    }
 }
 
 impl Errors {

@@ -20,53 +20,92 @@ use lmsc_ir::Graph;
 
 use crate::file::Model;
 use crate::functions::Ours;
-use crate::proto::NodeProto;
+use crate::proto::{GraphProto, NodeProto};
 use crate::{addresses, key};
 
 use build::Build;
 pub use dims::Dims;
 use error::Errors;
 pub use error::{ImportError, ImportErrors};
+pub(crate) use read::declaration;
 use resolve::Resolved;
+
+/// The graph of a model, and the faults of the file that do not keep it from being used.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The graph.
+    pub graph: Graph,
+    /// One sentence a fault, in the order of the file.
+    pub warnings: Vec<String>,
+}
+
+/// The graph of the model, without the warnings of [`import_warned`].
+///
+/// # Errors
+/// As [`import_warned`].
+pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
+    import_warned(model, dims).map(|imported| imported.graph)
+}
 
 /// The graph of the model, with the type of every value.
 ///
 /// # Errors
 /// [`ImportErrors`] with every violation that does not follow from another one: symbols that are not bound, values
 /// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
-pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
+pub fn import_warned(model: &Model, dims: &Dims) -> Result<Imported, ImportErrors> {
     let mut errors = Errors::default();
-    for function in &model.proto.functions {
-        if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
-            errors.push(ImportError::NoCopy { function: function.name().to_owned() });
-        }
-    }
-    let graph = match &model.proto.graph {
-        Some(proto) => {
-            let resolved = Resolved::new(model, proto, dims, &mut errors);
-            let order = resolved.order(&mut errors);
-            order.map(|order| Build::graph(&resolved, order, &mut errors))
-        }
-        None => {
-            errors.push(ImportError::NoGraph);
-            None
-        }
-    };
-    let mut graph = graph;
-    let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
-    // Names that are missing because something else is wrong are no news.
-    if let (Some(graph), Some(entry), true) = (&mut graph, entry, errors.list.is_empty())
-        && let Err(reason) = addresses::read(entry.value(), graph)
-    {
-        errors.push(ImportError::Addresses { reason });
+    let mut graph = read(model, dims, Plan::Read, &mut errors);
+    // One entry that does not fit the file any more makes all of them suspect.
+    if let Some(stale) = std::mem::take(&mut errors.stale).in_words() {
+        errors = Errors::default();
+        graph = read(model, dims, Plan::Ignored, &mut errors);
+        errors.warnings.insert_first(stale);
     }
     match graph {
-        Some(graph) if errors.list.is_empty() => Ok(graph),
+        Some(graph) if errors.list.is_empty() => Ok(Imported { graph, warnings: errors.warnings.into_vec() }),
         _ => {
             let (name, dims) = (model.name.clone(), dims.clone());
             Err(ImportErrors { name, errors: errors.list, more: errors.more, dims })
         }
     }
+}
+
+/// Whether control edges and addresses are taken from the metadata of lmsc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    Read,
+    Ignored,
+}
+
+/// The graph as far as it can be understood.
+fn read(model: &Model, dims: &Dims, plan: Plan, errors: &mut Errors) -> Option<Graph> {
+    for function in &model.proto.functions {
+        if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
+            errors.push(ImportError::NoCopy { function: function.name().to_owned() });
+        }
+    }
+    let Some(proto) = &model.proto.graph else {
+        errors.push(ImportError::NoGraph);
+        return None;
+    };
+    let resolved = Resolved::new(model, proto, dims, plan, errors);
+    let order = resolved.order(errors)?;
+    let mut graph = Build::graph(&resolved, order, errors);
+    let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
+    // Names that are missing because something else is wrong are no news.
+    if let (Some(entry), Plan::Read, true) = (entry, plan, errors.list.is_empty())
+        && let Err(reason) = addresses::read(entry.value(), &mut graph)
+    {
+        errors.stale.push(format!("metadata `{}` of the model: {reason}", key::ADDRESSES));
+    }
+    Some(graph)
+}
+
+/// The names that the graph, a subgraph, reads from outside; none where subgraphs stand too deeply in one another.
+pub(crate) fn names_read(graph: &GraphProto) -> Vec<String> {
+    let mut free = Vec::new();
+    _ = names::free_names(graph, 0, &mut free);
+    free.into_iter().map(str::to_owned).collect()
 }
 
 fn domain(node: &NodeProto) -> &str {

@@ -51,11 +51,15 @@ pub(super) fn unique_names(nodes: &[NodeProto]) -> Vec<Name> {
 pub(super) fn metadata(
     key: &str,
     value: &str,
-    by_name: &HashMap<&str, usize>,
+    by_name: &HashMap<&str, Option<usize>>,
     values: &HashMap<&str, u32>,
     extra: &mut Extra<'_>,
 ) -> Result<(), (&'static str, String)> {
-    let find = |name: &str| by_name.get(name).copied().ok_or_else(|| format!("there is no node `{name}`"));
+    let find = |name: &str| match by_name.get(name) {
+        Some(&Some(node)) => Ok(node),
+        Some(None) => Err(format!("several nodes have the name `{name}`")),
+        None => Err(format!("there is no node `{name}`")),
+    };
     match key {
         key::AFTER => {
             let names: Vec<String> = serde_json::from_str(value)

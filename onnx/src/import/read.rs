@@ -18,7 +18,7 @@ pub(super) fn sparse_name(sparse: &SparseTensorProto) -> &str {
 }
 
 /// What a declaration says in numbers; `None` if it says nothing about a tensor.
-pub(super) fn declaration(info: &ValueInfoProto, dims: &Dims) -> Option<Declared> {
+pub(crate) fn declaration(info: &ValueInfoProto, dims: &Dims) -> Option<Declared> {
     let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(TypeProto::value) else {
         return None;
     };
@@ -33,15 +33,23 @@ pub(super) fn declaration(info: &ValueInfoProto, dims: &Dims) -> Option<Declared
     })
 }
 
-/// Both declarations of one value, the later one first.
-pub(super) fn merge(before: Declared, later: Declared) -> Declared {
+/// What both declarations of one value say; `None` where they contradict each other.
+pub(super) fn merge(before: Declared, later: Declared) -> Option<Declared> {
+    let either = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) if a != b => None,
+        (a, b) => Some(a.or(b)),
+    };
     let dims = match (before.dims, later.dims) {
         (Some(a), Some(b)) if a.len() == b.len() => {
-            Some(b.into_iter().zip(a).map(|(b, a)| b.or(a)).collect())
+            Some(a.into_iter().zip(b).map(|(a, b)| either(a, b)).collect::<Option<_>>()?)
         }
-        (a, b) => b.or(a),
+        (Some(_), Some(_)) => return None,
+        (a, b) => a.or(b),
     };
-    Declared { element: later.element.or(before.element), dims }
+    match (before.element, later.element) {
+        (Some(a), Some(b)) if a != b => None,
+        (a, b) => Some(Declared { element: a.or(b), dims }),
+    }
 }
 
 /// What is said of an element type that ONNX does not number.

@@ -11,7 +11,7 @@ use super::bodies::Bodies;
 use super::error::Errors;
 use super::names::{free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
-use super::{Dims, ImportError, op_name};
+use super::{Dims, ImportError, Plan, op_name};
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::GraphProto;
@@ -81,6 +81,7 @@ impl<'m> Resolved<'m> {
         model: &'m Model,
         proto: &'m GraphProto,
         dims: &'m Dims,
+        plan: Plan,
         errors: &mut Errors,
     ) -> Resolved<'m> {
         let mut resolved = Resolved {
@@ -101,6 +102,9 @@ impl<'m> Resolved<'m> {
         resolved.define_all(errors);
         resolved.declare_all();
         resolved.read_all(errors);
+        if plan == Plan::Ignored {
+            resolved.extras.values_mut().for_each(|extra| extra.after.clear());
+        }
         resolved
     }
 
@@ -161,18 +165,17 @@ impl<'m> Resolved<'m> {
         for info in self.proto.value_info.iter().chain(&self.proto.output) {
             let Some(&number) = self.numbers.get(info.name()) else { continue };
             if let Some(declared) = declaration(info, self.dims) {
-                let merged = match self.declared[number as usize].take() {
+                self.declared[number as usize] = match self.declared[number as usize].take() {
                     Some(before) => merge(before, declared),
-                    None => declared,
+                    None => Some(declared),
                 };
-                self.declared[number as usize] = Some(merged);
             }
         }
     }
 
     fn read_all(&mut self, errors: &mut Errors) {
         let proto = self.proto;
-        let mut by_name: Option<HashMap<&str, usize>> = None;
+        let mut by_name: Option<HashMap<&str, Option<usize>>> = None;
         for (i, node) in proto.node.iter().enumerate() {
             self.begins.push(self.reads.len() as u32);
             for name in &node.input {
@@ -205,23 +208,22 @@ impl<'m> Resolved<'m> {
                 let by_name = by_name.get_or_insert_with(|| {
                     let mut by_name = HashMap::new();
                     for (i, node) in proto.node.iter().enumerate() {
-                        by_name.entry(node.name()).or_insert(i);
+                        by_name.entry(node.name()).and_modify(|taken| *taken = None).or_insert(Some(i));
                     }
                     by_name
                 });
                 if let Err((key, reason)) =
                     metadata(entry.key(), entry.value(), by_name, &self.numbers, &mut extra)
                 {
-                    let (node, op) = (self.names[i].to_string(), op_name(node));
-                    errors.push(ImportError::Metadata { node, op, key, reason });
+                    errors.stale.push_of_node(&self.names[i], &op_name(node), key, &reason);
                 }
             }
             let own = self.bodies.function(("", node.op_type(), node.overload())).is_some();
             let copies = extra.join.is_none() && (ours.is_some() || copy::is_copy(node) && !own);
             if extra.copy.is_some() && !copies {
-                let (node, op) = (self.names[i].to_string(), op_name(node));
-                let reason = "the operator computes more than a copy of its operand".to_owned();
-                errors.push(ImportError::Metadata { node, op, key: key::KIND, reason });
+                let reason = "the operator computes more than a copy of its operand";
+                errors.stale.push_of_node(&self.names[i], &op_name(node), key::KIND, reason);
+                extra.copy = None;
             }
             if special {
                 self.extras.insert(i, extra);
@@ -290,6 +292,19 @@ impl<'m> Resolved<'m> {
             STRONG.iter().filter_map(|suffix| self.numbers.get(output.name().strip_suffix(suffix)?).copied())
         });
         stated.chain(named)
+    }
+
+    /// The name of the value of this number.
+    pub(super) fn name_of(&self, number: u32) -> &'m str {
+        match self.sources[number as usize] {
+            Source::Input(i) => self.proto.input[i].name(),
+            Source::Initializer(i) => self.proto.initializer[i].name(),
+            Source::Sparse(i) => sparse_name(&self.proto.sparse_initializer[i]),
+            Source::Node(i) => {
+                let at = self.results(i).iter().position(|&n| n == number);
+                at.map_or("", |at| &self.proto.node[i].output[at])
+            }
+        }
     }
 
     /// The numbers of the node's operands.
@@ -361,6 +376,15 @@ impl<'m> Resolved<'m> {
         nodes.reverse();
         nodes.pop();
         let name = |i: usize| format!("`{}` ({})", self.names[nodes[i]], op_name(&self.proto.node[nodes[i]]));
+        if self.extras.values().any(|extra| !extra.after.is_empty()) {
+            // Without them there may be none.
+            let reason = format!(
+                "with the edges of metadata `{}`, nodes wait for one another in a cycle: ",
+                key::AFTER
+            );
+            errors.stale.push(reason + &words::chain(nodes.len(), name));
+            return None;
+        }
         errors.push(ImportError::Cycle { nodes: words::chain(nodes.len(), name) });
         None
     }

@@ -164,25 +164,6 @@ pub enum ShapeError {
         /// What contradicts what.
         reason: Box<str>,
     },
-    /// What the operator computes is not what the file declares.
-    #[error(
-        "node `{node}` ({op}): result {index} `{result}` is {inferred}, but the file's value_info (or output) \
-         says {declared}"
-    )]
-    Contradiction {
-        /// The node.
-        node: Box<str>,
-        /// Its operator.
-        op: Box<str>,
-        /// The result's position.
-        index: usize,
-        /// The result's name.
-        result: Box<str>,
-        /// What the rules say.
-        inferred: Box<str>,
-        /// What the file says.
-        declared: Box<str>,
-    },
     /// Neither a rule nor the file says what the result is.
     #[error(
         "node `{node}` ({op}): the type of result {index} `{result}` is not known: {reason}{}",
@@ -263,8 +244,8 @@ pub fn operators() -> Vec<(&'static str, &'static str)> {
 /// What is known about every result of the node: an entry for every result asked for, `None` for the others.
 ///
 /// # Errors
-/// [`ShapeError`] if the node is not valid, contradicts what the file declares, or has a result of whose type
-/// neither a rule nor the declaration says enough.
+/// [`ShapeError`] if the node is not valid, or has a result of whose type neither a rule nor the declaration says
+/// enough. A declaration that says something else than a rule is not looked at.
 pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
     match table::rule(query.op).map(|rule| rule(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
@@ -280,8 +261,8 @@ pub(crate) fn invalid(query: &Query<'_>, reason: Cow<'static, str>) -> ShapeErro
     ShapeError::Invalid { node, op, reason: reason.into_owned().into() }
 }
 
-/// `facts` for exactly the results asked for, checked against what the file declares and completed from it;
-/// `reason` says why those that are missing are.
+/// `facts` for exactly the results asked for, completed from what the file declares; `reason` says why those that are
+/// missing are.
 pub(crate) fn settle(
     query: &Query<'_>,
     mut facts: Vec<Option<Fact>>,
@@ -294,13 +275,6 @@ pub(crate) fn settle(
             continue;
         };
         let at = || (query.node.into(), query.op.to_string().into(), wanted.name.into());
-        if let (Some(known), Some(declared)) = (&*fact, wanted.declared)
-            && !declared.agrees(&known.ty)
-        {
-            let (node, op, result) = at();
-            let (inferred, declared) = (known.ty.to_string().into(), declared.to_string().into());
-            return Err(ShapeError::Contradiction { node, op, index, result, inferred, declared });
-        }
         if fact.is_none() {
             *fact = wanted.declared.and_then(Declared::complete).map(Fact::from);
         }
