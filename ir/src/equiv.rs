@@ -11,8 +11,8 @@
 //! compared in full; hashes only find them.
 //!
 //! - A **pure** node is what its key says: nodes with equal keys are one node.
-//! - A **random** node draws from a seed that belongs to the node's *name*, so the name is a part of its key and
-//!   must be kept. A node that `recomputes` it draws from the origin's seed, and is one node with it.
+//! - A **random** node draws from its *seed* ([`Graph::seed`]), which is a part of its key and must be kept. A node that
+//!   `recomputes` it draws from the origin's seed, and is one node with it.
 //! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of
 //!   a key is the k-th of that key in the other graph. It may not be repeated.
 //!
@@ -21,7 +21,7 @@
 //!
 //! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
 //! and which result is its new value; what each variable holds after the step, where copies of variables were
-//! updated and copied back. What is free: names of nodes that draw nothing, names of values within the
+//! updated and copied back. What is free: names of nodes whose seed does not follow from them, names of values within the
 //! graph, the order, control edges, places.
 //!
 //! This is not all that makes a rewriting right. That the old value of a variable is read before the node that
@@ -285,13 +285,13 @@ pub enum Change {
         /// What the rewritten graph updates and the original does not.
         rewritten: Option<String>,
     },
-    /// The name that the node's seed belongs to.
-    #[error("it is random, and its seed belongs to `{rewritten}`, was `{original}`")]
+    /// What the node draws from.
+    #[error("it is random, and its seed is {rewritten:#018x}, was {original:#018x}")]
     Seed {
-        /// The name in the original.
-        original: Name,
-        /// The name in the rewritten graph.
-        rewritten: Name,
+        /// Its seed in the original.
+        original: u64,
+        /// Its seed in the rewritten graph.
+        rewritten: u64,
     },
     /// How often the node runs.
     #[error("it may not be repeated or left out, and runs {}, was {original}", count(*rewritten, "time"))]
@@ -615,23 +615,13 @@ fn repeat(node: &Node) -> Repeat {
     let effects = node.op.effects();
     // Optimizers over sequences update in place what no edge names.
     let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty() && !ops::is_pure(node);
-    if updates || !node.updates.is_empty() || has_subgraph(node) {
+    if updates || !node.updates.is_empty() || ops::has_subgraph(node) {
         Repeat::Never
     } else if effects.random {
         Repeat::Seeded
     } else {
         Repeat::Pure
     }
-}
-
-/// Whether the node may hold a subgraph, in which anything may happen.
-fn has_subgraph(node: &Node) -> bool {
-    !node.captures.is_empty() || node.attributes.iter().any(|(_, a)| matches!(a, Attr::Opaque(_)))
-}
-
-/// Whether the node may draw from a seed, which belongs to its name.
-fn draws(node: &Node) -> bool {
-    node.op.effects().random || has_subgraph(node)
 }
 
 /// The result that names the variable after the update, if there is one: an index of a result that is left out
@@ -927,9 +917,9 @@ impl<'g> Walk<'g> {
             key.push(variable);
             key.push(result.map_or(0, |r| 1 + r as u32));
         }
-        if draws(node) {
+        if ops::may_draw(node) {
             key.push(1);
-            key.push(table.text(graph.node(self.origins[id.as_u32() as usize]).name.as_bytes()));
+            push_u64(key, graph.seed(id));
         } else {
             key.push(0);
         }
@@ -1262,9 +1252,8 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
         };
         return Some(Change::Update { original: only(a, old, &after), rewritten: only(b, new, &before) });
     }
-    let seed = |walk: &Walk<'_>, id: NodeId| walk.graph.node(walk.origins[id.as_u32() as usize]).name.clone();
-    let (before, after) = (seed(a, original), seed(b, rewritten));
-    (draws(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
+    let (before, after) = (a.graph.seed(original), b.graph.seed(rewritten));
+    (ops::may_draw(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
 }
 
 /// That an operand reads an initializer of the same name with another type or other bytes.

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use foldhash::HashSet;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -201,6 +202,8 @@ pub struct Node {
     pub recomputes: Option<NodeId>,
     /// Where its workspace lies, if that is decided and it needs one.
     pub workspace: Option<Workspace>,
+    /// What it draws from if it is random; `None` where that follows from its name. See [`Graph::seed`].
+    pub seed: Option<u64>,
     /// The node's position in the file that it was read from.
     pub source: Option<u32>,
 }
@@ -219,6 +222,7 @@ impl Node {
             updates: Vec::new(),
             recomputes: None,
             workspace: None,
+            seed: None,
             source: None,
         }
     }
@@ -290,6 +294,8 @@ pub struct Graph {
     node_names: Names<NodeId>,
     /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
     namesakes: Namesakes,
+    /// Names of subgraphs' values and nodes: none of the graph's own, and not free for new ones.
+    inner_names: Arc<HashSet<Name>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -362,6 +368,7 @@ impl Graph {
             value_names: Names::default(),
             node_names: Names::default(),
             namesakes: Namesakes::default(),
+            inner_names: Arc::default(),
         }
     }
 
@@ -496,13 +503,22 @@ impl Graph {
         !node.op.is_swap() && decisive.is_some_and(|v| self.values[v].place.is_host())
     }
 
-    /// What the node draws from if it is random, besides step and run. A node that computes another one again has that
-    /// one's.
+    /// The seed from which the node draws if it is random, besides step and run: its own, or else that of its name. A
+    /// node that computes another one again has the seed of that one.
     pub fn seed(&self, node: NodeId) -> u64 {
-        let origin = self.nodes[node].recomputes.unwrap_or(node);
-        // FNV-1a, 64 bits.
-        let bytes = self.nodes[origin].name.bytes();
-        bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+        let mut origin = &self.nodes[node];
+        // A chain that is longer than the graph is a cycle, which breaks invariant I6.
+        for _ in 0..self.nodes.len() {
+            let Some(next) = origin.recomputes else { break };
+            origin = &self.nodes[next];
+        }
+        origin.seed.unwrap_or_else(|| seed_of_name(&origin.name))
+    }
+
+    /// Gives the node a seed.
+    pub fn set_seed(&mut self, node: NodeId, seed: u64) {
+        let node = &mut self.nodes[node];
+        node.seed = (seed != seed_of_name(&node.name)).then_some(seed);
     }
 
     /// The variables: every graph input or initializer that an update edge writes, in order of their ids.
@@ -628,14 +644,22 @@ impl Graph {
         self.order = order;
     }
 
-    /// A value name that starts with `base` and is not taken. Few look-ups, however many there are.
-    pub fn fresh_value_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.value_named(name).is_some())
+    /// Keeps new values and nodes from these names, which the nodes' subgraphs use: a value of the graph must not have the
+    /// name of one of a subgraph. The text form, which holds no subgraphs, does not hold these names.
+    pub fn set_inner_names(&mut self, names: impl IntoIterator<Item = Name>) {
+        self.inner_names = Arc::new(names.into_iter().collect());
     }
 
-    /// A node name that starts with `base` and is not taken. Few look-ups, however many there are.
+    /// A value name that starts with `base` and is taken neither in the graph nor in a subgraph. Few look-ups, however many
+    /// there are.
+    pub fn fresh_value_name(&self, base: &str) -> Name {
+        fresh(base, |name| self.value_named(name).is_some() || self.inner_names.contains(name))
+    }
+
+    /// A node name that starts with `base` and is taken neither in the graph nor in a subgraph. Few look-ups, however many
+    /// there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
-        fresh(base, |name| self.node_named(name).is_some())
+        fresh(base, |name| self.node_named(name).is_some() || self.inner_names.contains(name))
     }
 
     /// Adds a value; for the parser, which meets names before their definitions.
@@ -665,6 +689,11 @@ impl Graph {
     pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {
         &mut self.nodes[node]
     }
+}
+
+/// The seed of a node that has none of its own: FNV-1a of its name, in 64 bits.
+fn seed_of_name(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Name {

@@ -174,6 +174,16 @@ pub fn aside(node: &Node) -> Option<&'static [(usize, usize)]> {
     (effects.aside && training()).then_some(effects.writes)
 }
 
+/// Whether the node may hold a subgraph, in which anything may happen.
+pub fn has_subgraph(node: &Node) -> bool {
+    !node.captures.is_empty() || node.attributes.iter().any(|(_, a)| matches!(a, Attr::Opaque(_)))
+}
+
+/// Whether the node may draw random numbers, from its seed ([`crate::Graph::seed`]).
+pub fn may_draw(node: &Node) -> bool {
+    node.op.effects().random || has_subgraph(node)
+}
+
 /// Whether the node, run again on the same operands, gives the same results and changes nothing else.
 pub fn is_pure(node: &Node) -> bool {
     let effects = node.op.effects();

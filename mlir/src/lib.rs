@@ -133,6 +133,8 @@ mod key {
     pub(crate) const UPDATES: &str = "lms.updates";
     pub(crate) const RECOMPUTES: &str = "lms.recomputes";
     pub(crate) const WORKSPACE: &str = "lms.workspace";
+    /// Of a random node whose seed is not that of its name.
+    pub(crate) const DRAWS_FROM: &str = "lms.draws_from";
 }
 
 /// The version of the form.

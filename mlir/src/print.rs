@@ -391,6 +391,9 @@ impl Printer<'_> {
                 push(out, format_args!("{{address = {address} : ui64, bytes = {} : ui64}}", bytes.0));
             });
         }
+        if let Some(seed) = node.seed {
+            add(key::DRAWS_FROM, &mut |out| push(out, format_args!("{seed} : ui64")));
+        }
         if !node.attributes.is_sorted_by(|(a, _), (b, _)| a < b) {
             add(key::ATTRIBUTES, &mut |out| {
                 list(out, &node.attributes, |out, (name, _)| quoted(out, name.as_bytes()));

@@ -8,39 +8,43 @@ use std::collections::{BTreeMap, HashSet};
 
 use lmsc_ir::{Graph, NodeId, Op, TensorType, ops};
 
-use crate::export::data_type;
+use crate::export::{NewNames, data_type};
 use crate::proto::{GraphProto, NodeProto, TensorProto};
 use crate::{key, set_metadata};
 
 /// The zeros that the nodes of a file write over: nodes share those of one type.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    tensors: BTreeMap<String, TensorType>,
+    /// By what tells them apart, the name and the type.
+    tensors: BTreeMap<String, (String, TensorType)>,
 }
 
 impl Scratch {
     /// Gives the node that computes another again something to write over.
-    pub(crate) fn spell_out(&mut self, graph: &Graph, id: NodeId, proto: &mut NodeProto) {
+    pub(crate) fn spell_out(
+        &mut self,
+        graph: &Graph,
+        id: NodeId,
+        proto: &mut NodeProto,
+        names: &mut NewNames<'_>,
+    ) {
         let node = graph.node(id);
         let Some(origin) = node.recomputes.filter(|_| ops::is_pure(node)) else { return };
         for (index, &(operand, result)) in ops::aside(node).into_iter().flatten().enumerate() {
             let written = graph.node(origin).operands.get(operand).copied().flatten();
             let Some(ty) = written.and_then(|value| graph.value(value).ty.as_tensor()) else { return };
-            let name = format!("ai.lmsc.scratch.{index}.{ty}");
+            let base = format!("ai.lmsc.scratch.{index}.{ty}");
+            let (name, _) =
+                self.tensors.entry(base).or_insert_with_key(|base| (names.value(base), ty.clone()));
             put(&mut proto.input, operand, name.clone());
-            put(
-                &mut proto.output,
-                result,
-                graph.fresh_value_name(&format!("{}.aside.{index}", node.name)).to_string(),
-            );
-            self.tensors.insert(name, ty.clone());
+            put(&mut proto.output, result, names.value(&format!("{}.aside.{index}", node.name)));
             set_metadata(&mut proto.metadata_props, key::ASIDE, Some("scratch".to_owned()));
         }
     }
 
     /// The zeros themselves.
     pub(crate) fn initializers(self) -> impl Iterator<Item = TensorProto> {
-        self.tensors.into_iter().map(|(name, ty)| TensorProto {
+        self.tensors.into_values().map(|(name, ty)| TensorProto {
             name: Some(name),
             dims: ty.dims.iter().map(|&dim| dim as i64).collect(),
             data_type: Some(data_type(ty.element)),

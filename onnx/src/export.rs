@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId};
+use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId, ops};
 
 use crate::aside::Scratch;
 use crate::file::Model;
@@ -104,6 +104,7 @@ pub fn export(
         has_node_metadata: false,
         called: BTreeSet::new(),
         scratch: Scratch::default(),
+        new_names: NewNames::of(graph),
     };
     let travelled: HashSet<ValueId> = match form {
         Form::Function => HashSet::new(),
@@ -116,14 +117,14 @@ pub fn export(
     let mut nodes = Vec::with_capacity(graph.order().len());
     for &id in graph.order() {
         let mut proto = exporter.node(id)?;
-        let copies = kept::spell_out(graph, id, &travelled, &mut proto);
+        let copies = kept::spell_out(graph, id, &travelled, &mut proto, &mut exporter.new_names);
         exporter.has_node_metadata |= !copies.is_empty();
         nodes.extend(copies);
         nodes.push(proto);
     }
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
     let called = exporter.called;
-    let scratch = exporter.scratch;
+    let (scratch, mut new_names) = (exporter.scratch, exporter.new_names);
 
     proto
         .functions
@@ -152,7 +153,7 @@ pub fn export(
     set_metadata(&mut proto.metadata_props, key::ADDRESSES, addresses::entry(graph));
     let dims = Dims::in_metadata(&proto.metadata_props);
     let body = proto.graph.get_or_insert_default();
-    body.node = update::spell_out(nodes, &|name| graph.value_named(name).is_some());
+    body.node = update::spell_out(nodes, &mut |base| new_names.value(base));
     correct(body, graph, &dims);
     declare(body, graph, &new_values);
     // What a pass has the graph give comes after what the file gave.
@@ -189,6 +190,30 @@ struct Exporter<'a> {
     has_node_metadata: bool,
     called: BTreeSet<Ours>,
     scratch: Scratch,
+    new_names: NewNames<'a>,
+}
+
+/// Names of values that are in the file and not in the graph.
+pub(crate) struct NewNames<'g> {
+    graph: &'g Graph,
+    taken: HashSet<String>,
+}
+
+impl<'g> NewNames<'g> {
+    pub(crate) fn of(graph: &'g Graph) -> NewNames<'g> {
+        NewNames { graph, taken: HashSet::new() }
+    }
+
+    /// A name that begins with `base`, that nothing in the graph has, and that is not given twice.
+    pub(crate) fn value(&mut self, base: &str) -> String {
+        let mut name = self.graph.fresh_value_name(base).to_string();
+        let mut number = 1;
+        while !self.taken.insert(name.clone()) {
+            number += 1;
+            name = self.graph.fresh_value_name(&format!("{base}_{number}")).to_string();
+        }
+        name
+    }
 }
 
 impl Exporter<'_> {
@@ -200,7 +225,9 @@ impl Exporter<'_> {
             () if is_copy(self.graph, id) => self.copy(id),
             () => self.compute(id)?,
         };
-        if self.referenced[id.as_u32() as usize] && proto.name.as_deref() != Some(&*node.name) {
+        // A name that another node of the file has, too, would refer to either of them.
+        if (self.referenced[id.as_u32() as usize] || !proto.name().is_empty()) && proto.name() != &*node.name
+        {
             proto.name = Some(node.name.to_string());
         }
         let names = |nodes: &[NodeId]| -> Vec<String> {
@@ -216,6 +243,12 @@ impl Exporter<'_> {
             .collect();
         let updates = (!updates.is_empty()).then(|| serde_json::json!(updates).to_string());
         let recomputes = node.recomputes.map(|origin| self.graph.node(origin).name.to_string());
+        // Other programs give nodes other names, and a node without a name has one that tells its position. What a subgraph
+        // draws is not known: its node has a seed where the file does not hold its name.
+        let has_own_name = node.seed.is_none() && proto.name() == &*node.name;
+        let seed = node.op.effects().random || ops::has_subgraph(node) && !has_own_name;
+        let seed = seed.then(|| self.graph.seed(id).to_string());
+        set_metadata(&mut proto.metadata_props, key::SEED, seed);
         set_metadata(&mut proto.metadata_props, key::AFTER, after);
         set_metadata(&mut proto.metadata_props, key::UPDATES, updates);
         set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
@@ -258,7 +291,7 @@ impl Exporter<'_> {
         set_metadata(&mut proto.metadata_props, key::KIND, None);
         rename(&mut proto.input, node.operands.iter().map(|v| name(self.graph, *v)));
         rename(&mut proto.output, node.results.iter().map(|v| name(self.graph, *v)));
-        self.scratch.spell_out(self.graph, id, &mut proto);
+        self.scratch.spell_out(self.graph, id, &mut proto, &mut self.new_names);
         if node.source.is_none() {
             let origin = node.recomputes.map(|origin| &self.graph.node(origin).results);
             for (index, result) in node.results.iter().enumerate() {

@@ -7,6 +7,7 @@
 use foldhash::{HashMap, HashSet};
 use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
 
+use crate::export::NewNames;
 use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
 use crate::{copy, key, set_metadata};
@@ -18,6 +19,7 @@ pub(crate) fn spell_out(
     id: NodeId,
     travelled: &HashSet<ValueId>,
     proto: &mut NodeProto,
+    names: &mut NewNames<'_>,
 ) -> Vec<NodeProto> {
     let node = graph.node(id);
     if node.op.domain() == LMSC_DOMAIN {
@@ -32,7 +34,7 @@ pub(crate) fn spell_out(
         if !result.is_some_and(|value| travelled.contains(&value)) || !graph.inputs.contains(&variable) {
             continue;
         }
-        let name = graph.fresh_value_name(&format!("{}.kept.{operand}", node.name)).to_string();
+        let name = names.value(&format!("{}.kept.{operand}", node.name));
         let mut kept = NodeProto {
             name: Some(name.clone()),
             input: vec![std::mem::replace(&mut proto.input[operand], name.clone())],

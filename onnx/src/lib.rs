@@ -37,6 +37,8 @@ pub mod key {
     pub const AFTER: &str = "ai.lmsc.after";
     /// On a node: the name of the node that it computes again.
     pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
+    /// On a node that may draw random numbers: its seed, a decimal number of 64 bits. It holds whatever name the node gets.
+    pub const SEED: &str = "ai.lmsc.seed";
     /// On a node of any operator: that it is a copy, `swap_out`, `swap_in`, or `copy` within the device.
     pub const KIND: &str = "ai.lmsc.kind";
     /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and

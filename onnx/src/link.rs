@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use lmsc_ir::words::count;
 
 use crate::file::Model;
+use crate::import::inner_names;
 use crate::proto::{GraphProto, NodeProto, TypeProto, ValueInfoProto};
 use crate::update::Optimizer;
 
@@ -208,7 +209,9 @@ fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, 
 fn names(graph: &GraphProto) -> HashSet<String> {
     let given = graph.input.iter().filter_map(|i| i.name.clone());
     let constants = graph.initializer.iter().filter_map(|i| i.name.clone());
-    given.chain(constants).chain(graph.node.iter().flat_map(|n| n.output.iter().cloned())).collect()
+    let inner = inner_names(&graph.node).into_iter().map(str::to_owned);
+    let computed = graph.node.iter().flat_map(|n| n.output.iter().cloned());
+    given.chain(constants).chain(computed).chain(inner).collect()
 }
 
 fn value_info(name: &str, ty: &Option<TypeProto>) -> ValueInfoProto {

@@ -58,23 +58,12 @@ pub(crate) fn gets_metadata(node: &NodeProto) -> bool {
     Optimizer::on_one_variable(node).is_some()
 }
 
-/// The nodes with every update of one variable spelled out. What it adds has names that are not taken.
-pub(crate) fn spell_out(nodes: Vec<NodeProto>, is_taken: &dyn Fn(&str) -> bool) -> Vec<NodeProto> {
-    if !nodes.iter().any(|n| Optimizer::on_one_variable(n).is_some()) {
-        return nodes;
-    }
-    let mut claimed: HashSet<String> = HashSet::new();
-    let mut claim = |base: String| {
-        let mut candidates = (1..).map(|i| if i == 1 { base.clone() } else { format!("{base}_{i}") });
-        let free = |name: &String| !is_taken(name) && !claimed.contains(name);
-        let name = candidates.find(free).expect("numbers do not end");
-        claimed.insert(name.clone());
-        name
-    };
+/// The nodes with every update of one variable spelled out. `claim` gives names that are not taken.
+pub(crate) fn spell_out(nodes: Vec<NodeProto>, claim: &mut dyn FnMut(&str) -> String) -> Vec<NodeProto> {
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
         match Optimizer::on_one_variable(&node) {
-            Some(optimizer) => spell_out_one(node, optimizer, &mut claim, &mut out),
+            Some(optimizer) => spell_out_one(node, optimizer, claim, &mut out),
             None => out.push(node),
         }
     }
@@ -84,7 +73,7 @@ pub(crate) fn spell_out(nodes: Vec<NodeProto>, is_taken: &dyn Fn(&str) -> bool) 
 fn spell_out_one(
     node: NodeProto,
     optimizer: &Optimizer,
-    claim: &mut impl FnMut(String) -> String,
+    claim: &mut dyn FnMut(&str) -> String,
     out: &mut Vec<NodeProto>,
 ) {
     let name = node.name().to_owned();
@@ -97,14 +86,14 @@ fn spell_out_one(
     let (scalars, tensors) = node.input.split_at(optimizer.scalars.len());
     let mut operands = scalars.to_vec();
     for (tensor, letter) in tensors.iter().zip(["w", "g", "m", "v"]) {
-        let list = claim(format!("{name}.{letter}"));
+        let list = claim(&format!("{name}.{letter}"));
         out.push(call("SequenceConstruct", vec![tensor.clone()], &list));
         operands.push(list);
     }
-    let mut results = vec![claim(format!("{name}.flag"))];
+    let mut results = vec![claim(&format!("{name}.flag"))];
     let states = ["w", "m", "v"].into_iter().take(1 + optimizer.moments.len());
-    results.extend(states.map(|l| claim(format!("{name}.{l}_new"))));
-    let zero = claim(format!("{name}.zero"));
+    results.extend(states.map(|l| claim(&format!("{name}.{l}_new"))));
+    let zero = claim(&format!("{name}.zero"));
     let mut constant = call("Constant", Vec::new(), &zero);
     constant.attribute.push(AttributeProto {
         name: Some("value_int".to_owned()),
@@ -287,7 +276,11 @@ mod tests {
         let nodes = std::mem::take(&mut graph.node);
         let given: HashSet<String> = graph.input.iter().map(|i| i.name().to_owned()).collect();
         let made: HashSet<String> = nodes.iter().flat_map(|n| n.output.iter().cloned()).collect();
-        graph.node = spell_out(nodes, &|name| given.contains(name) || made.contains(name));
+        let free = |name: &String| !given.contains(name) && !made.contains(name);
+        let numbered = |base: &str| (2..).map(|i| format!("{base}_{i}")).find(&free).unwrap();
+        graph.node = spell_out(nodes, &mut |base| {
+            Some(base.to_owned()).filter(&free).unwrap_or_else(|| numbered(base))
+        });
         model
     }
 

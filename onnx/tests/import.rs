@@ -1,11 +1,13 @@
 //! What import makes of nodes, names, edges and metadata, and what it says about models that are no graphs.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use lmsc_ir::{Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
-use lmsc_onnx::key;
 use lmsc_onnx::proto::*;
+use lmsc_onnx::{Form, export, key};
 
 /// `float[2,batch]` as a declaration of `name`.
 fn info(name: &str, ty: &str) -> ValueInfoProto {
@@ -285,6 +287,86 @@ fn node_names_are_made_unique() {
         &[],
     ));
     assert_eq!(names(&g), ["Relu_0_2", "n", "n_3", "Neg_3", "n_2", "Relu_0"]);
+}
+
+/// The graph of the model, the graph of what is written of it in this order, and the file.
+fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) -> (Graph, Graph, ModelProto) {
+    let source = import(model, &Dims::none()).unwrap();
+    let mut moved = source.clone();
+    moved.set_order(order(&source));
+    let proto = export(Some(model.clone()), &moved, Form::Function, &BTreeMap::new()).unwrap();
+    let again = Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None };
+    (source, import(&again, &Dims::none()).unwrap(), proto)
+}
+
+#[test]
+fn what_draws_keeps_its_seed_whatever_its_name_and_position() {
+    let nodes = [
+        ": Bernoulli(x) -> a",
+        "n: Bernoulli(x) -> b",
+        "n: Dropout(x) -> c",
+        ": Dropout(x) -> d",
+        "relu: Relu(x) -> e",
+        ": If(t) -> f",
+    ];
+    let inputs = [("x", "float[4]"), ("t", "bool[]")];
+    let mut proto = graph(&inputs, &nodes, &["a", "b", "c", "d", "e", "f"]);
+    let drawing = |result: &str| graph(&[], &[&format!(": Bernoulli(x) -> {result}")], &[result]);
+    proto.node[5].attribute = vec![branch("then_branch", drawing("p")), branch("else_branch", drawing("q"))];
+    let reversed = |g: &Graph| g.order().iter().rev().copied().collect();
+    let (source, again, file) = written(&model(proto), reversed);
+    let seed = |g: &Graph, result: &str| g.seed(g.producer(g.value_named(result).unwrap()).unwrap());
+    for result in ["a", "b", "c", "d", "f"] {
+        assert_eq!(seed(&source, result), seed(&again, result), "{result}");
+    }
+    lmsc_ir::equiv::check(&source, &again).unwrap();
+    // The text form holds seeds, too.
+    lmsc_ir::equiv::check(&source, &Graph::parse(&again.to_text()).unwrap()).unwrap();
+
+    // Another program gives the nodes names of its own.
+    let mut renamed = file.clone();
+    let nodes = &mut renamed.graph.as_mut().unwrap().node;
+    nodes.iter_mut().enumerate().for_each(|(i, node)| node.name = Some(format!("other/{i}")));
+    let renamed = Model { proto: renamed, name: "renamed.onnx".to_owned(), folder: None };
+    lmsc_ir::equiv::check(&source, &import(&renamed, &Dims::none()).unwrap()).unwrap();
+
+    let seeds = |node: &NodeProto| node.metadata_props.iter().filter(|p| p.key() == key::SEED).count();
+    let counts: Vec<usize> = file.graph.unwrap().node.iter().map(seeds).collect();
+    assert_eq!(counts, [1, 0, 1, 1, 1, 1], "what draws nothing has none");
+    let mut wrong = graph(&inputs[..1], &[": Bernoulli(x) -> a"], &["a"]);
+    wrong.node[0] = with(wrong.node[0].clone(), key::SEED, "-1");
+    assert!(refused(wrong, &[]).to_string().contains("`-1` is no number of 64 bits"));
+}
+
+#[test]
+fn edges_refer_to_one_of_two_nodes_with_the_same_name() {
+    let nodes = ["n: Relu(x) -> a", "n: Neg(x) -> b", "m: Exp(x) -> c"];
+    let mut proto = graph(&[("x", "float[4]")], &nodes, &["a", "b", "c"]);
+    proto.node[2] = with(proto.node[2].clone(), key::AFTER, r#"["n"]"#);
+    let (source, again, _) = written(&model(proto), |g| [1, 0, 2].map(|i| g.order()[i]).to_vec());
+    let before = |g: &Graph| {
+        let node = g.node(g.producer(g.value_named("c").unwrap()).unwrap());
+        node.after.iter().map(|&n| g.node(n).op.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!((before(&source), before(&again)), (vec!["Relu".to_owned()], vec!["Relu".to_owned()]));
+}
+
+#[test]
+fn new_names_are_none_of_subgraphs() {
+    let mut proto = graph(&[("c", "bool[]"), ("x", "float[4]")], &["i: If(c) -> z"], &["z"]);
+    let mut inner = graph(&[], &["x_in: If(c) -> x_host"], &["x_host"]);
+    inner.node[0].attribute = vec![
+        branch("then_branch", graph(&[], &["deep: Neg(x) -> x_host_2"], &["x_host_2"])),
+        branch("else_branch", graph(&[], &["deep: Relu(x) -> r"], &["r"])),
+    ];
+    proto.node[0].attribute =
+        vec![branch("then_branch", inner), branch("else_branch", graph(&[], &["e: Relu(x) -> s"], &["s"]))];
+    proto.value_info = vec![info("nothing_defines_it", "float[3]")];
+    let g = imported(proto);
+    assert_eq!(&*g.fresh_value_name("x_host"), "x_host_3");
+    assert_eq!(&*g.fresh_node_name("x_in"), "x_in_2");
+    assert_eq!(&*g.clone().fresh_value_name("r"), "r_2");
+    assert_eq!(&*g.fresh_value_name("nothing_defines_it"), "nothing_defines_it_2");
 }
 
 #[test]

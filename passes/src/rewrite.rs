@@ -113,7 +113,7 @@ pub(crate) fn add_again(
     let mut node = graph.node(origin).clone();
     node.name = graph.fresh_node_name(&format!("{}_again", node.name));
     node.operands = operands.into_iter().collect();
-    (node.recomputes, node.source) = (Some(origin), None);
+    (node.recomputes, node.seed, node.source) = (Some(origin), None, None);
     node.after.clear();
     node.updates.clear();
     let mut results: Vec<Option<(Name, Type, Place)>> = Vec::with_capacity(node.results.len());

@@ -420,7 +420,7 @@ fn messages_name_the_node_and_what_differs() {
     );
     assert_eq!(
         of("[drop]", "[drop2]"),
-        "node `drop` (Dropout): it is random, and its seed belongs to `drop2`, was `drop`"
+        "node `drop` (Dropout): it is random, and its seed is 0x6cbe11c93e8aad7a, was 0xf1a2a766dcd55bac"
     );
     assert_eq!(
         of(

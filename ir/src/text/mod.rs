@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A node's line ends with what applies of `captures (values)`, `updates (variable as result, variable)`,
-//! `recomputes [node]` and `after [nodes]`. An operand or result that is left out is `_`. A name that is not
+//! `recomputes [node]`, `workspace BYTES@device:OFFSET`, `seed NUMBER` (of a random node whose seed is not that of its
+//! name) and `after [nodes]`. An operand or result that is left out is `_`. A name that is not
 //! made of letters, digits and `_ / . : -`, or is a number, is written in quotes. Comments run from `//` to the
 //! end of the line.
 //!

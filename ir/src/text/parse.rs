@@ -192,6 +192,9 @@ impl<'a> Parser<'a> {
                     return Err(self.unexpected("`@device:OFFSET` before"));
                 };
                 self.graph.node_mut(id).workspace = Some(Workspace { address, bytes });
+            } else if self.eat_bare("seed")? {
+                let seed = self.number("a seed")?;
+                self.graph.set_seed(id, seed);
             } else if self.eat_bare("after")? {
                 self.references(id, || Reference::After)?;
             } else {

@@ -108,6 +108,9 @@ impl Printer<'_> {
         if let Some(Workspace { address, bytes }) = node.workspace {
             self.fmt(format_args!(" workspace {}@device:{address}", bytes.0));
         }
+        if let Some(seed) = node.seed {
+            self.fmt(format_args!(" seed {seed}"));
+        }
         if !node.after.is_empty() {
             self.out.push_str(" after ");
             self.nodes(&node.after);

@@ -418,6 +418,7 @@ impl<'a> Reader<'a> {
                 key::UPDATES => updates = self.items(entry, key::UPDATES)?,
                 key::RECOMPUTES => origin = Some((entry.at, self.text(entry, key::RECOMPUTES)?)),
                 key::WORKSPACE => node.workspace = Some(self.workspace(entry)?),
+                key::DRAWS_FROM => node.seed = Some(self.integer(&entry, key::DRAWS_FROM)?),
                 _ if key.starts_with("lms.") => return Err(self.unknown(&key, &entry)),
                 _ => {
                     let attr = self.attribute(&key, entry)?;

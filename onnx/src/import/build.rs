@@ -10,6 +10,7 @@ use prost::Message;
 use smallvec::SmallVec;
 
 use super::error::Errors;
+use super::names::inner_names;
 use super::read::{
     no_tensor, read_attribute, read_tensor, sparse_name, sparse_type, typed_input, unknown_element,
 };
@@ -75,13 +76,16 @@ impl<'a, 'm> Build<'a, 'm> {
         }
         // Last, because an origin may stand behind its copy.
         for &i in &order {
-            let origin = file.extras.get(&i).and_then(|e| e.recomputes);
-            if let (Some(node), Some(origin)) = (build.nodes[i], origin.and_then(|o| build.nodes[o])) {
+            let (Some(node), Some(extra)) = (build.nodes[i], file.extras.get(&i)) else { continue };
+            if let Some(origin) = extra.recomputes.and_then(|o| build.nodes[o]) {
                 build.graph.set_recomputes(node, origin);
+            } else if let Some(seed) = extra.seed {
+                build.graph.set_seed(node, seed);
             }
         }
         build.add_outputs(errors);
         build.place_what_travels();
+        build.keep_names_free();
         build.graph
     }
 
@@ -294,6 +298,15 @@ impl<'a, 'm> Build<'a, 'm> {
                 self.graph.set_place(value, Place::Host);
             }
         }
+    }
+
+    /// Keeps new values from the names that subgraphs define, and from those that the file declares and nothing defines.
+    fn keep_names_free(&mut self) {
+        let declared = self.file.proto.value_info.iter().map(|info| info.name());
+        let declared = declared.filter(|name| !self.file.numbers.contains_key(name));
+        let names: Vec<Name> =
+            inner_names(&self.file.proto.node).into_iter().chain(declared).map(Name::from).collect();
+        self.graph.set_inner_names(names);
     }
 
     fn add_inputs(&mut self, errors: &mut Errors) {

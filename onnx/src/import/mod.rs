@@ -27,6 +27,7 @@ use build::Build;
 pub use dims::Dims;
 use error::Errors;
 pub use error::{ImportError, ImportErrors};
+pub(crate) use names::inner_names;
 pub(crate) use read::declaration;
 use resolve::Resolved;
 

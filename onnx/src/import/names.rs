@@ -79,6 +79,11 @@ pub(super) fn metadata(
             }
         }
         key::RECOMPUTES => extra.recomputes = Some(find(value).map_err(|e| (key::RECOMPUTES, e))?),
+        key::SEED => {
+            let seed =
+                value.parse().map_err(|_| (key::SEED, format!("`{value}` is no number of 64 bits")))?;
+            extra.seed = Some(seed);
+        }
         key::KIND => match value {
             "swap_out" => extra.copy = Some("SwapOut"),
             "swap_in" => extra.copy = Some("SwapIn"),
@@ -89,6 +94,29 @@ pub(super) fn metadata(
         _ => {}
     }
     Ok(())
+}
+
+/// The names that the subgraphs of these nodes define, at any depth.
+pub(crate) fn inner_names(nodes: &[NodeProto]) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut open: Vec<&GraphProto> = nodes.iter().flat_map(subgraphs).collect();
+    while let Some(graph) = open.pop() {
+        names.extend(graph.input.iter().map(|v| v.name()));
+        names.extend(graph.initializer.iter().map(|t| t.name()));
+        names.extend(graph.sparse_initializer.iter().map(sparse_name));
+        names.extend(graph.value_info.iter().map(|v| v.name()));
+        for node in &graph.node {
+            names.push(node.name());
+            names.extend(node.output.iter().map(|s| &**s));
+            open.extend(subgraphs(node));
+        }
+    }
+    names
+}
+
+/// The graphs that the node's attributes hold.
+fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute.iter().flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs))
 }
 
 /// Appends the names that `graph` reads and does not define.
@@ -104,10 +132,8 @@ pub(super) fn free_names<'m>(graph: &'m GraphProto, depth: usize, free: &mut Vec
     let begin = free.len();
     for node in &graph.node {
         free.extend(node.input.iter().map(|s| &**s));
-        for attribute in &node.attribute {
-            for inner in attribute.g.as_deref().into_iter().chain(&attribute.graphs) {
-                free_names(inner, depth + 1, free)?;
-            }
+        for inner in subgraphs(node) {
+            free_names(inner, depth + 1, free)?;
         }
     }
     free.extend(graph.output.iter().map(|v| v.name()));

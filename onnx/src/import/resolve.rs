@@ -34,6 +34,8 @@ pub(super) struct Extra<'m> {
     /// Nodes that complete before this one starts.
     pub(super) after: Vec<usize>,
     pub(super) recomputes: Option<usize>,
+    /// What it draws from if it is random.
+    pub(super) seed: Option<u64>,
     /// Results that are new values of variables, by their indices, with the variables' numbers.
     pub(super) updates: Vec<(usize, u32)>,
     /// Values that subgraphs read.
