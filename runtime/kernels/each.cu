@@ -86,30 +86,39 @@ template <class T> __device__ inline T quick_gelu_slope(T x, T by) {
 // ln(1 + e^x), without overflow.
 template <class T> __device__ inline T softplus_at(T x) { return larger(x, T(0)) + ln_of(T(1) + exp_of(-size_of(x))); }
 
-template <class T> __device__ inline T power(T x, T y) {
-    f64 by = (f64)y;
+template <class T> __device__ inline T power_by(T x, f64 by) {
     if (by == 2.0) return times(x, x);
     if (by == 1.0) return x;
     if (by == 3.0) return times(times(x, x), x);
     return raised(x, by);
 }
+template <class T> __device__ inline T power(T x, T y) { return power_by(x, (f64)y); }
 template <class T> __device__ inline T clipped(T x, f64 low, f64 high) {
     if (low != -(f64)infinity()) x = larger(x, of_f64<T>(low));
     return high == (f64)infinity() ? x : smaller(x, of_f64<T>(high));
 }
+// What is left of a division that rounds towards 0, and 0 with the sign of b.
+template <class T> __device__ inline T rest_of(T a, T b) {
+    return b == T(0) || (T(-1) < T(0) && b == T(-1)) ? T(0) : T(a % b);
+}
+template <> __device__ inline f32 rest_of(f32 a, f32 b) { return (f32)fmod((f64)a, (f64)b); }
+template <> __device__ inline f64 rest_of(f64 a, f64 b) { return fmod(a, b); }
+template <class T> __device__ inline T nothing_as(T) { return T(0); }
+template <> __device__ inline f32 nothing_as(f32 b) { return b < 0 ? -0.0f : 0.0f; }
+template <> __device__ inline f64 nothing_as(f64 b) { return b < 0 ? -0.0 : 0.0; }
 // The remainder with the sign of the divisor, or of the dividend.
 template <class T> __device__ inline T modulo(T a, T b, bool of_dividend) {
-    if (b == T(0)) return T(0);
-    f64 x = (f64)a, y = (f64)b;
-    return of_f64<T>(of_dividend ? fmod(x, y) : x - y * floor(x / y));
+    T rest = rest_of(a, b);
+    if (of_dividend) return rest;
+    if (rest == T(0)) return nothing_as(b);
+    return (rest < T(0)) != (b < T(0)) ? plus(rest, b) : rest;
 }
-
 
 NUMBER1(abs, size_of(x))
 NUMBER1(neg, minus(M(0), x))
 NUMBER1(relu, larger(x, M(0)))
 NUMBER1(sign, x > M(0) ? M(1) : x != M(0) && !is_nan(x) ? minus(M(0), M(1)) : x)
-NUMBER1(pow_by, power(x, of_f64<M>(p.v[0])))
+NUMBER1(pow_by, power_by(x, p.v[0]))
 NUMBER1(clip, clipped(x, p.v[0], p.v[1]))
 FLOAT1(exp, exp_of(x))
 FLOAT1(ln, ln_of(x))

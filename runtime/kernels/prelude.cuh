@@ -264,7 +264,14 @@ template <class T> __device__ inline T size_of(T x) { return T(-1) < T(0) && x <
 
 __device__ inline f32 raised(f32 x, f64 y) { return powf(x, (f32)y); }
 __device__ inline f64 raised(f64 x, f64 y) { return pow(x, y); }
-template <class T> __device__ inline T raised(T x, f64 y) { return of_f64<T>(pow((f64)x, y)); }
+// Integers wrap where the exponent is one.
+template <class T> __device__ inline T raised(T x, f64 y) {
+    if (!(y >= 0.0 && y == floor(y) && y <= 4294967295.0)) return of_f64<T>(pow((f64)x, y));
+    T all = T(1);
+    for (u64 left = (u64)y; left > 0; left >>= 1, x = times(x, x))
+        if (left & 1) all = times(all, x);
+    return all;
+}
 
 template <class T> __device__ inline T sigmoid(T x) { return T(1) / (T(1) + exp_of(-x)); }
 

@@ -100,6 +100,10 @@ pub(crate) trait Number: Pod + Send + Sync + PartialOrd {
     fn to_power(self, exponent: f64) -> Self;
     fn of_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
+    /// What is left of a division that rounds towards 0; 0 where an integer is divided by 0, which ONNX leaves open.
+    fn rest(self, other: Self) -> Self;
+    /// The same magnitude, with the sign of the other where there are signs of 0.
+    fn signed_as(self, other: Self) -> Self;
     /// The larger one, or NaN if one is.
     fn larger(self, other: Self) -> Self;
     fn smaller(self, other: Self) -> Self;
@@ -118,6 +122,8 @@ macro_rules! float_number {
             fn over(self, other: $t) -> $t { self / other }
             fn magnitude(self) -> $t { self.abs() }
             fn to_power(self, exponent: f64) -> $t { self.powf(exponent as $t) }
+            fn rest(self, other: $t) -> $t { self % other }
+            fn signed_as(self, other: $t) -> $t { self.copysign(other) }
             fn of_f64(value: f64) -> $t { value as $t }
             fn to_f64(self) -> f64 { f64::from(self) }
             fn larger(self, other: $t) -> $t { if self >= other || self.is_nan() { self } else { other } }
@@ -140,7 +146,14 @@ macro_rules! integer_number {
             fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
             fn over(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_div(other) } }
             fn magnitude(self) -> $t { let $x = self; $magnitude }
-            fn to_power(self, exponent: f64) -> $t { (self as f64).powf(exponent) as $t }
+            fn to_power(self, exponent: f64) -> $t {
+                match exponent >= 0.0 && exponent.fract() == 0.0 && exponent <= f64::from(u32::MAX) {
+                    true => self.wrapping_pow(exponent as u32),
+                    false => (self as f64).powf(exponent) as $t,
+                }
+            }
+            fn rest(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_rem(other) } }
+            fn signed_as(self, _: $t) -> $t { self }
             fn of_f64(value: f64) -> $t { value as $t }
             fn to_f64(self) -> f64 { self as f64 }
             fn larger(self, other: $t) -> $t { self.max(other) }

@@ -98,7 +98,7 @@ pub(super) fn kernel<S: Stored, O: Stored, const K: usize>(
 
 /// Computes part of a result, chunk by chunk.
 #[inline]
-fn by_chunk<S: Stored, O: Stored, const K: usize>(
+pub(super) fn by_chunk<S: Stored, O: Stored, const K: usize>(
     plan: &Broadcast,
     in_place: [bool; K],
     sources: [&[S]; K],

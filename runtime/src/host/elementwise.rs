@@ -110,8 +110,8 @@ fn softplus<M: Real>(x: M) -> M {
 
 /// x to the power y; the exponents that occur most are multiplied out.
 #[inline]
-fn power<M: Number>(x: M, y: M) -> M {
-    match y.to_f64() {
+fn power<M: Number>(x: M, y: f64) -> M {
+    match y {
         2.0 => x.times(x),
         1.0 => x,
         3.0 => x.times(x).times(x),
@@ -171,7 +171,7 @@ elementwise! {
     number sub(a, b) = a.minus(b);
     number mul(a, b) = a.times(b);
     number div(a, b) = a.over(b);
-    number pow(a, b) = power(a, b);
+    number pow(a, b) = power(a, b.to_f64());
     float prelu(x, slope) = if x >= M::ZERO { x } else { slope * x };
     number remainder(a, b; p = |s| Ok([s.int("fmod", 0)? as f64, 0.0, 0.0])) = modulo(a, b, p[0] != 0.0);
     number equal(a, b) -> bool = u8::from(a == b);
@@ -195,14 +195,16 @@ elementwise! {
     float bias_fast_gelu_grad(dy, x, bias) = dy * fast_gelu_slope(x + bias);
 }
 
-/// `Mod`: the remainder with the sign of the divisor, or of the dividend where `fmod` is set or elements are floats.
+/// `Mod`: the remainder with the sign of the divisor, or of the dividend where `fmod` is set.
 #[inline]
 fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
-    if b == M::ZERO {
-        return M::ZERO;
+    let rest = a.rest(b);
+    match rest == M::ZERO {
+        _ if of_dividend => rest,
+        true => rest.signed_as(b),
+        false if (rest < M::ZERO) != (b < M::ZERO) => rest.plus(b),
+        false => rest,
     }
-    let (x, y) = (a.to_f64(), b.to_f64());
-    M::of_f64(if of_dividend { x % y } else { x - y * (x / y).floor() })
 }
 
 pub(crate) fn infinities(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
@@ -316,29 +318,63 @@ pub(crate) fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
     }
 }
 
-/// `Pow`, whose exponent may be of another type where it is constant.
+/// `Pow`, whose exponent may be of another type than its base.
 pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
-    fn each<M: Number>([x]: [&[M]; 1], p: &Parameters, out: &mut [M]) {
-        out.iter_mut().zip(x).for_each(|(o, &x)| *o = power(x, M::of_f64(p[0])));
-    }
     if spec.element(0)? == spec.element(1)? {
         return pow(spec);
     }
-    let exponent = exponent(spec)?;
-    dispatch!(number spec.element(0)?, T => {
-        each::kernel::<T, T, 1>(spec, [exponent, 0.0, 0.0], each::<<T as Stored>::Math>)
-    })
+    if spec.is_in_place(1, 0) {
+        return refuse("the exponent is to be overwritten by elements of another type");
+    }
+    let plan = Broadcast::new(&[spec.dims(0)?, spec.dims(1)?], &spec.result_dims(0)?)?;
+    let in_place = spec.is_in_place(0, 0);
+    each::check_in_place(&plan, &[in_place], true)?;
+    let widen = dispatch!(number spec.element(1)?, E => Ok(widen::<E> as fn(&Io<'_>, &mut [f64])))?;
+    let count = spec.dims(1)?.iter().product();
+    dispatch!(number spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
+        let exponents = &mut io.workspace::<f64>()[..count];
+        widen(&io, exponents);
+        let (x, exponents) = (io.get::<T>(0), &*exponents);
+        each::parts(io.take::<T>(0), |start, out| {
+            let mut room = [0.0; each::CHUNK];
+            let mut bases = [<T as Stored>::read(bytemuck::Zeroable::zeroed()); each::CHUNK];
+            for (i, out) in out.chunks_mut(each::CHUNK).enumerate() {
+                let (start, n) = (start + i * each::CHUNK, out.len());
+                let exponents = each::view::<f64>(&plan, 1, exponents, start, n, &mut room);
+                if in_place {
+                    out.iter_mut().zip(exponents).for_each(|(o, &e)| *o = T::write(power(o.read(), e)));
+                } else {
+                    let bases = each::view::<T>(&plan, 0, x, start, n, &mut bases);
+                    let each = out.iter_mut().zip(bases).zip(exponents);
+                    each.for_each(|((o, &x), &e)| *o = T::write(power(x, e)));
+                }
+            }
+        });
+    }).with_workspace::<f64>(count)))
 }
 
-/// The bounds of a `Clip`, as attributes or constant operands.
+/// The elements of operand 1.
+fn widen<E: Stored<Math: Number>>(io: &Io<'_>, out: &mut [f64]) {
+    out.iter_mut().zip(io.get::<E>(1)).for_each(|(o, e)| *o = e.read().to_f64());
+}
+
+/// The bounds of a `Clip`, as attributes or constant operands, where 64 bits hold them as floats.
 pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
+    const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    let exact = |bound: f64| match bound.abs() < MOST || spec.element(0)?.is_float() {
+        true => Ok(bound),
+        false => refuse(format!("the bound {bound} is no integer of at most 53 bits")),
+    };
     let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
         if spec.has(operand) {
             return Ok(match spec.element(operand)? {
                 lmsc_ir::ElementType::Float => {
                     spec.constant_floats(operand)?.and_then(|v| Some(f64::from(*v.first()?)))
                 }
-                _ => spec.constants(operand)?.and_then(|v| Some(*v.first()? as f64)),
+                _ => match spec.constants(operand)?.and_then(|v| v.first().copied()) {
+                    Some(bound) => Some(exact(bound as f64)?),
+                    None => None,
+                },
             }
             .unwrap_or(default));
         }
@@ -347,17 +383,32 @@ pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     Ok([bound(1, "min", f64::NEG_INFINITY)?, bound(2, "max", f64::INFINITY)?, 0.0])
 }
 
-/// `Clip`.
+/// `Clip`, with bounds as attributes or as operands.
 pub(crate) fn clip(spec: &Spec<'_>) -> Made {
-    fn each<M: Number>([x]: [&[M]; 1], p: &Parameters, out: &mut [M]) {
-        let (low, high) = (M::of_f64(p[0]), M::of_f64(p[1]));
-        let above = |x: M| if p[0] == f64::NEG_INFINITY { x } else { x.larger(low) };
-        let below = |x: M| if p[1] == f64::INFINITY { x } else { x.smaller(high) };
-        out.iter_mut().zip(x).for_each(|(o, &x)| *o = below(above(x)));
-    }
-    let parameters = bounds(spec)?;
-    dispatch!(number spec.element(0)?, T => {
-        each::kernel::<T, T, 1>(spec, parameters, each::<<T as Stored>::Math>)
+    let element = spec.element(0)?;
+    (1..3).filter(|&i| spec.has(i)).try_for_each(|i| spec.expect(i, element))?;
+    let named = |name: &str| Ok(spec.says(name).then_some(f64::from(spec.float(name, 0.0)?)));
+    let named = [named("min")?, named("max")?];
+    dispatch!(number element, T => {
+        let (plan, in_place) = each::plan::<T, T, 1>(spec)?;
+        Ok(Kernel::new(move |mut io: Io<'_>| {
+            let bound = |i: usize| {
+                let given = io.get::<T>(1 + i).first().map(|bound| bound.read());
+                given.or(named[i].map(<<T as Stored>::Math as Number>::of_f64))
+            };
+            let (low, high, x) = (bound(0), bound(1), io.get::<T>(0));
+            each::parts(io.take::<T>(0), |start, out| {
+                each::by_chunk::<T, T, 1>(&plan, in_place, [x], start, out, |[x], out| {
+                    out.copy_from_slice(x);
+                    if let Some(low) = low {
+                        out.iter_mut().for_each(|o| *o = o.larger(low));
+                    }
+                    if let Some(high) = high {
+                        out.iter_mut().for_each(|o| *o = o.smaller(high));
+                    }
+                });
+            });
+        }))
     })
 }
 

@@ -477,7 +477,7 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
         }
         chunks(out, columns, least(columns), &|row, out| {
             let x = &x[row * columns..][..columns];
-            let diagonal = ((row % rows) as i64 + k).clamp(-1, columns as i64) ;
+            let diagonal = ((row % rows) as i64).saturating_add(k).clamp(-1, columns as i64);
             for (c, (out, &x)) in (0..).zip(out.iter_mut().zip(x)) {
                 *out = if (upper && c >= diagonal) || (!upper && c <= diagonal) { x } else { 0 };
             }

@@ -25,6 +25,178 @@ pub(crate) struct Resized {
     pub(crate) sizes: (usize, usize),
 }
 
+/// Where the elements of a result come from: what the attributes say, and by dimension the extents and the scale.
+struct Coordinates {
+    mode: String,
+    transformation: String,
+    rounding: String,
+    cubic: f64,
+    excludes_outside: bool,
+    dims: Vec<usize>,
+    out: Vec<usize>,
+    scales: Vec<f32>,
+}
+
+/// Whether the node is of a version without attributes for coordinates and rounding.
+fn is_old(spec: &Spec<'_>) -> bool {
+    spec.op.name() == "Upsample" || spec.op.domain().is_empty() && spec.opset < 11
+}
+
+impl Coordinates {
+    fn new(
+        spec: &Spec<'_>,
+        dims: &[usize],
+        out: &[usize],
+        scales_at: Option<usize>,
+    ) -> Result<Coordinates, Refusal> {
+        let is_old = is_old(spec);
+        let transformation = if is_old { "asymmetric" } else { "half_pixel" };
+        // Before version 11 the nearest element was the one before, or behind where elements were left out.
+        let rounding = if is_old { "by_scale" } else { "round_prefer_floor" };
+        if spec.int("antialias", 0)? != 0 {
+            return refuse("attribute `antialias` is not supported");
+        }
+        let found = Coordinates {
+            mode: spec.string("mode", "nearest")?,
+            transformation: spec.string("coordinate_transformation_mode", transformation)?,
+            rounding: spec.string("nearest_mode", rounding)?,
+            cubic: f64::from(spec.float("cubic_coeff_a", -0.75)?),
+            excludes_outside: spec.flag("exclude_outside", false)?,
+            dims: dims.to_vec(),
+            out: out.to_vec(),
+            scales: scales(spec, dims, out, scales_at)?,
+        };
+        let fraction = |d: usize| dims[d] as f32 * found.scales[d] - out[d] as f32;
+        if found.transformation == "align_corners"
+            && let Some(d) = (0..dims.len()).find(|&d| out[d] > 1 && fraction(d).abs() > 1e-3)
+        {
+            // ONNX's definition divides by the extent before it is rounded, runtimes by the one behind.
+            return refuse(format!(
+                "attribute `coordinate_transformation_mode` is `align_corners`, and a scale of {} makes no whole number \
+                 of {} elements; give `sizes`",
+                found.scales[d], dims[d]
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Where the `i`-th element along dimension `d` lies in the operand, in 32 bits, as every runtime computes it.
+    fn place(&self, d: usize, i: usize) -> Result<f64, Refusal> {
+        let (n, m, i, s) = (self.dims[d] as f32, self.out[d] as f32, i as f32, self.scales[d]);
+        Ok(f64::from(match &*self.transformation {
+            "half_pixel" => (i + 0.5) / s - 0.5,
+            "pytorch_half_pixel" if m > 1.0 => (i + 0.5) / s - 0.5,
+            "half_pixel_symmetric" => n / 2.0 * (1.0 - m / (s * n)) + (i + 0.5) / s - 0.5,
+            "align_corners" if m > 1.0 => i * (n - 1.0) / (m - 1.0),
+            "pytorch_half_pixel" | "align_corners" => 0.0,
+            "asymmetric" => i / s,
+            other => {
+                return refuse(format!(
+                    "attribute `coordinate_transformation_mode` is `{other}`, which is not supported"
+                ));
+            }
+        }))
+    }
+
+    /// The nearest whole place.
+    fn nearest(&self, d: usize, x: f64) -> Result<f64, Refusal> {
+        Ok(match &*self.rounding {
+            "round_prefer_floor" => (x - 0.5).ceil(),
+            "round_prefer_ceil" => (x + 0.5).floor(),
+            "by_scale" if self.scales[d] < 1.0 => x.ceil(),
+            "floor" | "by_scale" => x.floor(),
+            "ceil" => x.ceil(),
+            other => return refuse(format!("attribute `nearest_mode` is `{other}`; no such mode is known")),
+        })
+    }
+
+    /// The weights of the four places around x, of which the first is `first`.
+    ///
+    /// # Source
+    /// Keys, *Cubic convolution interpolation*, IEEE TASSP 29(6), 1981.
+    fn cubic(&self, d: usize, x: f64, first: f64) -> [f64; 4] {
+        let (t, a) = (x - x.floor(), self.cubic);
+        let near = |t: f64| ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0;
+        let far = |t: f64| ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a;
+        let mut weights = [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)];
+        if self.excludes_outside {
+            let is_outside = |k: usize| !(0.0..self.dims[d] as f64).contains(&(first + k as f64));
+            (0..4).filter(|&k| is_outside(k)).for_each(|k| weights[k] = 0.0);
+            let sum: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|w| *w /= sum);
+        }
+        weights
+    }
+
+    fn axis(&self, d: usize) -> Result<Axis, Refusal> {
+        let (dims, out) = (&self.dims, &self.out);
+        if dims[d] == out[d] && self.scales[d] == 1.0 {
+            return Ok(Axis { taps: 1, from: (0..out[d]).map(|i| (i, 1.0)).collect() });
+        }
+        let within = |i: f64| (i.max(0.0) as usize).min(dims[d].saturating_sub(1));
+        let mut from = Vec::new();
+        for i in 0..out[d] {
+            let x = self.place(d, i)?;
+            match &*self.mode {
+                "nearest" => from.push((within(self.nearest(d, x)?), 1.0)),
+                "linear" | "bilinear" | "trilinear" => {
+                    let x = x.clamp(0.0, (dims[d].max(1) - 1) as f64);
+                    let part = x - x.floor();
+                    from.push((within(x.floor()), (1.0 - part) as f32));
+                    from.push((within(x.floor() + 1.0), part as f32));
+                }
+                "cubic" => {
+                    let first = x.floor() - 1.0;
+                    let taps = self.cubic(d, x, first).into_iter().enumerate();
+                    from.extend(taps.map(|(k, w)| (within(first + k as f64), w as f32)));
+                }
+                other => return refuse(format!("attribute `mode` is `{other}`; no such mode is known")),
+            }
+        }
+        Ok(Axis { taps: from.len() / out[d].max(1), from })
+    }
+}
+
+/// By dimension, how much longer the result is: what an operand or an attribute says, or what follows from extents.
+fn scales(
+    spec: &Spec<'_>,
+    dims: &[usize],
+    out: &[usize],
+    scales_at: Option<usize>,
+) -> Result<Vec<f32>, Refusal> {
+    let rank = dims.len();
+    let given = match spec.floats("scales")? {
+        Some(scales) => Some(scales),
+        None => scales_at.map_or(Ok(None), |at| spec.constant_floats(at))?,
+    };
+    let axes: Vec<usize> = match spec.ints("axes")? {
+        Some(axes) => axes.iter().map(|&a| spec.axis(a, rank)).collect::<Result<_, _>>()?,
+        None => (0..rank).collect(),
+    };
+    let ratio = |d: usize, extent: f64| (extent / dims[d].max(1) as f64) as f32;
+    let mut scales: Vec<f32> = (0..rank).map(|d| ratio(d, out[d] as f64)).collect();
+    if let Some(given) = given {
+        axes.iter().zip(given).for_each(|(&d, scale)| scales[d] = scale);
+        return Ok(scales);
+    }
+    // The extents that are asked for need not be the result's: one scale holds for all axes.
+    let policy = spec.string("keep_aspect_ratio_policy", "stretch")?;
+    if policy != "stretch" {
+        let sizes = spec.constants(3)?.unwrap_or_default();
+        let ratios = axes.iter().zip(&sizes).map(|(&d, &size)| ratio(d, size as f64));
+        let scale = match &*policy {
+            "not_larger" => ratios.min_by(f32::total_cmp),
+            "not_smaller" => ratios.max_by(f32::total_cmp),
+            _ => None,
+        };
+        let Some(scale) = scale else {
+            return refuse(format!("attribute `keep_aspect_ratio_policy` is `{policy}`; no such policy is known"));
+        };
+        axes.iter().for_each(|&d| scales[d] = scale);
+    }
+    Ok(scales)
+}
+
 /// From extents of the operand and the result of the forward operator, and its operand of scales.
 pub(crate) fn resized(
     spec: &Spec<'_>,
@@ -33,100 +205,11 @@ pub(crate) fn resized(
     scales_at: Option<usize>,
 ) -> Result<Resized, Refusal> {
     let rank = dims.len();
-    let old = spec.op.name() == "Upsample" || spec.op.domain().is_empty() && spec.opset < 11;
-    let mode = spec.string("mode", "nearest")?;
-    let coordinates =
-        spec.string("coordinate_transformation_mode", if old { "asymmetric" } else { "half_pixel" })?;
-    let nearest = spec.string("nearest_mode", if old { "floor" } else { "round_prefer_floor" })?;
-    let cubic = f64::from(spec.float("cubic_coeff_a", -0.75)?);
-    for (name, only) in [("antialias", 0), ("exclude_outside", 0)] {
-        if spec.int(name, 0)? != only {
-            return refuse(format!("attribute `{name}` is not supported"));
-        }
+    if dims.contains(&0) && !out.contains(&0) {
+        return refuse("there is nothing to resize in an operand without elements");
     }
-    let scales = match spec.floats("scales")? {
-        Some(scales) => Some(scales),
-        None => scales_at.map_or(Ok(None), |at| spec.constant_floats(at))?,
-    };
-    let axes: Vec<usize> = match spec.ints("axes")? {
-        Some(axes) => axes.iter().map(|&a| spec.axis(a, rank)).collect::<Result<_, _>>()?,
-        None => (0..rank).collect(),
-    };
-    let scale = |d: usize| -> f64 {
-        let given = scales.as_ref().and_then(|s| s.get(axes.iter().position(|&a| a == d)?));
-        given.map_or(out[d] as f64 / dims[d].max(1) as f64, |&s| f64::from(s))
-    };
-    let place = |d: usize, i: usize| -> Result<f64, Refusal> {
-        let (n, m, i, s) = (dims[d] as f64, out[d] as f64, i as f64, scale(d));
-        Ok(match &*coordinates {
-            "half_pixel" => (i + 0.5) / s - 0.5,
-            "pytorch_half_pixel" => {
-                if m > 1.0 {
-                    (i + 0.5) / s - 0.5
-                } else {
-                    0.0
-                }
-            }
-            "half_pixel_symmetric" => n / 2.0 * (1.0 - m / (s * n)) + (i + 0.5) / s - 0.5,
-            "align_corners" => {
-                if m > 1.0 {
-                    i * (n - 1.0) / (m - 1.0)
-                } else {
-                    0.0
-                }
-            }
-            "asymmetric" => i / s,
-            other => {
-                return refuse(format!(
-                    "attribute `coordinate_transformation_mode` is `{other}`, which is not supported"
-                ));
-            }
-        })
-    };
-    let within = |d: usize, i: f64| (i.max(0.0) as usize).min(dims[d].saturating_sub(1));
-    let axis = |d: usize| -> Result<Axis, Refusal> {
-        if dims[d] == out[d] && scale(d) == 1.0 {
-            return Ok(Axis { taps: 1, from: (0..out[d]).map(|i| (i, 1.0)).collect() });
-        }
-        let mut from = Vec::new();
-        for i in 0..out[d] {
-            let x = place(d, i)?;
-            match &*mode {
-                "nearest" => {
-                    let at = match &*nearest {
-                        "round_prefer_floor" => (x - 0.5).ceil(),
-                        "round_prefer_ceil" => (x + 0.5).floor(),
-                        "floor" => x.floor(),
-                        "ceil" => x.ceil(),
-                        other => {
-                            return refuse(format!(
-                                "attribute `nearest_mode` is `{other}`; no such mode is known"
-                            ));
-                        }
-                    };
-                    from.push((within(d, at), 1.0));
-                }
-                "linear" | "bilinear" | "trilinear" => {
-                    let x = x.clamp(0.0, (dims[d].max(1) - 1) as f64);
-                    let part = x - x.floor();
-                    from.push((within(d, x.floor()), (1.0 - part) as f32));
-                    from.push((within(d, x.floor() + 1.0), part as f32));
-                }
-                // Keys, *Cubic convolution interpolation*, IEEE TASSP 29(6), 1981.
-                "cubic" => {
-                    let t = x - x.floor();
-                    let near = |t: f64| ((cubic + 2.0) * t - (cubic + 3.0)) * t * t + 1.0;
-                    let far = |t: f64| ((cubic * t - 5.0 * cubic) * t + 8.0 * cubic) * t - 4.0 * cubic;
-                    let weights = [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)];
-                    let taps = weights.iter().enumerate();
-                    from.extend(taps.map(|(k, &w)| (within(d, x.floor() - 1.0 + k as f64), w as f32)));
-                }
-                other => return refuse(format!("attribute `mode` is `{other}`; no such mode is known")),
-            }
-        }
-        Ok(Axis { taps: from.len() / out[d].max(1), from })
-    };
-    let all = (0..rank).map(axis).collect::<Result<Vec<_>, _>>()?;
+    let coordinates = Coordinates::new(spec, dims, out, scales_at)?;
+    let all = (0..rank).map(|d| coordinates.axis(d)).collect::<Result<Vec<_>, _>>()?;
     let stays = |d: usize| {
         dims[d] == out[d] && all[d].taps == 1 && all[d].from.iter().enumerate().all(|(i, f)| f.0 == i)
     };
@@ -153,8 +236,7 @@ impl Resized {
 
 /// Which operand holds the scales.
 pub(crate) fn scales_at(spec: &Spec<'_>) -> Option<usize> {
-    let old = spec.op.name() == "Upsample" || spec.op.domain().is_empty() && spec.opset < 11;
-    Some(if old { 1 } else { 2 }).filter(|&at| spec.has(at))
+    Some(if is_old(spec) { 1 } else { 2 }).filter(|&at| spec.has(at))
 }
 
 /// `Resize` and `Upsample`.

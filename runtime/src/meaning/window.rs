@@ -40,12 +40,16 @@ impl Window {
                 "image {image:?}, positions {positions:?} and window {kernel:?}; expected one to three dimensions each"
             ));
         }
+        // Products of two such numbers and a sum of them fit 64 bits.
         let list = |name: &str, length: usize, default: usize| -> Result<Vec<usize>, Refusal> {
             let Some(list) = spec.ints(name)? else { return Ok(vec![default; length]) };
-            match list.iter().map(|&i| usize::try_from(i)).collect::<Result<Vec<_>, _>>() {
-                Ok(list) if list.len() == length => Ok(list),
+            match list.iter().map(|&i| i32::try_from(i)).collect::<Result<Vec<_>, _>>() {
+                Ok(list) if list.len() == length && list.iter().all(|&i| i >= 0) => {
+                    Ok(list.into_iter().map(|i| i as usize).collect())
+                }
                 _ => refuse(format!(
-                    "attribute `{name}` is {list:?}; expected {length} numbers, none negative"
+                    "attribute `{name}` is {list:?}; expected {length} numbers, none negative or above {}",
+                    i32::MAX
                 )),
             }
         };
@@ -64,7 +68,18 @@ impl Window {
             let total = (positions[d].max(1) - 1) * stride[d] + reach;
             let total = if transposed { total + list("output_padding", rank, 0)?[d] } else { total };
             let total = total as isize - image[d] as isize;
-            let total = if transposed { total } else { total.max(0) };
+            let auto_padded = auto.starts_with("SAME") || transposed && spec.says("output_shape");
+            // ONNX puts one element more behind what the windows reach where `output_shape` asks for it. Elements that no
+            // stride explains, and those that `SAME_UPPER` and `SAME_LOWER` add, lie elsewhere in other runtimes.
+            let is_open = total < 0 && (auto.starts_with("SAME") || -total >= stride[d] as isize);
+            if transposed && auto_padded && is_open {
+                return refuse(format!(
+                    "the result has {} elements more along spatial axis {d} than the windows reach, and where they lie \
+                     is not defined; give `pads` and `output_padding`",
+                    -total
+                ));
+            }
+            let total = total.max(0);
             let half = total / 2;
             (before[d], after[d]) = match &*auto {
                 "VALID" => (0, 0),

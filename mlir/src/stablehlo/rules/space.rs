@@ -30,7 +30,12 @@ impl Space {
                 return Err(Why(format!("its attribute `{name}` has not {expected} elements")));
             }
         }
-        let mut low = list("pads", 2 * count, 0);
+        if cx.ints("output_shape").is_some() {
+            return Err("there is no rule for its `output_shape`".into());
+        }
+        // Without padding nothing is added, whatever `pads` says.
+        let is_valid = cx.text("auto_pad") == Some(b"VALID");
+        let mut low = if is_valid { vec![0; 2 * count] } else { list("pads", 2 * count, 0) };
         let high = low.split_off(count);
         Ok(Space {
             kernel: kernel.iter().map(|&extent| extent as i64).collect(),
