@@ -5,7 +5,7 @@ Each form below is a way in which the next value of an input is computed. For ev
 - four steps of the model give the losses and the state of ONNX Runtime, or of onnx's reference evaluator where that has no
   kernel;
 - so do four steps of each plan: planners x {half of the peak, the smallest budget}, from the written file alone;
-- `lmsc verify` accepts the written files;
+- `lmsc verify` accepts the written files, and ONNX Runtime computes the same from them;
 - which inputs are state, and how they are carried, does not depend on the order of the nodes.
 
 Prints one line a form and the sums. LMSC names the program; arguments select forms by parts of their names.
@@ -221,14 +221,16 @@ def pairs(form: Form, proto: onnx.ModelProto) -> dict[str, str]:
     return found
 
 
-def truth(form: Form, proto: onnx.ModelProto) -> tuple[list[float], dict[str, np.ndarray]]:
+def truth(
+    form: Form, proto: onnx.ModelProto, feeds: dict[str, np.ndarray]
+) -> tuple[list[float], dict[str, np.ndarray]]:
     """Losses, and the state after the last step."""
     names = [output.name for output in proto.graph.output]
-    if any(node.domain for node in proto.graph.node):
+    if any(node.domain == "ai.onnx.preview.training" for node in proto.graph.node):
         evaluate = onnx.reference.ReferenceEvaluator(proto).run
     else:
         evaluate = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run
-    feeds, losses = initial(proto), []
+    feeds, losses = dict(feeds), []
     for _ in range(STEPS):
         results = dict(zip(names, evaluate(None, feeds)))
         losses.append(float(results["loss"]))
@@ -336,7 +338,7 @@ def check(form: Form) -> int:
         (folder / "STATE.json").write_text(json.dumps(form.state))
         reading = [str(folder / part) if part.endswith(".json") else part for part in form.reading]
         write_safetensors(params, {n: v for n, v in initial(proto).items() if n not in form.defaults})
-        losses, state = truth(form, proto)
+        losses, state = truth(form, proto, initial(proto))
         found, saved = steps(source, reading, params, folder, [])
         same(saved, state, found, losses)
         extra = set(saved) - set(state) - {info.name for info in proto.graph.input}
@@ -362,6 +364,10 @@ def check(form: Form) -> int:
                 same(saved, state, found, losses)
                 lmsc("verify", source, planned, *reading)
                 count += 1
+            # Other runtimes compute the same from what was written.
+            written = onnx.load(planned)
+            losses_elsewhere, state_elsewhere = truth(form, written, initial(proto))
+            same(state_elsewhere, state, losses_elsewhere, losses)
         return count
 
 

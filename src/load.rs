@@ -231,8 +231,9 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| not_valid(path, &e))?);
     warnings.extend(half_swaps);
-    // What is written has no faults that are known.
-    let edited = gathered || !warnings.is_empty() || binding.optimizer.is_some();
+    // The written file has no known faults, and lists the state that the caller stated.
+    let stated = state_option(&binding.state).is_some();
+    let edited = gathered || stated || !warnings.is_empty() || binding.optimizer.is_some();
     warnings.extend(notices.iter().map(Notice::to_string));
     warnings.extend(state::learns_nothing(&graph));
     let warnings: Vec<String> =

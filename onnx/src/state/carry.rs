@@ -1,7 +1,9 @@
 //! How each next value comes to its variable: in place, or by a copy.
 
 use foldhash::{HashMap, HashMapExt, HashSet};
-use lmsc_ir::{Adjacency, Def, Graph, LMSC_DOMAIN, Node, NodeId, Op, StorageId, Storages, Update, ValueId};
+use lmsc_ir::{
+    Adjacency, Def, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, StorageId, Storages, Update, ValueId,
+};
 
 use super::given;
 
@@ -301,9 +303,16 @@ impl<'a> Copies<'a> {
             None => graph.fresh_value_name(&format!("{about}_copy")),
         };
         let node_name = graph.fresh_node_name(&format!("copy_{about}"));
-        let mut node = Node::new(node_name, Op::new(LMSC_DOMAIN, "Copy"));
+        let ty = graph.value(source).ty.clone();
+        let (from, to) = (graph.value(source).place, graph.value(variable.unwrap_or(source)).place);
+        // A variable that is on the host between steps is written by a copy over the link.
+        let (op, place) = match (from.is_host(), to.is_host()) {
+            (false, true) => ("SwapOut", Place::Host),
+            (true, false) => ("SwapIn", Place::Device),
+            (is_host, _) => ("Copy", if is_host { Place::Host } else { Place::Device }),
+        };
+        let mut node = Node::new(node_name, Op::new(LMSC_DOMAIN, op));
         node.operands.push(Some(source));
-        let (ty, place) = (graph.value(source).ty.clone(), graph.value(source).place);
         let id = graph.add_node(node, [Some((name, ty, place))]);
         graph.opsets.entry(LMSC_DOMAIN.to_owned()).or_insert(1);
         let result = graph.node(id).results[0].expect("a copy has a result");

@@ -1,1 +1,150 @@
 use super::*;
+
+/// The graph of the text, its state settled.
+fn settled(text: &str, stated: &Stated) -> (Graph, Vec<Notice>) {
+    let mut graph = Graph::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let notices = settle(&mut graph, stated).unwrap_or_else(|e| panic!("{e}"));
+    lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e}\n{}", graph.to_text()));
+    (graph, notices)
+}
+
+/// The nodes that update a variable, one a line.
+fn updates(text: &str) -> String {
+    let (graph, _) = settled(text, &Stated::default());
+    let text = graph.to_text();
+    text.lines().filter(|line| line.contains(" updates ")).map(|line| line.trim().to_owned() + "\n").collect()
+}
+
+fn step(inputs: &str, outputs: &str, nodes: &str) -> String {
+    format!("g (float[4] w, float[4] s{inputs}) => ({outputs}) {{ {nodes} }}")
+}
+
+#[test]
+fn a_value_that_is_computed_element_by_element_is_written_in_place() {
+    let plain = step("", "float[4] w_new", "[sub] float[4] w_new = Sub(w, s)");
+    assert_eq!(updates(&plain), "[sub] float[4] w_new = Sub(w, s) updates (w as w_new)\n");
+    let viewed = step("", "float[4] w_new", "[sub] float[4] t = Sub(w, s) [id] float[4] w_new = Identity(t)");
+    assert_eq!(updates(&viewed), "[sub] float[4] t = Sub(w, s) updates (w as t)\n");
+}
+
+#[test]
+fn what_cannot_be_written_in_place_is_copied_once_the_old_value_is_read() {
+    let later = "[sub] float[4] w_new = Sub(w, s) [d] float[4] d = Sub(w_new, w) [e] float[4] e = Exp(d)";
+    assert_eq!(
+        updates(&step("", "float[4] w_new, float[4] e", later)),
+        "[copy_w] float[4] w_new = ai.lmsc.Copy(w_new_value) updates (w as w_new) after [d]\n"
+    );
+    let product = "[p] float[2,2] m_new = MatMul(m, m)";
+    assert_eq!(
+        updates(&step(", float[2,2] m", "float[2,2] m_new", product)),
+        "[copy_m] float[2,2] m_new = ai.lmsc.Copy(m_new_value) updates (m as m_new)\n"
+    );
+}
+
+#[test]
+fn the_order_of_nodes_decides_nothing() {
+    let sub = "[sub] float[4] w_new = Sub(w, s)";
+    let read = "[read] float[4] d = Exp(w)";
+    let expected = "[sub] float[4] w_new = Sub(w, s) updates (w as w_new) after [read]\n";
+    for nodes in [format!("{sub} {read}"), format!("{read} {sub}")] {
+        assert_eq!(updates(&step("", "float[4] w_new, float[4] d", &nodes)), expected);
+    }
+    // Each of two updates reads the variable of the other: the first input's is in place, whatever comes first.
+    let (add, sub) = ("[add] float[4] w_new = Add(w, m)", "[sub] float[4] m_new = Sub(w, m)");
+    let expected = "[add] float[4] w_new = Add(w, m) updates (w as w_new) after [sub]\n\
+                    [copy_m] float[4] m_new = ai.lmsc.Copy(m_new_value) updates (m as m_new) after [add]\n";
+    for nodes in [format!("{add} {sub}"), format!("{sub} {add}")] {
+        assert_eq!(updates(&step(", float[4] m", "float[4] w_new, float[4] m_new", &nodes)), expected);
+    }
+}
+
+#[test]
+fn variables_exchange_their_values_through_one_that_is_saved() {
+    let nodes = "[a] float[4] a_new = Identity(b) [b] float[4] b_new = Identity(a)";
+    let (graph, _) = settled(
+        &step(", float[4] a, float[4] b", "float[4] a_new, float[4] b_new", nodes),
+        &Stated::default(),
+    );
+    let copies = graph.order().iter().filter(|&&id| is_copy(&graph, id)).count();
+    assert_eq!((copies, carried(&graph).len()), (3, 2), "{}", graph.to_text());
+    // A line of values needs none: the last one is copied first.
+    let nodes = "[a] float[4] a_new = Exp(s) [b] float[4] b_new = Identity(a)";
+    let (graph, _) = settled(
+        &step(", float[4] a, float[4] b", "float[4] a_new, float[4] b_new", nodes),
+        &Stated::default(),
+    );
+    assert!(carried(&graph).len() == 2, "{}", graph.to_text());
+}
+
+#[test]
+fn an_output_that_is_the_old_value_has_a_place_of_its_own() {
+    let nodes = "[sub] float[4] w_new = Sub(w, s) [id] float[4] before = Identity(w)";
+    let (graph, _) = settled(&step("", "float[4] w_new, float[4] before", nodes), &Stated::default());
+    let before = graph.producer(graph.outputs[1]).unwrap();
+    assert!(is_copy(&graph, before), "{}", graph.to_text());
+}
+
+#[test]
+fn an_output_that_is_the_variable_itself_is_no_update() {
+    let text = step("", "float[4] w_new", "[id] float[4] w_new = Identity(w)");
+    assert_eq!(updates(&text), "");
+}
+
+#[test]
+fn values_on_the_host_are_overwritten_by_copies_over_the_link_only() {
+    let variables = |text: &str| settled(text, &Stated::default()).0.variables().len();
+    assert_eq!(
+        variables("g (float[4] w, float[4] g) => (float[4] w_new) { [add] float[4] w_new = Add(w, g) }"),
+        1
+    );
+    let there = "g (float[4]@host w, float[4] g) => (float[4] w_new) {
+        [in] float[4] w_in = ai.lmsc.SwapIn(w)
+        [add] float[4] w_new = Add(w_in, g)
+    }";
+    let (graph, _) = settled(there, &Stated::default());
+    let writer = graph.order().iter().find(|&&id| !graph.node(id).updates.is_empty()).unwrap();
+    assert!(graph.node(*writer).op.is_swap_out(), "{}", graph.to_text());
+}
+
+#[test]
+fn weak_endings_pair_where_no_strong_one_does_and_the_forward_pass_is_over() {
+    let told = |text: &str| {
+        let (graph, notices) = settled(text, &Stated::default());
+        let notices: Vec<String> = notices.iter().map(Notice::to_string).collect();
+        (carried(&graph).len(), notices.join("\n"))
+    };
+    let training = |outputs: &str, nodes: &str| {
+        format!(
+            "g (float[4] w, float[4] x) => (float[] loss, {outputs}) {{
+                [y] float[4] y = Mul(w, x)
+                [l] float[] loss = ReduceMean<keepdims = 0>(y)
+                [g] float[4] g = Mul(y, x)
+                {nodes}
+            }}"
+        )
+    };
+    let (count, notices) = told(&training("float[4] w_next", "[u] float[4] w_next = Sub(w, g)"));
+    assert_eq!(count, 1);
+    assert!(notices.contains("--no-state w says no"), "{notices}");
+    let both = "[u] float[4] w_new = Sub(w, g) [o] float[4] x_out = Add(x, g)";
+    let (count, notices) = told(&training("float[4] w_new, float[4] x_out", both));
+    assert_eq!(count, 1);
+    assert!(notices.contains("--state x=x_out says yes"), "{notices}");
+    let (count, notices) = told(&training("float[2] w_new", "[u] float[2] w_new = Slice(g)"));
+    assert_eq!(count, 0);
+    assert!(notices.contains("it is float[2], and the input float[4]"), "{notices}");
+}
+
+#[test]
+fn what_is_stated_must_be_there() {
+    let text = step("", "float[4] w_new", "[sub] float[4] w_new = Sub(w, s)");
+    let error = |pairs: &[(&str, &str)], not: &[&str]| {
+        let pairs = pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();
+        let stated = Stated { pairs, not: not.iter().map(|&n| n.to_owned()).collect(), by_name: true };
+        settle(&mut Graph::parse(&text).unwrap(), &stated).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert!(error(&[("w", "nothing")], &[]).unwrap_err().contains("there is no output `nothing`"));
+    assert!(error(&[("w", "w_new"), ("w", "w_new")], &[]).is_ok());
+    assert!(error(&[], &["nothing"]).unwrap_err().contains("no such input or output"));
+    assert!(error(&[], &["w"]).is_ok());
+}
