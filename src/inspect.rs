@@ -12,7 +12,8 @@ use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
 use crate::targets::named_target;
-use crate::{Error, Loaded, load};
+use crate::load::load_to_train;
+use crate::{Error, Loaded};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -53,7 +54,7 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let Loaded { graph, warnings, .. } = load(args.input.path(), &args.input.binding)?;
+    let Loaded { graph, warnings, .. } = load_to_train(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));

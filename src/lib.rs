@@ -113,7 +113,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, dims, edited, warnings } = load(path, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, edited, warnings } =
+        load::load_to_train(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 

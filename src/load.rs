@@ -13,7 +13,6 @@ use crate::Error;
 use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
-use crate::state;
 
 /// A graph and the file that it came from.
 pub struct Loaded {
@@ -36,6 +35,18 @@ pub struct Loaded {
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = load_quietly(path, binding)?;
+    warn(&loaded.warnings);
+    Ok(loaded)
+}
+
+/// The same, with a warning besides if it is a training step in which nothing is learned.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let mut loaded = load_quietly(path, binding)?;
+    let idle = crate::state::learns_nothing(&loaded.graph);
+    loaded.warnings.extend(idle.map(|warning| format!("{}: {warning}", called(path))));
     warn(&loaded.warnings);
     Ok(loaded)
 }
@@ -235,7 +246,6 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let stated = state_option(&binding.state).is_some();
     let edited = gathered || stated || !warnings.is_empty() || binding.optimizer.is_some();
     warnings.extend(notices.iter().map(Notice::to_string));
-    warnings.extend(state::learns_nothing(&graph));
     let warnings: Vec<String> =
         warnings.iter().map(|warning| format!("{}: {warning}", called(path))).collect();
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })

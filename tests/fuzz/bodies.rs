@@ -179,7 +179,7 @@ fn exported(model: Option<&Model>, original: &Graph, rewritten: &Graph, dims: &D
         let pairs = lmsc_onnx::Stated::of(&again).unwrap();
         match lmsc_onnx::settle(&mut read, &pairs) {
             Err(_) if model.is_none() => return,
-            settled => settled.unwrap_or_else(|e| panic!("{e}\n{}", what())),
+            settled => _ = settled.unwrap_or_else(|e| panic!("{e}\n{}", what())),
         }
         match lmsc::check(&read) {
             Err(_) if model.is_none() => return,
