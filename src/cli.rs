@@ -103,9 +103,16 @@ pub struct BindingArgs {
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
     pub optimizer: Option<PathBuf>,
-    /// The value of a symbolic dimension, such as `batch=32`. Repeatable.
+    /// The value of a symbolic dimension, such as `batch=32`; those of expressions, such as `2*batch`, follow. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
+    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
+    pub shapes: Vec<(String, Vec<u64>)>,
+    /// The value of an input that is a constant of the step, such as `rate=16000`, with commas between elements; an `If`
+    /// that it decides becomes the branch that is taken. Repeatable.
+    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
+    pub values: Vec<(String, String)>,
     /// An input and the output that is its next value. Repeatable. Outputs named after an input with a suffix
     /// such as `_new` are found without.
     #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
@@ -708,6 +715,12 @@ pub struct SweepArgs {
     /// tried from the first on, each twice the one before. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
+    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
+    pub shapes: Vec<(String, Vec<u64>)>,
+    /// The value of an input that is a constant of the step, such as `rate=16000`. Repeatable.
+    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
+    pub values: Vec<(String, String)>,
     /// An input and the output that is its next value. Repeatable.
     #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = pair)]
     pub state: Vec<(String, String)>,
@@ -1023,6 +1036,21 @@ fn dim(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("`{value}` is not an extent; write a whole number, for example batch=32"))?;
     Ok((name, value))
+}
+
+/// `INPUT=2x3x224`; of a scalar, `INPUT=`.
+fn shape(text: &str) -> Result<(String, Vec<u64>), String> {
+    let form = || format!("`{text}` is not of the form INPUT=EXTENTS, for example image=2x3x224x224");
+    let (name, extents) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;
+    let extents = extents.split(['x', ',']).filter(|_| !extents.is_empty());
+    let extents =
+        extents.map(|extent| extent.trim().parse().map_err(|_| form())).collect::<Result<_, _>>()?;
+    Ok((name.to_owned(), extents))
+}
+
+/// `INPUT=VALUE`.
+fn value(text: &str) -> Result<(String, String), String> {
+    pair(text).map_err(|_| format!("`{text}` is not of the form INPUT=VALUE, for example rate=16000"))
 }
 
 /// `NAME=VALUE` or `NAME=FIRST..LAST`.

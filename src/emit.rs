@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_onnx::Model;
 use lmsc_onnx::file::{encode_to, has_external_data};
 use lmsc_onnx::proto::ModelProto;
+use lmsc_onnx::{Dims, Model, key};
 
 use crate::Error;
-use crate::cli::{BindingArgs, CompileArgs, Emit, Form};
+use crate::cli::{CompileArgs, Emit, Form};
 
 /// What is to be written.
 pub(crate) enum Emitted {
@@ -26,6 +26,7 @@ impl Emitted {
         model: Option<Model>,
         graph: &Graph,
         changed: bool,
+        dims: &Dims,
         (peak, hash): (Bytes, &str),
         output: &Path,
     ) -> Result<Emitted, Error> {
@@ -45,9 +46,14 @@ impl Emitted {
         match model {
             // What no pass has touched is written as it was read.
             Some(model) if !changed => Emitted::read(model, output),
-            model => {
-                Emitted::onnx(model, graph, form, &metadata(args, peak, hash), args.input.path(), output)
-            }
+            model => Emitted::onnx(
+                model,
+                graph,
+                form,
+                &metadata(args, dims, peak, hash),
+                args.input.path(),
+                output,
+            ),
         }
     }
 
@@ -102,8 +108,8 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
 }
 
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
-    let mut metadata = origin(&args.input.binding);
+fn metadata(args: &CompileArgs, dims: &Dims, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
+    let mut metadata = origin(dims);
     let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
     say("peak", peak.0.to_string());
     say("hash", hash.to_owned());
@@ -117,12 +123,15 @@ fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, Str
 }
 
 /// What every model says: who wrote it, and for which sizes.
-pub(crate) fn origin(binding: &BindingArgs) -> BTreeMap<String, String> {
+pub(crate) fn origin(dims: &Dims) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::from([("ai.lmsc.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
-    if !binding.dims.is_empty() {
-        let dims: BTreeMap<_, _> = binding.dims.iter().cloned().collect();
-        let dims = serde_json::to_string(&dims).expect("names and numbers are JSON");
-        metadata.insert("ai.lmsc.dims".to_owned(), dims);
+    let names: BTreeMap<_, _> = dims.iter().collect();
+    if !names.is_empty() {
+        metadata.insert(key::DIMS.to_owned(), serde_json::json!(names).to_string());
+    }
+    let shapes: BTreeMap<_, _> = dims.shapes().collect();
+    if !shapes.is_empty() {
+        metadata.insert(key::SHAPES.to_owned(), serde_json::json!(shapes).to_string());
     }
     metadata
 }

@@ -130,7 +130,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             let after = cx.memory(&graph);
             let hash = hash(&graph);
             let changed = edited || ran.iter().any(|r| r.outcome.changed);
-            let emit = |output| Emitted::new(args, model, &graph, changed, (after.peak(), &hash), output);
+            let emit =
+                |output| Emitted::new(args, model, &graph, changed, &dims, (after.peak(), &hash), output);
             let emitted = args.output.as_deref().map(emit);
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
@@ -183,7 +184,7 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
 /// As [`compile`].
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let input = args.input.path();
-    let Loaded { mut graph, model, .. } = load(input, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
@@ -193,7 +194,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let emitted = match output.extension().and_then(|extension| extension.to_str()) {
         Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
         Some("onnx") => {
-            let origin = emit::origin(&args.input.binding);
+            let origin = emit::origin(&dims);
             Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, input, output)?
         }
         _ => Emitted::Text(graph.to_text()),

@@ -41,7 +41,7 @@ fn cases() -> Vec<PathBuf> {
 /// The diff that the case's passes make, with the memory before and after on top; or their refusal.
 fn outcome(case: &Path) -> String {
     let args = arguments(case);
-    let binding = BindingArgs { optimizer: None, dims: Vec::new(), state: Vec::new() };
+    let binding = BindingArgs::default();
     let before = lmsc::load(case, &binding).unwrap_or_else(|e| panic!("{e}")).graph;
     let after = match lmsc::opt(&args) {
         Ok(text) => Graph::parse(&text).unwrap(),

@@ -22,7 +22,7 @@ fn resnet(batch: u64) -> Graph {
     let folder = Path::new(MODELS).join("tiny_resnet18");
     let optimizer = Some(folder.join("optimizer_model_sgd.onnx"));
     let dims = vec![("batch".to_owned(), batch)];
-    let binding = BindingArgs { optimizer, dims, state: Vec::new() };
+    let binding = BindingArgs { optimizer, dims, ..BindingArgs::default() };
     lmsc::load(&folder.join("training_model.onnx"), &binding).unwrap().graph
 }
 

@@ -403,7 +403,7 @@ fn correct(body: &mut GraphProto, graph: &Graph, dims: &Dims) {
     for info in body.value_info.iter_mut().chain(&mut body.output) {
         let Some(value) = graph.value_named(info.name()) else { continue };
         let ty = &graph.value(value).ty;
-        if declaration(info, dims).is_some_and(|declared| !declared.agrees(ty)) {
+        if declaration(info, &|name| dims.get(name)).is_some_and(|declared| !declared.agrees(ty)) {
             info.r#type = type_proto(ty);
         }
     }

@@ -15,6 +15,7 @@ pub mod proto;
 pub mod shapes;
 mod survival;
 mod update;
+mod values;
 mod variables;
 pub mod wire;
 
@@ -27,6 +28,7 @@ pub use import::{Dims, ImportErrors, Imported, import, import_warned};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};
+pub use values::{ValueError, set_values};
 pub use variables::{StateError, settle, state_pairs};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
@@ -52,6 +54,10 @@ pub mod key {
     pub const STATE: &str = "ai.lmsc.state";
     /// On the model: the values of symbolic dimensions for which it was rewritten, as a JSON object.
     pub const DIMS: &str = "ai.lmsc.dims";
+    /// On the model: the extents of inputs for which it was rewritten, as a JSON object of lists.
+    pub const SHAPES: &str = "ai.lmsc.shapes";
+    /// On the model: the values of inputs for which it was rewritten, as a JSON object of texts.
+    pub const VALUES: &str = "ai.lmsc.values";
     /// On the model: where everything lies in the arena, as JSON.
     pub const ADDRESSES: &str = "ai.lmsc.addresses";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
@@ -83,15 +89,22 @@ fn import_opset(model: &mut ModelProto, domain: &str, version: i64) {
     }
 }
 
-/// Adds, changes or removes an entry.
+/// The value of an entry.
+fn metadata_of<'m>(props: &'m [StringStringEntryProto], key: &str) -> Option<&'m str> {
+    props.iter().find(|entry| entry.key() == key).map(|entry| entry.value())
+}
+
+/// Adds, changes or removes an entry; of several with the key the first one stays, if any.
 fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
     let at = props.iter().position(|p| p.key.as_deref() == Some(key));
+    let mut index = 0;
+    props.retain(|p| {
+        index += 1;
+        p.key.as_deref() != Some(key) || value.is_some() && Some(index - 1) == at
+    });
     match (at, value) {
-        (Some(at), Some(value)) => props[at].value = Some(value),
-        (Some(at), None) => _ = props.remove(at),
-        (None, Some(value)) => {
-            props.push(StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) });
-        }
-        (None, None) => {}
+        (Some(at), value @ Some(_)) => props[at].value = value,
+        (None, value @ Some(_)) => props.push(StringStringEntryProto { key: Some(key.to_owned()), value }),
+        (_, None) => {}
     }
 }

@@ -9,7 +9,7 @@ use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 
 use super::read::{declaration, read_attribute, read_tensor};
-use super::{Dims, domain, op_name};
+use super::{domain, op_name};
 use crate::file::Model;
 use crate::proto::{FunctionProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::shapes::{self, Const, Declared, Fact, Operand, Query, Refusal, ShapeError, Wanted};
@@ -184,7 +184,7 @@ impl<'m> Bodies<'m> {
         }
         self.step(body.nodes.len() + body.declared.len() + 1)?;
         let declared: HashMap<&str, Declared> =
-            body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &Dims::none())?))).collect();
+            body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &|_| None)?))).collect();
         let defined: HashSet<&str> = body.nodes.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
         for (i, node) in body.nodes.iter().enumerate() {
             self.step(node.encoded_len() / BYTES_A_STEP)?;

@@ -1,10 +1,8 @@
 //! The graph, built node by node in topological order.
 
-use std::collections::BTreeSet;
-
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{
-    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId, words,
+    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 use prost::Message;
 use smallvec::SmallVec;
@@ -14,9 +12,10 @@ use super::read::{
     no_tensor, read_attribute, read_tensor, sparse_name, sparse_type, typed_input, unknown_element,
 };
 use super::resolve::{Extra, NONE, Resolved, Source};
+use super::sizes::Found;
 use super::{ImportError, domain, op_name};
 use crate::key;
-use crate::proto::{DimValue, FunctionProto, TypeProto, TypeValue};
+use crate::proto::{FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
 
 /// How many elements all sequences of the graph together have.
@@ -296,7 +295,6 @@ impl<'a, 'm> Build<'a, 'm> {
     }
 
     fn add_inputs(&mut self, errors: &mut Errors) {
-        let mut there_are = BTreeSet::new();
         // Names without a value, in the order of the file, and the inputs that have them.
         let mut unbound: Vec<(&str, Vec<usize>)> = Vec::new();
         let mut index_of: HashMap<&str, usize> = HashMap::new();
@@ -321,53 +319,40 @@ impl<'a, 'm> Build<'a, 'm> {
                 ));
                 continue;
             };
-            let Some(shape) = &tensor.shape else {
-                let help = "export the model with the shapes of its inputs";
-                errors.push(refused("its number of axes is not known".to_owned(), help));
-                continue;
-            };
-            let mut dims = Vec::with_capacity(shape.dim.len());
-            let mut symbolic = false;
-            for (axis, dim) in shape.dim.iter().enumerate() {
-                let found = match dim.value() {
-                    Some(DimValue::Extent(extent)) => u64::try_from(extent).map_err(|_| Some(extent)),
-                    Some(DimValue::Name(symbol)) if !symbol.is_empty() => {
-                        there_are.insert(symbol);
-                        symbolic = true;
-                        match self.file.dims.get(symbol) {
-                            Some(extent) => Ok(extent),
-                            None => {
-                                let index = *index_of.entry(symbol).or_insert(unbound.len());
-                                if index == unbound.len() {
-                                    unbound.push((symbol, Vec::new()));
-                                }
-                                let inputs = &mut unbound[index].1;
-                                if inputs.last() != Some(&i) {
-                                    inputs.push(i);
-                                }
-                                continue;
+            let given = self.file.sizes.given_shape(input.name());
+            let Some(dims) = given.or_else(|| {
+                let Some(shape) = &tensor.shape else {
+                    let help = "give its extents, for example --shape INPUT=2x3";
+                    errors.push(refused("its number of axes is not known".to_owned(), help));
+                    return None;
+                };
+                let mut dims = Vec::with_capacity(shape.dim.len());
+                for (axis, dim) in shape.dim.iter().enumerate() {
+                    match self.file.sizes.find(dim) {
+                        Found::Value(extent) => dims.push(extent),
+                        Found::Missing(names) => names.into_iter().for_each(|name| {
+                            let index = *index_of.entry(name).or_insert(unbound.len());
+                            if index == unbound.len() {
+                                unbound.push((name, Vec::new()));
                             }
+                            let inputs = &mut unbound[index].1;
+                            if inputs.last() != Some(&i) {
+                                inputs.push(i);
+                            }
+                        }),
+                        Found::Unnamed(found) => {
+                            let (name, rank) = (input.name().to_owned(), shape.dim.len());
+                            errors.push(ImportError::UnknownDim { input: name, axis, rank, found });
                         }
                     }
-                    _ => Err(None),
-                };
-                match found {
-                    Ok(extent) => dims.push(extent),
-                    Err(found) => {
-                        let input = input.name().to_owned();
-                        errors.push(ImportError::UnknownDim { input, axis, found });
-                    }
                 }
-            }
-            if dims.len() < shape.dim.len() {
+                (dims.len() == shape.dim.len()).then_some(dims)
+            }) else {
                 continue;
-            }
+            };
             let ty = Type::from(TensorType::new(element, dims));
             if let Some(why) = shapes::impossible(&ty) {
-                let help = match symbolic {
-                    true => "give smaller values with --dim",
-                    false => "export the model with the extents that its inputs have",
-                };
+                let help = "give smaller values with --dim or --shape, or export the model with the extents of its inputs";
                 errors.push(refused(format!("it is {ty}, which {why}"), help));
                 continue;
             }
@@ -379,10 +364,7 @@ impl<'a, 'm> Build<'a, 'm> {
             let more = inputs.len().saturating_sub(SHOWN);
             errors.push(ImportError::UnboundDim { symbol: symbol.to_owned(), inputs: shown, more });
         }
-        for (symbol, _) in self.file.dims.iter().filter(|(name, _)| !there_are.contains(name)) {
-            let instead = words::instead(symbol, there_are.iter().copied(), "symbolic dimensions");
-            errors.push(ImportError::NoSuchDim { symbol: symbol.to_owned(), instead });
-        }
+        self.file.sizes.check_not_empty(self.file.proto, errors);
     }
 
     fn add_initializers(&mut self, errors: &mut Errors) {
