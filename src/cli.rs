@@ -339,9 +339,13 @@ pub struct CompileArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written.
+    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written; without
+    /// --budget, the model as it is.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What may be written besides.
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// How swaps are written in ONNX.
     #[arg(long, value_enum, default_value_t = Form::Function)]
     pub form: Form,
@@ -381,6 +385,18 @@ impl CompileArgs {
         }
         args
     }
+}
+
+/// What may be written besides the output.
+#[derive(Debug, Args, Clone, Default)]
+pub struct WritingArgs {
+    /// Copy files with the model's weights into the output's folder. Without it, they stay where they are, within that
+    /// folder.
+    #[arg(long)]
+    pub copy_data: bool,
+    /// Let the output replace a file that is read.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// How swaps are written in ONNX.
@@ -519,6 +535,9 @@ pub struct OptArgs {
     /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What may be written besides.
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// What the passes are told.
     #[command(flatten)]
     pub plan: PlanArgs,

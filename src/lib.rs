@@ -6,6 +6,7 @@ mod env;
 mod error;
 mod excerpt;
 mod explain;
+mod external;
 mod inspect;
 mod learning;
 mod load;
@@ -83,7 +84,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
         return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
     }
-    if args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty() {
+    let nothing_planned = args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty();
+    if nothing_planned && (args.output.is_none() || args.run) {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::Input(message).with_help(
             "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
@@ -101,6 +103,10 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     for target in args.output.iter().chain(&args.report) {
         emit::check_target(target)?;
     }
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
+    args.report.iter().try_for_each(|report| emit::check_not_read(report, &args.input, false))?;
     if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
         let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
         return Err(Error::Input(message).with_help(
@@ -117,7 +123,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
 
     stage.show("planning");
     let cx = pass_cx(&args.plan)?;
-    let passes = passes(pipeline(planner), args.look.pass_limit)?;
+    let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
+    let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
         side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
@@ -184,6 +191,9 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
 /// As [`compile`].
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let input = args.input.path();
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
     let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
@@ -195,7 +205,8 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
         Some("onnx") => {
             let origin = emit::origin(&dims);
-            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, input, output)?
+            let copy_data = args.writing.copy_data;
+            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, (input, output), copy_data)?
         }
         _ => Emitted::Text(graph.to_text()),
     };

@@ -237,6 +237,7 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, binding)?;
     lmsc_onnx::set_values(&mut model, &binding.values, &dims).map_err(|e| Error::in_file(path, e))?;
+    let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
     let imported = lmsc_onnx::import_warned(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
     let Imported { mut graph, mut warnings } = imported;
     lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
@@ -245,8 +246,11 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let warnings = half_swaps.into_iter().chain(warnings);
     let warnings: Vec<String> = warnings.map(|warning| format!("{}: {warning}", called(path))).collect();
     // What is written has no faults that are known.
-    let edited =
-        gathered || !warnings.is_empty() || !binding.values.is_empty() || binding.optimizer.is_some();
+    let edited = gathered
+        || inlined
+        || !warnings.is_empty()
+        || !binding.values.is_empty()
+        || binding.optimizer.is_some();
     Ok(Loaded { graph, model: Some(model), dims, edited, warnings })
 }
 

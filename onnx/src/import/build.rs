@@ -13,10 +13,11 @@ use super::read::{
 };
 use super::resolve::{Extra, NONE, Resolved, Source};
 use super::sizes::Found;
-use super::{ImportError, domain, op_name};
+use super::{Constancy, Decided, ImportError, domain, op_name};
 use crate::key;
 use crate::proto::{FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
+use crate::values::fixed_values;
 
 /// How many elements all sequences of the graph together have.
 pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
@@ -43,11 +44,18 @@ pub(super) struct Build<'a, 'm> {
     ops: HashMap<(&'m str, &'m str, &'m str), KnownOp<'m>>,
     attribute_names: HashMap<&'m str, Name>,
     sequence_elements: usize,
+    constancy: Constancy,
+    decided: Vec<(usize, Decided)>,
 }
 
 impl<'a, 'm> Build<'a, 'm> {
-    /// The graph of the file, its nodes in this order.
-    pub(super) fn graph(file: &'a Resolved<'m>, order: Vec<usize>, errors: &mut Errors) -> Graph {
+    /// The graph of the file, its nodes in this order, and the control flow that is known.
+    pub(super) fn graph(
+        file: &'a Resolved<'m>,
+        order: Vec<usize>,
+        constancy: Constancy,
+        errors: &mut Errors,
+    ) -> (Graph, Vec<(usize, Decided)>) {
         let mut build = Build {
             file,
             graph: Graph::new(file.proto.name()),
@@ -58,6 +66,8 @@ impl<'a, 'm> Build<'a, 'm> {
             ops: HashMap::new(),
             attribute_names: HashMap::new(),
             sequence_elements: 0,
+            constancy,
+            decided: Vec::new(),
         };
         for import in &file.model.proto.opset_import {
             build.graph.opsets.insert(import.domain().to_owned(), import.version());
@@ -80,7 +90,7 @@ impl<'a, 'm> Build<'a, 'm> {
         }
         build.add_outputs(errors);
         build.place_what_travels();
-        build.graph
+        (build.graph, build.decided)
     }
 
     /// Adds the node at an index of the file, unless something that it needs could not be understood: then that
@@ -93,7 +103,9 @@ impl<'a, 'm> Build<'a, 'm> {
         }
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
-        match self.infer(i, &node, &known_op) {
+        let (facts, decided) = self.infer(i, &node, &known_op);
+        self.decided.extend(decided.map(|decided| (i, decided)));
+        match facts {
             Ok(facts) => {
                 self.define(i, node, facts, known_op.op.effects().writes, errors);
                 self.add_stated_updates(i, extra, errors);
@@ -167,7 +179,12 @@ impl<'a, 'm> Build<'a, 'm> {
         (!lost).then_some(node)
     }
 
-    fn infer(&self, i: usize, node: &Node, known_op: &KnownOp<'m>) -> Result<Vec<Option<Fact>>, ShapeError> {
+    fn infer(
+        &self,
+        i: usize,
+        node: &Node,
+        known_op: &KnownOp<'m>,
+    ) -> (Result<Vec<Option<Fact>>, ShapeError>, Option<Decided>) {
         let (proto, file) = (&self.file.proto.node[i], self.file);
         let operands = operands(&self.graph, &self.known, &node.operands);
         let wanted = |(name, &number): (&'m String, &u32)| {
@@ -189,7 +206,14 @@ impl<'a, 'm> Build<'a, 'm> {
             let id = self.values[*file.numbers.get(name)? as usize]?;
             Some(Fact { ty: self.graph.value(id).ty.clone(), value: self.known.get(id).cloned() })
         };
-        file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0)
+        let facts = file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0);
+        let decided = match self.constancy {
+            Constancy::OfConstants if known_op.function.is_none() => {
+                file.bodies.decided(proto, &query, &outer)
+            }
+            _ => None,
+        };
+        (facts, decided)
     }
 
     /// Adds the node with its results and update edges.
@@ -376,14 +400,21 @@ impl<'a, 'm> Build<'a, 'm> {
             let writes = writes.entry(key).or_insert_with(|| Op::new(key.0, key.1).effects().writes);
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
+        // Inputs that a caller may give another value than the file does. Before IR version 4 every initializer was an input.
+        let mut fed: HashSet<&str> = HashSet::new();
+        if self.file.model.proto.ir_version() >= 4 {
+            fed.extend(self.file.proto.input.iter().map(|input| input.name()));
+            fixed_values(self.file.model).iter().for_each(|name| _ = fed.remove(name.as_str()));
+        }
         for (i, tensor) in self.file.proto.initializer.iter().enumerate() {
             let Some(&number) = self.file.numbers.get(tensor.name()) else { continue };
             if !matches!(self.file.sources[number as usize], Source::Initializer(index) if index == i) {
                 continue;
             }
+            let fed = self.constancy == Constancy::OfConstants && fed.contains(tensor.name());
             match read_tensor(tensor, "initializer") {
                 Ok((ty, data)) => {
-                    let constant = Const::decode(&ty, &data).filter(|_| !written.contains(&number));
+                    let constant = Const::decode(&ty, &data).filter(|_| !fed && !written.contains(&number));
                     let value = self.graph.add_initializer(tensor.name(), ty, data);
                     self.known.keep(value, constant);
                     self.values[number as usize] = Some(value);

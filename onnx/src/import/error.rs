@@ -250,6 +250,11 @@ impl ImportErrors {
             ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
+            ImportError::Shape(Invalid { op, .. }) if &**op == "If" => {
+                "the branch is not valid: correct it; or, where an input decides that it is never taken, give that input \
+                 its value, for example --value rate=16000"
+                    .into()
+            }
             ImportError::Shape(Invalid { .. } | TooLarge { .. }) => match self.bindings() {
                 None => "the graph is not valid: correct it, or export the model again".into(),
                 Some(dims) => format!(
