@@ -1,14 +1,16 @@
 //! Data of a model in files beside it, when the model is written to another folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
+use lmsc_onnx::Model;
 use lmsc_onnx::file::{external_location, set_external_location, visit_tensors, write_whole};
 use lmsc_onnx::proto::ModelProto;
 
 use crate::Error;
+use crate::emit::same_file;
 
 /// A file to be copied.
 pub(crate) struct FileCopy {
@@ -29,12 +31,8 @@ pub(crate) fn relocate(
     copy_data: bool,
 ) -> Result<Vec<FileCopy>, Error> {
     let Some(folder) = folder.filter(|_| output != Path::new("-")) else { return Ok(Vec::new()) };
-    let mut locations: BTreeMap<String, String> = BTreeMap::new();
-    visit_tensors(proto, &mut |tensor, _| {
-        if let Ok(Some(external)) = external_location(tensor) {
-            locations.insert(external.location.clone(), external.location);
-        }
-    });
+    let mut locations: BTreeMap<String, String> =
+        locations(proto).into_iter().map(|location| (location.clone(), location)).collect();
     if locations.is_empty() {
         return Ok(Vec::new());
     }
@@ -44,17 +42,12 @@ pub(crate) fn relocate(
     };
     let real = |path: &Path| path.canonicalize().map_err(|e| Error::reading(path, &e));
     let (from, to) = (real(folder)?, real(there)?);
-    let written = output.canonicalize().ok();
+    if from == to {
+        return Ok(Vec::new());
+    }
     let mut copies = Vec::new();
     for (location, new) in &mut locations {
         let data = real(&folder.join(&*location))?;
-        if written.as_ref() == Some(&data) {
-            let message = format!("cannot write {}: it holds the model's weights", output.display());
-            return Err(Error::Input(message).with_help("write the model to another file"));
-        }
-        if from == to {
-            continue;
-        }
         if copy_data {
             copies.extend(copy_of(data, &to, location)?);
             continue;
@@ -75,6 +68,32 @@ pub(crate) fn relocate(
     Ok(copies)
 }
 
+/// Refuses to write over a file with the model's data.
+///
+/// # Errors
+/// [`Error::Input`] naming the file.
+pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
+    let Some(folder) = &model.folder else { return Ok(()) };
+    match locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
+        false => Ok(()),
+        true => {
+            let message = format!("cannot write {}: it holds the model's weights", output.display());
+            Err(Error::Input(message).with_help("write to another file"))
+        }
+    }
+}
+
+/// The locations of data in other files, as the model states them.
+fn locations(proto: &ModelProto) -> BTreeSet<String> {
+    let mut locations = BTreeSet::new();
+    visit_tensors(proto, &mut |tensor, _| {
+        if let Ok(Some(external)) = external_location(tensor) {
+            locations.insert(external.location);
+        }
+    });
+    locations
+}
+
 /// The copy of a file to a location in a folder, unless it is there already.
 fn copy_of(from: PathBuf, folder: &Path, location: &str) -> Result<Option<FileCopy>, Error> {
     let to = folder.join(location);
@@ -90,7 +109,7 @@ fn copy_of(from: PathBuf, folder: &Path, location: &str) -> Result<Option<FileCo
     match fs::metadata(&to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(FileCopy { from, to })),
         Err(error) => Err(Error::reading(&to, &error)),
-        Ok(_) if crate::emit::same_file(&from, &to) => Ok(None),
+        Ok(_) if same_file(&from, &to) => Ok(None),
         Ok(_) => match alike(&from, &to) {
             Ok(true) => Ok(None),
             Ok(false) => refuse("a file with other bytes is there"),

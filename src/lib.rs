@@ -118,6 +118,9 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     stage.show("reading");
     let path = args.input.path();
     let Loaded { mut graph, model, dims, edited, warnings } = load(path, &args.input.binding)?;
+    for output in args.output.iter().chain(&args.report) {
+        model.iter().try_for_each(|model| external::check_not_data(model, output))?;
+    }
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
@@ -195,6 +198,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         .iter()
         .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
     let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
+    if let (Some(model), Some(output)) = (&model, &args.output) {
+        external::check_not_data(model, output)?;
+    }
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
