@@ -103,9 +103,16 @@ pub struct BindingArgs {
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
     #[arg(long, value_name = "FILE")]
     pub optimizer: Option<PathBuf>,
-    /// The value of a symbolic dimension, such as `batch=32`. Repeatable.
+    /// The value of a symbolic dimension, such as `batch=32`; those of expressions, such as `2*batch`, follow. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, u64)>,
+    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
+    pub shapes: Vec<(String, Vec<u64>)>,
+    /// The value of an input that is a constant of the step, such as `rate=16000`, with commas between elements; an `If`
+    /// that it decides becomes the branch that is taken. Repeatable.
+    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
+    pub values: Vec<(String, String)>,
     /// What is kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
@@ -355,9 +362,13 @@ pub struct CompileArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written.
+    /// Where to write: `.onnx`, `.lms` (text), `.mlir`, or `-` for standard output. Without it nothing is written; without
+    /// --budget, the model as it is.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What may be written besides.
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// How swaps are written in ONNX.
     #[arg(long, value_enum, default_value_t = Form::Function)]
     pub form: Form,
@@ -397,6 +408,18 @@ impl CompileArgs {
         }
         args
     }
+}
+
+/// What may be written besides the output.
+#[derive(Debug, Args, Clone, Default)]
+pub struct WritingArgs {
+    /// Copy files with the model's weights into the output's folder. Without it, they stay where they are, within that
+    /// folder.
+    #[arg(long)]
+    pub copy_data: bool,
+    /// Let the output replace a file that is read.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// How swaps are written in ONNX.
@@ -535,6 +558,9 @@ pub struct OptArgs {
     /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What may be written besides.
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// What the passes are told.
     #[command(flatten)]
     pub plan: PlanArgs,
@@ -731,6 +757,12 @@ pub struct SweepArgs {
     /// tried from the first on, each twice the one before. Repeatable.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim_range)]
     pub dims: Vec<(String, RangeInclusive<u64>)>,
+    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
+    pub shapes: Vec<(String, Vec<u64>)>,
+    /// The value of an input that is a constant of the step, such as `rate=16000`. Repeatable.
+    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
+    pub values: Vec<(String, String)>,
     /// What is kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
@@ -1041,14 +1073,28 @@ fn page(text: &str) -> Result<Bytes, String> {
 
 fn dim(text: &str) -> Result<(String, u64), String> {
     let form = || format!("`{text}` is not of the form NAME=VALUE");
-    let (name, value) = text
-        .split_once('=')
-        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        .ok_or_else(form)?;
+    let (name, value) = pair(text).ok_or_else(form)?;
     let value = value
         .parse()
         .map_err(|_| format!("`{value}` is not an extent; write a whole number, for example batch=32"))?;
     Ok((name.to_owned(), value))
+}
+
+/// `INPUT=2x3x224`; of a scalar, `INPUT=`.
+fn shape(text: &str) -> Result<(String, Vec<u64>), String> {
+    let form = || format!("`{text}` is not of the form INPUT=EXTENTS, for example image=2x3x224x224");
+    let (name, extents) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;
+    let extents = extents.split(['x', ',']).filter(|_| !extents.is_empty());
+    let extents =
+        extents.map(|extent| extent.trim().parse().map_err(|_| form())).collect::<Result<_, _>>()?;
+    Ok((name.to_owned(), extents))
+}
+
+/// `INPUT=VALUE`.
+fn value(text: &str) -> Result<(String, String), String> {
+    let (input, value) = pair(text)
+        .ok_or_else(|| format!("`{text}` is not of the form INPUT=VALUE, for example rate=16000"))?;
+    Ok((input.to_owned(), value.to_owned()))
 }
 
 /// `NAME=VALUE` or `NAME=FIRST..LAST`.
@@ -1075,9 +1121,14 @@ fn byte_range(text: &str) -> Result<RangeInclusive<u64>, String> {
     }
 }
 
+/// `A=B`.
+fn pair(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty())
+}
+
 fn state(text: &str) -> Result<StateArg, String> {
-    match text.split_once('=') {
-        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok(StateArg::Pair(a.to_owned(), b.to_owned())),
+    match pair(text) {
+        Some((input, output)) => Ok(StateArg::Pair(input.to_owned(), output.to_owned())),
         None if text == "none" => Ok(StateArg::None),
         None if text.ends_with(".json") => Ok(StateArg::File(text.into())),
         _ => {

@@ -5,17 +5,19 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_onnx::Model;
-use lmsc_onnx::file::{encode_to, has_external_data};
+use lmsc_onnx::file::encode_to;
 use lmsc_onnx::proto::ModelProto;
+use lmsc_onnx::{Dims, Model, key};
 
 use crate::Error;
-use crate::cli::{BindingArgs, CompileArgs, Emit, Form};
+use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
+use crate::external::{FileCopy, relocate};
 
 /// What is to be written.
 pub(crate) enum Emitted {
     Text(String),
-    Onnx(Box<ModelProto>),
+    /// A model, and files with its data that are to be copied to where it is written.
+    Onnx(Box<ModelProto>, Vec<FileCopy>),
 }
 
 impl Emitted {
@@ -26,6 +28,7 @@ impl Emitted {
         model: Option<Model>,
         graph: &Graph,
         changed: bool,
+        dims: &Dims,
         (peak, hash): (Bytes, &str),
         output: &Path,
     ) -> Result<Emitted, Error> {
@@ -44,17 +47,23 @@ impl Emitted {
         };
         match model {
             // What no pass has touched is written as it was read.
-            Some(model) if !changed => Emitted::read(model, output),
-            model => {
-                Emitted::onnx(model, graph, form, &metadata(args, peak, hash), args.input.path(), output)
-            }
+            Some(model) if !changed => Emitted::read(model, output, args.writing.copy_data),
+            model => Emitted::onnx(
+                model,
+                graph,
+                form,
+                &metadata(args, dims, peak, hash),
+                (args.input.path(), output),
+                args.writing.copy_data,
+            ),
         }
     }
 
     /// The model as it was read.
-    fn read(model: Model, output: &Path) -> Result<Emitted, Error> {
-        check_references(model.folder.as_deref(), &model.proto, output)?;
-        Ok(Emitted::Onnx(Box::new(model.proto)))
+    fn read(model: Model, output: &Path, copy_data: bool) -> Result<Emitted, Error> {
+        let Model { mut proto, folder, .. } = model;
+        let copies = relocate(&mut proto, folder.as_deref(), output, copy_data)?;
+        Ok(Emitted::Onnx(Box::new(proto), copies))
     }
 
     /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that it came from.
@@ -63,21 +72,25 @@ impl Emitted {
         graph: &Graph,
         form: lmsc_onnx::Form,
         metadata: &BTreeMap<String, String>,
-        input: &Path,
-        output: &Path,
+        (input, output): (&Path, &Path),
+        copy_data: bool,
     ) -> Result<Emitted, Error> {
         let folder = model.as_ref().and_then(|m| m.folder.clone());
-        let proto = lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
-        check_references(folder.as_deref(), &proto, output)?;
-        Ok(Emitted::Onnx(Box::new(proto)))
+        let mut proto =
+            lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
+        let copies = relocate(&mut proto, folder.as_deref(), output, copy_data)?;
+        Ok(Emitted::Onnx(Box::new(proto), copies))
     }
 
     /// Writes it to `output`, or to `out` where that is `-`.
     pub(crate) fn write(&self, output: &Path, out: &mut dyn Write) -> Result<(), Error> {
         let content = |w: &mut dyn Write| match self {
             Emitted::Text(text) => w.write_all(text.as_bytes()),
-            Emitted::Onnx(proto) => encode_to(proto, w),
+            Emitted::Onnx(proto, _) => encode_to(proto, w),
         };
+        if let Emitted::Onnx(_, copies) = self {
+            copies.iter().try_for_each(FileCopy::write)?;
+        }
         match output == Path::new("-") {
             true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),
             false => write_atomically(output, content),
@@ -102,8 +115,8 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
 }
 
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
-    let mut metadata = origin(&args.input.binding);
+fn metadata(args: &CompileArgs, dims: &Dims, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
+    let mut metadata = origin(dims);
     let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
     say("peak", peak.0.to_string());
     say("hash", hash.to_owned());
@@ -117,12 +130,15 @@ fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, Str
 }
 
 /// What every model says: who wrote it, and for which sizes.
-pub(crate) fn origin(binding: &BindingArgs) -> BTreeMap<String, String> {
+pub(crate) fn origin(dims: &Dims) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::from([("ai.lmsc.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
-    if !binding.dims.is_empty() {
-        let dims: BTreeMap<_, _> = binding.dims.iter().cloned().collect();
-        let dims = serde_json::to_string(&dims).expect("names and numbers are JSON");
-        metadata.insert("ai.lmsc.dims".to_owned(), dims);
+    let names: BTreeMap<_, _> = dims.iter().collect();
+    if !names.is_empty() {
+        metadata.insert(key::DIMS.to_owned(), serde_json::json!(names).to_string());
+    }
+    let shapes: BTreeMap<_, _> = dims.shapes().collect();
+    if !shapes.is_empty() {
+        metadata.insert(key::SHAPES.to_owned(), serde_json::json!(shapes).to_string());
     }
     metadata
 }
@@ -130,29 +146,6 @@ pub(crate) fn origin(binding: &BindingArgs) -> BTreeMap<String, String> {
 /// Settings under which ONNX Runtime runs the nodes in the file's order and places swap-outs on the host.
 pub(crate) const ORT_SESSION: &str =
     "execution_order=PRIORITY_BASED; session.layer_assignment_settings=cpu(=lms_host)";
-
-/// References to external data hold in the folder of the model only.
-fn check_references(folder: Option<&Path>, proto: &ModelProto, output: &Path) -> Result<(), Error> {
-    let Some(folder) = folder else { return Ok(()) };
-    if !has_external_data(proto) {
-        return Ok(());
-    }
-    let there = match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let same = output == Path::new("-") || same_folder(folder, there);
-    if same {
-        return Ok(());
-    }
-    let (output, folder) = (output.display(), folder.display());
-    let message = format!("cannot write {output}: the model's weights are in files beside it, in {folder}");
-    Err(Error::Input(message).with_help(format!("write the result into {folder}, too")))
-}
-
-fn same_folder(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
 
 /// Writes a file through a temporary one beside it, so that it is there whole or not at all.
 ///
@@ -168,6 +161,31 @@ pub fn write_atomically(
         writer.flush()
     })
     .map_err(|e| Error::writing(path, &e))
+}
+
+/// Whether both paths name one file, also by links.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    if matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b) {
+        return true;
+    }
+    #[cfg(unix)]
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
+        use std::os::unix::fs::MetadataExt;
+        return a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+    }
+    false
+}
+
+/// Refuses to write over a file that is read, unless that is meant.
+pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> Result<(), Error> {
+    let read = [Some(input.path()), input.binding.optimizer.as_deref()].into_iter().flatten();
+    match read.filter(|_| !force && output != Path::new("-")).find(|path| same_file(path, output)) {
+        None => Ok(()),
+        Some(path) => {
+            let message = format!("{} is {}, which is read", output.display(), path.display());
+            Err(Error::Input(message).with_help("write to another file, or add --force to replace it"))
+        }
+    }
 }
 
 /// Refuses a path that nothing can be written to, before the work is done.

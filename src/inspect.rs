@@ -9,10 +9,10 @@ use lmsc_plan::tflms::Scope;
 use serde::Serialize;
 
 use crate::cli::InspectArgs;
+use crate::load::load_to_train;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
 use crate::targets::named_target;
-use crate::load::load_to_train;
 use crate::{Error, Loaded};
 
 #[derive(Serialize)]

@@ -6,6 +6,7 @@ mod env;
 mod error;
 mod excerpt;
 mod explain;
+mod external;
 mod inspect;
 mod learning;
 mod load;
@@ -85,7 +86,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
         return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
     }
-    if args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty() {
+    let nothing_planned = args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty();
+    if nothing_planned && (args.output.is_none() || args.run) {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::Input(message).with_help(
             "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
@@ -103,6 +105,10 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     for target in args.output.iter().chain(&args.report) {
         emit::check_target(target)?;
     }
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
+    args.report.iter().try_for_each(|report| emit::check_not_read(report, &args.input, false))?;
     if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
         let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
         return Err(Error::Input(message).with_help(
@@ -113,14 +119,17 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, dims, edited, warnings } =
-        load::load_to_train(path, &args.input.binding)?;
+    let Loaded { mut graph, model, dims, edited, warnings } = load::load_to_train(path, &args.input.binding)?;
+    for output in args.output.iter().chain(&args.report) {
+        model.iter().try_for_each(|model| external::check_not_data(model, output))?;
+    }
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
 
     stage.show("planning");
     let cx = pass_cx(&args.plan)?;
-    let passes = passes(pipeline(planner), args.look.pass_limit)?;
+    let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
+    let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
         side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
@@ -133,7 +142,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             let after = cx.memory(&graph);
             let hash = hash(&graph);
             let changed = edited || ran.iter().any(|r| r.outcome.changed);
-            let emit = |output| Emitted::new(args, model, &graph, changed, (after.peak(), &hash), output);
+            let emit =
+                |output| Emitted::new(args, model, &graph, changed, &dims, (after.peak(), &hash), output);
             let emitted = args.output.as_deref().map(emit);
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
@@ -188,7 +198,13 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
 /// As [`compile`].
 pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let input = args.input.path();
-    let Loaded { mut graph, model, .. } = load(input, &args.input.binding)?;
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
+    let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
+    if let (Some(model), Some(output)) = (&model, &args.output) {
+        external::check_not_data(model, output)?;
+    }
     let passes = passes(&args.passes, args.look.pass_limit)?;
     run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
         .map_err(|e| smaller(e, &args.input.binding))?;
@@ -198,8 +214,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let emitted = match output.extension().and_then(|extension| extension.to_str()) {
         Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
         Some("onnx") => {
-            let origin = emit::origin(&args.input.binding);
-            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, input, output)?
+            let origin = emit::origin(&dims);
+            let copy_data = args.writing.copy_data;
+            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, (input, output), copy_data)?
         }
         _ => Emitted::Text(graph.to_text()),
     };

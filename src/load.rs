@@ -188,6 +188,15 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     if let Some((name, _)) = binding.dims.first() {
         return refused(&format!("--dim {name}"), "every size in the text form is a number already");
     }
+    if let Some((input, _)) = binding.shapes.first() {
+        return refused(&format!("--shape {input}"), "every size in the text form is a number already");
+    }
+    if let Some((input, _)) = binding.values.first() {
+        return refused(
+            &format!("--value {input}"),
+            "it makes constants of inputs of ONNX files, and this is text",
+        );
+    }
     if let Some(option) = state_option(&binding.state) {
         return refused(&option, &format!("the text form says `{updates}` where state is written"));
     }
@@ -235,16 +244,22 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     }
     let gathered = lmsc_onnx::gather(&mut model);
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
-    let dims = dims(path, &model, &binding.dims)?;
+    let dims = dims(path, &model, binding)?;
+    lmsc_onnx::set_values(&mut model, &binding.values, &dims).map_err(|e| Error::in_file(path, e))?;
+    let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
     let imported = lmsc_onnx::import_warned(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
     let Imported { mut graph, mut warnings } = imported;
     let stated = stated(path, &model, &binding.state)?;
     let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| not_valid(path, &e))?);
     warnings.extend(half_swaps);
-    // The written file has no known faults, and lists the state that the caller stated.
-    let stated = state_option(&binding.state).is_some();
-    let edited = gathered || stated || !warnings.is_empty() || binding.optimizer.is_some();
+    // The written file has no known faults, and lists the state and the values that the caller stated.
+    let edited = gathered
+        || inlined
+        || state_option(&binding.state).is_some()
+        || !warnings.is_empty()
+        || !binding.values.is_empty()
+        || binding.optimizer.is_some();
     warnings.extend(notices.iter().map(Notice::to_string));
     let warnings: Vec<String> =
         warnings.iter().map(|warning| format!("{}: {warning}", called(path))).collect();
@@ -283,16 +298,37 @@ fn state_option(args: &StateArgs) -> Option<String> {
 }
 
 /// What is asked for, and besides that what the file was rewritten for.
-fn dims(path: &Path, model: &Model, asked: &[(String, u64)]) -> Result<Dims, Error> {
+fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> {
     let mut dims = Dims::none();
-    for (name, value) in asked {
+    for (input, extents) in &asked.shapes {
+        if let Some(other) = dims.bind_shape(input.clone(), extents.clone()).filter(|other| other != extents)
+        {
+            let message =
+                format!("--shape {input} is given twice, as {other:?} and as {extents:?}; give it once");
+            return Err(Error::Input(message));
+        }
+    }
+    for (name, value) in &asked.dims {
         if let Some(other) = dims.bind(name.clone(), *value).filter(|other| other != value) {
             let message = format!("--dim {name} is given twice, as {other} and as {value}; give it once");
             return Err(Error::Input(message));
         }
     }
     let has_addresses = model.proto.metadata_props.iter().any(|p| p.key() == key::ADDRESSES);
-    for (name, value) in Dims::written(model).iter() {
+    let written = Dims::written(model);
+    for (input, extents) in written.shapes() {
+        match dims.shape(input) {
+            None => _ = dims.bind_shape(input, extents.to_vec()),
+            Some(other) if has_addresses && other != extents => {
+                let problem =
+                    format!("its addresses are those for extents {extents:?} of `{input}`, not {other:?}");
+                let help = "leave --shape out, or rewrite the original model for these extents";
+                return Err(Error::in_file(path, problem).with_help(help));
+            }
+            Some(_) => {}
+        }
+    }
+    for (name, value) in written.iter() {
         match dims.get(name) {
             None => _ = dims.bind(name, value),
             Some(other) if has_addresses && other != value => {

@@ -100,8 +100,13 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     let mut sizes = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
     for dims in combinations(&args.dims) {
-        let binding =
-            BindingArgs { optimizer: args.optimizer.clone(), dims: dims.clone(), state: args.state.clone() };
+        let binding = BindingArgs {
+            optimizer: args.optimizer.clone(),
+            dims: dims.clone(),
+            shapes: args.shapes.clone(),
+            values: args.values.clone(),
+            state: args.state.clone(),
+        };
         let loaded = load_quietly(&args.model, &binding)?;
         // Each warning once, not with every size.
         let new: Vec<String> = loaded.warnings.into_iter().filter(|w| !warnings.contains(w)).collect();

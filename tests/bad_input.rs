@@ -812,6 +812,12 @@ fn dimensions_that_are_not_bound() {
         "--dim =3",
         "--dim batch=",
         "--dim batch=4 --dim batch=5",
+        "--dim batch=0",
+        "--dim batch=4 --shape input=5x16",
+        "--shape input",
+        "--shape inputs=4x16",
+        "--dim batch=4 --value labels=one",
+        "--dim batch=4 --value label=1",
         "--dim batch=4 --state input=output",
         "--dim batch=4 --state nothing=output",
         "--dim batch=4 --state labls=onnx::loss::2",
@@ -825,8 +831,8 @@ fn dimensions_that_are_not_bound() {
     refused_calls("dimensions", &bench, &calls);
     let bert = "testdata/models/tiny_bert/training_model.onnx";
     refused_calls("dimensions-of-several-inputs", &bench, &[&format!("inspect {bert}")]);
-    // Nothing to do is not wrong, nor is more than any machine can do.
-    for (extent, code) in [("0", 0), ("99999999999999", 1)] {
+    // An empty step is wrong; more than any machine can do is not.
+    for (extent, code) in [("0", 2), ("99999999999999", 1)] {
         let outcome = bench.run(&format!("{DYNAMIC} --dim batch={extent} --budget 1GiB"));
         assert_eq!(outcome.code, code, "{outcome:?}");
     }

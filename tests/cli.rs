@@ -451,11 +451,134 @@ fn nothing_is_written_in_part() {
     assert_eq!(bench.files(), ["model.onnx"]);
 
     // Over the input, whose bytes are mapped while they are written.
-    let over = bench.run("@/model.onnx --n-tensors 3 -o @/model.onnx");
+    let over = bench.run("@/model.onnx --n-tensors 3 -o @/model.onnx --force");
     assert_eq!(over.code, 0, "{over:?}");
     assert_eq!(bench.run(&format!("verify {CNN} @/model.onnx")).code, 0);
     assert!(std::fs::read(bench.path("model.onnx")).unwrap() != original);
     assert_eq!(bench.files(), ["model.onnx"]);
+}
+
+/// What is read is not written over, whatever it is called; with `--force` it is.
+#[test]
+fn what_is_read_is_not_replaced() {
+    let bench = Bench::new();
+    let original = std::fs::read(CNN).unwrap();
+    bench.write("model.onnx", &original);
+    bench.write(
+        "optimizer.onnx",
+        std::fs::read("testdata/models/tiny_cnn/static/optimizer_model.onnx").unwrap(),
+    );
+    std::fs::hard_link(bench.path("model.onnx"), bench.path("hard.onnx")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(bench.path("model.onnx"), bench.path("soft.onnx")).unwrap();
+    let files = bench.files();
+    for call in [
+        "@/model.onnx --budget 1GiB -o @/model.onnx",
+        "@/model.onnx --budget 1GiB -o @/./hard.onnx",
+        "@/soft.onnx --budget 1GiB -o @/model.onnx",
+        "@/model.onnx --optimizer @/optimizer.onnx --budget 1GiB -o @/optimizer.onnx",
+        "@/model.onnx --budget 1GiB --report @/model.onnx",
+        "opt @/model.onnx -o @/model.onnx",
+        "calibrate @/model.onnx -o @/model.onnx",
+    ] {
+        let outcome = bench.run(call);
+        assert_eq!(outcome.code, 2, "{call}: {outcome:?}");
+        assert!(outcome.stderr.contains("which is read"), "{call}: {outcome:?}");
+    }
+    assert!(std::fs::read(bench.path("model.onnx")).unwrap() == original);
+    assert_eq!(bench.files(), files);
+    assert_eq!(bench.run("opt @/model.onnx -o @/model.onnx --force").code, 0);
+    assert_eq!(bench.run(&format!("verify {CNN} @/model.onnx")).code, 0);
+}
+
+/// Without a budget the model is written as it is, and that is said.
+#[test]
+fn without_a_budget_the_model_is_written_as_it_is() {
+    let bench = Bench::new();
+    let outcome = bench.run(&format!("{CNN} -o @/out.onnx"));
+    let text = String::from_utf8(outcome.stdout).unwrap();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(text.contains("none: without --budget the model is written as it is"), "{text}");
+    assert!(std::fs::read(bench.path("out.onnx")).unwrap() == std::fs::read(CNN).unwrap());
+}
+
+/// A model whose weights are in a file in another folder than the result.
+#[test]
+fn data_in_other_files_is_found_from_where_the_result_is() {
+    let bench = Bench::new();
+    let model = support::onnx::Builder::new()
+        .input("x", &[4])
+        .external("w", &[4], "data/weights.bin")
+        .node("Add", "x w", "h")
+        .node("Exp", "h", "y")
+        .output("y");
+    for folder in ["deep", "deep/data", "other"] {
+        std::fs::create_dir(bench.path(folder)).unwrap();
+    }
+    bench.write("deep/model.onnx", model.bytes());
+    bench.write("deep/data/weights.bin", [7_u8; 16]);
+    let runs = |file: &str| bench.run(&format!("run {file} --steps 1")).code;
+    assert_eq!(runs("@/deep/model.onnx"), 0);
+    // Within the folder of the result, the reference is another one.
+    assert_eq!(bench.run("@/deep/model.onnx --budget 1GiB -o @/out.onnx").code, 0);
+    assert_eq!(runs("@/out.onnx"), 0);
+    assert_eq!(bench.run("opt @/deep/model.onnx -o @/deep/data/out.onnx").code, 0);
+    assert_eq!(runs("@/deep/data/out.onnx"), 0);
+    // Outside of it, it is copied, or nothing is written.
+    let call = "@/deep/model.onnx --budget 1GiB -o @/other/out.onnx";
+    let outcome = bench.run(call);
+    assert_eq!(outcome.code, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("add --copy-data"), "{outcome:?}");
+    assert_eq!(std::fs::read_dir(bench.path("other")).unwrap().count(), 0);
+    for _ in 0..2 {
+        assert_eq!(bench.run(&format!("{call} --copy-data")).code, 0);
+        assert_eq!(runs("@/other/out.onnx"), 0);
+    }
+    assert_eq!(std::fs::read(bench.path("other/data/weights.bin")).unwrap(), [7; 16]);
+    // Another file is not replaced, and no link followed out of the folder.
+    bench.write("other/data/weights.bin", [8_u8; 16]);
+    let outcome = bench.run(&format!("{call} --copy-data"));
+    assert!(outcome.code == 2 && outcome.stderr.contains("a file with other bytes is there"), "{outcome:?}");
+    #[cfg(unix)]
+    {
+        std::fs::remove_dir_all(bench.path("other/data")).unwrap();
+        std::fs::create_dir(bench.path("away")).unwrap();
+        std::os::unix::fs::symlink(bench.path("away"), bench.path("other/data")).unwrap();
+        let outcome = bench.run(&format!("{call} --copy-data"));
+        assert!(outcome.code == 2 && outcome.stderr.contains("out of the folder"), "{outcome:?}");
+        assert_eq!(std::fs::read_dir(bench.path("away")).unwrap().count(), 0);
+    }
+    // The data itself is not written over.
+    for call in ["opt @/deep/model.onnx", "@/deep/model.onnx --budget 1GiB --emit onnx"] {
+        let outcome = bench.run(&format!("{call} -o @/deep/data/weights.bin --force"));
+        assert!(outcome.code == 2 && outcome.stderr.contains("it holds the model's weights"), "{outcome:?}");
+        assert_eq!(std::fs::read(bench.path("deep/data/weights.bin")).unwrap(), [7; 16]);
+    }
+}
+
+/// Sizes and values that a file was written for are read back.
+#[test]
+fn sizes_and_values_are_written_and_read_back() {
+    let bench = Bench::new();
+    let mut graph = support::onnx::Builder::new()
+        .input("x", &[2, -1])
+        .typed_input("rate", lmsc_onnx::proto::DataType::Int64, &[])
+        .scalar("fast", 16000)
+        .node("Equal", "rate fast", "is_fast")
+        .node("Where", "is_fast x x", "h")
+        .node("Exp", "h", "y")
+        .output("y");
+    graph.graph.output[0].name = Some("y".to_owned());
+    bench.write("open.onnx", graph.bytes());
+    let call = "@/open.onnx --shape x=2x3 --value rate=16000 --budget 1GiB -o @/out.onnx";
+    assert_eq!(bench.run(call).code, 0, "{:?}", bench.run(call));
+    let outcome = bench.run("run @/out.onnx --steps 1");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert_eq!(bench.run("verify @/open.onnx @/out.onnx --shape x=2x3 --value rate=16000").code, 0);
+    let other = bench.run("inspect @/out.onnx --value rate=8000");
+    assert!(other.code == 2 && other.stderr.contains("rate=16000 is given, too"), "{other:?}");
+    let other = bench.run("inspect @/out.onnx --shape x=2x4");
+    assert!(other.code == 2 && other.stderr.contains("its addresses are those for"), "{other:?}");
 }
 
 /// A folder that nobody may write to holds nothing afterwards. Whoever may write everywhere (root) is not stopped.

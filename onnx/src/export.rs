@@ -125,6 +125,7 @@ pub fn export(
     let (new_values, has_node_metadata) = (exporter.new_values, exporter.has_node_metadata);
     let called = exporter.called;
     let (scratch, mut new_names) = (exporter.scratch, exporter.new_names);
+    let calls_functions = !called.is_empty();
 
     proto
         .functions
@@ -140,9 +141,9 @@ pub fn export(
         import_opset(&mut proto, LMSC_DOMAIN, 1);
     }
     let has_node_metadata = has_node_metadata || nodes.iter().any(update::gets_metadata);
-    let needed = match (has_node_metadata, proto.functions.is_empty()) {
+    let needed = match (has_node_metadata, calls_functions) {
         (true, _) => IR_WITH_NODE_METADATA,
-        (_, false) => IR_WITH_FUNCTIONS,
+        (_, true) => IR_WITH_FUNCTIONS,
         _ => 0,
     };
     proto.ir_version = proto.ir_version.max(Some(needed));
@@ -252,7 +253,8 @@ impl Exporter<'_> {
         set_metadata(&mut proto.metadata_props, key::AFTER, after);
         set_metadata(&mut proto.metadata_props, key::UPDATES, updates);
         set_metadata(&mut proto.metadata_props, key::RECOMPUTES, recomputes);
-        self.has_node_metadata |= !proto.metadata_props.is_empty();
+        let is_ours = |key: &str| key.starts_with("ai.lmsc.") || key == key::LAYER;
+        self.has_node_metadata |= proto.metadata_props.iter().any(|entry| is_ours(entry.key()));
         Ok(proto)
     }
 
@@ -460,7 +462,7 @@ fn correct(body: &mut GraphProto, graph: &Graph, dims: &Dims) {
     for info in body.value_info.iter_mut().chain(&mut body.output) {
         let Some(value) = graph.value_named(info.name()) else { continue };
         let ty = &graph.value(value).ty;
-        if declaration(info, dims).is_some_and(|declared| !declared.agrees(ty)) {
+        if declaration(info, &|name| dims.get(name)).is_some_and(|declared| !declared.agrees(ty)) {
             info.r#type = type_proto(ty);
         }
     }

@@ -608,6 +608,44 @@ pub fn visit_tensors<'a>(model: &'a ModelProto, visit: &mut dyn FnMut(&'a Tensor
     }
 }
 
+/// Gives every tensor whose elements are in another file the location that `new` has for its own, where it has one.
+pub fn set_external_location(model: &mut ModelProto, new: &dyn Fn(&str) -> Option<String>) {
+    let mut set = |tensor: &mut TensorProto| {
+        if tensor.is_external() {
+            for entry in tensor.external_data.iter_mut().filter(|entry| entry.key() == "location") {
+                entry.value = new(entry.value()).or_else(|| entry.value.take());
+            }
+        }
+    };
+    model.graph.iter_mut().for_each(|graph| change_graph(graph, &mut set));
+    for training in &mut model.training_info {
+        let graphs = training.initialization.iter_mut().chain(&mut training.algorithm);
+        graphs.for_each(|graph| change_graph(graph, &mut set));
+    }
+    for function in &mut model.functions {
+        function.attribute_proto.iter_mut().for_each(|a| change_attribute(a, &mut set));
+        function.node.iter_mut().flat_map(|n| &mut n.attribute).for_each(|a| change_attribute(a, &mut set));
+    }
+}
+
+fn change_graph(graph: &mut GraphProto, change: &mut dyn FnMut(&mut TensorProto)) {
+    graph.node.iter_mut().flat_map(|n| &mut n.attribute).for_each(|a| change_attribute(a, change));
+    graph.initializer.iter_mut().for_each(&mut *change);
+    graph.sparse_initializer.iter_mut().for_each(|sparse| change_sparse(sparse, change));
+}
+
+fn change_attribute(attribute: &mut AttributeProto, change: &mut dyn FnMut(&mut TensorProto)) {
+    attribute.t.as_deref_mut().into_iter().chain(&mut attribute.tensors).for_each(&mut *change);
+    let graphs = attribute.g.as_deref_mut().into_iter().chain(&mut attribute.graphs);
+    graphs.for_each(|graph| change_graph(graph, change));
+    let sparse = attribute.sparse_tensor.as_deref_mut().into_iter().chain(&mut attribute.sparse_tensors);
+    sparse.for_each(|sparse| change_sparse(sparse, change));
+}
+
+fn change_sparse(sparse: &mut SparseTensorProto, change: &mut dyn FnMut(&mut TensorProto)) {
+    sparse.values.iter_mut().chain(&mut sparse.indices).for_each(change);
+}
+
 type Visit<'v, 'a> = &'v mut dyn FnMut(&'a TensorProto, fmt::Arguments<'_>);
 
 fn visit_graph<'a>(graph: &'a GraphProto, place: fmt::Arguments<'_>, visit: Visit<'_, 'a>) {

@@ -9,6 +9,7 @@ mod foreign;
 mod functions;
 mod halves;
 pub mod import;
+mod inline;
 mod kept;
 mod link;
 pub mod proto;
@@ -16,6 +17,7 @@ pub mod shapes;
 mod state;
 mod survival;
 mod update;
+mod values;
 pub mod wire;
 
 pub use export::{ExportError, Form, export};
@@ -24,10 +26,12 @@ pub use foreign::{Foreign, looks_like};
 pub use functions::other_function;
 pub use halves::drop_half_swaps;
 pub use import::{Dims, ImportErrors, Imported, import, import_warned};
+pub use inline::inline_decided;
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use state::{Carried, How, Notice, StateError, Stated, carried, parse_pairs, settle};
 pub use survival::{Survival, survival};
+pub use values::{ValueError, set_values};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
@@ -55,6 +59,10 @@ pub mod key {
     pub const STATE: &str = "ai.lmsc.state";
     /// On the model: the values of symbolic dimensions for which it was rewritten, as a JSON object.
     pub const DIMS: &str = "ai.lmsc.dims";
+    /// On the model: the extents of inputs for which it was rewritten, as a JSON object of lists.
+    pub const SHAPES: &str = "ai.lmsc.shapes";
+    /// On the model: the values of inputs for which it was rewritten, as a JSON object of texts.
+    pub const VALUES: &str = "ai.lmsc.values";
     /// On the model: where everything lies in the arena, as JSON.
     pub const ADDRESSES: &str = "ai.lmsc.addresses";
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
@@ -86,15 +94,22 @@ fn import_opset(model: &mut ModelProto, domain: &str, version: i64) {
     }
 }
 
-/// Adds, changes or removes an entry.
+/// The value of an entry.
+fn metadata_of<'m>(props: &'m [StringStringEntryProto], key: &str) -> Option<&'m str> {
+    props.iter().find(|entry| entry.key() == key).map(|entry| entry.value())
+}
+
+/// Adds, changes or removes an entry; of several with the key the first one stays, if any.
 fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
     let at = props.iter().position(|p| p.key.as_deref() == Some(key));
+    let mut index = 0;
+    props.retain(|p| {
+        index += 1;
+        p.key.as_deref() != Some(key) || value.is_some() && Some(index - 1) == at
+    });
     match (at, value) {
-        (Some(at), Some(value)) => props[at].value = Some(value),
-        (Some(at), None) => _ = props.remove(at),
-        (None, Some(value)) => {
-            props.push(StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) });
-        }
-        (None, None) => {}
+        (Some(at), value @ Some(_)) => props[at].value = value,
+        (None, value @ Some(_)) => props.push(StringStringEntryProto { key: Some(key.to_owned()), value }),
+        (_, None) => {}
     }
 }

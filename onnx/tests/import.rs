@@ -214,6 +214,220 @@ fn metadata_that_does_not_fit_leaves_no_edge_and_no_address() {
 }
 
 #[test]
+fn sizes_follow_from_one_another() {
+    let nodes = ["a: Relu(x) -> p", "b: Relu(y) -> q"];
+    let proto = |x: &str, y: &str| graph(&[("x", x), ("y", y)], &nodes, &["p", "q"]);
+    let shapes = |proto: GraphProto, dims: &Dims| {
+        let Imported { graph: g, warnings } =
+            import_warned(&model(proto), dims).map_err(|e| e.to_string())?;
+        let shown = g.outputs.iter().map(|&o| g.value(o).ty.to_string()).collect::<Vec<_>>().join(" ");
+        Ok::<_, String>((shown, warnings.join("; ")))
+    };
+    let sized = |symbols: &[(&str, u64)], given: &[(&str, &[u64])]| {
+        let mut dims = Dims::from_iter(symbols.iter().copied());
+        given.iter().for_each(|(input, extents)| _ = dims.bind_shape(*input, extents.to_vec()));
+        dims
+    };
+    let right = |x: &str, y: &str, dims: &Dims, expected: &str| {
+        assert_eq!(shapes(proto(x, y), dims), Ok((expected.to_owned(), String::new())));
+    };
+    let wrong = |x: &str, y: &str, dims: &Dims, expected: &str| {
+        let errors = shapes(proto(x, y), dims).unwrap_err();
+        assert!(errors.contains(expected), "{errors}");
+    };
+    right("float[n,8]", "float[2*n]", &sized(&[("n", 3)], &[]), "float[3,8] float[6]");
+    right("float[n]", "float[floor(n/2)]", &sized(&[("n", 5)], &[]), "float[5] float[2]");
+    right("float[n]", "float[2*n]", &sized(&[("n", 3), ("2*n", 6)], &[]), "float[3] float[6]");
+    right("float[n]", "float[n + m]", &sized(&[("m", 4)], &[("x", &[3])]), "float[3] float[7]");
+    right("float[batch-size]", "float[1]", &sized(&[("batch-size", 4)], &[]), "float[4] float[1]");
+    right("float[?,3]", "float[-1]", &sized(&[], &[("x", &[2, 3]), ("y", &[5])]), "float[2,3] float[5]");
+    let both = sized(&[("n", 3), ("2*n", 7)], &[]);
+    wrong("float[n]", "float[2*n]", &both, "`2*n` is 6 by --dim n=3 contradicts --dim 2*n=7");
+    let both = sized(&[("n", 3)], &[("x", &[4])]);
+    wrong("float[n]", "float[2*n]", &both, "--dim n=3 contradicts --shape x=4");
+    let both = sized(&[], &[("x", &[4]), ("y", &[9])]);
+    wrong("float[n]", "float[2*n]", &both, "`2*n` is 8 by --shape x=4 contradicts --shape y=9");
+    wrong(
+        "float[n]",
+        "float[2,8]",
+        &sized(&[("n", 1)], &[("y", &[2, 9])]),
+        "`y` float[2,8] contradicts --shape y=2x9",
+    );
+    wrong(
+        "float[n]",
+        "float[2]",
+        &sized(&[("n", 1)], &[("y", &[2, 1])]),
+        "float[2] contradicts --shape y=2x1",
+    );
+    wrong("float[2]", "float[2*n]", &Dims::none(), "dimension `n` has no value: input `y` float[2*n]");
+    wrong("float[batch-size]", "float[1]", &Dims::none(), "dimension `batch-size` has no value");
+    wrong("float[?,3]", "float[1]", &Dims::none(), "for example --shape x=32x32");
+    wrong(
+        "float[n]",
+        "float[1]",
+        &sized(&[("n", 1)], &[("z", &[1])]),
+        "--shape z: there is no input of this name",
+    );
+    // One name for two sizes, each of which is stated.
+    let both = sized(&[], &[("x", &[2]), ("y", &[3])]);
+    let (shown, warning) = shapes(proto("float[n]", "float[n]"), &both).unwrap();
+    assert_eq!(shown, "float[2] float[3]");
+    assert!(warning.contains("the name `n`, which are 2 in --shape x=2 and 3 in --shape y=3"), "{warning}");
+    // Nothing may be left to compute; a state may be empty.
+    wrong("float[n,8]", "float[2]", &sized(&[("n", 0)], &[]), "the step is empty");
+    right("float[n,8]", "float[past]", &sized(&[("n", 1), ("past", 0)], &[]), "float[1,8] float[0]");
+}
+
+/// A node with this graph in an attribute.
+fn with_graph(mut node: NodeProto, attribute: &str, graph: GraphProto) -> NodeProto {
+    node.attribute.push(AttributeProto {
+        name: Some(attribute.to_owned()),
+        g: Some(Box::new(graph)),
+        r#type: Some(AttributeType::Graph as i32),
+        ..AttributeProto::default()
+    });
+    node
+}
+
+/// The graph with what is decided in it replaced, as text.
+fn inlined(graph: GraphProto, values: &[(&str, &str)]) -> String {
+    let mut model = model(graph);
+    let values: Vec<_> = values.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    lmsc_onnx::set_values(&mut model, &values, &Dims::none()).unwrap_or_else(|e| panic!("{e}"));
+    lmsc_onnx::inline_decided(&mut model, &Dims::none());
+    let g = import(&model, &Dims::none()).unwrap_or_else(|e| panic!("{e}"));
+    lmsc_ir::verify(&g).unwrap_or_else(|e| panic!("{e}"));
+    g.to_text()
+}
+
+fn branches() -> GraphProto {
+    let mut proto =
+        graph(&[("x", "float[2,3]"), ("sr", "int64[]")], &["c: Equal(sr, k) -> c", "e: Neg(x) -> e"], &["y"]);
+    proto.initializer.push(TensorProto { dims: vec![], ..int_tensor("k", &[16000]) });
+    let mut dead = graph(&[], &["r: Reshape(x, sh) -> e2"], &["e2"]);
+    dead.initializer.push(int_tensor("sh", &[2, 4]));
+    let taken = graph(&[], &["n: Abs(x) -> t", "m: Add(t, e) -> t2"], &["t2"]);
+    let node = with_graph(node("if: If(c) -> y"), "else_branch", dead);
+    proto.node.push(with_graph(node, "then_branch", taken));
+    proto
+}
+
+#[test]
+fn a_decided_if_is_its_branch() {
+    let text = inlined(branches(), &[("sr", "16000")]);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| l.starts_with('[')).collect();
+    let expected = ["[if.n] float[2,3] if.t = Abs(x)", "[if.m] float[2,3] y = Add(if.t, e)"];
+    assert_eq!(lines[2..], expected, "{text}");
+    // What a caller may feed decides nothing, even where the file has a default for it.
+    let mut fed = branches();
+    fed.initializer.push(TensorProto { dims: vec![], ..int_tensor("sr", &[16000]) });
+    fed.output = vec![info("y", "float[2,3]")];
+    assert!(inlined(fed, &[]).contains("= If"));
+    let refused = |value: &str, reason: &str| {
+        let error = lmsc_onnx::set_values(
+            &mut model(branches()),
+            &[("sr".to_owned(), value.to_owned())],
+            &Dims::none(),
+        );
+        assert!(error.unwrap_err().to_string().contains(reason), "{value}");
+    };
+    refused("fast", "--value sr=fast: it is not a value of type int64");
+    refused("1,2", "the value has 2 elements, but the input has extents []");
+}
+
+fn body(inputs: &[(&str, &str)], nodes: &[&str], outputs: &[&str]) -> GraphProto {
+    graph(inputs, nodes, outputs)
+}
+
+fn counted(trips: i64, nodes: &[&str], outputs: &[&str]) -> GraphProto {
+    let inside = body(&[("i", "int64[]"), ("go", "bool[]"), ("s", "float[2]")], nodes, outputs);
+    let mut proto = graph(&[("x", "float[2]")], &[], &["y", "z"]);
+    proto.initializer.push(TensorProto { dims: vec![], ..int_tensor("n", &[trips]) });
+    proto.node.push(with_graph(node("loop: Loop(n, _, x) -> y, z"), "body", inside));
+    proto
+}
+
+#[test]
+fn a_counted_loop_is_its_iterations() {
+    let nodes = ["c: Identity(go) -> go2", "a: Add(s, x) -> s2", "b: Neg(s2) -> r"];
+    let text = inlined(counted(2, &nodes, &["go2", "s2", "r"]), &[]);
+    let has = |line: &str| assert!(text.contains(line), "{line}\n{text}");
+    has("[loop.0.a] float[2] loop.0.s2 = Add(x, x)");
+    has("[loop.1.a] float[2] loop.1.s2 = Add(loop.0.s2, x)");
+    has("float[2] y = Identity(loop.1.s2)");
+    has("float[2,2] z = Concat<axis = 0>(z.row.0, z.row.1)");
+    assert!(!text.contains("= Loop"), "{text}");
+    // One that ends by itself.
+    let nodes = ["c: Less(i, n) -> go2", "a: Add(s, x) -> s2", "b: Neg(s2) -> r"];
+    let mut ends = counted(1, &nodes, &["go2", "s2", "r"]);
+    ends.node[0].input[0] = String::new();
+    let text = inlined(ends, &[]);
+    assert!(text.contains("loop.1.s2") && !text.contains("loop.2.s2"), "{text}");
+    // One that is too long has the types of its body.
+    let nodes = ["c: Identity(go) -> go2", "a: Add(s, x) -> s2", "b: Neg(s2) -> r"];
+    let text = inlined(counted(1 << 40, &nodes, &["go2", "s2", "r"]), &[]);
+    assert!(text.contains("float[2] y, float[1099511627776,2] z = Loop"), "{text}");
+    // What grows with every iteration has no type then.
+    let grows = ["c: Identity(go) -> go2", "a: Concat(s, x) -> s2", "b: Neg(x) -> r"];
+    let mut grows = counted(1 << 40, &grows, &["go2", "s2", "r"]);
+    let axis = AttributeProto {
+        name: Some("axis".to_owned()),
+        i: Some(0),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    };
+    grows.node[0].attribute[0].g.as_mut().unwrap().node[1].attribute.push(axis);
+    let errors = refused(grows, &[]).to_string();
+    assert!(errors.contains("an iteration makes carried value 0, which is float[2], float[4]"), "{errors}");
+}
+
+#[test]
+fn names_of_what_is_inlined_are_new_in_every_scope() {
+    let mut proto =
+        counted(2, &["c: Identity(go) -> go2", "a: Add(s, x) -> s2", "b: Neg(s2) -> r"], &["go2", "s2", "r"]);
+    proto.node.push(node("loop.0.a: Neg(x) -> loop.0.s2"));
+    // A branch reads a value of the loop's body under the name that it has there.
+    let inner = graph(&[], &["n: Mul(s, loop.1.s2) -> t"], &["t"]);
+    let inner = with_graph(node("if: If(q) -> s2"), "then_branch", inner.clone());
+    let inner = with_graph(inner, "else_branch", graph(&[], &["n: Neg(s) -> t"], &["t"]));
+    proto.input.push(info("q", "bool[]"));
+    proto.node.push(node("loop.1.a: Neg(x) -> loop.1.s2"));
+    proto.node[0].attribute[0].g.as_mut().unwrap().node[1] = inner;
+    let mut read = model(proto);
+    assert!(lmsc_onnx::inline_decided(&mut read, &Dims::none()));
+    let g = import(&read, &Dims::none()).unwrap_or_else(|e| panic!("{e}"));
+    lmsc_ir::verify(&g).unwrap();
+    let nodes = &read.proto.graph.as_ref().unwrap().node;
+    let ifs: Vec<&NodeProto> = nodes.iter().filter(|n| n.op_type() == "If").collect();
+    assert_eq!(ifs.len(), 2);
+    let reads = |node: &NodeProto| node.attribute[0].g.as_ref().unwrap().node[0].input.clone();
+    assert_eq!(reads(ifs[0]), ["x", "loop.1.s2"]);
+    assert_eq!(reads(ifs[1])[0], ifs[0].output[0]);
+    assert_ne!(ifs[0].output[0], "loop.0.s2");
+}
+
+#[test]
+fn a_scan_has_the_types_of_its_body() {
+    let inside = body(
+        &[("s", "float[3]"), ("e", "float[3]")],
+        &["a: Add(s, e) -> s2", "b: ReduceSum(s2) -> r"],
+        &["s2", "r"],
+    );
+    let mut proto = graph(&[("x", "float[3]"), ("xs", "float[5,3]")], &[], &["y", "z"]);
+    let mut scan = with_graph(node("scan: Scan(x, xs) -> y, z"), "body", inside);
+    scan.attribute.push(AttributeProto {
+        name: Some("num_scan_inputs".to_owned()),
+        i: Some(1),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    });
+    proto.node.push(scan);
+    let g = imported(proto);
+    let types: Vec<String> = g.outputs.iter().map(|&o| g.value(o).ty.to_string()).collect();
+    assert_eq!(types, ["float[3]", "float[5,1]"]);
+}
+
+#[test]
 fn operators_without_rule_need_value_info() {
     let errors = refused(graph(&[("x", "float[4]")], &["a: my.Op(x) -> y"], &["y"]), &[]).to_string();
     assert!(

@@ -23,6 +23,7 @@ use crate::{Error, emit, load};
 /// As [`super::run()`].
 pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     emit::check_target(&args.output)?;
+    emit::check_not_read(&args.output, &args.input, false)?;
     let (path, device) = (args.input.path(), args.device);
     if matches!(device, Device::Cuda { graph: true, .. }) {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";

@@ -43,7 +43,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
     let device = args.device()?;
-    let load::Loaded { mut graph, model, dims, warnings, .. } = load::load_to_train(path, &args.input.binding)?;
+    let load::Loaded { mut graph, model, dims, warnings, .. } =
+        load::load_to_train(path, &args.input.binding)?;
     tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let cx = PassCx {

@@ -1,4 +1,4 @@
-//! Types of results of nodes that have nodes inside: calls of the model's functions, and branches.
+//! Types of results of nodes that have nodes inside: calls of the model's functions, branches and loops.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,9 +9,9 @@ use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 
 use super::read::{declaration, read_attribute, read_tensor};
-use super::{Dims, domain, op_name};
+use super::{domain, op_name};
 use crate::file::Model;
-use crate::proto::{FunctionProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::shapes::{self, Const, Declared, Fact, Operand, Query, Refusal, ShapeError, Wanted};
 
 /// How deep subgraphs and functions are followed.
@@ -65,18 +65,20 @@ impl<'m> Bodies<'m> {
         caller: &Caller<'_>,
         depth: usize,
     ) -> Result<Vec<Option<Fact>>, ShapeError> {
-        let branches = query.op.key() == ("", "If");
-        if function.is_none() && !branches {
+        let key = query.op.key();
+        if function.is_none() && !matches!(key, ("", "If" | "Loop" | "Scan")) {
             return shapes::infer(query);
         }
         let said =
             |w: &Option<Wanted<'_>>| w.is_none_or(|w| w.declared.is_some_and(|d| d.complete().is_some()));
-        if query.results.iter().all(said) {
+        if query.results.iter().all(said) && key != ("", "Loop") {
             return shapes::settle(query, Vec::new(), "");
         }
-        let inside = match function {
-            Some(function) => self.call(function, query, depth),
-            None => self.branch(node, query, outer, caller, depth),
+        let inside = match (function, key.1) {
+            (Some(function), _) => self.call(function, query, depth),
+            (None, "If") => self.branch(node, query, outer, caller, depth),
+            (None, "Loop") => self.repeat(node, query, outer, caller, depth),
+            (None, _) => self.scan(node, query, outer, caller, depth),
         };
         match inside {
             Ok(facts) => shapes::settle(query, facts, "its body does not say"),
@@ -131,19 +133,7 @@ impl<'m> Bodies<'m> {
             }
             let graph = node.attribute.iter().find(|a| a.name() == name).and_then(|a| a.g.as_deref());
             let Some(graph) = graph else { return Err(wrong(format!("attribute `{name}` is missing"))) };
-            let mut facts: HashMap<&str, Fact> = HashMap::new();
-            for tensor in &graph.initializer {
-                self.step(1 + tensor.encoded_len() / BYTES_A_STEP)?;
-                let (ty, data) =
-                    read_tensor(tensor, "initializer").map_err(|e| wrong(format!("{IN_ITS_BODY}{e}")))?;
-                let value = Const::decode(&ty, &data);
-                facts.insert(tensor.name(), Fact { ty: ty.into(), value });
-            }
-            let body = Body { nodes: &graph.node, declared: &graph.value_info, opsets: &self.opsets, caller };
-            self.walk(&body, &mut facts, outer, depth)?;
-            let results =
-                graph.output.iter().map(|o| facts.get(o.name()).cloned().or_else(|| outer(o.name())));
-            let results: Vec<Option<Fact>> = results.collect();
+            let results = self.results(graph, Vec::new(), outer, caller, depth)?;
             both = Some(match both {
                 None => results,
                 Some(first) => first
@@ -159,6 +149,31 @@ impl<'m> Bodies<'m> {
             });
         }
         both.ok_or_else(|| wrong("its condition is neither true nor false".to_owned()))
+    }
+
+    /// What is known about the outputs of a subgraph whose inputs are `given`.
+    pub(super) fn results(
+        &self,
+        graph: &GraphProto,
+        given: Vec<Option<Fact>>,
+        outer: Outer<'_>,
+        caller: &Caller<'_>,
+        depth: usize,
+    ) -> Result<Vec<Option<Fact>>, Refusal> {
+        let mut facts: HashMap<&str, Fact> = HashMap::new();
+        for (input, fact) in graph.input.iter().zip(given) {
+            facts.extend(fact.map(|fact| (input.name(), fact)));
+        }
+        for tensor in &graph.initializer {
+            self.step(1 + tensor.encoded_len() / BYTES_A_STEP)?;
+            let (ty, data) =
+                read_tensor(tensor, "initializer").map_err(|e| wrong(format!("{IN_ITS_BODY}{e}")))?;
+            let value = Const::decode(&ty, &data);
+            facts.insert(tensor.name(), Fact { ty: ty.into(), value });
+        }
+        let body = Body { nodes: &graph.node, declared: &graph.value_info, opsets: &self.opsets, caller };
+        self.walk(&body, &mut facts, outer, depth)?;
+        Ok(graph.output.iter().map(|o| facts.get(o.name()).cloned().or_else(|| outer(o.name()))).collect())
     }
 
     /// Counts what is looked at.
@@ -184,7 +199,7 @@ impl<'m> Bodies<'m> {
         }
         self.step(body.nodes.len() + body.declared.len() + 1)?;
         let declared: HashMap<&str, Declared> =
-            body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &Dims::none())?))).collect();
+            body.declared.iter().filter_map(|i| Some((i.name(), declaration(i, &|_| None)?))).collect();
         let defined: HashSet<&str> = body.nodes.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
         for (i, node) in body.nodes.iter().enumerate() {
             self.step(node.encoded_len() / BYTES_A_STEP)?;
@@ -269,7 +284,7 @@ fn innermost(error: ShapeError) -> Refusal {
     }
 }
 
-fn wrong(reason: String) -> Refusal {
+pub(super) fn wrong(reason: String) -> Refusal {
     Refusal::Wrong(reason.into())
 }
 

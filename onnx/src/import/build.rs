@@ -1,10 +1,8 @@
 //! The graph, built node by node in topological order.
 
-use std::collections::BTreeSet;
-
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{
-    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId, words,
+    Data, Def, Graph, LMSC_DOMAIN, Name, Node, NodeId, Op, Place, TensorType, Type, Update, ValueId,
 };
 use prost::Message;
 use smallvec::SmallVec;
@@ -15,10 +13,12 @@ use super::read::{
     no_tensor, read_attribute, read_tensor, sparse_name, sparse_type, typed_input, unknown_element,
 };
 use super::resolve::{Extra, NONE, Resolved, Source};
-use super::{ImportError, domain, op_name};
+use super::sizes::Found;
+use super::{Constancy, Decided, ImportError, domain, op_name};
 use crate::key;
-use crate::proto::{DimValue, FunctionProto, TypeProto, TypeValue};
+use crate::proto::{FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
+use crate::values::fixed_values;
 
 /// How many elements all sequences of the graph together have.
 pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
@@ -45,11 +45,18 @@ pub(super) struct Build<'a, 'm> {
     ops: HashMap<(&'m str, &'m str, &'m str), KnownOp<'m>>,
     attribute_names: HashMap<&'m str, Name>,
     sequence_elements: usize,
+    constancy: Constancy,
+    decided: Vec<(usize, Decided)>,
 }
 
 impl<'a, 'm> Build<'a, 'm> {
-    /// The graph of the file, its nodes in this order.
-    pub(super) fn graph(file: &'a Resolved<'m>, order: Vec<usize>, errors: &mut Errors) -> Graph {
+    /// The graph of the file, its nodes in this order, and the control flow that is known.
+    pub(super) fn graph(
+        file: &'a Resolved<'m>,
+        order: Vec<usize>,
+        constancy: Constancy,
+        errors: &mut Errors,
+    ) -> (Graph, Vec<(usize, Decided)>) {
         let mut build = Build {
             file,
             graph: Graph::new(file.proto.name()),
@@ -60,6 +67,8 @@ impl<'a, 'm> Build<'a, 'm> {
             ops: HashMap::new(),
             attribute_names: HashMap::new(),
             sequence_elements: 0,
+            constancy,
+            decided: Vec::new(),
         };
         for import in &file.model.proto.opset_import {
             build.graph.opsets.insert(import.domain().to_owned(), import.version());
@@ -86,7 +95,7 @@ impl<'a, 'm> Build<'a, 'm> {
         build.add_outputs(errors);
         build.place_what_travels();
         build.keep_names_free();
-        build.graph
+        (build.graph, build.decided)
     }
 
     /// Adds the node at an index of the file, unless something that it needs could not be understood: then that
@@ -99,7 +108,9 @@ impl<'a, 'm> Build<'a, 'm> {
         }
         let known_op = self.known_op(i, extra);
         let Some(node) = self.read_node(i, extra, &known_op.op, errors) else { return };
-        match self.infer(i, &node, &known_op) {
+        let (facts, decided) = self.infer(i, &node, &known_op);
+        self.decided.extend(decided.map(|decided| (i, decided)));
+        match facts {
             Ok(facts) => {
                 self.define(i, node, facts, known_op.op.effects().writes, errors);
                 self.add_stated_updates(i, extra, errors);
@@ -173,7 +184,12 @@ impl<'a, 'm> Build<'a, 'm> {
         (!lost).then_some(node)
     }
 
-    fn infer(&self, i: usize, node: &Node, known_op: &KnownOp<'m>) -> Result<Vec<Option<Fact>>, ShapeError> {
+    fn infer(
+        &self,
+        i: usize,
+        node: &Node,
+        known_op: &KnownOp<'m>,
+    ) -> (Result<Vec<Option<Fact>>, ShapeError>, Option<Decided>) {
         let (proto, file) = (&self.file.proto.node[i], self.file);
         let operands = operands(&self.graph, &self.known, &node.operands);
         let wanted = |(name, &number): (&'m String, &u32)| {
@@ -195,7 +211,14 @@ impl<'a, 'm> Build<'a, 'm> {
             let id = self.values[*file.numbers.get(name)? as usize]?;
             Some(Fact { ty: self.graph.value(id).ty.clone(), value: self.known.get(id).cloned() })
         };
-        file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0)
+        let facts = file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0);
+        let decided = match self.constancy {
+            Constancy::OfConstants if known_op.function.is_none() => {
+                file.bodies.decided(proto, &query, &outer)
+            }
+            _ => None,
+        };
+        (facts, decided)
     }
 
     /// Adds the node with its results and update edges.
@@ -310,7 +333,6 @@ impl<'a, 'm> Build<'a, 'm> {
     }
 
     fn add_inputs(&mut self, errors: &mut Errors) {
-        let mut there_are = BTreeSet::new();
         // Names without a value, in the order of the file, and the inputs that have them.
         let mut unbound: Vec<(&str, Vec<usize>)> = Vec::new();
         let mut index_of: HashMap<&str, usize> = HashMap::new();
@@ -335,53 +357,40 @@ impl<'a, 'm> Build<'a, 'm> {
                 ));
                 continue;
             };
-            let Some(shape) = &tensor.shape else {
-                let help = "export the model with the shapes of its inputs";
-                errors.push(refused("its number of axes is not known".to_owned(), help));
-                continue;
-            };
-            let mut dims = Vec::with_capacity(shape.dim.len());
-            let mut symbolic = false;
-            for (axis, dim) in shape.dim.iter().enumerate() {
-                let found = match dim.value() {
-                    Some(DimValue::Extent(extent)) => u64::try_from(extent).map_err(|_| Some(extent)),
-                    Some(DimValue::Name(symbol)) if !symbol.is_empty() => {
-                        there_are.insert(symbol);
-                        symbolic = true;
-                        match self.file.dims.get(symbol) {
-                            Some(extent) => Ok(extent),
-                            None => {
-                                let index = *index_of.entry(symbol).or_insert(unbound.len());
-                                if index == unbound.len() {
-                                    unbound.push((symbol, Vec::new()));
-                                }
-                                let inputs = &mut unbound[index].1;
-                                if inputs.last() != Some(&i) {
-                                    inputs.push(i);
-                                }
-                                continue;
+            let given = self.file.sizes.given_shape(input.name());
+            let Some(dims) = given.or_else(|| {
+                let Some(shape) = &tensor.shape else {
+                    let help = "give its extents, for example --shape INPUT=2x3";
+                    errors.push(refused("its number of axes is not known".to_owned(), help));
+                    return None;
+                };
+                let mut dims = Vec::with_capacity(shape.dim.len());
+                for (axis, dim) in shape.dim.iter().enumerate() {
+                    match self.file.sizes.find(dim) {
+                        Found::Value(extent) => dims.push(extent),
+                        Found::Missing(names) => names.into_iter().for_each(|name| {
+                            let index = *index_of.entry(name).or_insert(unbound.len());
+                            if index == unbound.len() {
+                                unbound.push((name, Vec::new()));
                             }
+                            let inputs = &mut unbound[index].1;
+                            if inputs.last() != Some(&i) {
+                                inputs.push(i);
+                            }
+                        }),
+                        Found::Unnamed(found) => {
+                            let (name, rank) = (input.name().to_owned(), shape.dim.len());
+                            errors.push(ImportError::UnknownDim { input: name, axis, rank, found });
                         }
                     }
-                    _ => Err(None),
-                };
-                match found {
-                    Ok(extent) => dims.push(extent),
-                    Err(found) => {
-                        let input = input.name().to_owned();
-                        errors.push(ImportError::UnknownDim { input, axis, found });
-                    }
                 }
-            }
-            if dims.len() < shape.dim.len() {
+                (dims.len() == shape.dim.len()).then_some(dims)
+            }) else {
                 continue;
-            }
+            };
             let ty = Type::from(TensorType::new(element, dims));
             if let Some(why) = shapes::impossible(&ty) {
-                let help = match symbolic {
-                    true => "give smaller values with --dim",
-                    false => "export the model with the extents that its inputs have",
-                };
+                let help = "give smaller values with --dim or --shape, or export the model with the extents of its inputs";
                 errors.push(refused(format!("it is {ty}, which {why}"), help));
                 continue;
             }
@@ -393,10 +402,7 @@ impl<'a, 'm> Build<'a, 'm> {
             let more = inputs.len().saturating_sub(SHOWN);
             errors.push(ImportError::UnboundDim { symbol: symbol.to_owned(), inputs: shown, more });
         }
-        for (symbol, _) in self.file.dims.iter().filter(|(name, _)| !there_are.contains(name)) {
-            let instead = words::instead(symbol, there_are.iter().copied(), "symbolic dimensions");
-            errors.push(ImportError::NoSuchDim { symbol: symbol.to_owned(), instead });
-        }
+        self.file.sizes.check_not_empty(self.file.proto, errors);
     }
 
     fn add_initializers(&mut self, errors: &mut Errors) {
@@ -409,14 +415,21 @@ impl<'a, 'm> Build<'a, 'm> {
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
         written.extend(self.file.state());
+        // Inputs that a caller may give another value than the file does. Before IR version 4 every initializer was an input.
+        let mut fed: HashSet<&str> = HashSet::new();
+        if self.file.model.proto.ir_version() >= 4 {
+            fed.extend(self.file.proto.input.iter().map(|input| input.name()));
+            fixed_values(self.file.model).iter().for_each(|name| _ = fed.remove(name.as_str()));
+        }
         for (i, tensor) in self.file.proto.initializer.iter().enumerate() {
             let Some(&number) = self.file.numbers.get(tensor.name()) else { continue };
             if !matches!(self.file.sources[number as usize], Source::Initializer(index) if index == i) {
                 continue;
             }
+            let fed = self.constancy == Constancy::OfConstants && fed.contains(tensor.name());
             match read_tensor(tensor, "initializer") {
                 Ok((ty, data)) => {
-                    let constant = Const::decode(&ty, &data).filter(|_| !written.contains(&number));
+                    let constant = Const::decode(&ty, &data).filter(|_| !fed && !written.contains(&number));
                     let value = self.graph.add_initializer(tensor.name(), ty, data);
                     self.known.keep(value, constant);
                     self.values[number as usize] = Some(value);

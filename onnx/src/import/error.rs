@@ -6,6 +6,7 @@ use std::fmt;
 use super::Dims;
 use super::bodies::MOST_DEPTH;
 use super::build::MOST_SEQUENCE_ELEMENTS;
+use super::read::extent_text;
 use crate::file::ExternalError;
 use crate::shapes::ShapeError;
 
@@ -33,6 +34,8 @@ pub enum ImportError {
         input: String,
         /// The axis.
         axis: usize,
+        /// The number of axes.
+        rank: usize,
         /// The number below zero that stands there, if one does.
         found: Option<i64>,
     },
@@ -43,6 +46,30 @@ pub enum ImportError {
         symbol: String,
         /// The names there are.
         instead: String,
+    },
+    /// An option names an input that the graph does not have.
+    #[error("{option} {input}: there is no input of this name; {instead}")]
+    NoSuchInput {
+        /// The option.
+        option: &'static str,
+        /// The name given.
+        input: String,
+        /// The names there are.
+        instead: String,
+    },
+    /// Two statements about sizes contradict each other.
+    #[error("{first} contradicts {second}")]
+    ContradictingSizes {
+        /// One statement, with what it follows from.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// With the sizes given nothing is computed.
+    #[error("the step is empty: no input of a symbolic size has an element, such as {input}")]
+    EmptyStep {
+        /// The first such input, with its type.
+        input: String,
     },
     /// An input is not a tensor of known rank.
     #[error("input `{input}`: {what}")]
@@ -203,10 +230,15 @@ impl ImportErrors {
             | ImportError::Attribute { .. }
             | ImportError::NoOperator { .. } => "export the model again".into(),
             ImportError::UnboundDim { .. } => self.example().into(),
-            ImportError::UnknownDim { .. } => {
-                "export the model with a number or a name for every extent; --dim gives a name its value".into()
+            ImportError::UnknownDim { input, rank, .. } => {
+                let extents = vec!["32"; *rank].join("x");
+                format!("give the extents of the input, for example --shape {}={extents}", quoted(input)).into()
             }
-            ImportError::NoSuchDim { .. } => return None,
+            ImportError::NoSuchDim { .. } | ImportError::NoSuchInput { .. } => return None,
+            ImportError::ContradictingSizes { .. } => {
+                "give sizes that go together; those that follow from others can be left out".into()
+            }
+            ImportError::EmptyStep { .. } => "give sizes of at least 1".into(),
             ImportError::Input { help, .. } => (*help).into(),
             ImportError::External(error) => error.problem.help().into(),
             ImportError::DefinedTwice { .. } => "a value has one definition (I1): give each its own name".into(),
@@ -218,6 +250,11 @@ impl ImportErrors {
             ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),
+            ImportError::Shape(Invalid { op, .. }) if &**op == "If" => {
+                "the branch is not valid: correct it; or, where an input decides that it is never taken, give that input \
+                 its value, for example --value rate=16000"
+                    .into()
+            }
             ImportError::Shape(Invalid { .. } | TooLarge { .. }) => match self.bindings() {
                 None => "the graph is not valid: correct it, or export the model again".into(),
                 Some(dims) => format!(
@@ -257,7 +294,9 @@ impl ImportErrors {
 
     /// The bindings as they were given.
     fn bindings(&self) -> Option<String> {
-        let dims: Vec<String> = self.dims.iter().map(|(n, v)| format!("--dim {}={v}", quoted(n))).collect();
+        let dims = self.dims.iter().map(|(n, v)| format!("--dim {}={v}", quoted(n)));
+        let shapes = self.dims.shapes().map(|(n, v)| format!("--shape {}={}", quoted(n), extent_text(v)));
+        let dims: Vec<String> = dims.chain(shapes).collect();
         (!dims.is_empty()).then(|| dims.join(" "))
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! - A graph input that is also an initializer is an initializer: its bytes are in the file. Whoever feeds another
 //!   value for it must feed one that gives the same shapes.
-//! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], everything else follows from the inputs
-//!   by [`shapes`](crate::shapes). Other symbols, such as `unk__7`, declare nothing: exporters give one size
-//!   several names.
+//! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], expressions such as `2*n` follow from them, and
+//!   everything else follows from the inputs by [`shapes`](crate::shapes). Other symbols, such as `unk__7`, declare
+//!   nothing: exporters give one size several names.
 //! - Nodes stay in the file's order if that is a topological one, or else in the topological order that is
 //!   nearest to it.
 
@@ -12,9 +12,12 @@ mod bodies;
 mod build;
 mod dims;
 mod error;
+mod extent;
+mod loops;
 mod names;
 mod read;
 mod resolve;
+mod sizes;
 
 use lmsc_ir::Graph;
 
@@ -91,7 +94,7 @@ fn read(model: &Model, dims: &Dims, plan: Plan, errors: &mut Errors) -> Option<G
     };
     let resolved = Resolved::new(model, proto, dims, plan, errors);
     let order = resolved.order(errors)?;
-    let mut graph = Build::graph(&resolved, order, errors);
+    let (mut graph, _) = Build::graph(&resolved, order, Constancy::OfDefaults, errors);
     let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
     // Names that are missing because something else is wrong are no news.
     if let (Some(entry), Plan::Read, true) = (entry, plan, errors.list.is_empty())
@@ -100,6 +103,35 @@ fn read(model: &Model, dims: &Dims, plan: Plan, errors: &mut Errors) -> Option<G
         errors.stale.push(format!("metadata `{}` of the model: {reason}", key::ADDRESSES));
     }
     Some(graph)
+}
+
+/// Whether the values that a file has for inputs are constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Constancy {
+    /// They are, as sizes depend on them.
+    OfDefaults,
+    /// They are not, as a caller may feed others.
+    OfConstants,
+}
+
+/// How control flow goes, where that is known when a model is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// The condition of an `If`.
+    Branch(bool),
+    /// How often the body of a `Loop` runs, and how many nodes that makes.
+    Iterations { count: usize, nodes: usize },
+}
+
+/// The nodes of the graph whose control flow is known, by their positions in the file.
+pub(crate) fn decided(model: &Model, dims: &Dims) -> Vec<(usize, Decided)> {
+    let mut errors = Errors::default();
+    let Some(proto) = &model.proto.graph else { return Vec::new() };
+    let resolved = Resolved::new(model, proto, dims, Plan::Ignored, &mut errors);
+    let Some(order) = resolved.order(&mut errors) else { return Vec::new() };
+    let (_, mut decided) = Build::graph(&resolved, order, Constancy::OfConstants, &mut errors);
+    decided.sort_by_key(|&(node, _)| node);
+    decided
 }
 
 /// The names that the graph, a subgraph, reads from outside; none where subgraphs stand too deeply in one another.

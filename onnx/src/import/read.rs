@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lmsc_ir::{Attr, Data, Float, TensorType};
 use prost::Message;
 
-use super::{Dims, ImportError};
+use super::ImportError;
 use crate::file::external_location;
 use crate::proto::{
     AttributeProto, AttributeType, DimValue, Dimension, SparseTensorProto, TensorProto, TypeProto, TypeValue,
@@ -17,15 +17,15 @@ pub(super) fn sparse_name(sparse: &SparseTensorProto) -> &str {
     sparse.values.as_ref().map_or("", |v| v.name())
 }
 
-/// What a declaration says in numbers; `None` if it says nothing about a tensor.
-pub(crate) fn declaration(info: &ValueInfoProto, dims: &Dims) -> Option<Declared> {
+/// What a declaration says in numbers, with the sizes of names; `None` if it says nothing about a tensor.
+pub(crate) fn declaration(info: &ValueInfoProto, size: &dyn Fn(&str) -> Option<u64>) -> Option<Declared> {
     let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(TypeProto::value) else {
         return None;
     };
     let extent = |dim: &Dimension| match dim.value()? {
         // Some writers say -1 for what they do not know.
         DimValue::Extent(extent) => u64::try_from(extent).ok(),
-        DimValue::Name(name) => dims.get(name),
+        DimValue::Name(name) => size(name),
     };
     Some(Declared {
         element: shapes::element_type(tensor.elem_type().into()),
@@ -153,6 +153,11 @@ pub(super) fn typed_input(input: &ValueInfoProto) -> String {
     let dims: Vec<String> = tensor.shape.iter().flat_map(|s| &s.dim).map(extent).collect();
     let element = shapes::element_type(tensor.elem_type().into()).map_or("?", |e| e.name());
     format!("input `{}` {element}[{}]", input.name(), dims.join(","))
+}
+
+/// Extents as options state them: `2x3`.
+pub(super) fn extent_text(extents: &[u64]) -> String {
+    extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// The elements of the typed fields as `raw_data` would hold them.

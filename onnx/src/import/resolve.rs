@@ -11,6 +11,7 @@ use super::bodies::Bodies;
 use super::error::Errors;
 use super::names::{free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
+use super::sizes::Sizes;
 use super::{Dims, ImportError, Plan, op_name};
 use crate::file::Model;
 use crate::functions::Ours;
@@ -50,7 +51,7 @@ pub(super) struct Extra<'m> {
 pub(super) struct Resolved<'m> {
     pub(super) model: &'m Model,
     pub(super) proto: &'m GraphProto,
-    pub(super) dims: &'m Dims,
+    pub(super) sizes: Sizes<'m>,
     /// The number of every value name of the file. The hasher's seed is another one in every process: no file can be
     /// made whose names collide.
     pub(super) numbers: HashMap<&'m str, u32>,
@@ -89,7 +90,7 @@ impl<'m> Resolved<'m> {
         let mut resolved = Resolved {
             model,
             proto,
-            dims,
+            sizes: Sizes::of(proto, dims, errors),
             numbers: HashMap::with_capacity(proto.node.len() * 2 + proto.input.len()),
             sources: Vec::new(),
             declared: Vec::new(),
@@ -166,7 +167,7 @@ impl<'m> Resolved<'m> {
         self.declared = vec![None; self.sources.len()];
         for info in self.proto.value_info.iter().chain(&self.proto.output) {
             let Some(&number) = self.numbers.get(info.name()) else { continue };
-            if let Some(declared) = declaration(info, self.dims) {
+            if let Some(declared) = declaration(info, &|name| self.sizes.get(name)) {
                 self.declared[number as usize] = match self.declared[number as usize].take() {
                     Some(before) => merge(before, declared),
                     None => Some(declared),
