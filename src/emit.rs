@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_onnx::Model;
 use lmsc_onnx::file::{encode_to, has_external_data};
 use lmsc_onnx::proto::ModelProto;
+use lmsc_onnx::{Model, key};
 
 use crate::Error;
 use crate::cli::{BindingArgs, CompileArgs, Emit, Form};
@@ -26,10 +26,10 @@ impl Emitted {
         model: Option<Model>,
         graph: &Graph,
         changed: bool,
-        (peak, hash): (Bytes, &str),
+        says: Says<'_>,
         output: &Path,
     ) -> Result<Emitted, Error> {
-        match args.emit.unwrap_or_else(|| Emit::named(output)) {
+        match args.emit(output) {
             Emit::Onnx => {}
             Emit::Lms => return Ok(Emitted::Text(graph.to_text())),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
@@ -45,9 +45,7 @@ impl Emitted {
         match model {
             // What no pass has touched is written as it was read.
             Some(model) if !changed => Emitted::read(model, output),
-            model => {
-                Emitted::onnx(model, graph, form, &metadata(args, peak, hash), args.input.path(), output)
-            }
+            model => Emitted::onnx(model, graph, form, &metadata(args, says), args.input.path(), output),
         }
     }
 
@@ -101,17 +99,30 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
     Error::Ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
 }
 
+/// What a model says about its plan.
+pub(crate) struct Says<'a> {
+    /// The bytes of the device that it needs in any timing.
+    pub(crate) peak: Bytes,
+    /// A hash of the plan.
+    pub(crate) hash: &'a str,
+    /// The workspaces of nodes that have no addresses.
+    pub(crate) workspaces: Option<String>,
+}
+
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
+fn metadata(args: &CompileArgs, says: Says<'_>) -> BTreeMap<String, String> {
     let mut metadata = origin(&args.input.binding);
-    let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
-    say("peak", peak.0.to_string());
-    say("hash", hash.to_owned());
+    let mut say = |key: &str, value: String| _ = metadata.insert(key.to_owned(), value);
+    say(key::PEAK, says.peak.0.to_string());
+    say(key::HASH, says.hash.to_owned());
     if let Some(budget) = args.plan.budget {
-        say("budget", budget.0.to_string());
+        say(key::BUDGET, budget.0.to_string());
+    }
+    if let Some(workspaces) = says.workspaces {
+        say(key::WORKSPACES, workspaces);
     }
     if args.form == Form::Ort {
-        say("ort", ORT_SESSION.to_owned());
+        say(key::ORT, ORT_SESSION.to_owned());
     }
     metadata
 }

@@ -32,6 +32,13 @@ pub struct Loaded {
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let loaded = read(path, binding)?;
+    check(&loaded.graph).map_err(|violations| invalid(path, &violations))?;
+    Ok(loaded)
+}
+
+/// As [`load`]; the graph is not verified.
+pub(crate) fn read(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -47,9 +54,12 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
         },
         None => is_text(path),
     };
-    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
-    check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
-    Ok(loaded)
+    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding) }
+}
+
+/// What is said of a file whose graph breaks invariants.
+pub(crate) fn invalid(path: &Path, violations: &Violations) -> Error {
+    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
 }
 
 /// Whether the file is named as the text of a graph.
@@ -140,7 +150,7 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     Error::Input(message).with_help("save the text as UTF-8")
 }
 
-fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
     let open = |path: &Path| {
         let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
