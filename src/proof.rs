@@ -280,7 +280,7 @@ impl Written<'_> {
 mod tests {
     use super::*;
 
-    const STEP: &str = "g (float[4] x) => (float[4] y) {
+    const STEP: &str = "g (float[4] x) => (float[4]@device:16 y) {
         [a] float[4]@device:0 h = Relu(x)
         [b] float[4]@device:16 y = Tanh(h)
     }";

@@ -10,7 +10,7 @@ use lmsc_ir::Data;
 use prost::Message;
 
 use crate::functions::Ours;
-use crate::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::{LMSC_DOMAIN, copy, key};
 
 /// What became of the swaps, recomputed nodes and functions of a model.
@@ -171,17 +171,29 @@ fn call(node: &NodeProto) -> Called<'_> {
     (node.domain(), node.op_type(), node.overload())
 }
 
+fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m FunctionProto> {
+    model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
+}
+
 fn defines(model: &ModelProto, called: Called<'_>) -> bool {
-    model.functions.iter().any(|f| (f.domain(), f.name(), f.overload()) == called)
+    definition(model, called).is_some()
 }
 
 fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Survival) {
     let calls = |model| nodes(model).map(call).collect::<BTreeSet<Called<'_>>>();
     let still_called = calls(optimized);
-    for called in calls(original).into_iter().filter(|&called| defines(original, called)) {
+    let key = |f: &'_ FunctionProto| {
+        let ops: Vec<String> = f.node.iter().map(|n| format!("{}::{}", n.domain(), n.op_type())).collect();
+        (f.input.len(), f.output.len(), ops)
+    };
+    let is_still_called = |f: &&FunctionProto| still_called.contains(&(f.domain(), f.name(), f.overload()));
+    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(key).collect();
+    for called in calls(original) {
+        let Some(function) = definition(original, called) else { continue };
         result.functions += 1;
         let is_called = still_called.contains(&called);
-        if is_called && defines(optimized, called) {
+        // It may have another name.
+        if is_called && defines(optimized, called) || !is_called && others.contains(&key(function)) {
             result.functions_left += 1;
         } else if is_called {
             result.gone.push(format!("function {}::{}, which is called and not defined", called.0, called.1));
