@@ -446,6 +446,13 @@ pub enum Emit {
     MlirIree,
 }
 
+impl CompileArgs {
+    /// What is written to this file.
+    pub(crate) fn emit(&self, output: &Path) -> Emit {
+        self.emit.unwrap_or_else(|| Emit::named(output))
+    }
+}
+
 impl Emit {
     /// What a file of this name holds.
     pub fn named(path: &Path) -> Emit {

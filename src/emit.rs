@@ -29,10 +29,10 @@ impl Emitted {
         graph: &Graph,
         changed: bool,
         dims: &Dims,
-        (peak, hash): (Bytes, &str),
+        says: Says<'_>,
         output: &Path,
     ) -> Result<Emitted, Error> {
-        match args.emit.unwrap_or_else(|| Emit::named(output)) {
+        match args.emit(output) {
             Emit::Onnx => {}
             Emit::Lms => return Ok(Emitted::Text(graph.to_text())),
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
@@ -52,7 +52,7 @@ impl Emitted {
                 model,
                 graph,
                 form,
-                &metadata(args, dims, peak, hash),
+                &metadata(args, dims, says),
                 (args.input.path(), output),
                 args.writing.copy_data,
             ),
@@ -114,17 +114,30 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
     Error::Ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
 }
 
+/// What a model says about its plan.
+pub(crate) struct Says<'a> {
+    /// The bytes of the device that it needs in any timing.
+    pub(crate) peak: Bytes,
+    /// A hash of the plan.
+    pub(crate) hash: &'a str,
+    /// The workspaces of nodes that have no addresses.
+    pub(crate) workspaces: Option<String>,
+}
+
 /// What the model says about itself.
-fn metadata(args: &CompileArgs, dims: &Dims, peak: Bytes, hash: &str) -> BTreeMap<String, String> {
+fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String, String> {
     let mut metadata = origin(dims);
-    let mut say = |key: &str, value: String| _ = metadata.insert(format!("ai.lmsc.{key}"), value);
-    say("peak", peak.0.to_string());
-    say("hash", hash.to_owned());
+    let mut say = |key: &str, value: String| _ = metadata.insert(key.to_owned(), value);
+    say(key::PEAK, says.peak.0.to_string());
+    say(key::HASH, says.hash.to_owned());
     if let Some(budget) = args.plan.budget {
-        say("budget", budget.0.to_string());
+        say(key::BUDGET, budget.0.to_string());
+    }
+    if let Some(workspaces) = says.workspaces {
+        say(key::WORKSPACES, workspaces);
     }
     if args.form == Form::Ort {
-        say("ort", ORT_SESSION.to_owned());
+        say(key::ORT, ORT_SESSION.to_owned());
     }
     metadata
 }

@@ -12,6 +12,7 @@ mod learning;
 mod load;
 mod offsets;
 mod plan;
+mod proof;
 mod report;
 pub mod run;
 mod state;
@@ -36,7 +37,7 @@ use lmsc_plan::planners::Planner;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
-use cli::{BindingArgs, CompileArgs, LookArgs, OptArgs, PlanArgs, VerifyArgs};
+use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
@@ -46,6 +47,8 @@ pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
 pub use plan::plan;
+use proof::Written;
+pub use proof::verify;
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
 use state::StateFacts;
@@ -142,8 +145,12 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             let after = cx.memory(&graph);
             let hash = hash(&graph);
             let changed = edited || ran.iter().any(|r| r.outcome.changed);
-            let emit =
-                |output| Emitted::new(args, model, &graph, changed, &dims, (after.peak(), &hash), output);
+            let says = emit::Says {
+                peak: after.peak(),
+                hash: &hash,
+                workspaces: proof::workspaces(&graph, cx.workspace(&graph)),
+            };
+            let emit = |output| Emitted::new(args, model, &graph, changed, &dims, says, output);
             let emitted = args.output.as_deref().map(emit);
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
@@ -164,6 +171,10 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         stage.show("writing");
         emitted.write(output, out)?;
+        stage.show("reading back");
+        let (emit, binding) = (args.emit(output), &args.input.binding);
+        let (original, result, cx) = (&original, &graph, &cx);
+        Written { path: output, emit, binding, original, result, cx }.read_back()?;
     }
     stage.done();
     let state = StateFacts::of(&original);
@@ -206,21 +217,27 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         external::check_not_data(model, output)?;
     }
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    run(&mut graph, &passes, &pass_cx(&args.plan)?, &args.look)
-        .map_err(|e| smaller(e, &args.input.binding))?;
+    let cx = pass_cx(&args.plan)?;
+    let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
     };
-    let emitted = match output.extension().and_then(|extension| extension.to_str()) {
-        Some("mlir") => Emitted::Text(emit::mlir(&graph, input)?),
+    let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
+        Some("mlir") => (Emit::Mlir, Emitted::Text(emit::mlir(&graph, input)?)),
         Some("onnx") => {
-            let origin = emit::origin(&dims);
-            let copy_data = args.writing.copy_data;
-            Emitted::onnx(model, &graph, lmsc_onnx::Form::Function, &origin, (input, output), copy_data)?
+            let mut says = emit::origin(&dims);
+            if let Some(model) = model.as_ref().filter(|_| !ran.iter().any(|r| r.outcome.changed)) {
+                says.extend(lmsc_onnx::of_plan(model));
+            }
+            let form = lmsc_onnx::Form::Function;
+            (Emit::Onnx, Emitted::onnx(model, &graph, form, &says, (input, output), args.writing.copy_data)?)
         }
-        _ => Emitted::Text(graph.to_text()),
+        _ => (Emit::Lms, Emitted::Text(graph.to_text())),
     };
-    emitted.write(output, &mut std::io::sink()).map(|()| String::new())
+    emitted.write(output, &mut std::io::sink())?;
+    let (original, result, binding) = (&graph, &graph, &args.input.binding);
+    Written { path: output, emit, binding, original, result, cx: &cx }.read_back()?;
+    Ok(String::new())
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
@@ -319,52 +336,6 @@ fn beyond(args: &CompileArgs, mut original: Graph, peak: Bytes, budget: Bytes) -
             &args.input.binding,
         ),
         Err(other) => other,
-    }
-}
-
-/// Whether two models compute the same, with what was compared or the first difference; or, with `--survives`,
-/// which swaps are left.
-///
-/// # Errors
-/// [`Error::No`] with the first difference.
-pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
-    if args.survives {
-        return survival::survival(&args.original, &args.rewritten, args.json);
-    }
-    let original = load(&args.original, &args.binding)?;
-    // What was rewritten has its optimizer, and as text its sizes and its state, too.
-    let binding = match load::is_text(&args.rewritten) {
-        true => cli::BindingArgs::default(),
-        false => cli::BindingArgs { optimizer: None, ..args.binding.clone() },
-    };
-    let rewritten = load(&args.rewritten, &binding)?;
-    let other = match (&original.model, &rewritten.model) {
-        (Some(a), Some(b)) => lmsc_onnx::other_function(&a.proto, &b.proto),
-        _ => None,
-    };
-    let proof = match other {
-        Some(function) => Err(format!("the models' functions `{function}` are not the same")),
-        None => lmsc_ir::equiv::check(&original.graph, &rewritten.graph).map_err(|d| d.to_string()),
-    };
-    match proof {
-        Ok(proof) => {
-            let facts = ProofFacts::from(&proof);
-            Ok(match args.json {
-                true => {
-                    let mut json = serde_json::json!({ "equal": true, "proof": facts });
-                    let warnings = [original.warnings, rewritten.warnings].concat();
-                    if !warnings.is_empty() {
-                        json["warnings"] = warnings.into();
-                    }
-                    json.to_string() + "\n"
-                }
-                false => facts.to_text() + "\n",
-            })
-        }
-        Err(difference) if args.json => {
-            Err(Error::NoAsJson(serde_json::json!({ "equal": false, "difference": difference }).to_string()))
-        }
-        Err(difference) => Err(Error::No(format!("different: {difference}"))),
     }
 }
 

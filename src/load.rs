@@ -225,7 +225,7 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     Error::Input(message).with_help("save the text as UTF-8")
 }
 
-fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
     let open = |path: &Path| {
         let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;

@@ -7,19 +7,22 @@ use lmsc_onnx::{LMSC_DOMAIN, Model, Survival};
 
 use crate::Error;
 
-/// Counts the swaps of `original` that are left in `optimized`.
+/// Counts the swaps, recomputed nodes and functions of `original` that are left in `optimized`.
 pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<String, Error> {
     let open = |path: &Path| Model::open(path).map_err(|e| Error::Input(e.to_string()));
     let model = open(original)?;
     let result = lmsc_onnx::survival(&model.proto, &open(optimized)?.proto);
-    if result.swap_outs + result.swap_ins == 0 {
-        return Err(Error::Input(format!("{} has no swaps that could be left", original.display()))
+    if result.swap_outs + result.swap_ins + result.recomputed == 0 {
+        let message = format!("{} has no swaps or recomputed nodes that could be left", original.display());
+        return Err(Error::Input(message)
             .with_help("ORIGINAL is a file that lmsc wrote, REWRITTEN what another program made of it"));
     }
     if json {
         let text = serde_json::json!({
             "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
-            "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left, "gone": result.gone,
+            "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left,
+            "recomputed": result.recomputed, "recomputed_left": result.recomputed_left,
+            "functions": result.functions, "functions_left": result.functions_left, "gone": result.gone,
         });
         return match result.is_whole() {
             true => Ok(text.to_string() + "\n"),
@@ -33,9 +36,10 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
     const SHOWN: usize = 10;
     let mut gone: Vec<&str> = result.gone.iter().take(SHOWN).map(|name| &**name).collect();
     let more = result.gone.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!("\n  and {}", count(more, "more swap")) } else { String::new() };
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     gone.insert(0, "");
-    let help = match as_functions(&model) {
+    let swaps_left = result.swap_outs + result.swap_ins == result.swap_outs_left + result.swap_ins_left;
+    let help = match as_functions(&model) && !swaps_left {
         true => {
             "compile with --form ort, which writes swaps as operators that ONNX Runtime's optimizer keeps"
         }
@@ -51,7 +55,15 @@ fn left(result: &Survival) -> String {
     let of = |left: usize, all: usize, noun: &str| format!("{left} of {}", count(all, noun));
     let outs = of(result.swap_outs_left, result.swap_outs, "swap-out");
     let ins = of(result.swap_ins_left, result.swap_ins, "swap-in");
-    format!("{outs} and {ins} are left")
+    let mut all = vec![outs, ins];
+    if result.recomputed > 0 {
+        all.push(of(result.recomputed_left, result.recomputed, "recomputed node"));
+    }
+    if result.functions > 0 {
+        all.push(of(result.functions_left, result.functions, "function"));
+    }
+    let last = all.pop().unwrap_or_default();
+    format!("{} and {last} are left", all.join(", "))
 }
 
 /// Whether the model's swaps are functions, whose identities an optimizer removes.

@@ -282,6 +282,64 @@ fn verify() {
     show("survives-nothing", &format!("verify --survives {CNN} {CNN}"), 2);
 }
 
+/// What another program leaves of a file: the values are the same, the bound on memory is not.
+#[test]
+fn a_file_without_its_edges_has_lost_its_bound() {
+    let bench = Bench::new();
+    let lose = |from: &str, to: &str, of_nodes: &[&str], of_model: &[&str]| {
+        let mut model = lmsc_onnx::Model::open(&bench.path(from)).unwrap();
+        let nodes = &mut model.proto.graph.as_mut().unwrap().node;
+        nodes.iter_mut().for_each(|node| node.metadata_props.retain(|p| !of_nodes.contains(&p.key())));
+        model.proto.metadata_props.retain(|p| !of_model.contains(&p.key()));
+        lmsc_onnx::file::save(&model.proto, &bench.path(to)).unwrap();
+    };
+    let (after, addresses) = (&[lmsc_onnx::key::AFTER], lmsc_onnx::key::ADDRESSES);
+    let stated = [lmsc_onnx::key::PEAK, lmsc_onnx::key::BUDGET, lmsc_onnx::key::WORKSPACES, addresses];
+    for form in ["function", "ort"] {
+        let mut all = String::new();
+        let mut show = |what: &str, arguments: &str, code: i32| {
+            let outcome = bench.run(arguments);
+            all += &format!("# {what}\n{}", bench.show(arguments, &outcome));
+            assert_eq!(outcome.code, code, "{what}: {outcome:?}");
+        };
+        for (plan, options) in [("placed", ""), ("counted", " --addresses off")] {
+            let written =
+                bench.run(&format!("{CNN} --budget 212KiB --form {form} -o @/{plan}.onnx{options}"));
+            assert_eq!(written.code, 0, "{written:?}");
+            show(plan, &format!("verify {CNN} @/{plan}.onnx"), 0);
+            lose(&format!("{plan}.onnx"), "edges.onnx", after, &[]);
+            show("without edges", &format!("verify {CNN} @/edges.onnx"), 1);
+            lose("edges.onnx", "edges-and-addresses.onnx", &[], &[addresses]);
+            show("without addresses, too", &format!("verify {CNN} @/edges-and-addresses.onnx"), 1);
+            show("as JSON", &format!("verify {CNN} @/edges-and-addresses.onnx --json"), 1);
+            lose("edges.onnx", "nothing-stated.onnx", &[], &stated);
+            show("nothing is stated", &format!("verify {CNN} @/nothing-stated.onnx"), 0);
+            show("but was", &format!("verify @/{plan}.onnx @/nothing-stated.onnx"), 1);
+        }
+        snapshot("cli", &format!("verify-bound-{form}"), &all);
+    }
+}
+
+/// A plan of a plan states its own bound, and one that no pass changes keeps it.
+#[test]
+fn bounds_are_those_of_the_last_plan() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(&format!("{CNN} --budget 212KiB -o @/a.onnx")).code, 0);
+    let stated = |name: &str| {
+        let model = lmsc_onnx::Model::open(&bench.path(name)).unwrap();
+        let of = |p: &lmsc_onnx::proto::StringStringEntryProto| (p.key().to_owned(), p.value().to_owned());
+        let all: Vec<_> = model.proto.metadata_props.iter().map(of).collect();
+        let get = |key: &str| all.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
+        (get(lmsc_onnx::key::BUDGET), get(lmsc_onnx::key::PEAK), get(lmsc_onnx::key::HASH))
+    };
+    let planned = stated("a.onnx");
+    assert_eq!(planned.0.as_deref(), Some("217088"));
+    assert_eq!(bench.run("opt @/a.onnx -o @/same.onnx").code, 0);
+    assert_eq!(stated("same.onnx"), planned);
+    let swapped = bench.run(&format!("opt {CNN} -p swap --n-tensors 1 -o @/b.onnx"));
+    assert_eq!((swapped.code, stated("b.onnx")), (0, (None, None, None)), "{swapped:?}");
+}
+
 /// Every kind of difference, each from one change to a text.
 #[test]
 fn differences() {

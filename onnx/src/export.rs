@@ -147,6 +147,7 @@ pub fn export(
         _ => 0,
     };
     proto.ir_version = proto.ir_version.max(Some(needed));
+    proto.metadata_props.retain(|entry| !key::OF_PLAN.contains(&entry.key()));
     for (key, value) in metadata {
         set_metadata(&mut proto.metadata_props, key, Some(value.clone()));
     }

@@ -65,6 +65,19 @@ pub mod key {
     pub const VALUES: &str = "ai.lmsc.values";
     /// On the model: where everything lies in the arena, as JSON.
     pub const ADDRESSES: &str = "ai.lmsc.addresses";
+    /// On the model: the bytes of the device that the step needs, in any timing of its nodes.
+    pub const PEAK: &str = "ai.lmsc.peak";
+    /// On the model: the bytes of the device that the step may use.
+    pub const BUDGET: &str = "ai.lmsc.budget";
+    /// On the model: the bytes that nodes need besides their values while they run, where they have no addresses, as a JSON
+    /// object by the names of their first results.
+    pub const WORKSPACES: &str = "ai.lmsc.workspaces";
+    /// On the model: a hash of its plan.
+    pub const HASH: &str = "ai.lmsc.hash";
+    /// On the model: the settings of ONNX Runtime under which it does what is planned.
+    pub const ORT: &str = "ai.lmsc.ort";
+    /// Entries that hold for one plan: another one does not take them over.
+    pub(crate) const OF_PLAN: [&str; 5] = [PEAK, BUDGET, WORKSPACES, HASH, ORT];
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
 }
@@ -77,6 +90,12 @@ pub fn gather(model: &mut Model) -> bool {
     let aside = aside::gather(graph);
     let kept = kept::gather(graph);
     updates || aside || kept
+}
+
+/// The entries of the model's metadata that hold for the plan that the file is.
+pub fn of_plan(model: &Model) -> impl Iterator<Item = (String, String)> + '_ {
+    let entries = model.proto.metadata_props.iter().filter(|entry| key::OF_PLAN.contains(&entry.key()));
+    entries.map(|entry| (entry.key().to_owned(), entry.value().to_owned()))
 }
 
 /// The first IR version with model-local functions.

@@ -1,12 +1,19 @@
-//! Which swaps are left after another program has optimized a model.
+//! Which swaps, recomputed nodes and functions are left after another program has optimized a model.
+//!
+//! Programs rename values, fuse operators, inline functions and drop metadata. So everything is looked for twice: by the name
+//! of the value that it defines, and by structure ([`Structure`]), which knows no names but falls back on them behind what
+//! was fused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use lmsc_ir::Data;
+use prost::Message;
 
 use crate::functions::Ours;
-use crate::proto::{ModelProto, NodeProto};
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::{LMSC_DOMAIN, copy, key};
 
-/// What became of the swaps of a model.
+/// What became of the swaps, recomputed nodes and functions of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survival {
     /// Swap-outs of the original.
@@ -17,35 +24,68 @@ pub struct Survival {
     pub swap_ins: usize,
     /// Those that are left.
     pub swap_ins_left: usize,
-    /// Names of swaps that are gone, in the original's order.
+    /// Nodes of the original that compute another one again.
+    pub recomputed: usize,
+    /// Those that are left.
+    pub recomputed_left: usize,
+    /// Model-local functions that nodes of the original call.
+    pub functions: usize,
+    /// Those that nodes still call and that are still defined. One that was inlined is not gone: its nodes are there.
+    pub functions_left: usize,
+    /// Names of nodes that are gone, swaps first, in the original's order; then functions that are called and not defined.
     pub gone: Vec<String>,
 }
 
 impl Survival {
-    /// Whether every swap is left.
+    /// Whether every swap and every recomputed node is left, and no function is missing.
     pub fn is_whole(&self) -> bool {
         self.gone.is_empty()
     }
 }
 
-/// What became of the swaps of `original` in `optimized`.
+/// What became of the swaps, recomputed nodes and functions of `original` in `optimized`.
 ///
 /// A swap is left if the value that it defines is still defined by a node that computes the same operator, and
 /// what it reads is still the value that it read: an optimizer that removes a swap either drops the value or
 /// reads past it. A swap-out may read another value where nothing computes its own any more: the optimizer has found one
 /// that is equal, such as the operand of two transpositions. A copy may be one with that of an equal value, where all that
 /// read what it brought back read what the other one brings. Operators are compared without their domain, since the optimizer may have inlined functions: a
-/// function whose last node copies is left if such a node defines the value.
+/// function whose last node copies is left if such a node defines the value. A call of a function that is not defined
+/// computes nothing.
+///
+/// A swap whose names are gone is left if as many copies of the same tensor are there. Recomputed nodes are left if as many
+/// nodes compute the same: an optimizer that knows them to be equal makes them one.
 pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
-    let empty = Vec::new();
-    let nodes = optimized.graph.as_ref().map_or(&empty, |g| &g.node);
-    let defined: HashMap<&str, &NodeProto> =
-        nodes.iter().flat_map(|n| n.output.iter().map(move |o| (o.as_str(), n))).collect();
-    let computed: HashSet<&str> =
-        original.graph.iter().flat_map(|g| &g.node).flat_map(|n| &n.output).map(String::as_str).collect();
-    let used = used(original);
     let mut result = Survival::default();
-    for node in original.graph.iter().flat_map(|g| &g.node) {
+    let mut table = HashMap::new();
+    let before = Structure::of(original, &mut table, None);
+    let after = Structure::of(optimized, &mut table, Some(&before));
+    swaps(original, optimized, (&before, &after), &mut result);
+    recomputed(original, optimized, (&before, &after), &mut result);
+    functions(original, optimized, &mut result);
+    result
+}
+
+fn nodes(model: &ModelProto) -> impl Iterator<Item = &NodeProto> {
+    model.graph.iter().flat_map(|g| &g.node)
+}
+
+fn swaps(
+    original: &ModelProto,
+    optimized: &ModelProto,
+    (before, after): (&Structure<'_>, &Structure<'_>),
+    result: &mut Survival,
+) {
+    let defined: HashMap<&str, &NodeProto> =
+        nodes(optimized).flat_map(|n| n.output.iter().map(move |o| (o.as_str(), n))).collect();
+    let computed: HashSet<&str> = nodes(original).flat_map(|n| &n.output).map(String::as_str).collect();
+    let used = used(original);
+    let mut copies = after.copies.clone();
+    for (key, count) in &before.other_copies {
+        copies.entry(*key).and_modify(|copies| *copies = copies.saturating_sub(*count));
+    }
+    let mut swaps = Vec::new();
+    for (index, node) in nodes(original).enumerate() {
         let Some(is_out) = swap_kind(node) else { continue };
         if !node.output.iter().any(|output| used.contains(output.as_str())) {
             continue;
@@ -55,13 +95,27 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
             ours.is_some() && ours == Ours::of_node(node)
         });
         let inlined = called.and_then(|function| function.node.last()).filter(|last| copy::is_copy(last));
-        let left = node.output.first().and_then(|o| defined.get(o.as_str())).is_some_and(|now| {
+        let now = node.output.first().and_then(|o| defined.get(o.as_str()));
+        let left = now.filter(|now| !is_undefined_call(optimized, now)).is_some_and(|now| {
             let read = node.input.first().map_or("", String::as_str);
             let replaced = is_out && computed.contains(read) && !defined.contains_key(read);
             now.op_type() == node.op_type() && (now.input.first() == node.input.first() || replaced)
                 || inlined.is_some_and(|copy| now.op_type() == copy.op_type())
         });
         let left = left || merged(original, &defined, node, is_out);
+        let key = before.nodes[index];
+        if left {
+            copies.entry(key).and_modify(|copies| *copies = copies.saturating_sub(1));
+        }
+        swaps.push((node, is_out, key, left));
+    }
+    for (node, is_out, key, by_name) in swaps {
+        let left = by_name
+            || copies.get_mut(&key).is_some_and(|copies| {
+                let any = *copies > 0;
+                *copies = copies.saturating_sub(1);
+                any
+            });
         let (all, some) = match is_out {
             true => (&mut result.swap_outs, &mut result.swap_outs_left),
             false => (&mut result.swap_ins, &mut result.swap_ins_left),
@@ -72,7 +126,224 @@ pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
             result.gone.push(node.name().to_owned());
         }
     }
-    result
+}
+
+fn recomputed(
+    original: &ModelProto,
+    optimized: &ModelProto,
+    (before, after): (&Structure<'_>, &Structure<'_>),
+    result: &mut Survival,
+) {
+    let count = |structure: &Structure<'_>| {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        structure.nodes.iter().for_each(|&class| *counts.entry(class).or_default() += 1);
+        counts
+    };
+    let (all, left) = (count(before), count(after));
+    let defined: HashSet<&str> = nodes(optimized).flat_map(|n| &n.output).map(String::as_str).collect();
+    let is_named = |node: &NodeProto| node.output.iter().any(|o| defined.contains(o.as_str()));
+    // By class, how many of its nodes still have their names, and the recomputed ones of them.
+    let mut classes: BTreeMap<u32, (usize, Vec<(usize, &NodeProto)>)> = BTreeMap::new();
+    for (index, node) in nodes(original).enumerate() {
+        let (named, again) = classes.entry(before.nodes[index]).or_default();
+        *named += usize::from(is_named(node));
+        if node.metadata_props.iter().any(|p| p.key() == key::RECOMPUTES) {
+            again.push((index, node));
+        }
+    }
+    let mut gone = Vec::new();
+    for (class, (named, mut again)) in classes {
+        let there = named.max(left.get(&class).copied().unwrap_or(0));
+        let lost = all[&class].saturating_sub(there).min(again.len());
+        result.recomputed += again.len();
+        result.recomputed_left += again.len() - lost;
+        again.sort_by_key(|&(index, node)| (is_named(node), index));
+        gone.extend(again.into_iter().take(lost));
+    }
+    gone.sort_by_key(|&(index, _)| index);
+    result.gone.extend(gone.into_iter().map(|(_, node)| node.name().to_owned()));
+}
+
+/// The domain and the name of a function, and which of its overloads.
+type Called<'m> = (&'m str, &'m str, &'m str);
+
+fn call(node: &NodeProto) -> Called<'_> {
+    (node.domain(), node.op_type(), node.overload())
+}
+
+fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m FunctionProto> {
+    model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
+}
+
+fn defines(model: &ModelProto, called: Called<'_>) -> bool {
+    definition(model, called).is_some()
+}
+
+fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Survival) {
+    let calls = |model| nodes(model).map(call).collect::<BTreeSet<Called<'_>>>();
+    let still_called = calls(optimized);
+    let key = |f: &'_ FunctionProto| {
+        let ops: Vec<String> = f.node.iter().map(|n| format!("{}::{}", n.domain(), n.op_type())).collect();
+        (f.input.len(), f.output.len(), ops)
+    };
+    let is_still_called = |f: &&FunctionProto| still_called.contains(&(f.domain(), f.name(), f.overload()));
+    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(key).collect();
+    for called in calls(original) {
+        let Some(function) = definition(original, called) else { continue };
+        result.functions += 1;
+        let is_called = still_called.contains(&called);
+        // It may have another name.
+        if is_called && defines(optimized, called) || !is_called && others.contains(&key(function)) {
+            result.functions_left += 1;
+        } else if is_called {
+            result.gone.push(format!("function {}::{}, which is called and not defined", called.0, called.1));
+        }
+    }
+}
+
+/// Whether the node calls a function of ours that the model does not define.
+fn is_undefined_call(model: &ModelProto, node: &NodeProto) -> bool {
+    Ours::of_node(node).is_some() && !defines(model, call(node))
+}
+
+/// A model without names: what its nodes compute, copies of whole tensors erased.
+struct Structure<'m> {
+    /// By value, the number of what it holds, and how many copies lie between it and the node that computed that.
+    values: HashMap<&'m str, (u32, u32)>,
+    /// By node, the number of what it computes; of a copy, of what it copies and as which copy.
+    nodes: Vec<u32>,
+    /// By result, the number of the node that defines it.
+    producers: HashMap<&'m str, u32>,
+    inputs: Vec<&'m str>,
+    /// How many copies there are, by their numbers.
+    copies: HashMap<u32, usize>,
+    /// How many of them are no swaps.
+    other_copies: HashMap<u32, usize>,
+}
+
+/// The number of every key. Equal keys have equal numbers, in both models.
+type Table = HashMap<Vec<u8>, u32>;
+
+fn number(table: &mut Table, key: Vec<u8>) -> u32 {
+    let fresh = table.len() as u32;
+    *table.entry(key).or_insert(fresh)
+}
+
+impl<'m> Structure<'m> {
+    /// The structure of the model. Where it computes something that `original` does not, such as a fused operator, its
+    /// results are what has their names there.
+    fn of(model: &'m ModelProto, table: &mut Table, original: Option<&Structure<'_>>) -> Structure<'m> {
+        let mut structure = Structure {
+            values: HashMap::new(),
+            nodes: Vec::new(),
+            producers: HashMap::new(),
+            inputs: Vec::new(),
+            copies: HashMap::new(),
+            other_copies: HashMap::new(),
+        };
+        if let Some(graph) = &model.graph {
+            structure.leaves(graph, table, original);
+            for node in &graph.node {
+                structure.node(model, node, table, original);
+            }
+        }
+        structure
+    }
+
+    fn leaves(&mut self, graph: &'m GraphProto, table: &mut Table, original: Option<&Structure<'_>>) {
+        for tensor in &graph.initializer {
+            self.values.insert(tensor.name(), (number(table, constant(tensor)), 0));
+        }
+        self.inputs = graph.input.iter().map(|i| i.name()).filter(|n| !self.values.contains_key(n)).collect();
+        for (index, &name) in self.inputs.iter().enumerate() {
+            // An input has its name, or else the place of one that has not.
+            let named = original.and_then(|o| o.inputs.iter().position(|input| *input == name));
+            let key = format!("input {}", named.unwrap_or(index));
+            self.values.insert(name, (number(table, key.into_bytes()), 0));
+        }
+    }
+
+    fn node(
+        &mut self,
+        model: &ModelProto,
+        node: &'m NodeProto,
+        table: &mut Table,
+        original: Option<&Structure<'_>>,
+    ) {
+        let swap = swap_kind(node).is_some() && !is_undefined_call(model, node);
+        let is_copy = swap || copy::is_copy(node) && node.op_type() != "Identity";
+        let is_whole = node.attribute.iter().all(|a| !matches!(a.name(), "begin" | "end"));
+        if is_copy
+            && is_whole
+            && let ([from, ..], [to, ..]) = (&node.input[..], &node.output[..])
+        {
+            let (of, copies) = self.value(from, table);
+            let key = number(table, format!("copy {copies} of {of}").into_bytes());
+            self.values.insert(to, (of, copies + 1));
+            self.count(key, swap);
+            return;
+        }
+        let known = table.len();
+        let key = self.key(node, table);
+        let mut computes = number(table, key);
+        if computes as usize >= known
+            && let Some(original) = original
+        {
+            let named = node.output.iter().find_map(|o| original.producers.get(o.as_str()));
+            computes = named.copied().unwrap_or(computes);
+        }
+        for (index, result) in node.output.iter().enumerate().filter(|(_, result)| !result.is_empty()) {
+            let same_name = original.filter(|_| computes as usize >= known);
+            let same_name = same_name.and_then(|o| o.values.get(result.as_str()));
+            let of = same_name.filter(|(_, copies)| *copies == 0).map(|&(of, _)| of);
+            let of = of.unwrap_or_else(|| number(table, format!("{index} of {computes}").into_bytes()));
+            self.values.insert(result, (of, 0));
+            if !is_copy {
+                self.producers.insert(result, computes);
+            }
+        }
+        if is_copy {
+            self.count(computes, swap);
+        } else {
+            self.nodes.push(computes);
+        }
+    }
+
+    fn count(&mut self, key: u32, swap: bool) {
+        self.nodes.push(key);
+        *self.copies.entry(key).or_default() += 1;
+        *self.other_copies.entry(key).or_default() += usize::from(!swap);
+    }
+
+    /// What the value of this name is; one that nothing defines is nothing else.
+    fn value(&self, name: &str, table: &mut Table) -> (u32, u32) {
+        let named = || (number(table, format!("named {name}").into_bytes()), 0);
+        self.values.get(name).copied().unwrap_or_else(named)
+    }
+
+    /// All that the node computes, without names.
+    fn key(&self, node: &NodeProto, table: &mut Table) -> Vec<u8> {
+        let domain = if node.domain() == "ai.onnx" { "" } else { node.domain() };
+        let mut key = format!("{domain}::{}:{}(", node.op_type(), node.overload()).into_bytes();
+        for operand in &node.input {
+            let of = if operand.is_empty() { u32::MAX } else { self.value(operand, table).0 };
+            key.extend(of.to_le_bytes());
+        }
+        let mut attributes: Vec<Vec<u8>> = node.attribute.iter().map(Message::encode_to_vec).collect();
+        attributes.sort();
+        key.extend(attributes.concat());
+        key
+    }
+}
+
+/// The key of an initializer: its type and its elements.
+fn constant(tensor: &TensorProto) -> Vec<u8> {
+    let raw = tensor.raw_data.clone().map(|bytes| Data::Inline(bytes).digest());
+    let rest = TensorProto { name: None, doc_string: None, raw_data: None, ..tensor.clone() };
+    let mut key = b"constant ".to_vec();
+    key.extend(raw.flatten().unwrap_or_default().to_le_bytes());
+    key.extend(rest.encode_to_vec());
+    key
 }
 
 /// Whether the optimizer has made the copy one with that of an equal value: what read its result reads that of another copy
@@ -129,7 +400,7 @@ fn swap_kind(node: &NodeProto) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::{GraphProto, StringStringEntryProto};
+    use crate::proto::{StringStringEntryProto, ValueInfoProto};
 
     /// Nodes as `name: Op(operand) -> result`; `out` and `in` are swaps.
     fn model(nodes: &[&str]) -> ModelProto {
@@ -150,6 +421,98 @@ mod tests {
         };
         let graph = GraphProto { node: nodes.iter().map(node).collect(), ..GraphProto::default() };
         ModelProto { graph: Some(graph), ..ModelProto::default() }
+    }
+
+    fn prefixed(mut model: ModelProto) -> ModelProto {
+        let graph = model.graph.as_mut().unwrap();
+        for node in &mut graph.node {
+            for name in node.input.iter_mut().chain(&mut node.output).chain(&mut node.name) {
+                *name = format!("p/{name}");
+            }
+            node.metadata_props.clear();
+        }
+        for name in graph.input.iter_mut().chain(&mut graph.output).flat_map(|info| &mut info.name) {
+            *name = format!("p/{name}");
+        }
+        model
+    }
+
+    fn with_input(mut model: ModelProto, name: &str) -> ModelProto {
+        let info = ValueInfoProto { name: Some(name.to_owned()), ..ValueInfoProto::default() };
+        model.graph.as_mut().unwrap().input.push(info);
+        model
+    }
+
+    #[test]
+    fn names_may_be_others() {
+        let with = |nodes: &[&str]| with_input(model(nodes), "a");
+        let (own, rest) = ("own: Max(a) -> x", "use: Relu(d) -> y");
+        let original = with(&[own, "out: Max(a) -> h", "in: Max(h) -> d", rest]);
+        let gone = |nodes: &[&str]| survival(&original, &prefixed(with(nodes))).gone;
+        assert!(gone(&[own, "out: Max(a) -> h", "in: Sum(h) -> d", rest]).is_empty());
+        assert_eq!(gone(&[own, "use: Relu(a) -> y"]), ["out", "in"], "the model's own copy is no swap");
+        assert_eq!(gone(&[own, "out: Max(a) -> d", rest]), ["in"]);
+        // Behind what was fused, names say what is what.
+        let original =
+            with(&["m: MatMul(a) -> b", "n: Add(b) -> c", "out: Max(c) -> h", "in: Max(h) -> d", rest]);
+        let fused = with(&["g: Gemm(a) -> c", "copy: Sum(c) -> i", "copy: Sum(i) -> e", "use: Relu(e) -> y"]);
+        assert!(survival(&original, &fused).gone.is_empty());
+    }
+
+    fn again(mut model: ModelProto, name: &str) -> ModelProto {
+        let nodes = &mut model.graph.as_mut().unwrap().node;
+        for node in nodes.iter_mut().filter(|n| n.name() == name) {
+            crate::set_metadata(&mut node.metadata_props, key::RECOMPUTES, Some("its origin".to_owned()));
+        }
+        model
+    }
+
+    #[test]
+    fn what_runs_again_is_gone_where_it_is_made_one_with_its_origin() {
+        let (one, two) = ("one: Relu(a) -> b", "two: Relu(a) -> c");
+        let with = |nodes: &[&str]| with_input(model(nodes), "a");
+        let original = again(with(&[one, two, "use: Add(b) -> y", "use: Mul(c) -> z"]), "two");
+        let left = |nodes: &[&str]| {
+            let other = with(nodes);
+            let found = [survival(&original, &other), survival(&original, &prefixed(other))];
+            assert_eq!(found[0], found[1], "by name and by structure");
+            (found[0].recomputed_left, found[0].gone.clone())
+        };
+        assert_eq!(left(&[one, two, "use: Add(b) -> y", "use: Mul(c) -> z"]), (1, vec![]));
+        assert_eq!(left(&[one, "use: Add(b) -> y", "use: Mul(b) -> z"]), (0, vec!["two".to_owned()]));
+    }
+
+    #[test]
+    fn a_function_that_is_called_must_be_there() {
+        let call = |name: &str, read: &str, result: &str| NodeProto {
+            name: Some(name.to_owned()),
+            op_type: Some(name.to_owned()),
+            domain: Some(LMSC_DOMAIN.to_owned()),
+            input: vec![read.to_owned()],
+            output: vec![result.to_owned()],
+            ..NodeProto::default()
+        };
+        let mut original = model(&["use: Relu(d) -> y"]);
+        original
+            .graph
+            .as_mut()
+            .unwrap()
+            .node
+            .splice(0..0, [call("SwapOut", "a", "h"), call("SwapIn", "h", "d")]);
+        let written =
+            [Ours::SwapOut, Ours::SwapIn].map(|ours| ours.function(crate::Form::Function, &original));
+        original.functions = written.into();
+        let left = |optimized: &ModelProto| {
+            let found = survival(&original, optimized);
+            (found.swap_outs_left, found.swap_ins_left, found.functions_left, found.gone)
+        };
+        assert_eq!(left(&original), (1, 1, 2, vec![]));
+        let mut dropped = original.clone();
+        dropped.functions.remove(0);
+        let function = "function ai.lmsc::SwapOut, which is called and not defined";
+        assert_eq!(left(&dropped), (0, 1, 1, vec!["SwapOut".to_owned(), function.to_owned()]));
+        let inlined = model(&["i: Identity(a) -> h", "j: Identity(h) -> d", "use: Relu(d) -> y"]);
+        assert_eq!(left(&inlined), (1, 1, 0, vec![]));
     }
 
     #[test]

@@ -1,0 +1,328 @@
+//! What is proven of a file: that it computes what the original does, and in the memory that it states.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lmsc_ir::equiv::{self, Equivalence};
+use lmsc_ir::{Bytes, Graph, NodeId, Place};
+use lmsc_onnx::{Dims, Model, key};
+use lmsc_passes::PassCx;
+use lmsc_plan::Memory;
+use serde_json::json;
+
+use crate::cli::{BindingArgs, Emit, VerifyArgs};
+use crate::load::{self, Loaded, check};
+use crate::report::ProofFacts;
+use crate::{Error, side_by_side, survival};
+
+/// Whether two models compute the same, with the facts that were compared or the first difference, and whether the second
+/// one keeps the bound on memory that it states; or, with `--survives`, which swaps are left.
+///
+/// # Errors
+/// [`Error::No`] with the first difference, or with the guarantee that is lost.
+pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
+    if args.survives {
+        return survival::survival(&args.original, &args.rewritten, args.json);
+    }
+    let original = load::load(&args.original, &args.binding)?;
+    let rewritten = load::load(&args.rewritten, &of_written(&args.rewritten, &args.binding))?;
+    let other = match (&original.model, &rewritten.model) {
+        (Some(a), Some(b)) => lmsc_onnx::other_function(&a.proto, &b.proto),
+        _ => None,
+    };
+    let proof = match other {
+        Some(function) => Err(format!("the models' functions `{function}` are not the same")),
+        None => equiv::check(&original.graph, &rewritten.graph).map_err(|d| d.to_string()),
+    };
+    match proof {
+        Ok(proof) => {
+            let guarantee = match guarantee(&original, &rewritten) {
+                Guarantee::None if rewritten.model.is_some() && proof.swaps > 0 => Guarantee::Unstated,
+                guarantee => guarantee,
+            };
+            verdict(args, &proof, &guarantee, &[original.warnings, rewritten.warnings].concat())
+        }
+        Err(difference) if args.json => {
+            Err(Error::NoAsJson(json!({ "equal": false, "difference": difference }).to_string()))
+        }
+        Err(difference) => Err(Error::No(format!("different: {difference}"))),
+    }
+}
+
+/// The options for a file that was rewritten: it has its optimizer, and as text its sizes and its state, too.
+fn of_written(path: &Path, binding: &BindingArgs) -> BindingArgs {
+    match load::is_text(path) {
+        true => BindingArgs::default(),
+        false => BindingArgs { optimizer: None, ..binding.clone() },
+    }
+}
+
+/// What is said of models that compute the same.
+fn verdict(
+    args: &VerifyArgs,
+    proof: &Equivalence,
+    guarantee: &Guarantee,
+    warnings: &[String],
+) -> Result<String, Error> {
+    let facts = ProofFacts::from(proof);
+    if args.json {
+        let mut told = json!({ "equal": true, "proof": facts });
+        if !warnings.is_empty() {
+            told["warnings"] = json!(warnings);
+        }
+        match guarantee {
+            Guarantee::None => {}
+            Guarantee::Unstated => told["memory"] = json!(null),
+            Guarantee::Holds(peak) => told["memory"] = json!({ "holds": true, "peak": peak.0 }),
+            Guarantee::Lost(why) => {
+                told["memory"] = json!({ "holds": false, "why": why });
+                return Err(Error::NoAsJson(told.to_string()));
+            }
+        }
+        return Ok(told.to_string() + "\n");
+    }
+    let equal = facts.to_text();
+    match guarantee {
+        Guarantee::None => Ok(equal + "\n"),
+        Guarantee::Unstated => Ok(format!("{equal}\nmemory: no bound is stated\n")),
+        Guarantee::Holds(peak) => Ok(format!("{equal}\nmemory: at most {peak} in any timing, as stated\n")),
+        Guarantee::Lost(why) => Err(Error::No(format!("{equal}\nmemory: {why}"))
+            .with_help("take the file as lmsc wrote it, or plan the original again")),
+    }
+}
+
+/// What became of the memory that a file states.
+enum Guarantee {
+    /// Nothing was planned.
+    None,
+    /// Neither of the files states it.
+    Unstated,
+    /// The step needs at most this many bytes, in any timing that the edges of the file allow.
+    Holds(Bytes),
+    /// Another program has changed what the bound follows from.
+    Lost(String),
+}
+
+fn guarantee(original: &Loaded, rewritten: &Loaded) -> Guarantee {
+    let states = |key: &str| rewritten.model.as_ref().is_some_and(|model| metadata(model, key).is_some());
+    // Another program may have dropped all that the file stated; then what it was made of says what is lost.
+    let Some(bound) = Bound::of(rewritten).or_else(|| Bound::of(original)) else { return Guarantee::None };
+    match bound.lost(&rewritten.graph) {
+        Some(why) => Guarantee::Lost(why),
+        None if states(key::ADDRESSES) && !rewritten.graph.has_addresses() => Guarantee::Lost(
+            "the addresses do not hold: they are not of the file's values and nodes".to_owned(),
+        ),
+        None => Guarantee::Holds(bound.peak(&rewritten.graph).peak()),
+    }
+}
+
+fn metadata<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
+    model.proto.metadata_props.iter().find(|p| p.key() == key).map(|p| p.value())
+}
+
+/// The memory that a file states.
+struct Bound {
+    peak: Bytes,
+    budget: Option<Bytes>,
+    /// By the name of a node's first result, the bytes that it needs besides its values while it runs.
+    workspaces: BTreeMap<String, u64>,
+}
+
+impl Bound {
+    /// The bound that the file states for the sizes for which it was read.
+    fn of(loaded: &Loaded) -> Option<Bound> {
+        let model = loaded.model.as_ref()?;
+        let bytes = |key: &str| metadata(model, key)?.parse().ok().map(Bytes);
+        let same = |(name, value): (&str, u64)| loaded.dims.get(name) == Some(value);
+        if !Dims::written(model).iter().all(same) {
+            return None;
+        }
+        let workspaces = metadata(model, key::WORKSPACES).and_then(|json| serde_json::from_str(json).ok());
+        let (peak, budget) = (bytes(key::PEAK)?, bytes(key::BUDGET));
+        Some(Bound { peak, budget, workspaces: workspaces.unwrap_or_default() })
+    }
+
+    /// The memory of the graph with the workspaces that are stated.
+    fn peak(&self, graph: &Graph) -> Memory {
+        Memory::with_workspace(graph, |id| match graph.node(id).workspace {
+            Some(workspace) => workspace.bytes,
+            None => first_result(graph, id)
+                .and_then(|name| self.workspaces.get(name))
+                .map_or(Bytes::ZERO, |&b| Bytes(b)),
+        })
+    }
+
+    /// Why the graph does not hold the bound, if it does not.
+    fn lost(&self, graph: &Graph) -> Option<String> {
+        let memory = self.peak(graph);
+        let peak = memory.peak();
+        if peak <= self.peak {
+            return None;
+        }
+        let at =
+            memory.peak_tick().map(|tick| format!(" at node `{}`", graph.node(graph.order()[tick]).name));
+        let budget = self.budget.filter(|&budget| budget < peak);
+        let above = budget.map(|budget| format!(", above the budget of {budget}"));
+        let (at, above) = (at.unwrap_or_default(), above.unwrap_or_default());
+        let stated = self.peak;
+        Some(format!(
+            "the bound of {stated} does not hold: as its edges and its order are now, the step may need {peak}{at}{above}"
+        ))
+    }
+}
+
+fn first_result(graph: &Graph, id: NodeId) -> Option<&str> {
+    graph.node(id).defines().next().map(|value| &*graph.value(value).name)
+}
+
+/// The workspaces of the nodes as metadata; nothing where the addresses tell them.
+pub(crate) fn workspaces(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Option<String> {
+    if graph.has_addresses() {
+        return None;
+    }
+    let of = |&id: &NodeId| Some((first_result(graph, id)?, workspace(id).0)).filter(|&(_, bytes)| bytes > 0);
+    let all: BTreeMap<&str, u64> = graph.order().iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| json!(all).to_string())
+}
+
+/// A file that was written, and the graphs that it has to be equal to.
+pub(crate) struct Written<'a> {
+    /// Where it is.
+    pub(crate) path: &'a Path,
+    /// In which form.
+    pub(crate) emit: Emit,
+    /// The options with which the model was read.
+    pub(crate) binding: &'a BindingArgs,
+    /// The graph whose values it computes.
+    pub(crate) original: &'a Graph,
+    /// The graph that was written, with its order, edges and addresses.
+    pub(crate) result: &'a Graph,
+    /// How its memory is counted.
+    pub(crate) cx: &'a PassCx,
+}
+
+impl Written<'_> {
+    /// Reads the file and proves of it what was proven of the graph: the same values, the same peak in any timing, the same
+    /// addresses. A file that fails is removed. Forms that lmsc does not read, and what is no file, are left out.
+    ///
+    /// # Errors
+    /// [`Error::Ours`] with the difference.
+    pub(crate) fn read_back(&self) -> Result<(), Error> {
+        let is_read = matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir);
+        if !is_read || !self.path.is_file() {
+            return Ok(());
+        }
+        self.check().map_err(|why| {
+            // Nobody is to use it; where that is not possible, the error stands all the same.
+            _ = std::fs::remove_file(self.path);
+            let path = self.path.display();
+            Error::Ours(format!(
+                "{path}, read back after it was written, is not what was proven: {why}\nIt was removed."
+            ))
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let written = self.read()?;
+        check(&written.graph).map_err(|e| format!("the graph is not valid:\n{e}"))?;
+        let (proof, memory) = side_by_side(
+            || equiv::check(self.original, &written.graph),
+            || (self.cx.memory(self.result), self.cx.memory(&written.graph)),
+        );
+        proof.map_err(|difference| difference.to_string())?;
+        let (expected, found) = memory;
+        let peaks = |memory: &Memory| [memory.peak(), memory.host_peak];
+        if peaks(&expected) != peaks(&found) {
+            let ([peak, host], [was, host_was]) = (peaks(&found), peaks(&expected));
+            return Err(format!(
+                "the step may need {peak} of the device and {host} of the host, was {was} and {host_was}"
+            ));
+        }
+        if let Some(why) = Bound::of(&written).and_then(|bound| bound.lost(&written.graph)) {
+            return Err(why);
+        }
+        self.same_addresses(&written.graph)
+    }
+
+    fn read(&self) -> Result<Loaded, String> {
+        let text = || std::fs::read_to_string(self.path).map_err(|e| e.to_string());
+        let graph = match self.emit {
+            Emit::Lms => Graph::parse(&text()?).map_err(|e| e.to_string())?,
+            Emit::Mlir => lmsc_mlir::parse(&text()?).map_err(|e| e.to_string())?,
+            _ => {
+                let binding = BindingArgs { optimizer: None, ..self.binding.clone() };
+                return load::onnx(self.path, None, &binding).map_err(|e| e.to_string());
+            }
+        };
+        Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
+    }
+
+    fn same_addresses(&self, written: &Graph) -> Result<(), String> {
+        for (_, value) in self.result.values().filter(|(_, value)| matches!(value.place, Place::DeviceAt(_)))
+        {
+            let found = written.value_named(&value.name).map(|id| written.value(id).place);
+            if found.is_some_and(|place| place != value.place) {
+                return Err(format!("`{}` has another address", value.name));
+            }
+        }
+        let workspace = |graph: &Graph, id: NodeId| graph.node(id).workspace;
+        for &id in self.result.order().iter().filter(|&&id| workspace(self.result, id).is_some()) {
+            let name = &self.result.node(id).name;
+            let found = written.node_named(name).and_then(|id| workspace(written, id));
+            if found != workspace(self.result, id) {
+                return Err(format!("the workspace of `{name}` has another address"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: &str = "g (float[4] x) => (float[4]@device:16 y) {
+        [a] float[4]@device:0 h = Relu(x)
+        [b] float[4]@device:16 y = Tanh(h)
+    }";
+
+    /// What is said of a file with this text that is to compute what the step does.
+    fn read_back(text: &str) -> Result<(), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("written.lms");
+        std::fs::write(&path, text).unwrap();
+        let step = Graph::parse(STEP).unwrap();
+        let (binding, cx) = (BindingArgs::default(), PassCx::default());
+        let written = Written {
+            path: &path,
+            emit: Emit::Lms,
+            binding: &binding,
+            original: &step,
+            result: &step,
+            cx: &cx,
+        };
+        let answer = written.read_back().map_err(|error| {
+            assert_eq!(error.exit_code(), 101);
+            error.to_string().replace(&*folder.path().to_string_lossy(), "@")
+        });
+        assert_eq!(path.exists(), answer.is_ok(), "what is wrong is removed");
+        answer
+    }
+
+    #[test]
+    fn what_was_written_is_what_was_proven() {
+        assert_eq!(read_back(STEP), Ok(()));
+        let said = |from: &str, to: &str| {
+            let error = read_back(&STEP.replace(from, to)).unwrap_err();
+            let why = error.split_once("is not what was proven: ").unwrap().1;
+            why.split_once('\n').unwrap().0.to_owned()
+        };
+        assert_eq!(said("Tanh(h)", "Exp(h)"), "node `b` (Tanh): the operator is Exp now");
+        assert_eq!(said("@device:16", "@device:32"), "`y` has another address");
+        assert_eq!(said("@device:16", "@device:4"), "the graph is not valid:");
+        let more = "[c] float[4] q = Relu(x)
+        [a]";
+        assert!(said("[a]", more).starts_with("the step may need "), "{}", said("[a]", more));
+        assert!(said("}", "").contains("expected"), "{}", said("}", ""));
+    }
+}
