@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::InspectArgs;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::targets::named_target;
-use crate::{Error, load};
+use crate::{Error, look};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -22,6 +22,9 @@ struct Inspection {
     inputs: Vec<NamedBytes>,
     variables: Vec<NamedBytes>,
     largest: Vec<StorageFacts>,
+    /// Why no other command takes the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +52,8 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let graph = load(args.input.path(), &args.input.binding)?.graph;
+    let (loaded, warnings) = look(args.input.path(), &args.input.binding)?;
+    let graph = loaded.graph;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
@@ -69,11 +73,17 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
         variables: graph.variables().into_iter().map(named).collect(),
         largest: largest(&graph, &memory, args.largest),
+        warnings,
     };
     if args.json {
         return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");
     }
-    Ok(text(&graph, &phases, &memory, &inspection))
+    let mut text = text(&graph, &phases, &memory, &inspection);
+    for warning in &inspection.warnings {
+        writeln!(text, "\nwarning: {warning}; no other command takes the model")
+            .expect("a String takes everything");
+    }
+    Ok(text)
 }
 
 fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {

@@ -41,7 +41,7 @@ pub use env::env;
 pub use error::Error;
 pub use explain::explain;
 pub use inspect::inspect;
-pub use load::{Loaded, check, load};
+pub use load::{Loaded, check, load, look};
 pub use offsets::offsets;
 pub use plan::plan;
 pub use report::Report;

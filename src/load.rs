@@ -32,6 +32,24 @@ pub struct Loaded {
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    load_or_look(path, binding, None)
+}
+
+/// The same, for who only looks at the graph, with what is wrong with a model that only [`load`] refuses.
+///
+/// # Errors
+/// [`Error::Input`], as [`load`] has it.
+pub fn look(path: &Path, binding: &BindingArgs) -> Result<(Loaded, Vec<String>), Error> {
+    let mut warnings = Vec::new();
+    let loaded = load_or_look(path, binding, Some(&mut warnings))?;
+    Ok((loaded, warnings))
+}
+
+fn load_or_look(
+    path: &Path,
+    binding: &BindingArgs,
+    warnings: Option<&mut Vec<String>>,
+) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -47,9 +65,13 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
         },
         None => is_text(path),
     };
-    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
-    check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
+    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding, warnings)? };
+    check(&loaded.graph).map_err(|e| invalid(path, &e))?;
     Ok(loaded)
+}
+
+fn invalid(path: &Path, violations: &Violations) -> Error {
+    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
 }
 
 /// Whether the file is named as the text of a graph.
@@ -121,6 +143,16 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
+    lmsc_ir::verify(&graph).map_err(|e| invalid(path, &e))?;
+    // An ONNX file was held to the operators' contracts when it was imported.
+    lmsc_onnx::shapes::check(&graph).map_err(|errors| {
+        const SHOWN: usize = 20;
+        let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();
+        let more = errors.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        Error::Input(format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
+            .with_help("correct these nodes")
+    })?;
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false })
 }
 
@@ -140,7 +172,12 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     Error::Input(message).with_help("save the text as UTF-8")
 }
 
-fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+fn onnx(
+    path: &Path,
+    bytes: Option<bytes::Bytes>,
+    binding: &BindingArgs,
+    warnings: Option<&mut Vec<String>>,
+) -> Result<Loaded, Error> {
     let open = |path: &Path| {
         let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
@@ -159,7 +196,14 @@ fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     }
     let gathered = lmsc_onnx::gather(&mut model);
     let dims = dims(path, &model, &binding.dims)?;
-    let mut graph = lmsc_onnx::import(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+    let imported = match warnings {
+        None => lmsc_onnx::import(&model, &dims),
+        Some(warnings) => lmsc_onnx::look(&model, &dims).map(|(graph, found)| {
+            warnings.extend(found.iter().map(ToString::to_string));
+            graph
+        }),
+    };
+    let mut graph = imported.map_err(|e| Error::Input(e.to_string()))?;
     lmsc_onnx::settle(&mut graph, &lmsc_onnx::state_pairs(&model, &binding.state))
         .map_err(|e| Error::in_file(path, e))?;
     Ok(Loaded { graph, model: Some(model), dims, edited: gathered || binding.optimizer.is_some() })

@@ -16,16 +16,19 @@ mod names;
 mod read;
 mod resolve;
 
+use std::collections::BTreeSet;
+
 use lmsc_ir::Graph;
 
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::NodeProto;
-use crate::{addresses, key};
+use crate::{addresses, key, shapes};
 
+use bodies::Warnings;
 use build::Build;
 pub use dims::Dims;
-use error::Errors;
+use error::{Errors, NEWEST_IR};
 pub use error::{ImportError, ImportErrors};
 use resolve::Resolved;
 
@@ -35,7 +38,26 @@ use resolve::Resolved;
 /// [`ImportErrors`] with every violation that does not follow from another one: symbols that are not bound, values
 /// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
 pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
+    read(model, dims, None)
+}
+
+/// The same, for who only looks at the model: versions that are too new, and nodes of which the contracts of their operators
+/// say nothing, are told beside the graph, each kind once. Nothing may run or rewrite that graph.
+///
+/// # Errors
+/// [`ImportErrors`] with everything else.
+pub fn look(model: &Model, dims: &Dims) -> Result<(Graph, Vec<ImportError>), ImportErrors> {
+    let warnings = Warnings::default();
+    let graph = read(model, dims, Some(&warnings))?;
+    Ok((graph, warnings.into_inner().list))
+}
+
+fn read(model: &Model, dims: &Dims, warnings: Option<&Warnings>) -> Result<Graph, ImportErrors> {
     let mut errors = Errors::default();
+    match warnings {
+        Some(warnings) => versions(model, &mut warnings.borrow_mut()),
+        None => versions(model, &mut errors),
+    }
     for function in &model.proto.functions {
         if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
             errors.push(ImportError::NoCopy { function: function.name().to_owned() });
@@ -43,7 +65,7 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
     }
     let graph = match &model.proto.graph {
         Some(proto) => {
-            let resolved = Resolved::new(model, proto, dims, &mut errors);
+            let resolved = Resolved::new(model, proto, dims, warnings, &mut errors);
             let order = resolved.order(&mut errors);
             order.map(|order| Build::graph(&resolved, order, &mut errors))
         }
@@ -65,6 +87,27 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
         _ => {
             let (name, dims) = (model.name.clone(), dims.clone());
             Err(ImportErrors { name, errors: errors.list, more: errors.more, dims })
+        }
+    }
+}
+
+/// Refuses versions of the format and of domains that are newer than any that is implemented.
+fn versions(model: &Model, errors: &mut Errors) {
+    let found = model.proto.ir_version();
+    if found > NEWEST_IR {
+        errors.push(ImportError::Ir { found });
+    }
+    let functions = model.proto.functions.iter().flat_map(|function| &function.opset_import);
+    let mut told = BTreeSet::new();
+    for import in model.proto.opset_import.iter().chain(functions) {
+        let domain = match import.domain() {
+            "ai.onnx" => "",
+            domain => domain,
+        };
+        let newest = shapes::NEWEST.iter().find(|(name, _)| *name == domain).map_or(i64::MAX, |(_, n)| *n);
+        let found = import.version();
+        if found > newest && told.insert((domain, found)) {
+            errors.push(ImportError::Opset { domain: domain.to_owned(), found, newest });
         }
     }
 }
