@@ -33,6 +33,10 @@ pub(crate) fn resized(
     scales_at: Option<usize>,
 ) -> Result<Resized, Refusal> {
     let rank = dims.len();
+    if out.len() != rank {
+        return refuse(format!("extents {dims:?} are not resized to {out:?}"));
+    }
+    spec.expect_result(0, spec.element(0)?)?;
     let old = spec.op.name() == "Upsample" || spec.op.domain().is_empty() && spec.opset < 11;
     let mode = spec.string("mode", "nearest")?;
     let coordinates =
