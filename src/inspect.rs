@@ -9,7 +9,7 @@ use lmsc_plan::tflms::Scope;
 use serde::Serialize;
 
 use crate::cli::InspectArgs;
-use crate::load::load_to_train;
+use crate::load::look;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
 use crate::targets::named_target;
@@ -54,7 +54,7 @@ struct StorageFacts {
 /// # Errors
 /// [`Error::Input`] for whatever is wrong with the file.
 pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
-    let Loaded { graph, warnings, .. } = load_to_train(args.input.path(), &args.input.binding)?;
+    let Loaded { graph, warnings, .. } = look(args.input.path(), &args.input.binding)?;
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
@@ -80,7 +80,12 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     if args.json {
         return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");
     }
-    Ok(text(&graph, &phases, &memory, &inspection))
+    let mut text = text(&graph, &phases, &memory, &inspection);
+    for warning in &inspection.warnings {
+        writeln!(text, "\nwarning: {warning}; no other command takes the model")
+            .expect("a String takes everything");
+    }
+    Ok(text)
 }
 
 fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {

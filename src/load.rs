@@ -34,7 +34,7 @@ pub struct Loaded {
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    let loaded = load_quietly(path, binding)?;
+    let loaded = read(path, binding, Care::Full)?;
     warn(&loaded.warnings);
     Ok(loaded)
 }
@@ -44,7 +44,18 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    let mut loaded = load_quietly(path, binding)?;
+    told_if_idle(path, read(path, binding, Care::Full)?)
+}
+
+/// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    told_if_idle(path, read(path, binding, Care::Look)?)
+}
+
+fn told_if_idle(path: &Path, mut loaded: Loaded) -> Result<Loaded, Error> {
     let idle = crate::state::learns_nothing(&loaded.graph);
     loaded.warnings.extend(idle.map(|warning| format!("{}: {warning}", called(path))));
     warn(&loaded.warnings);
@@ -65,6 +76,17 @@ pub(crate) fn warn(warnings: &[String]) {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    read(path, binding, Care::Full)
+}
+
+/// Whether a graph is to be run or rewritten, or only looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    Full,
+    Look,
+}
+
+fn read(path: &Path, binding: &BindingArgs, care: Care) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -80,11 +102,7 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
         },
         None => is_text(path),
     };
-    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding) }
-}
-
-fn not_valid(path: &Path, violations: &Violations) -> Error {
-    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
+    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding, care) }
 }
 
 /// Checks the graph of a file. Addresses, and claims that nodes compute others again, that do not hold are removed: another
@@ -128,6 +146,10 @@ fn unplaced(graph: &Graph) -> Option<String> {
         |storage: &Storage| graph.value(storage.root).place == Place::Device && storage.bytes > Bytes::ZERO;
     let found = storages.iter().find(|(_, storage)| !storage.on_host && there(storage));
     found.map(|(_, storage)| graph.value(storage.root).name.to_string())
+}
+
+fn invalid(path: &Path, violations: &Violations) -> Error {
+    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
 }
 
 /// Whether the file is named as the text of a graph.
@@ -205,7 +227,16 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let excerpt = excerpt(&text, e.line, e.column);
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
-    check(&graph).map_err(|e| not_valid(path, &e))?;
+    check(&graph).map_err(|e| invalid(path, &e))?;
+    // An ONNX file was held to the operators' contracts when it was imported.
+    lmsc_onnx::shapes::check(&graph).map_err(|errors| {
+        const SHOWN: usize = 20;
+        let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();
+        let more = errors.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        Error::Input(format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
+            .with_help("correct these nodes")
+    })?;
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
 }
 
@@ -225,7 +256,12 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     Error::Input(message).with_help("save the text as UTF-8")
 }
 
-pub(crate) fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+pub(crate) fn onnx(
+    path: &Path,
+    bytes: Option<bytes::Bytes>,
+    binding: &BindingArgs,
+    care: Care,
+) -> Result<Loaded, Error> {
     let open = |path: &Path| {
         let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
@@ -247,11 +283,15 @@ pub(crate) fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingAr
     let dims = dims(path, &model, binding)?;
     lmsc_onnx::set_values(&mut model, &binding.values, &dims).map_err(|e| Error::in_file(path, e))?;
     let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
-    let imported = lmsc_onnx::import_warned(&model, &dims).map_err(|e| Error::Input(e.to_string()))?;
+    let imported = match care {
+        Care::Full => lmsc_onnx::import_warned(&model, &dims),
+        Care::Look => lmsc_onnx::look(&model, &dims),
+    };
+    let imported = imported.map_err(|e| Error::Input(e.to_string()))?;
     let Imported { mut graph, mut warnings } = imported;
     let stated = stated(path, &model, &binding.state)?;
     let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
-    warnings.extend(check_without_stale(&mut graph).map_err(|e| not_valid(path, &e))?);
+    warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?);
     warnings.extend(half_swaps);
     // The written file has no known faults, and lists the state and the values that the caller stated.
     let edited = gathered

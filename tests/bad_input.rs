@@ -604,6 +604,66 @@ fn attributes_that_are_absurd() {
     );
 }
 
+/// Nodes of which the contracts of their operators say nothing, and versions that are too new. To look at such a model is
+/// possible, with a warning for each kind.
+#[test]
+fn contracts_that_are_broken() {
+    let one = || Builder::new().input("x", &[2, 3]);
+    let with = |op: &str, reads: &str, ints: &[(&str, &[i64])]| {
+        one().node_with(op, reads, "y", ints).named("n").output("y").bytes()
+    };
+    let importing = |version: i64, ir_version: i64| {
+        let mut model = one().node("Relu", "x", "y").output("y").model();
+        model.opset_import[0].version = Some(version);
+        model.ir_version = Some(ir_version);
+        model.encode_to_vec()
+    };
+    let both = || {
+        let mut graph = one();
+        for result in ["a", "b", "c"] {
+            graph = graph.node_with("Relu", "x", result, &[("slope#", &[1])]);
+        }
+        let mut model = graph.output("c").model();
+        model.opset_import[0].version = Some(1000);
+        model.encode_to_vec()
+    };
+    let models = [
+        ("an attribute that nobody knows", with("Relu", "x", &[("slope#", &[1])])),
+        ("an attribute of another kind", with("LeakyRelu", "x", &[("alpha#", &[1])])),
+        ("an attribute of another version", with("ReduceSum", "x", &[("axes", &[1])])),
+        ("an attribute that must be there", with("Cast", "x", &[])),
+        ("an operand too few", with("MatMul", "x", &[])),
+        ("an operand too many", with("Relu", "x x", &[])),
+        ("elements of another type", with("And", "x x", &[])),
+        ("a bias of one element", {
+            let conv = Builder::new().input("x", &[1, 2, 4, 4]).input("w", &[3, 2, 3, 3]).input("b", &[1]);
+            conv.node("Conv", "x w b", "y").output("y").bytes()
+        }),
+        ("a moment of other extents", {
+            let adam = one().input("r", &[]).input("g", &[2, 3]).input("v", &[3]);
+            let adam = adam.typed_input("t", DataType::Int64, &[]);
+            adam.node("com.microsoft.AdamOptimizer", "r t x g v v", "s").output("s").bytes()
+        }),
+        ("an operator older than its meaning", {
+            let mut model = one().node("Selu", "x", "y").output("y").model();
+            model.opset_import[0].version = Some(5);
+            model.encode_to_vec()
+        }),
+        ("a version from the future", importing(1000, 8)),
+        ("a format from the future", importing(17, 1000)),
+        ("three nodes of one kind, and a version", both()),
+    ];
+    refused("contracts", models);
+    let bench = Bench::new();
+    bench.write("odd.onnx", both());
+    let looked = bench.run("inspect @/odd.onnx");
+    assert_eq!(looked.code, 0, "{}", looked.stderr);
+    let text = bench.anonymous(&String::from_utf8_lossy(&looked.stdout));
+    let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("warning: ")).collect();
+    assert_eq!(warnings.len(), 2, "{text}");
+    assert!(warnings[0].contains("version 1000 of ai.onnx") && warnings[1].contains("`slope`"), "{text}");
+}
+
 /// Bytes of `If` nodes in the branches of `If` nodes, as many as `depth`.
 fn nested(depth: usize) -> Vec<u8> {
     // Inside out would copy quadratically: the lengths first, then the keys from the outermost in.
@@ -895,6 +955,7 @@ fn texts_that_are_wrong() {
         ("empty-list", body("[a] float[4] y = Relu<v = []>(x)").into()),
         ("deep-list", body(&deep).into()),
         ("after-nobody", body("[a] float[4] y = Relu(x) after [b]").into()),
+        ("updates-nothing", body("[a] float[4] y = Relu(x) updates (z as y)").into()),
         ("place", body("[a] float[4]@disk y = Relu(x)").into()),
         ("more", (body("[a] float[4] y = Relu(x)") + "}").into()),
         ("elements", b"g () => () <float[2] w = {1.0}> {}".to_vec()),

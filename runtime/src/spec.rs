@@ -79,6 +79,13 @@ pub enum PrepareError {
     },
 }
 
+/// An attribute that is a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Int(i64),
+    Float(f32),
+}
+
 /// What is wrong with a node, without its name.
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) String);
@@ -115,6 +122,16 @@ impl Spec<'_> {
             None => Ok(default),
             Some(Attr::Float(f)) => Ok(f.0),
             Some(_) => self.wrong_kind(name, "a float"),
+        }
+    }
+
+    /// The attribute, where it may be of either kind.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<Number>, Refusal> {
+        match self.attribute(name) {
+            None => Ok(None),
+            Some(Attr::Int(i)) => Ok(Some(Number::Int(*i))),
+            Some(Attr::Float(f)) => Ok(Some(Number::Float(f.0))),
+            Some(_) => self.wrong_kind(name, "a number"),
         }
     }
 
@@ -191,6 +208,37 @@ impl Spec<'_> {
         self.results.get(result).is_some_and(Option::is_some)
     }
 
+    /// Refuses an operand that is left out.
+    pub(crate) fn need(&self, operand: usize) -> Result<(), Refusal> {
+        if self.has(operand) { Ok(()) } else { refuse(format!("operand {operand} is missing")) }
+    }
+
+    /// Refuses an operand of other extents; it may be left out.
+    pub(crate) fn expect_dims(&self, operand: usize, dims: &[usize]) -> Result<(), Refusal> {
+        if !self.has(operand) || self.dims(operand)? == dims {
+            return Ok(());
+        }
+        refuse(format!("operand {operand} is {}; expected the extents {dims:?}", self.tensor(operand)?))
+    }
+
+    /// Refuses an operand of another number of elements; it may be left out.
+    pub(crate) fn expect_count(&self, operand: usize, count: usize) -> Result<(), Refusal> {
+        if !self.has(operand) || crate::meaning::count(&self.dims(operand)?) == count {
+            return Ok(());
+        }
+        let ty = self.tensor(operand)?;
+        refuse(format!("operand {operand} is {ty}; expected {}", lmsc_ir::words::count(count, "element")))
+    }
+
+    /// Refuses a result of another number of elements; it may be left out.
+    pub(crate) fn expect_result_count(&self, result: usize, count: usize) -> Result<(), Refusal> {
+        if !self.wants(result) || crate::meaning::count(&self.result_dims(result)?) == count {
+            return Ok(());
+        }
+        let ty = self.result(result)?;
+        refuse(format!("result {result} is {ty}; expected {}", lmsc_ir::words::count(count, "element")))
+    }
+
     /// The type of a result that must be asked for and be a tensor.
     pub(crate) fn result(&self, result: usize) -> Result<&TensorType, Refusal> {
         match self.results.get(result).and_then(|r| *r) {
@@ -202,6 +250,30 @@ impl Spec<'_> {
 
     pub(crate) fn result_dims(&self, result: usize) -> Result<Vec<usize>, Refusal> {
         Ok(extents(self.result(result)?))
+    }
+
+    /// Refuses a result that is not so many `float`; it may be left out.
+    pub(crate) fn expect_float_result(&self, result: usize, count: usize) -> Result<(), Refusal> {
+        if self.wants(result) {
+            self.expect_result(result, ElementType::Float)?;
+        }
+        self.expect_result_count(result, count)
+    }
+
+    /// Refuses a result of another element type.
+    pub(crate) fn expect_result(&self, result: usize, element: ElementType) -> Result<(), Refusal> {
+        let ty = self.result(result)?;
+        if ty.element == element {
+            Ok(())
+        } else {
+            refuse(format!("result {result} is {ty}; expected {element}"))
+        }
+    }
+
+    /// Refuses a result that has not the type of an operand.
+    pub(crate) fn expect_like(&self, result: usize, operand: usize) -> Result<(), Refusal> {
+        self.expect_result(result, self.element(operand)?)?;
+        self.expect_result_count(result, crate::meaning::count(&self.dims(operand)?))
     }
 
     /// The elements of a sequence operand.
@@ -220,7 +292,9 @@ impl Spec<'_> {
     pub(crate) fn constants(&self, operand: usize) -> Result<Option<Vec<i64>>, Refusal> {
         let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
         let element = self.tensor(operand)?.element;
-        let Some(bytes) = value.constant else {
+        // What has no elements is known, wherever it comes from.
+        let nothing = self.tensor(operand)?.dims.contains(&0).then_some(&[][..]);
+        let Some(bytes) = value.constant.or(nothing) else {
             return refuse(format!(
                 "operand {operand} is computed in the step; expected a constant, or what follows from shapes"
             ));

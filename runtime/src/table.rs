@@ -90,7 +90,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "Div", E, each::div),
     (ONNX, "Mod", E, each::remainder),
     (ONNX, "Pow", E, each::power_of),
-    (ONNX, "PRelu", E, each::prelu),
+    (ONNX, "PRelu", E, |s| each::with_slope(s, each::prelu)),
     (ONNX, "And", E, each::and),
     (ONNX, "Or", E, each::or),
     (ONNX, "Xor", E, each::xor),

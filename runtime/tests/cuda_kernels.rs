@@ -167,9 +167,9 @@ fn elementwise() {
         let both = [any(element, &[33], 1, -4.0), any(element, &[33], 2, -4.0)];
         run(&format!("{element}[33] y"), "com.microsoft.ReluGrad", &both);
         for to in NUMBERS.into_iter().chain(["bool"]) {
-            run(&format!("{to}[33] y"), "Cast<to = 1>", &[any(element, &[33], 1, -4.0)]);
+            run(&format!("{to}[33] y"), &cast(to), &[any(element, &[33], 1, -4.0)]);
         }
-        let ends = [any(element, &[], 1, 1.0), int_like(element, 90), any(element, &[], 2, 1.0)];
+        let ends = [0, 18, 2].map(|number| exactly(element, number));
         run(&format!("{element}[9] y"), "Range", &ends);
     }
     for element in ["uint8", "int16", "float", "double"] {
@@ -181,7 +181,7 @@ fn elementwise() {
     }
     run("bool[33] y", "Not", &[any("bool", &[33], 1, 0.0)]);
     for to in ["float", "uint8"] {
-        run(&format!("{to}[33] y"), "Cast<to = 1>", &[any("bool", &[33], 1, 0.0)]);
+        run(&format!("{to}[33] y"), &cast(to), &[any("bool", &[33], 1, 0.0)]);
     }
     short_floats();
     for element in ["float", "double", "int64", "int32"] {
@@ -202,6 +202,24 @@ fn elementwise() {
 }
 
 /// Two bounds of an element type that constants may have.
+/// The `Cast` to an element type, which ONNX numbers.
+fn cast(to: &str) -> String {
+    let numbered = [
+        ("float", 1),
+        ("uint8", 2),
+        ("int8", 3),
+        ("int16", 5),
+        ("int32", 6),
+        ("int64", 7),
+        ("bool", 9),
+        ("float16", 10),
+        ("double", 11),
+        ("bfloat16", 16),
+    ];
+    let (_, number) = numbered.into_iter().find(|(name, _)| *name == to).unwrap();
+    format!("Cast<to = {number}>")
+}
+
 /// Casts of all short floats there are, and of numbers on, beside and between them.
 fn short_floats() {
     let every: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
@@ -211,13 +229,13 @@ fn short_floats() {
     ] {
         for to in NUMBERS.into_iter().chain(["bool", "float16", "bfloat16"]).filter(|to| *to != short) {
             let all = [tensor(&format!("{short}[65536]"), every.clone())];
-            run(&format!("{to}[65536] y"), "Cast<to = 1>", &all);
+            run(&format!("{to}[65536] y"), &cast(to), &all);
             let some =
                 every.chunks(512).flat_map(|part| part[..2].to_vec()).chain(every[..256].to_vec()).collect();
-            run(&format!("{to}[384] y"), "Cast<to = 1>", &[tensor(&format!("{short}[384]"), some)]);
+            run(&format!("{to}[384] y"), &cast(to), &[tensor(&format!("{short}[384]"), some)]);
         }
         for from in NUMBERS {
-            run(&format!("{short}[33] y"), "Cast<to = 1>", &[any(from, &[33], 1, -4.0)]);
+            run(&format!("{short}[33] y"), &cast(short), &[any(from, &[33], 1, -4.0)]);
         }
         let around = |bits: u16| {
             let (x, next) = (widen(bits), widen(bits.wrapping_add(1)));
@@ -234,9 +252,9 @@ fn short_floats() {
         let numbers: Vec<f64> = (0..=u16::MAX).flat_map(around).collect();
         let n = numbers.len();
         let doubles = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-        run(&format!("{short}[{n}] y"), "Cast<to = 1>", &[tensor(&format!("double[{n}]"), doubles)]);
+        run(&format!("{short}[{n}] y"), &cast(short), &[tensor(&format!("double[{n}]"), doubles)]);
         let floats = numbers.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect();
-        run(&format!("{short}[{n}] y"), "Cast<to = 1>", &[tensor(&format!("float[{n}]"), floats)]);
+        run(&format!("{short}[{n}] y"), &cast(short), &[tensor(&format!("float[{n}]"), floats)]);
     }
 }
 
@@ -245,6 +263,18 @@ fn list_of(element: &str, values: &[f32]) -> Tensor {
         "float" => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
         "int64" => values.iter().flat_map(|&x| (x as i64).to_le_bytes()).collect(),
         _ => values.iter().flat_map(|&x| (x as i32).to_le_bytes()).collect(),
+    };
+    tensor(&format!("{element}[]"), bytes)
+}
+
+/// A scalar that is this small number.
+fn exactly(element: &str, value: i8) -> Tensor {
+    let bytes = match element {
+        "float" => f32::from(value).to_le_bytes().to_vec(),
+        "double" => f64::from(value).to_le_bytes().to_vec(),
+        "int64" => i64::from(value).to_le_bytes().to_vec(),
+        "int32" => i32::from(value).to_le_bytes().to_vec(),
+        _ => value.to_le_bytes().to_vec(),
     };
     tensor(&format!("{element}[]"), bytes)
 }

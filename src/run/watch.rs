@@ -155,7 +155,8 @@ fn copied_from(graph: &Graph, value: ValueId) -> Option<ValueId> {
 /// computed.
 fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches, Error> {
     let storages = Storages::of(graph);
-    let results = program.launches().flat_map(|(_, launch)| launch.results.iter().flatten());
+    let launches = program.launches().map(|(_, launch)| launch).chain(&program.prelude);
+    let results = launches.flat_map(|launch| launch.results.iter().flatten());
     let given = program.given.iter().map(|given| &given.tensor);
     let there: BTreeSet<&Name> = results.chain(given).map(|tensor| &tensor.name).collect();
     let mut found = Fetches::new();

@@ -31,6 +31,7 @@ pub(super) fn graph(text: &str) -> Parsed<Graph> {
         at,
         graph: Graph::new(""),
         node_references: Vec::new(),
+        variables: Vec::new(),
         output_types: Vec::new(),
     };
     parser.graph()?;
@@ -49,6 +50,8 @@ struct Parser<'a> {
     at: usize,
     graph: Graph,
     node_references: Vec<(NodeId, Reference, Name, usize)>,
+    /// What nodes update, and where that stands.
+    variables: Vec<(ValueId, usize)>,
     output_types: Vec<(ValueId, Type, Place, usize)>,
 }
 
@@ -171,7 +174,9 @@ impl<'a> Parser<'a> {
                 self.graph.node_mut(id).captures = captures;
             } else if self.eat_bare("updates")? {
                 self.list("(", ")", |p| {
+                    let at = p.at;
                     let variable = p.value()?;
+                    p.variables.push((variable, at));
                     let mut result = None;
                     if p.eat_bare("as")? {
                         let at = p.at;
@@ -221,6 +226,12 @@ impl<'a> Parser<'a> {
             match kind {
                 Reference::After => self.graph.node_mut(id).after.push(target),
                 Reference::Recomputes => self.graph.set_recomputes(id, target),
+            }
+        }
+        for &(variable, at) in &self.variables {
+            if self.graph.def(variable) == Def::Nothing {
+                let name = &self.graph.value(variable).name;
+                return Err(self.lexer.error(at, format!("there is no value named `{name}`")));
             }
         }
         for (value, ty, place, at) in std::mem::take(&mut self.output_types) {

@@ -190,7 +190,8 @@ impl Checker<'_> {
             }
         };
         for &id in graph.order() {
-            for value in graph.node(id).reads() {
+            let node = graph.node(id);
+            for value in node.reads().chain(node.updates.iter().map(|update| update.variable)) {
                 check(value, Some(id));
             }
         }

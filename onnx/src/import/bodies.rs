@@ -1,13 +1,14 @@
 //! Types of results of nodes that have nodes inside: calls of the model's functions, branches and loops.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Attr, LMSC_DOMAIN, Name, Op};
 use prost::Message;
 
+use super::error::Errors;
 use super::read::{declaration, read_attribute, read_tensor};
 use super::{domain, op_name};
 use crate::file::Model;
@@ -28,7 +29,12 @@ pub(super) struct Bodies<'m> {
     recursive: HashMap<Key<'m>, String>,
     opsets: BTreeMap<&'m str, i64>,
     steps: Cell<u64>,
+    /// Where nodes of which contracts say nothing are told; they are refused where there is none.
+    breaches: Option<&'m Breaches>,
 }
+
+/// What is wrong with a model that is only looked at.
+pub(super) type Breaches = RefCell<Errors>;
 
 /// The domain, name and overload of a function.
 type Key<'m> = (&'m str, &'m str, &'m str);
@@ -38,7 +44,7 @@ pub(super) type Caller<'a> = HashMap<&'a str, &'a Attr>;
 pub(super) type Outer<'a> = &'a dyn Fn(&str) -> Option<Fact>;
 
 impl<'m> Bodies<'m> {
-    pub(super) fn new(model: &'m Model) -> Bodies<'m> {
+    pub(super) fn new(model: &'m Model, breaches: Option<&'m Breaches>) -> Bodies<'m> {
         let key = |f: &'m FunctionProto| ((f.domain(), f.name(), f.overload()), f);
         let opset = |o: &'m OperatorSetIdProto| (o.domain(), o.version());
         let functions = model.proto.functions.iter().map(key).collect();
@@ -47,6 +53,7 @@ impl<'m> Bodies<'m> {
             functions,
             opsets: model.proto.opset_import.iter().map(opset).collect(),
             steps: Cell::new(0),
+            breaches,
         }
     }
 
@@ -66,6 +73,16 @@ impl<'m> Bodies<'m> {
         depth: usize,
     ) -> Result<Vec<Option<Fact>>, ShapeError> {
         let key = query.op.key();
+        if function.is_none()
+            && let Err(breach) = shapes::adheres(query)
+        {
+            let Some(breaches) = self.breaches else { return Err(breach) };
+            breaches.borrow_mut().push(breach);
+            // The rule may not understand the node, and then the file's word counts.
+            if let Err(ShapeError::Invalid { reason, .. }) = shapes::infer(query) {
+                return shapes::settle(query, Vec::new(), &reason);
+            }
+        }
         if function.is_none() && !matches!(key, ("", "If" | "Loop" | "Scan")) {
             return shapes::infer(query);
         }
@@ -248,7 +265,9 @@ impl<'m> Bodies<'m> {
             };
             let results: Vec<_> = node.output.iter().map(wanted).collect();
             let op = Op::new(node.domain(), node.op_type());
-            let version = body.opsets.get(node.domain()).copied().unwrap_or(1);
+            let version =
+                body.opsets.get(domain(node)).or_else(|| body.opsets.get(shapes::spelled(domain(node))));
+            let version = version.copied().unwrap_or(1);
             let producer = |_| None;
             let query = Query {
                 node: &name,

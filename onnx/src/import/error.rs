@@ -8,7 +8,10 @@ use super::bodies::MOST_DEPTH;
 use super::build::MOST_SEQUENCE_ELEMENTS;
 use super::read::extent_text;
 use crate::file::ExternalError;
-use crate::shapes::ShapeError;
+use crate::shapes::{self, ShapeError};
+
+/// The newest version of ONNX's format whose messages are known.
+pub(super) const NEWEST_IR: i64 = 14;
 
 /// One reason why a model is no graph. What to do about it stands at the end of [`ImportErrors`].
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +20,25 @@ pub enum ImportError {
     /// The model has no graph.
     #[error("it holds no graph")]
     NoGraph,
+    /// The model imports a domain in a version newer than any that is implemented.
+    #[error(
+        "it imports version {found} of {}, and lmsc knows versions up to {newest}",
+        shapes::spelled(domain)
+    )]
+    Opset {
+        /// The domain.
+        domain: String,
+        /// The version.
+        found: i64,
+        /// The newest that is implemented.
+        newest: i64,
+    },
+    /// The model is written in a version of the format newer than any that is implemented.
+    #[error("it has IR version {found}, and lmsc knows versions up to {NEWEST_IR}")]
+    Ir {
+        /// The version.
+        found: i64,
+    },
     /// A symbolic extent of inputs is not bound.
     #[error("dimension `{symbol}` has no value: {}", listed(inputs, *more, "input"))]
     UnboundDim {
@@ -223,12 +245,14 @@ impl ImportErrors {
     }
 
     fn advice(&self, error: &ImportError) -> Option<Cow<'static, str>> {
-        use ShapeError::{Invalid, TooLarge, Unknown};
+        use ShapeError::{Contract, Invalid, TooLarge, Unknown};
         Some(match error {
             ImportError::NoGraph
             | ImportError::Tensor { .. }
             | ImportError::Attribute { .. }
             | ImportError::NoOperator { .. } => "export the model again".into(),
+            ImportError::Opset { .. } | ImportError::Ir { .. } => shapes::CONVERT.into(),
+            ImportError::Shape(Contract { help, .. }) => (*help).into(),
             ImportError::UnboundDim { .. } => self.example().into(),
             ImportError::UnknownDim { input, rank, .. } => {
                 let extents = vec!["32"; *rank].join("x");
@@ -423,7 +447,14 @@ impl Errors {
                 return;
             }
         }
-        if self.list.len() < ImportErrors::MOST {
+        let told = |known: &ImportError| match (known, &error) {
+            (
+                ImportError::Shape(ShapeError::Contract { op: o, reason: r, .. }),
+                ImportError::Shape(ShapeError::Contract { op, reason, .. }),
+            ) => o == op && r == reason,
+            _ => false,
+        };
+        if self.list.len() < ImportErrors::MOST && !self.list.iter().any(told) {
             self.list.push(error);
         } else {
             self.more += 1;

@@ -19,16 +19,19 @@ mod read;
 mod resolve;
 mod sizes;
 
+use std::collections::BTreeSet;
+
 use lmsc_ir::Graph;
 
 use crate::file::Model;
 use crate::functions::Ours;
 use crate::proto::{GraphProto, NodeProto};
-use crate::{addresses, key};
+use crate::{addresses, key, shapes};
 
+use bodies::Breaches;
 use build::Build;
 pub use dims::Dims;
-use error::Errors;
+use error::{Errors, NEWEST_IR};
 pub use error::{ImportError, ImportErrors};
 pub(crate) use names::inner_names;
 pub(crate) use read::declaration;
@@ -57,12 +60,29 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
 /// [`ImportErrors`] with every violation that does not follow from another one: symbols that are not bound, values
 /// without or with two definitions, cycles, nodes that are not valid, results of unknown type.
 pub fn import_warned(model: &Model, dims: &Dims) -> Result<Imported, ImportErrors> {
+    import_with(model, dims, None)
+}
+
+/// The same, for a caller that only looks at the model: versions that are too new, and nodes that breach the contracts of
+/// their operators, are warnings, each kind once. Nothing may run or rewrite that graph.
+///
+/// # Errors
+/// [`ImportErrors`] with everything else.
+pub fn look(model: &Model, dims: &Dims) -> Result<Imported, ImportErrors> {
+    let breaches = Breaches::default();
+    let mut imported = import_with(model, dims, Some(&breaches))?;
+    imported.warnings.extend(breaches.into_inner().list.iter().map(ToString::to_string));
+    Ok(imported)
+}
+
+fn import_with(model: &Model, dims: &Dims, breaches: Option<&Breaches>) -> Result<Imported, ImportErrors> {
     let mut errors = Errors::default();
-    let mut graph = read(model, dims, Plan::Read, &mut errors);
+    let mut graph = read(model, dims, Plan::Read, breaches, &mut errors);
     // One entry that does not fit the file any more makes all of them suspect.
     if let Some(stale) = std::mem::take(&mut errors.stale).in_words() {
         errors = Errors::default();
-        graph = read(model, dims, Plan::Ignored, &mut errors);
+        breaches.iter().for_each(|breaches| _ = breaches.take());
+        graph = read(model, dims, Plan::Ignored, breaches, &mut errors);
         errors.warnings.insert_first(stale);
     }
     match graph {
@@ -82,7 +102,17 @@ enum Plan {
 }
 
 /// The graph as far as it can be understood.
-fn read(model: &Model, dims: &Dims, plan: Plan, errors: &mut Errors) -> Option<Graph> {
+fn read(
+    model: &Model,
+    dims: &Dims,
+    plan: Plan,
+    breaches: Option<&Breaches>,
+    errors: &mut Errors,
+) -> Option<Graph> {
+    match breaches {
+        Some(breaches) => versions(model, &mut breaches.borrow_mut()),
+        None => versions(model, errors),
+    }
     for function in &model.proto.functions {
         if Ours::of_function(function).is_some_and(|ours| !ours.is_computed_by(function)) {
             errors.push(ImportError::NoCopy { function: function.name().to_owned() });
@@ -92,7 +122,7 @@ fn read(model: &Model, dims: &Dims, plan: Plan, errors: &mut Errors) -> Option<G
         errors.push(ImportError::NoGraph);
         return None;
     };
-    let resolved = Resolved::new(model, proto, dims, plan, errors);
+    let resolved = Resolved::new(model, proto, dims, (plan, breaches), errors);
     let order = resolved.order(errors)?;
     let (mut graph, _) = Build::graph(&resolved, order, Constancy::OfDefaults, errors);
     let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
@@ -127,7 +157,7 @@ pub(crate) enum Decided {
 pub(crate) fn decided(model: &Model, dims: &Dims) -> Vec<(usize, Decided)> {
     let mut errors = Errors::default();
     let Some(proto) = &model.proto.graph else { return Vec::new() };
-    let resolved = Resolved::new(model, proto, dims, Plan::Ignored, &mut errors);
+    let resolved = Resolved::new(model, proto, dims, (Plan::Ignored, None), &mut errors);
     let Some(order) = resolved.order(&mut errors) else { return Vec::new() };
     let (_, mut decided) = Build::graph(&resolved, order, Constancy::OfConstants, &mut errors);
     decided.sort_by_key(|&(node, _)| node);
@@ -139,6 +169,27 @@ pub(crate) fn names_read(graph: &GraphProto) -> Vec<String> {
     let mut free = Vec::new();
     _ = names::free_names(graph, 0, &mut free);
     free.into_iter().map(str::to_owned).collect()
+}
+
+/// Refuses versions of the format and of domains that are newer than any that is implemented.
+fn versions(model: &Model, errors: &mut Errors) {
+    let found = model.proto.ir_version();
+    if found > NEWEST_IR {
+        errors.push(ImportError::Ir { found });
+    }
+    let functions = model.proto.functions.iter().flat_map(|function| &function.opset_import);
+    let mut told = BTreeSet::new();
+    for import in model.proto.opset_import.iter().chain(functions) {
+        let domain = match import.domain() {
+            "ai.onnx" => "",
+            domain => domain,
+        };
+        let newest = shapes::NEWEST.iter().find(|(name, _)| *name == domain).map_or(i64::MAX, |(_, n)| *n);
+        let found = import.version();
+        if found > newest && told.insert((domain, found)) {
+            errors.push(ImportError::Opset { domain: domain.to_owned(), found, newest });
+        }
+    }
 }
 
 fn domain(node: &NodeProto) -> &str {

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::{Name, words};
 
-use super::bodies::Bodies;
+use super::bodies::{Bodies, Breaches};
 use super::error::Errors;
 use super::names::{free_names, metadata, unique_names};
 use super::read::{declaration, merge, sparse_name};
@@ -84,7 +84,7 @@ impl<'m> Resolved<'m> {
         model: &'m Model,
         proto: &'m GraphProto,
         dims: &'m Dims,
-        plan: Plan,
+        (plan, breaches): (Plan, Option<&'m Breaches>),
         errors: &mut Errors,
     ) -> Resolved<'m> {
         let mut resolved = Resolved {
@@ -100,7 +100,7 @@ impl<'m> Resolved<'m> {
             define_begins: Vec::with_capacity(proto.node.len() + 1),
             extras: HashMap::new(),
             names: unique_names(&proto.node),
-            bodies: Bodies::new(model),
+            bodies: Bodies::new(model, breaches),
         };
         resolved.define_all(errors);
         resolved.declare_all();

@@ -127,16 +127,16 @@ fn group(cx: &Cx<'_>) -> Result<u64, Refusal> {
     }
 }
 
-/// The extents of a convolution of operand 0 with the kernel in operand `kernel`.
-fn convolved(cx: &Cx<'_>, kernel: usize) -> Result<Vec<u64>, Refusal> {
-    let (x, w) = (cx.tensor(0)?, cx.tensor(kernel)?);
+/// The extents of a convolution of operand `of` with the kernel in operand `kernel`.
+fn convolved(cx: &Cx<'_>, of: usize, kernel: usize) -> Result<Vec<u64>, Refusal> {
+    let (x, w) = (cx.tensor(of)?, cx.tensor(kernel)?);
     let group = group(cx)?;
-    let spatial = spatial(cx, 0)?;
+    let spatial = spatial(cx, of)?;
     if w.dims.len() != x.dims.len()
         || w.dims[1].checked_mul(group) != Some(x.dims[1])
         || !w.dims[0].is_multiple_of(group)
     {
-        return no_kernel(cx, kernel, group, "[group * filters, channels / group, …]");
+        return no_kernel(cx, of, kernel, group, "[group * filters, channels / group, …]");
     }
     let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
     if window.kernel != w.dims[2..] {
@@ -148,58 +148,68 @@ fn convolved(cx: &Cx<'_>, kernel: usize) -> Result<Vec<u64>, Refusal> {
     Ok(dims)
 }
 
-fn no_kernel<T>(cx: &Cx<'_>, kernel: usize, group: u64, expected: &str) -> Result<T, Refusal> {
-    let (x, w, groups) = (cx.typed(0), cx.typed(kernel), count(group as usize, "group"));
+fn no_kernel<T>(cx: &Cx<'_>, of: usize, kernel: usize, group: u64, expected: &str) -> Result<T, Refusal> {
+    let (x, w, groups) = (cx.typed(of), cx.typed(kernel), count(group as usize, "group"));
     wrong(format!("{w} is no kernel for {x} with {groups}; expected {expected}"))
 }
 
-/// `Conv`.
+/// `Conv`, and `FusedConv` with what is added to its result.
 pub(super) fn conv(cx: &Cx<'_>) -> Answer {
-    one(cx.tensor(0)?.element, convolved(cx, 1)?)
+    let dims = convolved(cx, 0, 1)?;
+    cx.expect(2, &dims[1..2])?;
+    if cx.query.op.name() == "FusedConv" {
+        cx.expect(3, &dims)?;
+    }
+    one(cx.tensor(0)?.element, dims)
 }
 
 /// `ConvInteger`.
 pub(super) fn conv_integer(cx: &Cx<'_>) -> Answer {
-    one(ElementType::Int32, convolved(cx, 1)?)
+    one(ElementType::Int32, convolved(cx, 0, 1)?)
 }
 
 /// `QLinearConv(x, scale, zero, w, scale, zero, y scale, y zero, B)`.
 pub(super) fn qlinear_conv(cx: &Cx<'_>) -> Answer {
-    one(cx.tensor(7)?.element, convolved(cx, 3)?)
+    let dims = convolved(cx, 0, 3)?;
+    cx.expect(8, &dims[1..2])?;
+    one(cx.tensor(7)?.element, dims)
 }
 
-/// `ConvGrad(dY, X, W)` and `ConvTransposeGrad`: gradients of X, of W and of the bias.
-fn gradients(cx: &Cx<'_>, channels: impl FnOnce(&TensorType) -> Result<u64, Refusal>) -> Answer {
+/// Gradients of X, of W and of the bias, from `(dY, X, W)` and the extents of the result.
+fn gradients(cx: &Cx<'_>, forward: Vec<u64>) -> Answer {
     let (dy, x, w) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    spatial(cx, 1)?;
-    let same_rank = w.dims.len() == x.dims.len() && dy.dims.len() == x.dims.len();
-    let bias = if same_rank { channels(w)? } else { 0 };
-    if !same_rank || dy.dims[0] != x.dims[0] || dy.dims[1] != bias {
+    if dy.dims != forward {
         let (dy, x, w) = (cx.typed(0), cx.typed(1), cx.typed(2));
         return wrong(format!("dY, {dy}, is no gradient of a convolution of X, {x}, with W, {w}"));
     }
-    let bias = TensorType::new(w.element, [bias]);
+    let bias = TensorType::new(w.element, &forward[1..2]);
     Ok(vec![Some(x.clone().into()), Some(w.clone().into()), Some(bias.into())])
 }
 
 /// `ConvGrad`.
 pub(super) fn conv_gradient(cx: &Cx<'_>) -> Answer {
-    gradients(cx, |w| Ok(w.dims[0]))
+    gradients(cx, convolved(cx, 1, 2)?)
 }
 
 /// `ConvTransposeGrad`.
 pub(super) fn conv_transpose_gradient(cx: &Cx<'_>) -> Answer {
-    let group = group(cx)?;
-    gradients(cx, |w| result_extent(1, i128::from(w.dims[1]) * i128::from(group)))
+    gradients(cx, transposed(cx, 1)?)
 }
 
 /// `ConvTranspose`.
 pub(super) fn conv_transpose(cx: &Cx<'_>) -> Answer {
-    let (x, w) = (cx.tensor(0)?, cx.tensor(1)?);
+    let dims = transposed(cx, 0)?;
+    cx.expect(2, &dims[1..2])?;
+    one(cx.tensor(0)?.element, dims)
+}
+
+/// The extents of a transposed convolution of operand `of` with the kernel in the operand behind it.
+fn transposed(cx: &Cx<'_>, of: usize) -> Result<Vec<u64>, Refusal> {
+    let (x, w) = (cx.tensor(of)?, cx.tensor(of + 1)?);
     let group = group(cx)?;
-    let spatial = spatial(cx, 0)?;
+    let spatial = spatial(cx, of)?;
     if w.dims.len() != x.dims.len() || w.dims[0] != x.dims[1] || !x.dims[1].is_multiple_of(group) {
-        return no_kernel(cx, 1, group, "[channels, filters / group, …]");
+        return no_kernel(cx, of, of + 1, group, "[channels, filters / group, …]");
     }
     let window = Window::new(cx, spatial.len(), Some(&w.dims[2..]))?;
     let list = |name| match cx.int_list(name)?.filter(|l| !l.is_empty()) {
@@ -222,7 +232,7 @@ pub(super) fn conv_transpose(cx: &Cx<'_>) -> Answer {
             None => result_extent(i + 2, full + extra - before - after)?,
         });
     }
-    one(x.element, dims)
+    Ok(dims)
 }
 
 /// `DeformConv(X, W, offset, …)`: a convolution's extents.

@@ -54,6 +54,32 @@ fn paired<T: Copy>(a: &[T], a_dims: &[u64], b: &[T], b_dims: &[u64], out: &[u64]
     positions.map(|(i, j)| Some((*a.get(i)?, *b.get(j)?))).collect()
 }
 
+/// Refuses what operators of two operands had before version 7 of ONNX, where it is not what they have now: operand 1 was
+/// broadcast only on request, and along axes that an attribute could name.
+fn older_broadcast(cx: &Cx<'_>) -> Result<(), Refusal> {
+    if cx.version() >= 7 || !cx.query.op.domain().is_empty() {
+        return Ok(());
+    }
+    let (a, b) = (cx.dims(0)?, cx.dims(1)?);
+    if a != b && !cx.flag("broadcast")? {
+        let (a, b) = (cx.typed(0), cx.typed(1));
+        return wrong(format!(
+            "{a} and {b} differ, and before version 7 attribute `broadcast` says whether they may"
+        ));
+    }
+    let last = a.len().checked_sub(b.len()).map(|lead| lead as i64);
+    match cx.int("axis")? {
+        Some(axis) if Some(axis) != last && Some(axis - a.len() as i64) != last && a != b => wrong(format!(
+            "attribute `axis` is {axis}: before version 7 it says along which axes {} is broadcast; lmsc knows the last axes alone",
+            cx.typed(1)
+        )),
+        _ if last.is_none() => {
+            wrong(format!("{} has more axes than {}, which it is broadcast to", cx.typed(1), cx.typed(0)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The folded elements of `a ∘ b`.
 fn fold_binary(
     element: ElementType,
@@ -79,6 +105,7 @@ fn fold_binary(
 /// An elementwise function of two operands of one element type.
 pub(super) fn binary(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(f64, f64) -> f64) -> Answer {
     let element = same_element(cx, 0..2)?;
+    older_broadcast(cx)?;
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
     folded(element, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         fold_binary(element, (a, cx.value(0)?), (b, cx.value(1)?), out, int, float)
@@ -88,6 +115,7 @@ pub(super) fn binary(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(f6
 /// `Pow`, whose exponent may have another element type.
 pub(super) fn pow(cx: &Cx<'_>) -> Answer {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    older_broadcast(cx)?;
     let int = |x: i64, y: i64| x.checked_pow(u32::try_from(y).ok()?);
     folded(a.element, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         fold_binary(a.element, (a, cx.value(0)?), (b, cx.value(1)?), out, int, f64::powf)
@@ -115,6 +143,7 @@ pub(super) fn variadic(cx: &Cx<'_>, int: fn(i64, i64) -> Option<i64>, float: fn(
 /// A comparison: two operands of one element type, a Boolean result.
 pub(super) fn compare(cx: &Cx<'_>, int: fn(&i64, &i64) -> bool, float: fn(&f64, &f64) -> bool) -> Answer {
     same_element(cx, 0..2)?;
+    older_broadcast(cx)?;
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
     folded(ElementType::Bool, cx.broadcast(&[0, 1], &[&a.dims, &b.dims])?, |out| {
         let truth: Vec<bool> = match (cx.value(0)?, cx.value(1)?) {
@@ -209,6 +238,7 @@ pub(super) fn modulo(cx: &Cx<'_>) -> Answer {
 /// `Clip`, with bounds in attributes or in operands 1 and 2.
 pub(super) fn clip(cx: &Cx<'_>) -> Answer {
     let ty = cx.tensor(0)?;
+    [1, 2].into_iter().try_for_each(|i| cx.expect_one(i))?;
     folded(ty.element, &*ty.dims, |_| {
         let values = cx.value(0)?.as_ints()?;
         let (least, most) = integer_range(ty.element)?;
@@ -221,6 +251,11 @@ pub(super) fn clip(cx: &Cx<'_>) -> Answer {
 /// `PRelu` and other operators whose operand 1 broadcasts to operand 0.
 pub(super) fn broadcasting_to_first(cx: &Cx<'_>) -> Answer {
     let (x, slope) = (cx.dims(0)?, cx.dims(1)?);
+    // Before version 7 a slope of many elements was one for each channel.
+    if cx.version() < 7 && super::product(slope)? != 1 {
+        cx.expect(1, x.get(1..2).unwrap_or(&[]))?;
+        return same(cx);
+    }
     if cx.broadcast(&[0, 1], &[x, slope])? != x {
         return wrong(format!("{} does not broadcast to {}", cx.typed(1), cx.typed(0)));
     }
@@ -240,9 +275,35 @@ pub(super) fn gradient(cx: &Cx<'_>) -> Answer {
     same(cx)
 }
 
+/// The gradient of a dropout `(dY, mask, ratio, training)`.
+pub(super) fn dropout_gradient(cx: &Cx<'_>) -> Answer {
+    [2, 3].into_iter().try_for_each(|i| cx.expect_one(i))?;
+    gradient(cx)
+}
+
+/// A function of data and of a bias, which has the last axis of the data, and stands at this operand.
+pub(super) fn biased(cx: &Cx<'_>, at: usize) -> Answer {
+    let x = cx.dims(0)?;
+    cx.expect(at, x.get(x.len().saturating_sub(1)..).unwrap_or(&[]))?;
+    if at > 1 { gradient(cx) } else { same(cx) }
+}
+
+/// `com.microsoft.Scale`, by one element.
+pub(super) fn scale(cx: &Cx<'_>) -> Answer {
+    cx.expect_one(1)?;
+    same(cx)
+}
+
 /// `Dropout`: the data and the mask.
 pub(super) fn dropout(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
+    [1, 2].into_iter().try_for_each(|i| cx.expect_one(i))?;
+    if cx.version() < 7 && cx.query.op.domain().is_empty() && !cx.flag("is_test")? {
+        return wrong(
+            "attribute `is_test` is 0, its default before version 7, which means that it drops; lmsc drops from version 12 \
+             on, where operand `training_mode` says so",
+        );
+    }
     // Before version 10 the mask had the type of the data.
     let in_onnx = cx.query.op.domain().is_empty();
     let mask = if in_onnx && cx.version() < 10 { x.element } else { ElementType::Bool };
@@ -275,5 +336,6 @@ pub(super) fn halve_last(cx: &Cx<'_>) -> Answer {
 
 /// `DivGrad(dY, A, B)`: the types of A and B.
 pub(super) fn div_gradient(cx: &Cx<'_>) -> Answer {
+    cx.expect(0, &cx.broadcast(&[1, 2], &[cx.dims(1)?, cx.dims(2)?])?)?;
     cx.like(&[1, 2])
 }

@@ -4,13 +4,56 @@ use std::collections::HashSet;
 
 use lmsc_ir::{Def, Graph, ValueId};
 
-use super::{Const, Operand, Producer, Query, Wanted, infer};
+use super::{
+    ANY_VERSION, Const, Declared, Fact, Operand, Producer, Query, ShapeError, Wanted, adheres, infer,
+};
 
 /// How many elements all constants together have; further ones are kept only if they are tiny.
 const MOST_ELEMENTS: u64 = 1 << 24;
 
 /// The elements of every value of `graph` that shapes may be computed from, by value.
 pub fn constants(graph: &Graph) -> Vec<Option<Const>> {
+    each_node(graph, |query| infer(query).ok())
+}
+
+/// Refuses nodes that are not valid: of which the contract of their operator says nothing, whose operands do not go together,
+/// or whose results are not what the graph says.
+///
+/// # Errors
+/// An error for each such node, in the graph's order.
+pub fn check(graph: &Graph) -> Result<(), Vec<ShapeError>> {
+    let mut errors = Vec::new();
+    each_node(graph, |query| match adheres(query).and_then(|()| infer(query)) {
+        Ok(facts) => {
+            errors.extend(contradictions(query, &facts));
+            Some(facts)
+        }
+        Err(ShapeError::Unknown { .. }) => None,
+        Err(error) => {
+            errors.push(error);
+            None
+        }
+    });
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Results whose type is not what the graph says. Extents of 1 change nothing about the bytes, and graphs that are written by
+/// hand are seldom exact there.
+fn contradictions(query: &Query<'_>, facts: &[Option<Fact>]) -> Vec<ShapeError> {
+    let contradiction = |(index, (wanted, fact)): (usize, (&Option<Wanted<'_>>, &Option<Fact>))| {
+        let (wanted, fact) = (wanted.as_ref()?, fact.as_ref()?);
+        let declared = wanted.declared.filter(|d| !d.agrees(&fact.ty) && !d.agrees_but_for_ones(&fact.ty))?;
+        let reason = format!("result {index} `{}` is {}, not {declared}", wanted.name, fact.ty).into();
+        Some(ShapeError::Invalid { node: query.node.into(), op: query.op.to_string().into(), reason })
+    };
+    query.results.iter().zip(facts).enumerate().filter_map(contradiction).collect()
+}
+
+/// Calls `answer` for every node in order, and returns the elements that it finds, by value.
+fn each_node(
+    graph: &Graph,
+    mut answer: impl for<'q> FnMut(&'q Query<'q>) -> Option<Vec<Option<Fact>>>,
+) -> Vec<Option<Const>> {
     let mut known = Constants::new(graph.value_capacity());
     let written: HashSet<ValueId> = graph.variables().into_iter().collect();
     for initializer in &graph.initializers {
@@ -23,19 +66,27 @@ pub fn constants(graph: &Graph) -> Vec<Option<Const>> {
     for &id in graph.order() {
         let node = graph.node(id);
         let operands = operands(graph, &known, &node.operands);
-        let result = |r: &Option<ValueId>| r.map(|v| Wanted { name: &graph.value(v).name, declared: None });
-        let results: Vec<_> = node.results.iter().map(result).collect();
+        let declared: Vec<Option<Declared>> = node
+            .results
+            .iter()
+            .map(|r| r.and_then(|v| graph.value(v).ty.as_tensor()).map(Declared::of))
+            .collect();
+        let results: Vec<_> = (node.results.iter().zip(&declared))
+            .map(|(r, declared)| {
+                r.map(|v| Wanted { name: &graph.value(v).name, declared: declared.as_ref() })
+            })
+            .collect();
         let producer = |index| producer(graph, &node.operands, index);
         let query = Query {
             node: &node.name,
             op: &node.op,
-            version: graph.opsets.get(node.op.domain()).copied().unwrap_or(1),
+            version: graph.opsets.get(node.op.domain()).copied().unwrap_or(ANY_VERSION),
             operands: &operands,
             attributes: &node.attributes,
             results: &results,
             producer: &producer,
         };
-        let Ok(facts) = infer(&query) else { continue };
+        let Some(facts) = answer(&query) else { continue };
         for (result, fact) in node.results.iter().zip(facts) {
             if let (Some(value), Some(fact)) = (result, fact) {
                 known.keep(*value, fact.value);

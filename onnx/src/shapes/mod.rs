@@ -6,6 +6,7 @@
 //! what contradicts what (`Refusal::Wrong`). No rule's time or memory depends on an extent.
 
 mod constant;
+mod contract;
 mod conv;
 mod elementwise;
 mod graph;
@@ -33,8 +34,11 @@ use lmsc_ir::words::count;
 use lmsc_ir::{Attr, ElementType, Name, Op, TensorType, Type};
 
 pub use constant::Const;
-pub use graph::constants;
+use contract::Contract;
+pub use contract::NEWEST;
+pub(crate) use contract::{ANY_VERSION, CONVERT, spelled};
 pub(crate) use graph::{Constants, operands, producer};
+pub use graph::{check, constants};
 use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
 /// What is known about a value: its type, and its elements if they are few and constant.
@@ -68,6 +72,11 @@ pub struct Declared {
 }
 
 impl Declared {
+    /// All of a type.
+    fn of(ty: &TensorType) -> Declared {
+        Declared { element: Some(ty.element), dims: Some(ty.dims.iter().map(|&d| Some(d)).collect()) }
+    }
+
     /// The type, if nothing is missing.
     pub fn complete(&self) -> Option<TensorType> {
         let dims = self.dims.as_ref()?.iter().copied().collect::<Option<Vec<u64>>>()?;
@@ -81,6 +90,15 @@ impl Declared {
             dims.len() == ty.dims.len() && dims.iter().zip(&ty.dims).all(|(d, t)| d.is_none_or(|d| d == *t))
         });
         extents && self.element.is_none_or(|e| e == ty.element)
+    }
+
+    /// Whether it is all of a type that differs from `ty` in nothing but extents of 1.
+    fn agrees_but_for_ones(&self, ty: &Type) -> bool {
+        let without = |dims: &[u64]| -> Vec<u64> { dims.iter().copied().filter(|&d| d != 1).collect() };
+        match (self.complete(), ty) {
+            (Some(a), Type::Tensor(b)) => a.element == b.element && without(&a.dims) == without(&b.dims),
+            _ => false,
+        }
     }
 }
 
@@ -164,6 +182,18 @@ pub enum ShapeError {
         /// What contradicts what.
         reason: Box<str>,
     },
+    /// The operator's contract says nothing of such a node.
+    #[error("node `{node}` ({op}): {reason}")]
+    Contract {
+        /// The node.
+        node: Box<str>,
+        /// Its operator.
+        op: Box<str>,
+        /// What the contract does not say.
+        reason: Box<str>,
+        /// What to do.
+        help: &'static str,
+    },
     /// Neither a rule nor the file says what the result is.
     #[error(
         "node `{node}` ({op}): the type of result {index} `{result}` is not known: {reason}{}",
@@ -233,12 +263,33 @@ type Rule = fn(&Cx<'_>) -> Answer;
 
 /// Whether there is a rule for the operator.
 pub fn has_rule(op: &Op) -> bool {
-    table::rule(op).is_some()
+    table::row(op).is_some()
 }
 
 /// Every operator that has a rule, as (domain, name), sorted.
 pub fn operators() -> Vec<(&'static str, &'static str)> {
-    table::operators()
+    table::operators().into_iter().map(|(domain, name, _)| (domain, name)).collect()
+}
+
+/// Every operator that has a rule, as (domain, name, first version, its contract), sorted; [`NEWEST`] has the newest versions.
+pub fn contracts() -> Vec<(&'static str, &'static str, i64, &'static str)> {
+    let row = |(domain, name, contract): (&'static str, &'static str, &'static str)| {
+        let (first, rest) = contract.split_once(' ').unwrap_or(("1", contract));
+        (domain, name, first.parse().unwrap_or(1), rest)
+    };
+    table::operators().into_iter().map(row).collect()
+}
+
+/// Refuses a node of which its operator's contract says nothing: an attribute that is not known or of another kind, too few
+/// or too many operands, elements of another type, a version older than is implemented. Operators without a rule have none.
+///
+/// # Errors
+/// [`ShapeError::Contract`].
+pub(crate) fn adheres<'a>(query: &'a Query<'a>) -> Result<(), ShapeError> {
+    match table::row(query.op) {
+        Some(row) => row.contract.check(query).map_err(|breach| breach.at(query)),
+        None => Ok(()),
+    }
 }
 
 /// What is known about every result of the node: an entry for every result asked for, `None` for the others.
@@ -247,7 +298,7 @@ pub fn operators() -> Vec<(&'static str, &'static str)> {
 /// [`ShapeError`] if the node is not valid, or has a result of whose type neither a rule nor the declaration says
 /// enough. A declaration that says something else than a rule is not looked at.
 pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
-    match table::rule(query.op).map(|rule| rule(&Cx { query })) {
+    match table::row(query.op).map(|row| (row.rule)(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
         Some(Err(Refusal::Unknown(reason))) => settle(query, Vec::new(), &reason),
         Some(Err(Refusal::Wrong(reason))) => Err(invalid(query, reason)),
@@ -375,6 +426,14 @@ impl<'a> Cx<'a> {
         match operand.value.map(Const::as_ints) {
             Some(Some(ints)) => Ok(Some(ints)),
             Some(None) => wrong(format!("{} holds floats, not integers", self.called(index))),
+            // What has no elements is known, wherever it comes from.
+            None if operand
+                .ty
+                .as_tensor()
+                .is_some_and(|ty| ty.dims.contains(&0) && !ty.element.is_float()) =>
+            {
+                Ok(Some(&[]))
+            }
             None => {
                 let operand = self.called(index);
                 unknown(format!("it follows from the elements of {operand}, which are no constants"))

@@ -196,9 +196,31 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
     folded(x.element, dims, |out| cx.value(0)?.select(positions(out, &walk, offset)))
 }
 
-/// A gradient `…Grad` whose result has dY's elements and the extents that the operand `at` holds.
-pub(super) fn of_shape(cx: &Cx<'_>, at: usize, dy: usize) -> Answer {
-    one(cx.tensor(dy)?.element, cx.extents(at)?)
+/// Refuses indices that have more than the data along an axis that is not indexed.
+fn elements_fit(cx: &Cx<'_>, data: &[u64], indices: usize) -> Result<(), Refusal> {
+    let at = cx.axis_of(0, data.len(), &"the data")?;
+    let dims = cx.dims(indices)?;
+    match dims.len() == data.len() && (0..data.len()).all(|i| i == at || dims[i] <= data[i]) {
+        true => Ok(()),
+        false => {
+            wrong(format!("{} are no indices along axis {at} of extents {}", cx.typed(indices), show(data)))
+        }
+    }
+}
+
+/// `GatherElementsGrad(dY, shape, indices)`.
+pub(super) fn gather_elements_gradient(cx: &Cx<'_>) -> Answer {
+    let dims = cx.extents(1)?;
+    elements_fit(cx, &dims, 2)?;
+    cx.expect(0, cx.dims(2)?)?;
+    one(cx.tensor(0)?.element, dims)
+}
+
+/// `GatherNDGrad(shape, indices, dY)`.
+pub(super) fn gather_nd_gradient(cx: &Cx<'_>) -> Answer {
+    let dims = cx.extents(0)?;
+    cx.expect(2, &gathered_nd(cx, &dims)?)?;
+    one(cx.tensor(2)?.element, dims)
 }
 
 /// `SliceGrad(dY, shape, starts, ends, axes, steps)`.
@@ -264,22 +286,31 @@ pub(super) fn gather_elements(cx: &Cx<'_>) -> Answer {
     if indices.dims.len() != x.dims.len() {
         return wrong(format!("the indices are {}, of another rank than {}", cx.typed(1), cx.typed(0)));
     }
+    elements_fit(cx, &x.dims, 1)?;
     one(x.element, &*indices.dims)
 }
 
 /// `GatherND`.
 pub(super) fn gather_nd(cx: &Cx<'_>) -> Answer {
-    let (x, indices) = (cx.tensor(0)?, cx.tensor(1)?);
+    let x = cx.tensor(0)?;
+    one(x.element, gathered_nd(cx, &x.dims)?)
+}
+
+/// The extents of what the tuples of operand 1 name in a tensor.
+fn gathered_nd(cx: &Cx<'_>, x: &[u64]) -> Result<Vec<u64>, Refusal> {
+    let indices = cx.tensor(1)?;
     let batch = usize::try_from(cx.int_or("batch_dims", 0)?).unwrap_or(usize::MAX);
     let Some((&depth, lead)) = indices.dims.split_last() else {
         return wrong(format!("{} is a scalar, which holds no indices", cx.typed(1)));
     };
     let taken = batch.saturating_add(usize::try_from(depth).unwrap_or(usize::MAX));
-    if taken > x.dims.len() || batch >= indices.dims.len() || x.dims[..batch] != indices.dims[..batch] {
-        let (x, indices) = (cx.typed(0), cx.typed(1));
-        return wrong(format!("{indices} cannot be indices into {x}, with attribute `batch_dims` {batch}"));
+    if taken > x.len() || batch >= indices.dims.len() || x[..batch] != indices.dims[..batch] {
+        let (x, indices) = (show(x), cx.typed(1));
+        return wrong(format!(
+            "{indices} cannot be indices into extents {x}, with attribute `batch_dims` {batch}"
+        ));
     }
-    one(x.element, [lead, &x.dims[taken..]].concat())
+    Ok([lead, &x[taken..]].concat())
 }
 
 fn no_scatter<T>(cx: &Cx<'_>, expected: &str) -> Result<T, Refusal> {
@@ -294,6 +325,7 @@ pub(super) fn scatter_elements(cx: &Cx<'_>) -> Answer {
     if indices.dims != updates.dims || indices.dims.len() != x.dims.len() {
         return no_scatter(cx, "indices and updates have the same extents, and the rank of the data");
     }
+    elements_fit(cx, &x.dims, 1)?;
     super::elementwise::same(cx)
 }
 
@@ -317,6 +349,7 @@ pub(super) fn scatter_nd(cx: &Cx<'_>) -> Answer {
 pub(super) fn pad(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     let Some(pads) = cx.int_list_or_ints("pads", 1)? else { return wrong("operand 1 (pads) is missing") };
+    cx.expect_one(2)?;
     let rank = x.dims.len();
     let axes: Vec<usize> = match cx.ints(3)? {
         Some(axes) => {
@@ -368,6 +401,9 @@ pub(super) fn depth_space(cx: &Cx<'_>, grow: bool) -> Answer {
     let Some((block, square)) = positive.and_then(|b| Some((b, b.checked_mul(b)?))) else {
         return wrong(format!("attribute `blocksize` is {size}; it is at least 1, and less than 2^32"));
     };
+    if !["", "DCR", "CRD"].contains(&cx.string("mode")?) {
+        return wrong(format!("attribute `mode` is `{}`; it is DCR or CRD", cx.string("mode")?));
+    }
     let wide = |at: usize, by: u64| result_extent(at, i128::from(x.dims[at]) * i128::from(by));
     if grow && c.is_multiple_of(square) {
         one(x.element, [n, c / square, wide(2, block)?, wide(3, block)?])
@@ -456,6 +492,7 @@ fn float_extent(axis: usize, value: f64) -> Result<u64, Refusal> {
 pub(super) fn one_hot(cx: &Cx<'_>) -> Answer {
     let indices = cx.tensor(0)?;
     let element = cx.tensor(2)?.element;
+    cx.expect(2, &[2])?;
     let mut dims = indices.dims.clone();
     let at = cx.axis_of(-1, dims.len() + 1, &"result 0")?;
     let depth = match cx.value(1).map(Const::to_f64).as_deref() {
@@ -554,6 +591,7 @@ pub(super) fn triangle(cx: &Cx<'_>) -> Answer {
     if cx.dims(0)?.len() < 2 {
         return wrong(format!("{} is no matrix", cx.typed(0)));
     }
+    cx.expect_one(1)?;
     super::elementwise::same(cx)
 }
 

@@ -2,11 +2,14 @@
 
 use lmsc_ir::{ElementType, TensorType};
 
-use super::{Answer, Cx, ELEMENT_TYPES, Fact, Refusal, axis, element_type, one, wrong};
+use super::{ANY_VERSION, Answer, Cx, ELEMENT_TYPES, Fact, Refusal, axis, element_type, one, wrong};
 
-/// Refuses a `scale` that has not one element for each channel of `x`.
+/// Refuses a `scale` that has not one element for each channel of `x`; it may be left out.
 fn channels(cx: &Cx<'_>, x: usize, scale: usize) -> Result<(), Refusal> {
     let count = cx.dims(x)?.get(1).copied().unwrap_or(1);
+    if cx.operand(scale).is_none() {
+        return Ok(());
+    }
     if cx.dims(scale)? != [count] {
         let (x, scale) = (cx.typed(x), cx.typed(scale));
         return wrong(format!(
@@ -16,19 +19,37 @@ fn channels(cx: &Cx<'_>, x: usize, scale: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether a `BatchNormalization` normalizes by the statistics of the batch. Before version 14 results behind the first said
+/// so, before version 7 an attribute.
+fn trains(cx: &Cx<'_>) -> Result<bool, Refusal> {
+    let onnx = cx.query.op.domain().is_empty();
+    match cx.version() {
+        ..7 if onnx => Ok(!cx.flag("is_test")?),
+        ..14 if onnx => Ok(cx.result_count() > 1),
+        _ => cx.flag("training_mode"),
+    }
+}
+
 /// `BatchNormalization` of every version, and `BatchNormInternal`: the data, the running statistics, and the
 /// statistics of the batch. Where it runs again, the running statistics are left out.
 pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-    channels(cx, 0, 1)?;
-    if cx.operand(3).is_none() && cx.flag("training_mode")? {
+    (1..5).try_for_each(|i| channels(cx, 0, i))?;
+    if cx.int_or("spatial", 1)? == 0 {
+        return wrong(
+            "attribute `spatial` is 0, which asks for statistics of each element; lmsc knows those of channels",
+        );
+    }
+    if cx.operand(3).is_some() != cx.operand(4).is_some() {
+        return wrong("of the running mean and variance, operands 3 and 4, one is left out");
+    }
+    if cx.operand(3).is_none() && trains(cx)? {
         // Of half precision, the file says what they are.
         let same = matches!(scale.element, ElementType::Float | ElementType::Double);
         let saved = || same.then(|| Fact::from(TensorType::new(scale.element, &*scale.dims)));
         return Ok(vec![Some(x.clone().into()), None, None, saved(), saved()]);
     }
     let mean = cx.tensor(3)?;
-    channels(cx, 0, 3)?;
     let statistic = || Some(Fact::from(TensorType::new(mean.element, &*mean.dims)));
     let saved = || {
         // ORT keeps the statistics of half-precision data in 32 bits, as the running ones.
@@ -48,8 +69,14 @@ fn gradient_of_first(cx: &Cx<'_>) -> Result<(), Refusal> {
 /// `BatchNormalizationGrad(dY, X, scale, mean, inverse deviation)`: gradients of X, scale and bias.
 pub(super) fn batch_gradient(cx: &Cx<'_>) -> Answer {
     gradient_of_first(cx)?;
-    channels(cx, 1, 2)?;
+    (2..5).try_for_each(|i| channels(cx, 1, i))?;
     cx.like(&[1, 2, 2])
+}
+
+/// Refuses scales and biases that do not broadcast to the axes of `x` that are normalized together.
+fn factors(cx: &Cx<'_>, x: usize, of: &[usize]) -> Result<(), Refusal> {
+    let normalized = &cx.dims(x)?[cx.axis(-1, x)?..];
+    of.iter().try_for_each(|&i| cx.expect_broadcast(i, normalized))
 }
 
 /// The type of what is kept per normalized row: extents from `at` on are 1.
@@ -74,12 +101,14 @@ fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal
 pub(super) fn layer(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     let row = rows(cx, x, -1)?;
+    factors(cx, 0, &[1, 2])?;
     Ok(vec![Some(x.clone().into()), Some(row.clone().into()), Some(row.into())])
 }
 
 /// `SimplifiedLayerNormalization`: the data and the inverse deviations.
 pub(super) fn simplified_layer(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
+    factors(cx, 0, &[1])?;
     Ok(vec![Some(x.clone().into()), Some(rows(cx, x, -1)?.into())])
 }
 
@@ -90,10 +119,27 @@ pub(super) fn skip_layer(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(x.clone().into()), Some(row.clone().into()), Some(row.into()), Some(x.clone().into())])
 }
 
-/// `LayerNormalizationGrad(dY, X, scale, …)`: gradients of X, scale and bias.
-pub(super) fn layer_gradient(cx: &Cx<'_>) -> Answer {
+/// `LayerNormalizationGrad(dY, X, scale, …, 1/σ)`, where before the last stand means, or the bias: gradients of X, scale and
+/// bias. Where statistics of the forward pass stand, `kept` says.
+pub(super) fn layer_gradient(cx: &Cx<'_>, kept: &[usize]) -> Answer {
     gradient_of_first(cx)?;
-    cx.tensor(2)?;
+    let x = cx.tensor(1)?;
+    let at = cx.axis(-1, 1)?;
+    cx.expect(2, &x.dims[at..])?;
+    if !kept.contains(&3) {
+        cx.expect(3, &x.dims[at..])?;
+    }
+    // The statistics keep the axes that were normalized, or do not.
+    let count = super::product(&x.dims[..at])?;
+    for &index in kept {
+        if super::product(cx.dims(index)?)? != count {
+            return wrong(format!(
+                "{} has not one element for each of the {count} rows of {}",
+                cx.typed(index),
+                cx.typed(1)
+            ));
+        }
+    }
     cx.like(&[1, 2, 2])
 }
 
@@ -103,6 +149,15 @@ pub(super) fn instance(cx: &Cx<'_>) -> Answer {
     if x.dims.len() < 2 {
         return wrong(format!("{} has no channels; expected [batch, channels, …]", cx.typed(0)));
     }
+    // Before version 21 scale and bias of groups belong to groups.
+    let groups = cx.int("num_groups")?.and_then(|groups| u64::try_from(groups).ok());
+    let factors = match groups {
+        Some(groups) if cx.version() < 21 => groups,
+        Some(groups) if cx.version() == ANY_VERSION && cx.dims(1)? == [groups] => groups,
+        _ => x.dims[1],
+    };
+    cx.expect(1, &[factors])?;
+    cx.expect(2, &[factors])?;
     one(x.element, &*x.dims)
 }
 

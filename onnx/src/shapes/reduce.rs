@@ -77,6 +77,7 @@ pub(super) fn top_k(cx: &Cx<'_>) -> Answer {
 /// `CumSum`.
 pub(super) fn cumulative(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
+    cx.expect_one(1)?;
     let plain = !cx.flag("exclusive")? && !cx.flag("reverse")?;
     folded(x.element, &*x.dims, |_| {
         if !plain || x.dims.len() != 1 {

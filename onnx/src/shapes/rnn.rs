@@ -62,6 +62,23 @@ impl<'a> Layer<'a> {
         Some(TensorType::new(self.x.element, dims).into())
     }
 
+    /// The extents of the states of one step, of what is kept of each for the backward pass, `width` wide, and of the biases.
+    fn extents(&self, gates: u64, width: u64) -> Result<[Vec<u64>; 3], Refusal> {
+        let tensor = |fact: Option<Fact>| {
+            fact.and_then(|f| f.ty.as_tensor().map(|ty| ty.dims.clone())).unwrap_or_default()
+        };
+        Ok([tensor(self.last_step()), tensor(self.kept(width)?), tensor(self.bias(gates)?)])
+    }
+
+    /// Refuses operands of the forward pass behind X, W and R that do not fit them.
+    fn expect(&self, cx: &Cx<'_>, gates: u64) -> Result<(), Refusal> {
+        let [state, _, bias] = self.extents(gates, 1)?;
+        cx.expect(3, &bias)?;
+        cx.expect(4, &[self.batch])?;
+        [5, 6].into_iter().try_for_each(|i| cx.expect(i, &state))?;
+        cx.expect(7, &[self.directions, result_extent(1, 3 * i128::from(self.hidden))?])
+    }
+
     fn bias(&self, gates: u64) -> Result<Option<Fact>, Refusal> {
         let width = result_extent(1, i128::from(self.hidden) * i128::from(2 * gates))?;
         Ok(Some(TensorType::new(self.x.element, [self.directions, width]).into()))
@@ -76,12 +93,14 @@ fn no_layer<T>(cx: &Cx<'_>, expected: &str) -> Result<T, Refusal> {
 /// `RNN`, `GRU`, `LSTM`: every state, and the last.
 pub(super) fn recurrent(cx: &Cx<'_>, gates: u64) -> Answer {
     let layer = Layer::new(cx, gates)?;
+    layer.expect(cx, gates)?;
     Ok(vec![layer.every_step(1)?, layer.last_step(), layer.last_step()])
 }
 
 /// `LSTMTraining`: also every cell state, and the gates.
 pub(super) fn lstm_training(cx: &Cx<'_>) -> Answer {
     let layer = Layer::new(cx, 4)?;
+    layer.expect(cx, 4)?;
     let states = [layer.every_step(1)?, layer.last_step(), layer.last_step()];
     Ok(states.into_iter().chain([layer.kept(1)?, layer.kept(4)?]).collect())
 }
@@ -89,12 +108,27 @@ pub(super) fn lstm_training(cx: &Cx<'_>) -> Answer {
 /// `GRUTraining`: also the gates.
 pub(super) fn gru_training(cx: &Cx<'_>) -> Answer {
     let layer = Layer::new(cx, 3)?;
+    layer.expect(cx, 3)?;
     Ok(vec![layer.every_step(1)?, layer.last_step(), layer.kept(3)?])
 }
 
 /// `LSTMGrad(X, W, R, …)` and `GRUGrad`: gradients of X, W, R, the bias and the first states.
 pub(super) fn gradient(cx: &Cx<'_>, gates: u64) -> Answer {
     let layer = Layer::new(cx, gates)?;
+    let [state, all_gates, bias] = layer.extents(gates, gates)?;
+    let [_, states, _] = layer.extents(gates, 1)?;
+    let (batch, lstm) = ([layer.batch], gates == 4);
+    let (of_states, of_all, kept, at_lengths): (&[usize], &[usize], usize, usize) = match lstm {
+        true => (&[4, 5, 10, 11], &[6, 7, 9], 8, 3),
+        false => (&[5, 9], &[6, 8], 7, 4),
+    };
+    if !lstm {
+        cx.expect(3, &bias)?;
+    }
+    cx.expect(at_lengths, &batch)?;
+    cx.expect(kept, &all_gates)?;
+    of_states.iter().try_for_each(|&i| cx.expect(i, &state))?;
+    of_all.iter().try_for_each(|&i| cx.expect(i, &states))?;
     let mut facts = cx.like(&[0, 1, 2])?;
     facts.extend([layer.bias(gates)?, layer.last_step(), layer.last_step()]);
     Ok(facts)

@@ -30,6 +30,36 @@ impl Cx<'_> {
         }
     }
 
+    /// Refuses an operand of other extents; it may be left out.
+    pub(super) fn expect(&self, index: usize, dims: &[u64]) -> Result<(), Refusal> {
+        match self.operand(index) {
+            Some(operand) if operand.ty.as_tensor().is_none_or(|ty| ty.dims != dims) => wrong(format!(
+                "{} does not fit the others; expected the extents {}",
+                self.typed(index),
+                show(dims)
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an operand that has not one element; it may be left out.
+    pub(super) fn expect_one(&self, index: usize) -> Result<(), Refusal> {
+        let one = |ty: &Type| ty.as_tensor().is_some_and(|ty| ty.element_count() == Some(1));
+        match self.operand(index) {
+            Some(operand) if !one(operand.ty) => wrong(format!("{} has not one element", self.typed(index))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an operand that does not broadcast to these extents; it may be left out.
+    pub(super) fn expect_broadcast(&self, index: usize, dims: &[u64]) -> Result<(), Refusal> {
+        let Some(own) = self.maybe(index).map(|ty| &*ty.dims) else { return Ok(()) };
+        match super::broadcast(&[dims, own]).is_ok_and(|both| both == dims) {
+            true => Ok(()),
+            false => wrong(format!("{} does not broadcast to {}", self.typed(index), show(dims))),
+        }
+    }
+
     /// The attribute if it is there, or else the operand, as [`Cx::int_list_or_ints`] reads them.
     pub(super) fn attribute_or(&self, name: &str, index: usize) -> String {
         match self.attribute(name) {

@@ -204,6 +204,7 @@ pub(super) fn constant_of_shape(cx: &Cx<'_>) -> Answer {
 /// `Range`.
 pub(super) fn range(cx: &Cx<'_>) -> Answer {
     let element = cx.tensor(0)?.element;
+    (0..3).try_for_each(|i| cx.expect_one(i))?;
     let (Some(start), Some(limit), Some(delta)) = (cx.value(0), cx.value(1), cx.value(2)) else {
         return unknown("its bounds are no constants");
     };

@@ -32,18 +32,21 @@ fn alike(cx: &Cx<'_>, a: usize, b: usize) -> Result<(), super::Refusal> {
 pub(super) fn accumulate_in_place(cx: &Cx<'_>) -> Answer {
     let buffer = cx.tensor(0)?.clone();
     alike(cx, 0, 1)?;
+    cx.expect_one(2)?;
     Ok(vec![flag(), Some(buffer.into())])
 }
 
 /// `GradientAccumulator(sum, gradient)`, `InPlaceAccumulator`: the sum.
 pub(super) fn accumulate(cx: &Cx<'_>) -> Answer {
     alike(cx, 0, 1)?;
+    cx.expect_one(2)?;
     cx.like(&[0])
 }
 
 /// `com.microsoft.AdamWOptimizer(lr, step, weights, gradients, moments, moments)`: a flag, then the sequences.
 pub(super) fn adamw_sequences(cx: &Cx<'_>) -> Answer {
     (3..6).try_for_each(|i| alike(cx, 2, i))?;
+    [0, 1, 6].into_iter().try_for_each(|i| cx.expect_one(i))?;
     let mut facts = vec![flag()];
     facts.extend(cx.like(&[2, 4, 5])?);
     Ok(facts)
@@ -52,6 +55,7 @@ pub(super) fn adamw_sequences(cx: &Cx<'_>) -> Answer {
 /// `com.microsoft.SGDOptimizerV2(lr, weights, gradients)`.
 pub(super) fn sgd_sequences(cx: &Cx<'_>) -> Answer {
     alike(cx, 1, 2)?;
+    [0, 3].into_iter().try_for_each(|i| cx.expect_one(i))?;
     let mut facts = vec![flag()];
     facts.extend(cx.like(&[1])?);
     Ok(facts)
@@ -60,13 +64,15 @@ pub(super) fn sgd_sequences(cx: &Cx<'_>) -> Answer {
 /// `com.microsoft.AdamOptimizer(lr, step, w, g, m, v)`: step, moments, weight, gradient, and the weight in half
 /// precision.
 pub(super) fn adam_single(cx: &Cx<'_>) -> Answer {
-    (3..6).try_for_each(|i| alike(cx, 2, i))?;
+    (3..7).try_for_each(|i| alike(cx, 2, i))?;
+    [0, 1, 7, 8, 9].into_iter().try_for_each(|i| cx.expect_one(i))?;
     cx.like(&[1, 4, 5, 2, 3, 6])
 }
 
 /// `com.microsoft.SGDOptimizer(lr, w, g)`: weight, gradient.
 pub(super) fn sgd_single(cx: &Cx<'_>) -> Answer {
     alike(cx, 1, 2)?;
+    cx.expect_one(0)?;
     cx.like(&[1, 2])
 }
 
@@ -74,6 +80,7 @@ pub(super) fn sgd_single(cx: &Cx<'_>) -> Answer {
 pub(super) fn adamw(cx: &Cx<'_>) -> Answer {
     exactly(cx, 6, 3)?;
     (3..6).try_for_each(|i| alike(cx, 2, i))?;
+    [0, 1].into_iter().try_for_each(|i| cx.expect_one(i))?;
     cx.like(&[2, 4, 5])
 }
 
@@ -90,6 +97,7 @@ fn exactly(cx: &Cx<'_>, operands: usize, results: usize) -> Result<(), super::Re
 /// `ai.lmsc.SGDOptimizer(lr, w, g)`: the weight.
 pub(super) fn sgd(cx: &Cx<'_>) -> Answer {
     exactly(cx, 3, 1)?;
+    cx.expect_one(0)?;
     alike(cx, 1, 2)?;
     cx.like(&[1])
 }
@@ -105,6 +113,7 @@ pub(super) fn preview(cx: &Cx<'_>, states: usize) -> Answer {
         ));
     }
     let n = per_tensor / groups;
+    [0, 1].into_iter().try_for_each(|i| cx.expect_one(i))?;
     for (i, state) in (0..n).flat_map(|i| (1..groups).map(move |s| (i, s))) {
         alike(cx, 2 + i, 2 + state * n + i)?;
     }
@@ -144,9 +153,14 @@ pub(super) fn one_flag(_: &Cx<'_>) -> Answer {
     one(ElementType::Bool, [])
 }
 
-/// `PassThrough(X…)`, `RecordEvent` and the like: each result as its operand.
+/// `PassThrough(X…)` and the like: each result as its operand.
 pub(super) fn pass_through(cx: &Cx<'_>) -> Answer {
     cx.like(&(0..cx.operand_count()).collect::<Vec<_>>())
+}
+
+/// `RecordEvent(event, X…)`: each X.
+pub(super) fn record_event(cx: &Cx<'_>) -> Answer {
+    cx.like(&(1..cx.operand_count()).collect::<Vec<_>>())
 }
 
 /// `Gradient`: refused, because it names other values in attributes, so no edge says what it reads.

@@ -528,6 +528,10 @@ impl Session {
                 slab += span.end - span.start;
             }
         }
+        // What follows from shapes is known before the first step, and at no address.
+        for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
+            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
+        }
         let order = program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect();
         let slab = Pinned::new(slab)?;
         let events_of = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);

@@ -81,7 +81,7 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "Div", |s| each::plain(s, "div", 2)),
     (ONNX, "Mod", each::modulo),
     (ONNX, "Pow", each::power),
-    (ONNX, "PRelu", |s| each::plain(s, "prelu", 2)),
+    (ONNX, "PRelu", |s| crate::host::elementwise::with_slope(s, |s| each::plain(s, "prelu", 2))),
     (ONNX, "And", |s| each::truths(s, "and", 2)),
     (ONNX, "Or", |s| each::truths(s, "or", 2)),
     (ONNX, "Xor", |s| each::truths(s, "xor", 2)),

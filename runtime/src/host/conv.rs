@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{Made, least};
 use crate::gemm::{self, Extents, Into, Matrix, PIECES, Packed, Side, transpose};
 use crate::kernel::{Io, Kernel};
-use crate::meaning::{Spatial, Window};
+use crate::meaning::{Spatial, Window, count};
 use crate::spec::{Refusal, Spec, refuse};
 
 /// The most lanes of a panel, and the most products of a sum that are packed at a time.
@@ -601,16 +601,25 @@ fn bias_grad(x: &[f32], channels: usize, places: usize, out: &mut [f32]) {
 pub(crate) fn conv(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(1)?, &spec.result_dims(0)?)?;
+    spec.expect_count(2, conv.groups * conv.outer)?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         conv.forward(io.get(0), io.get(1), io.get(2), io.take(0), io.workspace());
     });
     Ok(kernel.with_workspace::<f32>(conv.forward_workspace()))
 }
 
+/// Refuses results that are not like X, W, and a bias of so many channels.
+fn expect_gradients(spec: &Spec<'_>, channels: usize) -> Result<(), Refusal> {
+    spec.expect_float_result(0, count(&spec.dims(1)?))?;
+    spec.expect_float_result(1, count(&spec.dims(2)?))?;
+    spec.expect_float_result(2, channels)
+}
+
 /// `ConvGrad(dY, X, W → dX, dW, dB)`, each if asked for.
 pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(1)?, &spec.dims(2)?, &spec.dims(0)?)?;
+    expect_gradients(spec, conv.groups * conv.outer)?;
     let wants = [0, 1, 2].map(|i| spec.wants(i));
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, w) = (io.get(0), io.get(1), io.get(2));
@@ -632,6 +641,7 @@ pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
 pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
+    spec.expect_count(2, conv.groups * conv.inner)?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         conv.image(io.get(0), io.get(1), io.get(2), io.take(0), io.workspace());
     });
@@ -642,6 +652,7 @@ pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
 pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(2)?, &spec.dims(1)?)?;
+    expect_gradients(spec, conv.groups * conv.inner)?;
     let wants = [0, 1, 2].map(|i| spec.wants(i));
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, w) = (io.get(0), io.get(1), io.get(2));

@@ -303,6 +303,28 @@ pub(crate) fn equals(spec: &Spec<'_>) -> Made {
     }
 }
 
+/// The type of a slope of channels as it broadcasts: before version 7, `PRelu` laid it along axis 1 of its operand.
+pub(crate) fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refusal> {
+    let (x, slope) = (spec.tensor(0)?, spec.tensor(1)?);
+    if !spec.op.domain().is_empty() || spec.opset >= 7 || spec.dims(1)?.iter().product::<usize>() == 1 {
+        return Ok(None);
+    }
+    let rest = x.dims.len().saturating_sub(2);
+    let dims: Vec<u64> = slope.dims.iter().copied().chain(std::iter::repeat_n(1, rest)).collect();
+    Ok(Some(lmsc_ir::TensorType::new(slope.element, dims).into()))
+}
+
+/// Calls `make` with the `PRelu` as newer versions have it.
+pub(crate) fn with_slope<T>(
+    spec: &Spec<'_>,
+    make: impl Fn(&Spec<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let Some(ty) = slope_of_channels(spec)? else { return make(spec) };
+    let mut newer = spec.clone();
+    newer.operands[1] = newer.operands[1].map(|operand| crate::spec::Operand { ty: &ty, ..operand });
+    make(&newer)
+}
+
 /// The exponent of a `Pow` whose exponent is of another type than its base.
 pub(crate) fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
     let exponent = match spec.element(1)? {
@@ -367,6 +389,12 @@ pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     };
     let bound = |operand: usize, name: &str, default: f64| -> Result<f64, Refusal> {
         if spec.has(operand) {
+            if spec.dims(operand)?.iter().product::<usize>() > 1 {
+                return refuse(format!(
+                    "operand {operand} is {}; expected one element",
+                    spec.tensor(operand)?
+                ));
+            }
             return Ok(match spec.element(operand)? {
                 lmsc_ir::ElementType::Float => {
                     spec.constant_floats(operand)?.and_then(|v| Some(f64::from(*v.first()?)))
@@ -460,6 +488,8 @@ pub(crate) fn select(spec: &Spec<'_>) -> Made {
 
 /// `Scale(x, scale)`: times the scale, or divided by it.
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
+    spec.expect_count(1, 1)?;
+    spec.expect_like(0, 0)?;
     let down = spec.flag("scale_down", false)?;
     spec.expect_floats([0])?;
     let in_place = spec.is_in_place(0, 0);
@@ -496,6 +526,7 @@ pub(crate) fn scale(spec: &Spec<'_>) -> Made {
 pub(crate) fn div_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let plan = Broadcast::new(&[spec.dims(1)?, spec.dims(2)?], &spec.dims(0)?)?;
+    [0, 1].into_iter().filter(|&i| spec.wants(i)).try_for_each(|i| spec.expect_like(i, i + 1))?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, a, b) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
         let (da, db) = (io.take::<f32>(0), io.take::<f32>(1));

@@ -32,6 +32,8 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
     let picks = count(&spec.dims(1)?);
+    spec.expect_result(0, spec.element(0)?)?;
+    spec.expect_result_count(0, rows.outer * picks * rows.inner)?;
     fn run<T: Pod + Send + Sync, I: Index>(rows: Rows, picks: usize, mut io: Io<'_>) {
         let (data, indices) = (io.get::<T>(0), io.get::<I>(1));
         let Rows { axis, inner, .. } = rows;
@@ -115,6 +117,8 @@ impl Elements {
 /// `GatherElements(data, indices)`.
 pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
     let plan = Elements::new(spec, &spec.dims(0)?, 1)?;
+    spec.expect_result(0, spec.element(0)?)?;
+    spec.expect_result_count(0, count(&plan.dims))?;
     dispatch!(width spec.element(0)?, T => dispatch!(index spec.element(1)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
             let (data, indices) = (io.get::<T>(0), io.get::<I>(1));
@@ -131,6 +135,8 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let plan = Elements::new(spec, &spec.result_dims(0)?, 2)?;
+    spec.expect_dims(0, &plan.dims)?;
+    spec.expect_result(0, spec.element(0)?)?;
     dispatch!(index spec.element(2)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<I>(2));
         let out = io.take::<f32>(0);
@@ -179,6 +185,10 @@ macro_rules! reducing {
 pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let plan = Elements::new(spec, &dims, 1)?;
+    spec.need(2)?;
+    spec.expect_dims(2, &plan.dims)?;
+    spec.expect(2, spec.element(0)?)?;
+    spec.expect_like(0, 0)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
     // Updates of one part of the data are in the same part of the indices where everything but the axis agrees.
     let apart = (0..axis).all(|d| plan.dims[d] == dims[d]);
@@ -241,6 +251,12 @@ impl Tuples {
     }
 }
 
+/// How many tuples of indices operand 1 holds.
+fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
+    let dims = spec.dims(1)?;
+    Ok(count(&dims[..dims.len().saturating_sub(1)]))
+}
+
 pub(crate) fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
     Ok(spec.int("batch_dims", 0)?.max(0) as usize)
 }
@@ -248,6 +264,8 @@ pub(crate) fn batch_dims(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal>
 /// `GatherND(data, indices)`.
 pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
+    spec.expect_result(0, spec.element(0)?)?;
+    spec.expect_result_count(0, tuples(spec)? * plan.inner)?;
     dispatch!(width spec.element(0)?, T => dispatch!(index spec.element(1)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
             let (data, indices) = (io.get::<T>(0), io.get::<I>(1));
@@ -264,6 +282,9 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([2])?;
     let plan = Tuples::new(&spec.result_dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
+    spec.need(2)?;
+    spec.expect_count(2, tuples(spec)? * plan.inner)?;
+    spec.expect_result(0, spec.element(2)?)?;
     dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (indices, dy) = (io.get::<I>(1), io.get::<f32>(2));
         let out = io.take::<f32>(0);
@@ -279,6 +300,10 @@ pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
 /// `ScatterND(data, indices, updates)`, one update after the other.
 pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, 0)?;
+    spec.need(2)?;
+    spec.expect_count(2, tuples(spec)? * plan.inner)?;
+    spec.expect(2, spec.element(0)?)?;
+    spec.expect_like(0, 0)?;
     reducing!(spec, T, reduce => dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (data, indices, updates) = (io.get::<T>(0), io.get::<I>(1), io.get::<T>(2));
         let out = io.take::<T>(0);
@@ -295,6 +320,9 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
 pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let out = spec.result_dims(0)?;
     let rows = Rows::at(&out, spec.axis(spec.int("axis", -1)?, out.len())?);
+    spec.expect_count(2, 2)?;
+    spec.expect_count(0, rows.outer * rows.inner)?;
+    spec.expect_result(0, spec.element(2)?)?;
     dispatch!(width spec.element(2)?, T => dispatch!(index spec.element(0)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
             let (indices, values) = (io.get::<I>(0), io.get::<T>(2));

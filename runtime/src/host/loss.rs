@@ -62,7 +62,14 @@ impl Loss {
         if spec.has(labels + 2) {
             ignored = spec.constants(labels + 2)?.and_then(|i| i.first().copied());
         }
+        spec.expect_count(labels + 1, classes)?;
+        spec.expect_count(labels + 2, 1)?;
         Ok(Loss { batch, classes, positions, total, ignored, labels, narrow, weights })
+    }
+
+    /// How many elements the loss has.
+    fn len(&self) -> usize {
+        if self.total == Total::Each { self.rows() } else { 1 }
     }
 
     fn rows(&self) -> usize {
@@ -116,6 +123,8 @@ impl Loss {
 pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 0)?;
     let wants_log = spec.wants(1);
+    spec.expect_float_result(0, loss.len())?;
+    spec.expect_float_result(1, loss.rows() * loss.classes)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let scores = io.get::<f32>(0);
         let of = loss.read(&io);
@@ -162,6 +171,9 @@ fn log_sum(x: &[f32], first: usize, classes: usize, stride: usize) -> f32 {
 pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 1)?;
     spec.expect_floats([0])?;
+    spec.need(0)?;
+    spec.expect_count(0, loss.len())?;
+    spec.expect_float_result(0, loss.rows() * loss.classes)?;
     // A bias that is added to the gradient.
     if spec.has(5) {
         return refuse("operand 5, what is added to the gradient, is not supported");
@@ -200,6 +212,7 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
 /// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.
 pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 0)?;
+    spec.expect_float_result(0, loss.len())?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let log = io.get::<f32>(0);
         let of = loss.read(&io);

@@ -125,6 +125,22 @@ fn moving(spec: &Spec<'_>, operand: usize, plan: Strided, clear: bool) -> Made {
     })
 }
 
+/// The plan, refused where it moves what operand and result do not have.
+fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Result<Strided, Refusal> {
+    let (from, to) = (spec.tensor(operand)?, spec.result(result)?);
+    if from.element != to.element {
+        return refuse(format!(
+            "result {result} is {to}, and operand {operand} is {from}; expected one type"
+        ));
+    }
+    match plan.is_within(count(&spec.dims(operand)?), count(&spec.result_dims(result)?)) {
+        true => Ok(plan),
+        false => {
+            refuse(format!("operand {operand}, {from}, and result {result}, {to}, do not fit one another"))
+        }
+    }
+}
+
 /// What `Transpose` moves.
 pub(crate) fn transposed(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let dims = spec.dims(0)?;
@@ -141,7 +157,7 @@ pub(crate) fn transposed(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let own = strides(&dims);
     let out: Vec<usize> = perm.iter().map(|&p| dims[p]).collect();
     let source: Vec<isize> = perm.iter().map(|&p| own[p] as isize).collect();
-    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
+    within(spec, 0, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
 }
 
 /// `Transpose`.
@@ -165,7 +181,7 @@ pub(crate) fn expanded(spec: &Spec<'_>) -> Result<Strided, Refusal> {
         }
     };
     let source: Vec<isize> = (0..out.len()).map(step).collect::<Result<_, _>>()?;
-    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
+    within(spec, 0, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
 }
 
 /// `Expand`.
@@ -176,6 +192,9 @@ pub(crate) fn expand(spec: &Spec<'_>) -> Made {
 /// What `Tile(x, repeats)` moves.
 pub(crate) fn tiled(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
+    if dims.len() != out.len() {
+        return refuse(format!("extents {dims:?} are not tiled into {out:?}"));
+    }
     let own = strides(&dims);
     let into = strides(&out);
     let mut wide = (Vec::new(), Vec::new(), Vec::new());
@@ -189,7 +208,7 @@ pub(crate) fn tiled(spec: &Spec<'_>) -> Result<Strided, Refusal> {
             wide.2.push(target);
         }
     }
-    Ok(Strided::new(&wide.0, &wide.1, &wide.2, 0, 0))
+    within(spec, 0, 0, Strided::new(&wide.0, &wide.1, &wide.2, 0, 0))
 }
 
 /// `Tile`.
@@ -247,7 +266,10 @@ pub(crate) fn sliced(spec: &Spec<'_>) -> Result<Strided, Refusal> {
         None => [spec.constants(1)?, spec.constants(3)?, spec.constants(4)?],
     };
     let (from, source) = Slice::new(spec, &dims, lists)?.place(&dims);
-    Ok(Strided::new(&out, &source, &signed(&strides(&out)), from, 0))
+    if out.len() != dims.len() {
+        return refuse(format!("{out:?} is no slice of extents {dims:?}"));
+    }
+    within(spec, 0, 0, Strided::new(&out, &source, &signed(&strides(&out)), from, 0))
 }
 
 /// `Slice`.
@@ -260,7 +282,10 @@ pub(crate) fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (part, dims) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = [spec.constants(2)?, spec.constants(4)?, spec.constants(5)?];
     let (to, target) = Slice::new(spec, &dims, lists)?.place(&dims);
-    Ok(Strided::new(&part, &signed(&strides(&part)), &target, 0, to))
+    if part.len() != dims.len() {
+        return refuse(format!("{part:?} is no slice of extents {dims:?}"));
+    }
+    within(spec, 0, 0, Strided::new(&part, &signed(&strides(&part)), &target, 0, to))
 }
 
 /// `SliceGrad`: 0 where no slice was.
@@ -271,7 +296,8 @@ pub(crate) fn slice_grad(spec: &Spec<'_>) -> Made {
 /// Where the operands of `Concat` go, and their extents along the axis.
 pub(crate) fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), Refusal> {
     let out = spec.result_dims(0)?;
-    let axis = spec.axis(spec.int("axis", 0)?, out.len())?;
+    // Before version 4 the axis could be left out.
+    let axis = spec.axis(spec.int("axis", 1)?, out.len())?;
     let whole = Rows::at(&out, axis);
     let element = spec.result(0)?.element;
     let mut plans = Vec::new();
@@ -285,13 +311,15 @@ pub(crate) fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), Refusa
         }
         let piece = dims[axis] * whole.inner;
         let all = (whole.axis * whole.inner) as isize;
-        plans.push(Strided::new(&[whole.outer, piece], &[piece as isize, 1], &[all, 1], 0, to));
+        let plan = Strided::new(&[whole.outer, piece], &[piece as isize, 1], &[all, 1], 0, to);
+        plans.push(within(spec, i, 0, plan)?);
         lengths.push(dims[axis] as i64);
         to += piece;
     }
     if to != whole.axis * whole.inner {
         return refuse("extents along the axis do not sum up to the result's");
     }
+    spec.expect_result_count(1, lengths.len())?;
     Ok((plans, lengths))
 }
 
@@ -329,7 +357,7 @@ pub(crate) fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, Refusal> {
         }
         let all = (whole.axis * whole.inner) as isize;
         let plan = Strided::new(&[whole.outer, piece], &[all, 1], &[piece as isize, 1], from, 0);
-        plans.push(spec.wants(i).then_some(plan));
+        plans.push(if spec.wants(i) { Some(within(spec, 0, i, plan)?) } else { None });
         from += piece;
     }
     Ok(plans)
@@ -400,6 +428,15 @@ pub(crate) fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
     if pads.len() != 2 * axes.len() {
         return refuse(format!("there are {} widths; expected {}", pads.len(), 2 * axes.len()));
     }
+    if out.len() != rank {
+        return refuse(format!("extents {dims:?} are not padded to {out:?}"));
+    }
+    if spec.has(2) && count(&spec.dims(2)?) > 1 {
+        return refuse(format!("operand 2 is {}; expected one element", spec.tensor(2)?));
+    }
+    if spec.has(2) {
+        spec.expect(2, spec.element(0)?)?;
+    }
     let mut before = vec![0; rank];
     axes.iter().zip(&pads).for_each(|(&d, &width)| before[d] = width);
     let mode = spec.string("mode", "constant")?;
@@ -415,7 +452,7 @@ pub(crate) fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
             from += cut * own[d];
             to += lead * into[d];
         }
-        let plan = Strided::new(&kept, &signed(&own), &signed(&into), from, to);
+        let plan = within(spec, 0, 0, Strided::new(&kept, &signed(&own), &signed(&into), from, to))?;
         let by_attribute = spec.float("value", 0.0)?;
         let has_value = spec.has(2) && count(&spec.dims(2)?) > 0;
         let element = spec.element(0)?;
@@ -469,6 +506,8 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let [.., rows, columns] = dims[..] else { return refuse("operand 0 is no matrix") };
     let upper = spec.flag("upper", true)?;
+    spec.expect_count(1, 1)?;
+    spec.expect_result_count(0, count(&dims))?;
     let k = spec.constants(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
     dispatch!(width spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (x, out) = (io.get::<T>(0), io.take::<T>(0));
@@ -492,12 +531,17 @@ pub(crate) fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Ref
     let Ok(b @ 1..) = usize::try_from(spec.int("blocksize", 1)?) else {
         return refuse("attribute `blocksize` is not positive");
     };
-    let depth_first = spec.string("mode", "DCR")? == "DCR";
+    let depth_first = match &*spec.string("mode", "DCR")? {
+        "DCR" => true,
+        "CRD" => false,
+        other => return refuse(format!("attribute `mode` is `{other}`; expected `DCR` or `CRD`")),
+    };
     // The box in the order of the operand, and where each of its dimensions goes.
     let (wide, order): (Vec<usize>, Vec<usize>) = match (to_space, depth_first) {
         (true, true) => (vec![n, b, b, c / (b * b), h, w], vec![0, 3, 4, 1, 5, 2]),
         (true, false) => (vec![n, c / (b * b), b, b, h, w], vec![0, 1, 4, 2, 5, 3]),
-        (false, _) => (vec![n, c, h / b, b, w / b, b], vec![0, 3, 5, 1, 2, 4]),
+        (false, true) => (vec![n, c, h / b, b, w / b, b], vec![0, 3, 5, 1, 2, 4]),
+        (false, false) => (vec![n, c, h / b, b, w / b, b], vec![0, 1, 3, 5, 2, 4]),
     };
     if count(&wide) != count(&dims) {
         return refuse(format!("extents {dims:?} do not divide into blocks of {b}"));
@@ -505,7 +549,7 @@ pub(crate) fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Ref
     let own = strides(&wide);
     let out: Vec<usize> = order.iter().map(|&d| wide[d]).collect();
     let source: Vec<isize> = order.iter().map(|&d| own[d] as isize).collect();
-    Ok(Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
+    within(spec, 0, 0, Strided::new(&out, &source, &signed(&strides(&out)), 0, 0))
 }
 
 /// `DepthToSpace` and `SpaceToDepth`.

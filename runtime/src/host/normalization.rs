@@ -32,17 +32,49 @@ fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]>
     x.chunks_exact((rows.axis * rows.inner).max(1)).map(move |x| &x[channel * rows.inner..][..rows.inner])
 }
 
+/// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX results behind the
+/// first said so, before version 7 an attribute.
+pub(crate) fn trains(spec: &Spec<'_>) -> Result<bool, Refusal> {
+    let onnx = spec.op.domain().is_empty();
+    match spec.opset {
+        ..7 if onnx => Ok(!spec.flag("is_test", false)?),
+        ..14 if onnx => Ok(spec.results.len() > 1),
+        _ => spec.flag("training_mode", false),
+    }
+}
+
+/// Refuses operands and results that have not one element for each channel; they may be left out.
+fn expect_channels(
+    spec: &Spec<'_>,
+    rows: Rows,
+    operands: impl IntoIterator<Item = usize>,
+    results: impl IntoIterator<Item = usize>,
+) -> Result<(), Refusal> {
+    operands.into_iter().try_for_each(|i| spec.expect_count(i, rows.axis))?;
+    results.into_iter().try_for_each(|i| spec.expect_float_result(i, rows.axis))
+}
+
 /// `BatchNormInternal` and `BatchNormalization`: in training by the statistics of the batch, keeping running ones;
 /// otherwise by the running ones.
 ///
-/// ONNX Runtime's results 3 and 4 are the batch's mean and 1 / √(variance + ε).
+/// ONNX Runtime's results 3 and 4 are the batch's mean and 1 / √(variance + ε), those of ONNX before version 14 mean and variance.
 pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 0)?;
+    (0..3).try_for_each(|i| spec.need(i))?;
+    expect_channels(spec, rows, 1..5, 1..5)?;
+    spec.expect_like(0, 0)?;
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     let momentum = f64::from(spec.float("momentum", 0.9)?);
-    let training = spec.flag("training_mode", false)?;
-    let saves = spec.op.name() == "BatchNormInternal";
+    let training = trains(spec)?;
+    let inverts = spec.op.name() == "BatchNormInternal";
+    let keeps_running = spec.wants(1) || spec.wants(2);
+    if (!training || keeps_running) && !(spec.has(3) && spec.has(4)) {
+        return refuse("operands 3 and 4, the running statistics, are missing");
+    }
+    if spec.int("spatial", 1)? == 0 {
+        return refuse("attribute `spatial` is 0; this kernel has statistics of channels");
+    }
     let own = [(3, 1), (4, 2)].map(|(o, r)| !spec.is_in_place(o, r));
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (x, scale, bias) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
@@ -79,10 +111,9 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
                 });
             }
         }
-        if saves {
-            io.take::<f32>(3).iter_mut().zip(coefficients).for_each(|(out, c)| *out = c[0]);
-            io.take::<f32>(4).iter_mut().zip(coefficients).for_each(|(out, c)| *out = c[2]);
-        }
+        io.take::<f32>(3).iter_mut().zip(coefficients).for_each(|(out, c)| *out = c[0]);
+        let spread = if inverts { 2 } else { 1 };
+        io.take::<f32>(4).iter_mut().zip(coefficients).for_each(|(out, c)| *out = c[spread]);
     });
     Ok(kernel.with_workspace::<[f32; 4]>(rows.axis))
 }
@@ -91,6 +122,10 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
 pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 1)?;
+    spec.expect_dims(0, &spec.dims(1)?)?;
+    (0..5).try_for_each(|i| spec.need(i))?;
+    expect_channels(spec, rows, 2..5, 1..3)?;
+    spec.expect_float_result(0, crate::meaning::count(&spec.dims(1)?))?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, scale) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
         let (mean, inverse) = (io.get::<f32>(3), io.get::<f32>(4));
@@ -158,13 +193,13 @@ type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
 /// scale → Y, 1/σ)`.
 pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
     spec.expect_floats(0..3)?;
+    spec.expect_like(0, 0)?;
     let dims = spec.dims(0)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
-    for (i, &n) in [1, 2].iter().zip(&[rows.axis; 2]).filter(|(i, _)| spec.has(**i)) {
-        if spec.dims(*i)?.iter().product::<usize>() != n {
-            return refuse(format!("operand {i} has not one element for each of {n}"));
-        }
-    }
+    spec.need(1)?;
+    [1, 2].into_iter().try_for_each(|i| spec.expect_count(i, rows.axis))?;
+    let kept = if simplified { 1..2 } else { 1..3 };
+    kept.into_iter().try_for_each(|i| spec.expect_float_result(i, rows.outer))?;
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     let has_bias = spec.has(2) && !simplified;
     Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -232,6 +267,15 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     let dims = spec.dims(1)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
     let n = rows.axis.max(1);
+    spec.expect_dims(0, &dims)?;
+    spec.expect_count(2, rows.axis)?;
+    let kept = if simplified { 3..4 } else { 3..5 };
+    for index in kept.clone() {
+        spec.expect_count(index, rows.outer)?;
+    }
+    (0..kept.end).try_for_each(|i| spec.need(i))?;
+    [1, 2].into_iter().try_for_each(|i| spec.expect_float_result(i, rows.axis))?;
+    spec.expect_float_result(0, crate::meaning::count(&dims))?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, scale) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
         let (means, inverses) = match simplified {
@@ -308,6 +352,7 @@ pub(crate) fn group(spec: &Spec<'_>) -> Made {
 /// Normalizes `size` elements at a time, `groups` times for each sample.
 fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
+    spec.expect_like(0, 0)?;
     let factors = spec.dims(1)?.iter().product::<usize>();
     if ![rows.axis, groups].contains(&factors) || spec.dims(2)?.iter().product::<usize>() != factors {
         return refuse("scale and bias have neither one element for each channel nor for each group");

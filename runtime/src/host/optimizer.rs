@@ -15,8 +15,21 @@ struct State {
 }
 
 impl State {
-    fn new(spec: &Spec<'_>, operand: usize, result: usize) -> State {
-        State { operand, result, in_place: spec.is_in_place(operand, result) }
+    /// Refuses a new value of another size than the old one, and than what stands for it in operand `like`.
+    fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, Refusal> {
+        let size = |ty: &lmsc_ir::Type| ty.byte_size();
+        let given = |i: usize| spec.operands.get(i).copied().flatten().map(|o| o.ty);
+        let (Some(own), Some(other)) = (given(operand), given(like)) else {
+            return refuse(format!("operand {operand} or {like} is missing"));
+        };
+        let new = spec.results.get(result).copied().flatten();
+        if size(own) != size(other) || new.is_some_and(|new| size(new) != size(own)) {
+            let new = new.map_or(String::new(), |new| format!(", result {result} is {new}"));
+            return refuse(format!(
+                "operand {operand} is {own}, operand {like} is {other}{new}; expected one size"
+            ));
+        }
+        Ok(State { operand, result, in_place: spec.is_in_place(operand, result) })
     }
 
     /// The result, holding the old value.
@@ -130,7 +143,9 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
     let lead = usize::from(spec.op.domain() != lmsc_ir::LMSC_DOMAIN);
-    let state = [(2, lead), (4, lead + 1), (5, lead + 2)].map(|(o, r)| State::new(spec, o, r));
+    (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
+    let of = |o, r| State::new(spec, o, r, 3);
+    let state = [of(2, lead)?, of(4, lead + 1)?, of(5, lead + 2)?];
     if state.iter().any(|s| spec.wants(s.result) || s.in_place)
         && !state.iter().all(|s| spec.wants(s.result) || s.in_place)
     {
@@ -150,7 +165,8 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
 pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     expect_float(spec, 0..3)?;
     let sequences = spec.op.name() == "SGDOptimizerV2";
-    let weights = State::new(spec, 1, usize::from(sequences));
+    spec.expect_count(0, 1)?;
+    let weights = State::new(spec, 1, usize::from(sequences), 2)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, g) = (io.get::<f32>(0)[0], io.get::<f32>(2));
         each::parts(weights.take(&mut io), |start, w| {
@@ -174,7 +190,14 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     let corrects = spec.flag("do_bias_correction", true)?;
     let decays_behind = spec.int("weight_decay_mode", 0)? != 0;
     let step_in_place = spec.is_in_place(1, 0);
-    let state = [(2, 3), (4, 1), (5, 2)].map(|(o, r)| State::new(spec, o, r));
+    (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
+    spec.expect_result_count(0, 1)?;
+    let of = |o, r| State::new(spec, o, r, 3);
+    let state = [of(2, 3)?, of(4, 1)?, of(5, 2)?];
+    // All are computed in one loop.
+    if state.iter().any(|s| !spec.wants(s.result) && !s.in_place) {
+        return refuse("new weights and new moments are not all asked for");
+    }
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, g) = (io.get::<f32>(0)[0], io.get::<f32>(3));
         let new_step = io.take::<i64>(0);
@@ -206,7 +229,8 @@ pub(crate) fn accumulate_in_place(spec: &Spec<'_>) -> Made {
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
     }
-    let buffer = State::new(spec, 0, 1);
+    spec.expect_count(2, 1)?;
+    let buffer = State::new(spec, 0, 1, 1)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let new = io.get::<f32>(1);
         let overwrite = io.get::<u8>(2).first().is_some_and(|&o| o != 0);
@@ -232,7 +256,7 @@ pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
     if spec.has(2) {
         return refuse("operand 2, the signal to add, is not supported");
     }
-    let buffer = State::new(spec, 0, 0);
+    let buffer = State::new(spec, 0, 0, 1)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let new = io.get::<f32>(1);
         accumulate_into(buffer.take(&mut io), new, false);
@@ -249,14 +273,20 @@ pub(crate) fn preview(spec: &Spec<'_>, states: usize) -> Made {
     }
     let op = spec.op.name().to_owned();
     let (alpha, beta) = (spec.float("alpha", 0.9)?, spec.float("beta", 0.999)?);
-    let (epsilon, norm) = (spec.float("epsilon", 0.0)?, spec.float("norm_coefficient", 0.0)?);
+    let (epsilon, norm) = (spec.float("epsilon", 1e-6)?, spec.float("norm_coefficient", 0.0)?);
     let (decay, after) = (spec.float("decay_factor", 0.0)?, spec.float("norm_coefficient_post", 0.0)?);
-    let nesterov = spec.string("mode", "standard")? == "nesterov";
+    let nesterov = match &*spec.string("mode", "standard")? {
+        "standard" => false,
+        "nesterov" => true,
+        other => return refuse(format!("attribute `mode` is `{other}`; expected `standard` or `nesterov`")),
+    };
     let state_of = |i: usize, k: usize| {
         let operand = 2 + if k == 0 { i } else { (k + 1) * tensors + i };
-        State::new(spec, operand, k * tensors + i)
+        State::new(spec, operand, k * tensors + i, 2 + tensors + i)
     };
-    let all: Vec<Vec<State>> = (0..tensors).map(|i| (0..=states).map(|k| state_of(i, k)).collect()).collect();
+    (0..2).try_for_each(|i| spec.expect_count(i, 1))?;
+    let all = (0..tensors).map(|i| (0..=states).map(|k| state_of(i, k)).collect());
+    let all = all.collect::<Result<Vec<Vec<State>>, Refusal>>()?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (rate, count) = (io.get::<f32>(0)[0], io.get::<i64>(1)[0]);
         for (i, state) in all.iter().enumerate() {

@@ -19,6 +19,15 @@ pub(crate) fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> R
     Window::new(spec, image, positions, &kernel)
 }
 
+/// Refuses a result of another batch or of other channels than the operand.
+fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<(), Refusal> {
+    spec.expect_result(0, spec.element(0)?)?;
+    match operand.get(..2) == result.get(..2) {
+        true => Ok(()),
+        false => refuse(format!("operand {operand:?} and result {result:?} have different planes")),
+    }
+}
+
 /// The elements of the image that the window meets along dimension `d`: the first, the distance, and how many.
 fn met(w: &Window, d: usize, position: usize) -> (usize, usize, usize) {
     let start = (position * w.stride[d]) as isize - w.before[d];
@@ -68,7 +77,9 @@ fn each_element(w: &Window, [z, y, x]: [(usize, usize, usize); 3], mut f: impl F
 pub(crate) fn max(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let w = window(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
+    planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
     let wants = spec.wants(1);
+    spec.expect_result_count(1, spec.result_dims(0)?.iter().product())?;
     if wants && spec.int("storage_order", 0)? != 0 {
         return refuse("attribute `storage_order` is 1; this kernel counts in row-major order");
     }
@@ -108,6 +119,7 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     if positions.len() < 2 || image.len() < 2 || positions[..2] != image[..2] {
         return refuse(format!("gradients {positions:?} and result {image:?} have different planes"));
     }
+    spec.expect_dims(1, &positions)?;
     let (places, plane) = (Rows::from(&positions, 2).axis, Rows::from(&image, 2).axis);
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<i64>(1));
@@ -140,6 +152,7 @@ fn divisor(w: &Window, with_padding: bool, position: usize, met: [(usize, usize,
 pub(crate) fn average(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let w = window(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
+    planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
     let with_padding = spec.flag("count_include_pad", false)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
@@ -160,6 +173,7 @@ pub(crate) fn average(spec: &Spec<'_>) -> Made {
 pub(crate) fn average_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let w = window(spec, &spec.result_dims(0)?, &spec.dims(0)?)?;
+    planes_agree(spec, &spec.dims(0)?, &spec.result_dims(0)?)?;
     let with_padding = spec.flag("count_include_pad", false)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let dy = io.get::<f32>(0);
@@ -184,6 +198,7 @@ pub(crate) fn global(spec: &Spec<'_>, largest: bool) -> Made {
         return refuse("operand 0 has fewer than two dimensions");
     }
     let plane = Rows::from(&dims, 2).axis;
+    spec.expect_float_result(0, dims[0] * dims[1])?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let x = io.get::<f32>(0);
         let planes = io.take::<f32>(0).par_iter_mut().enumerate();

@@ -3,7 +3,8 @@
 
 use super::{Made, each};
 use crate::kernel::{Io, Kernel, Step};
-use crate::spec::{Refusal, Spec, refuse};
+use crate::meaning::count;
+use crate::spec::{Number, Refusal, Spec, refuse};
 
 /// A source of random words by their index: Philox4x32-10.
 ///
@@ -54,12 +55,19 @@ fn unit(word: u32) -> f32 {
 
 /// The node's seed, with that of its attribute.
 pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
-    Ok(spec.seed ^ if spec.says("seed") { u64::from(spec.float("seed", 0.0)?.to_bits()) } else { 0 })
+    // The seed of `Dropout` is an integer, that of the others a float.
+    Ok(spec.seed
+        ^ match spec.number("seed")? {
+            None => 0,
+            Some(Number::Int(seed)) => seed as u64,
+            Some(Number::Float(seed)) => u64::from(seed.to_bits()),
+        })
 }
 
 /// A scalar operand that says how many are dropped.
 fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
-    if spec.has(operand) { spec.expect_floats([operand]) } else { Ok(()) }
+    spec.expect_count(operand, 1)?;
+    spec.expect_floats([operand])
 }
 
 /// `Dropout(x, ratio, training → y, mask)`.
@@ -68,6 +76,19 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     ratio(spec, 1)?;
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
+        spec.expect_count(2, 1)?;
+    }
+    spec.expect_like(0, 0)?;
+    if spec.wants(1) {
+        spec.expect_result(1, lmsc_ir::ElementType::Bool)?;
+        spec.expect_result_count(1, count(&spec.dims(0)?))?;
+    }
+    let old = spec.op.domain().is_empty() && spec.opset < 12;
+    if old && spec.opset < 7 && !spec.flag("is_test", false)? {
+        return refuse(
+            "attribute `is_test` is 0, its default before version 7, which means training; this kernel drops from \
+             version 12 on",
+        );
     }
     let seed = seed(spec)?;
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -96,6 +117,8 @@ pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
     ratio(spec, 2)?;
+    spec.expect_dims(1, &spec.dims(0)?)?;
+    spec.expect_like(0, 0)?;
     Ok(Kernel::new(|mut io: Io<'_>| {
         let (dy, mask) = (io.get::<f32>(0), io.get::<u8>(1));
         let ratio = io.get::<f32>(2).first().copied().unwrap_or(0.5);
@@ -153,6 +176,7 @@ fn expect_float_result(spec: &Spec<'_>) -> Result<(), Refusal> {
 pub(crate) fn bernoulli(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     expect_float_result(spec)?;
+    spec.expect_result_count(0, count(&spec.dims(0)?))?;
     let seed = seed(spec)?;
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
         let p = io.get::<f32>(0);

@@ -27,7 +27,10 @@ pub(crate) fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
     for axis in axes {
         reduced[spec.axis(axis, dims.len())?] = true;
     }
-    Ok(Reduction::new(&dims, &reduced))
+    let plan = Reduction::new(&dims, &reduced);
+    spec.expect_result(0, spec.element(0)?)?;
+    spec.expect_result_count(0, plan.kept())?;
+    Ok(plan)
 }
 
 /// How many columns are summed at a time.
@@ -172,6 +175,8 @@ pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     if rows.axis == 0 {
         return refuse("the axis has no elements");
     }
+    spec.expect_result(0, lmsc_ir::ElementType::Int64)?;
+    spec.expect_result_count(0, rows.outer * rows.inner)?;
     fn run<S: Stored<Math: Number>>(rows: Rows, largest: bool, last: bool) -> Kernel {
         Kernel::new(move |mut io: Io<'_>| {
             let (x, out) = (io.get::<S>(0), io.take::<i64>(0));
@@ -197,6 +202,8 @@ pub(crate) fn cumulative(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let Some(&[axis]) = spec.constants(1)?.as_deref() else { return refuse("operand 1 is not one integer") };
     let rows = Rows::at(&dims, spec.axis(axis, dims.len())?);
+    spec.expect_result(0, spec.element(0)?)?;
+    spec.expect_result_count(0, rows.outer * rows.axis * rows.inner)?;
     let (exclusive, reverse) = (spec.flag("exclusive", false)?, spec.flag("reverse", false)?);
     fn run<S: Stored<Math: Number>>(rows: Rows, exclusive: bool, reverse: bool) -> Kernel {
         Kernel::new(move |mut io: Io<'_>| {

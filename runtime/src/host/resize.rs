@@ -207,6 +207,10 @@ pub(crate) fn resized(
     scales_at: Option<usize>,
 ) -> Result<Resized, Refusal> {
     let rank = dims.len();
+    if out.len() != rank {
+        return refuse(format!("extents {dims:?} are not resized to {out:?}"));
+    }
+    spec.expect_result(0, spec.element(0)?)?;
     if dims.contains(&0) && !out.contains(&0) {
         return refuse("there is nothing to resize in an operand without elements");
     }

@@ -43,6 +43,9 @@ impl Layer {
             );
         }
         let direction = spec.string("direction", "forward")?;
+        if !["forward", "reverse", "bidirectional"].contains(&&*direction) {
+            return refuse(format!("attribute `direction` is `{direction}`; no such direction is known"));
+        }
         let reverse = direction == "reverse";
         if directions != if direction == "bidirectional" { 2 } else { 1 } {
             return refuse(format!(
@@ -50,7 +53,39 @@ impl Layer {
             ));
         }
         let resets_behind = spec.flag("linear_before_reset", false)?;
+        spec.need(1)?;
+        spec.expect_dims(1, &[directions, gates * hidden, inputs])?;
+        spec.expect_dims(2, &[directions, gates * hidden, hidden])?;
         Ok(Layer { steps, batch, inputs, hidden, gates, directions, reverse, resets_behind })
+    }
+
+    /// Elements of a state of all directions, of all biases, of the states of all steps, and of their gates.
+    fn sizes(&self) -> [usize; 4] {
+        let state = self.directions * self.step_hidden();
+        let all = self.steps * self.directions;
+        [state, self.directions * 2 * self.gates * self.hidden, self.steps * state, all * self.step_gates()]
+    }
+
+    /// Refuses operands and results of other numbers of elements than stand beside them; each may be left out.
+    fn expect<const N: usize, const M: usize>(
+        &self,
+        spec: &Spec<'_>,
+        operands: [(usize, usize); N],
+        results: [(usize, usize); M],
+    ) -> Result<(), Refusal> {
+        operands.into_iter().try_for_each(|(i, n)| spec.expect_count(i, n))?;
+        results.into_iter().try_for_each(|(i, n)| spec.expect_float_result(i, n))
+    }
+
+    /// Refuses gradients that are not like X, W, R, the bias and states.
+    fn expect_gradients(&self, spec: &Spec<'_>) -> Result<(), Refusal> {
+        let [state, bias, ..] = self.sizes();
+        let like = |i: usize| spec.dims(i).map(|dims| crate::meaning::count(&dims));
+        self.expect(
+            spec,
+            [],
+            [(0, like(0)?), (1, like(1)?), (2, like(2)?), (3, bias), (4, state), (5, state)],
+        )
     }
 
     /// Elements of all gates of one step and direction.
@@ -151,6 +186,12 @@ pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
     if spec.has(7) {
         return refuse("operand 7, peepholes, is not supported");
     }
+    let [state, bias, states, gates] = l.sizes();
+    l.expect(
+        spec,
+        [(3, bias), (5, state), (6, state)],
+        [(0, states), (1, state), (2, state), (3, states), (4, gates)],
+    )?;
     let (all, part) = (l.steps * l.step_gates(), l.step_hidden());
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (x, w, r, b) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2), io.get::<f32>(3));
@@ -217,6 +258,12 @@ pub(crate) fn lstm_grad(spec: &Spec<'_>) -> Made {
     if spec.has(3) {
         return refuse("operand 3, lengths of sequences, is not supported");
     }
+    (6..9).try_for_each(|i| spec.need(i))?;
+    let [state, _, states, gates] = l.sizes();
+    let operands =
+        [(4, state), (5, state), (6, states), (7, states), (8, gates), (9, states), (10, state), (11, state)];
+    l.expect(spec, operands, [])?;
+    l.expect_gradients(spec)?;
     let (all, part, width) = (l.steps * l.step_gates(), l.step_hidden(), 4 * l.hidden);
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let [x, w, r, _, h0, c0, y, cells, gates, dy, dy_h, dy_c] = std::array::from_fn(|i| match i {
@@ -324,6 +371,8 @@ fn sum_rows(rows: &[f32], out: &mut [f32]) {
 pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5])?;
+    let [state, bias, states, gates] = l.sizes();
+    l.expect(spec, [(3, bias), (5, state)], [(0, states), (1, state), (2, gates)])?;
     let (all, part, width) = (l.steps * l.step_gates(), l.step_hidden(), 3 * l.hidden);
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (x, w, r, b) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2), io.get::<f32>(3));
@@ -406,6 +455,10 @@ pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     if spec.has(4) {
         return refuse("operand 4, lengths of sequences, is not supported");
     }
+    [6, 7].into_iter().try_for_each(|i| spec.need(i))?;
+    let [state, bias, states, gates] = l.sizes();
+    l.expect(spec, [(3, bias), (5, state), (6, states), (7, gates), (8, states), (9, state)], [])?;
+    l.expect_gradients(spec)?;
     let (all, part, width) = (l.steps * l.step_gates(), l.step_hidden(), 3 * l.hidden);
     let split = 2 * l.hidden;
     let kernel = Kernel::new(move |mut io: Io<'_>| {

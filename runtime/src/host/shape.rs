@@ -8,7 +8,11 @@ use crate::kernel::{Io, Kernel};
 use crate::spec::{Refusal, Spec, refuse};
 
 /// A kernel that writes what is known already.
-fn known(bytes: Vec<u8>) -> Made {
+fn known(spec: &Spec<'_>, bytes: Vec<u8>) -> Made {
+    let result = spec.result(0)?;
+    if size_of(result) != bytes.len() {
+        return refuse(format!("result 0 is {result}; expected {} bytes", bytes.len()));
+    }
     Ok(Kernel::new(move |mut io: Io<'_>| io.take::<u8>(0).copy_from_slice(&bytes)))
 }
 
@@ -16,8 +20,21 @@ fn bytes_of(integers: &[i64]) -> Vec<u8> {
     integers.iter().flat_map(|i| i.to_le_bytes()).collect()
 }
 
+/// Refuses a result of other bytes than its operand.
+fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
+    let operand = spec.operands.get(index).copied().flatten().map(|o| o.ty);
+    let result = spec.results.get(index).copied().flatten();
+    match (operand, result) {
+        (Some(a), Some(b)) if a.byte_size() == b.byte_size() => Ok(()),
+        (Some(a), Some(b)) => refuse(format!("result {index} is {b}, and operand {index} is {a}")),
+        (None, Some(_)) => refuse(format!("operand {index} is missing")),
+        (_, None) => Ok(()),
+    }
+}
+
 /// The operand's bytes: nothing to do where the result lies there already.
 pub(crate) fn view(spec: &Spec<'_>) -> Made {
+    expect_bytes(spec, 0)?;
     if spec.is_in_place(0, 0) {
         return Ok(Kernel::new(|_| {}));
     }
@@ -26,8 +43,12 @@ pub(crate) fn view(spec: &Spec<'_>) -> Made {
 
 /// `PassThrough` and the like: each result is its operand.
 pub(crate) fn views(spec: &Spec<'_>) -> Made {
+    if spec.ints("non_differentiable_outputs")?.is_some_and(|list| !list.is_empty()) {
+        return refuse("attribute `non_differentiable_outputs` is not empty, which is not supported");
+    }
     let pairs: Vec<bool> =
         (0..spec.results.len()).map(|i| spec.wants(i) && !spec.is_in_place(i, i)).collect();
+    (0..spec.results.len()).try_for_each(|i| expect_bytes(spec, i))?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         for i in (0..pairs.len()).filter(|&i| pairs[i]) {
             super::movement::copy(io.get::<u8>(i), io.take(i));
@@ -42,12 +63,12 @@ pub(crate) fn shape(spec: &Spec<'_>) -> Made {
     let place = |i: i64| (if i < 0 { i + rank } else { i }).clamp(0, rank) as usize;
     let (start, end) = (place(spec.int("start", 0)?), place(spec.int("end", rank)?));
     let part: Vec<i64> = dims.get(start..end).unwrap_or_default().iter().map(|&d| d as i64).collect();
-    known(bytes_of(&part))
+    known(spec, bytes_of(&part))
 }
 
 /// `Size`.
 pub(crate) fn size(spec: &Spec<'_>) -> Made {
-    known(bytes_of(&[spec.dims(0)?.iter().product::<usize>() as i64]))
+    known(spec, bytes_of(&[spec.dims(0)?.iter().product::<usize>() as i64]))
 }
 
 /// `Constant`, in any of its attributes that are numbers.
@@ -60,14 +81,12 @@ pub(crate) fn constant(spec: &Spec<'_>) -> Made {
         bytes_of(list)
     } else if spec.says("value_int") {
         bytes_of(&[spec.int("value_int", 0)?])
-    } else {
+    } else if spec.says("value_float") {
         spec.float("value_float", 0.0)?.to_le_bytes().to_vec()
+    } else {
+        return refuse("the constant is none of numbers in a dense tensor");
     };
-    let expected = spec.result(0)?.byte_size().map_or(0, |b| b.0);
-    if bytes.len() as u64 != expected {
-        return refuse(format!("the constant has {} bytes; its type says {expected}", bytes.len()));
-    }
-    known(bytes)
+    known(spec, bytes)
 }
 
 /// `ConstantOfShape`: zeros of type float, or what `value` says.
@@ -87,6 +106,14 @@ pub(crate) fn constant_of_shape(spec: &Spec<'_>) -> Made {
 
 /// `Range(start, limit, delta)`: as many as the result has.
 pub(crate) fn range(spec: &Spec<'_>) -> Made {
+    for index in 0..3 {
+        spec.expect(index, spec.element(0)?)?;
+        spec.expect_count(index, 1)?;
+    }
+    spec.expect_result(0, spec.element(0)?)?;
+    if spec.int("stash_type", 1)? != 1 {
+        return refuse("attribute `stash_type` is not 1, 32-bit floats");
+    }
     fn run<T: Stored<Math = M>, M: Number>(mut io: Io<'_>) {
         let (start, delta) = (io.get::<T>(0)[0].read(), io.get::<T>(2)[0].read());
         for (i, out) in io.take::<T>(0).iter_mut().enumerate() {
@@ -99,6 +126,9 @@ pub(crate) fn range(spec: &Spec<'_>) -> Made {
 /// `BroadcastGradientArgs(shape a, shape b)`: the axes along which the gradients of a and b are summed, last first.
 pub(crate) fn broadcast_gradient_args(spec: &Spec<'_>) -> Made {
     (0..2).try_for_each(|i| spec.expect(i, lmsc_ir::ElementType::Int64))?;
+    if spec.dims(0)?.len() != 1 || spec.dims(1)?.len() != 1 {
+        return refuse("operands 0 and 1, shapes, are not both lists");
+    }
     Ok(Kernel::new(|mut io: Io<'_>| {
         let shapes = [io.get::<i64>(0), io.get::<i64>(1)];
         let rank = shapes[0].len().max(shapes[1].len());
@@ -121,6 +151,11 @@ fn size_of(ty: &TensorType) -> usize {
 pub(crate) fn sequence_construct(spec: &Spec<'_>) -> Made {
     let sizes: Vec<usize> =
         (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, Refusal>>()?;
+    let whole =
+        spec.results.first().copied().flatten().and_then(|ty| ty.byte_size()).map(|bytes| bytes.0 as usize);
+    if whole != Some(sizes.iter().sum()) {
+        return refuse("result 0 is not a sequence of the operands");
+    }
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let mut rest = io.take::<u8>(0);
         for (i, &size) in sizes.iter().enumerate() {
@@ -140,17 +175,20 @@ pub(crate) fn sequence_at(spec: &Spec<'_>) -> Made {
     let at = spec.axis(position, elements.len())?;
     let start: usize = elements[..at].iter().map(size_of).sum();
     let end = start + size_of(&elements[at]);
+    if spec.result(0)? != &elements[at] {
+        return refuse(format!("result 0 is {}; expected {}", spec.result(0)?, elements[at]));
+    }
     Ok(Kernel::new(move |mut io: Io<'_>| super::movement::copy(&io.get::<u8>(0)[start..end], io.take(0))))
 }
 
 /// `SequenceLength`.
 pub(crate) fn sequence_length(spec: &Spec<'_>) -> Made {
-    known(bytes_of(&[spec.sequence(0)?.len() as i64]))
+    known(spec, bytes_of(&[spec.sequence(0)?.len() as i64]))
 }
 
 /// `BroadcastGradientArgs` and others aside: a flag that is always true, such as `Group`'s.
-pub(crate) fn flag(_: &Spec<'_>) -> Made {
-    known(vec![1])
+pub(crate) fn flag(spec: &Spec<'_>) -> Made {
+    known(spec, vec![1])
 }
 
 /// `ZeroGradient(x)`: zeros.

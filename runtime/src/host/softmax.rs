@@ -19,9 +19,13 @@ pub(crate) fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
         "" => spec.opset < 13,
         _ => !spec.op.name().ends_with("_13") && spec.op.name().ends_with("Grad"),
     };
+    spec.expect_float_result(0, crate::meaning::count(&dims))?;
     if dims.is_empty() {
+        spec.expect_dims(1, &dims)?;
         return Ok(Rows { outer: 1, axis: 1, inner: 1 });
     }
+    // Behind the first of two operands stands what the first has the extents of.
+    spec.expect_dims(1, &dims)?;
     let axis = spec.axis(spec.int("axis", if old { 1 } else { -1 })?, dims.len())?;
     Ok(if old { Rows::from(&dims, axis) } else { Rows::at(&dims, axis) })
 }
@@ -118,6 +122,7 @@ pub(crate) fn forward(spec: &Spec<'_>, log: bool) -> Made {
 /// The gradient, from dY and the result Y.
 pub(crate) fn gradient(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
+    spec.need(1)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, y) = (io.get::<f32>(0), io.get::<f32>(1));
         blocks(rows, io.take(0), |start, out| {

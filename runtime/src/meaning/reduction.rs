@@ -25,6 +25,11 @@ impl Reduction {
         self.groups.iter().filter(|g| g.1).map(|g| g.0).product()
     }
 
+    /// How many results there are.
+    pub(crate) fn kept(&self) -> usize {
+        self.groups.iter().filter(|g| !g.1).map(|g| g.0).product()
+    }
+
     /// The innermost run: how many neighbours, and whether they come together.
     pub(crate) fn inner(&self) -> (usize, bool) {
         self.groups.last().copied().unwrap_or((1, false))

@@ -38,6 +38,18 @@ impl Strided {
         self.dims.iter().product()
     }
 
+    /// Whether every element that moves is one of so many, and goes to one of so many.
+    pub(crate) fn is_within(&self, sources: usize, targets: usize) -> bool {
+        let reach = |strides: &[isize], from: usize, count: usize| {
+            let mut ends = [from as i128; 2];
+            for (&d, &stride) in self.dims.iter().zip(strides) {
+                ends[usize::from(stride > 0)] += (d as i128 - 1) * stride as i128;
+            }
+            ends[0] >= 0 && ends[1] < count as i128
+        };
+        self.len() == 0 || reach(&self.source, self.from, sources) && reach(&self.target, self.to, targets)
+    }
+
     /// Whether all elements move in one piece.
     pub(crate) fn is_one_piece(&self) -> bool {
         self.dims.is_empty() || (self.dims.len() == 1 && self.source[0] == 1 && self.target[0] == 1)
@@ -53,5 +65,13 @@ mod tests {
         let s = Strided::new(&[2, 3, 4], &[12, 4, 1], &[24, 4, 1], 0, 0);
         assert_eq!((&s.dims[..], &s.source[..], &s.target[..]), (&[2, 12][..], &[12, 1][..], &[24, 1][..]));
         assert!(Strided::new(&[2, 1, 3], &[3, 9, 1], &[3, 3, 1], 0, 0).is_one_piece());
+    }
+
+    #[test]
+    fn what_moves_stays_within() {
+        let back = Strided::new(&[2, 3], &[3, -1], &[3, 1], 2, 0);
+        assert!(back.is_within(6, 6) && !back.is_within(5, 6) && !back.is_within(6, 5));
+        assert!(!Strided { from: 1, ..back.clone() }.is_within(6, 6));
+        assert!(Strided::new(&[0, 3], &[3, 1], &[3, 1], 9, 9).is_within(0, 0));
     }
 }

@@ -211,6 +211,10 @@ impl Session {
                 data.push((given.memory, span, bytes.clone()));
             }
         }
+        // What follows from shapes is known before the first step, and at no address.
+        for tensor in host.program().prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
+            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
+        }
         for (memory, span, bytes) in data {
             host.bytes(memory, span).copy_from_slice(&bytes);
         }

@@ -33,7 +33,7 @@ pub(super) fn transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
 
 pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     let parts = cx.all()?;
-    let axis = cx.axis(cx.int("axis", 0), parts.first().map_or(0, Val::rank))?;
+    let axis = cx.axis(cx.int("axis", 1), parts.first().map_or(0, Val::rank))?;
     let y = cx.w.concatenate(&parts.iter().collect::<Vec<_>>(), axis);
     cx.give(0, y)
 }

@@ -379,6 +379,9 @@ pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
         return Err("it has other than five operands".into());
     };
     let rank = x.rank();
+    if cx.version < 7 || cx.version < 14 && cx.node.results.len() > 1 {
+        return Err("before version 14 of ONNX its results say whether it trains".into());
+    }
     let (mean, variance) = if cx.int("training_mode", 0) == 0 {
         (beside(cx, mean, rank), beside(cx, variance, rank))
     } else {

@@ -148,7 +148,7 @@ pub(super) fn fused_matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
 pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     if let Some(ty) = cx.wanted(1) {
         let parts = cx.all()?;
-        let axis = cx.axis(cx.int("axis", 0), parts.first().map_or(0, Val::rank))?;
+        let axis = cx.axis(cx.int("axis", 1), parts.first().map_or(0, Val::rank))?;
         let extents: Vec<i64> = parts.iter().map(|part| part.dims()[axis] as i64).collect();
         let extents = cx.w.integers(&ty, &extents);
         cx.give(1, extents)?;

@@ -2,10 +2,10 @@
 
 use super::Made;
 use crate::cuda::recipe::{Arg, NOWHERE, Recipe, lanes, lanes_across, operand, result};
-use crate::host::normalization::channels;
+use crate::host::normalization::{channels, trains};
 use crate::host::softmax;
 use crate::meaning::{Rows, count};
-use crate::spec::Spec;
+use crate::spec::{Spec, refuse};
 
 /// Four floats of a channel.
 type Coefficients = [f32; 4];
@@ -18,8 +18,11 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     let rows = channels(spec, 0)?;
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     let momentum = f64::from(spec.float("momentum", 0.9)?);
-    let training = spec.flag("training_mode", false)?;
+    let training = trains(spec)?;
     let saves = spec.op.name() == "BatchNormInternal";
+    if !saves && (spec.wants(3) || spec.wants(4)) {
+        return refuse("results 3 and 4, statistics of the batch, are not supported on CUDA");
+    }
     let lanes = lanes(rows.outer * rows.inner);
     let mut recipe = Recipe::default();
     let of = recipe.room::<Coefficients>(rows.axis);

@@ -119,7 +119,7 @@ pub(crate) fn preview(spec: &Spec<'_>, kernel: &str, states: usize) -> Result<Re
     let numbers = [
         spec.float("alpha", 0.9)?,
         spec.float("beta", 0.999)?,
-        spec.float("epsilon", 0.0)?,
+        spec.float("epsilon", 1e-6)?,
         spec.float("norm_coefficient", 0.0)?,
         spec.float("decay_factor", 0.0)?,
         spec.float("norm_coefficient_post", 0.0)?,

@@ -1,0 +1,322 @@
+//! What operators are promised is kept: nodes whose operands are missing, too short or of another type are refused, by
+//! shape rules as by kernels, or run. No file makes a kernel panic.
+//!
+//! `testdata/nodes.txt` has a valid node of every operator that has a kernel.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lmsc_ir::{Graph, NodeId, Storages, Type, ValueId};
+use lmsc_runtime::{Io, Kernel, Spec, Step};
+
+/// An operand: its type as the text form writes it, and its elements where it is a constant.
+#[derive(Clone, Debug)]
+struct Given {
+    ty: String,
+    elements: Option<String>,
+}
+
+/// A node, apart.
+#[derive(Clone, Debug)]
+struct Case {
+    op: String,
+    version: Option<String>,
+    operands: Vec<Option<Given>>,
+    results: Vec<String>,
+}
+
+impl Case {
+    /// A graph of the node alone.
+    fn text(&self) -> String {
+        let given = || self.operands.iter().enumerate().filter_map(|(i, o)| Some((i, o.as_ref()?)));
+        let inputs: Vec<String> =
+            given().filter(|(_, o)| o.elements.is_none()).map(|(i, o)| format!("{} o{i}", o.ty)).collect();
+        let constants: Vec<String> = given()
+            .filter_map(|(i, o)| Some(format!("{} o{i} = {{{}}}", o.ty, o.elements.as_ref()?)))
+            .collect();
+        let results: Vec<String> =
+            self.results.iter().enumerate().map(|(i, ty)| format!("{ty} r{i}")).collect();
+        let read =
+            |(i, o): (usize, &Option<Given>)| if o.is_some() { format!("o{i}") } else { "_".to_owned() };
+        let operands: Vec<String> = self.operands.iter().enumerate().map(read).collect();
+        let mut text = String::new();
+        if let Some(version) = &self.version {
+            write!(text, "<opset: \"\" = {version}>\n").unwrap();
+        }
+        write!(text, "g ({}) => ({})", inputs.join(", "), results.join(", ")).unwrap();
+        if !constants.is_empty() {
+            write!(text, " <{}>", constants.join(", ")).unwrap();
+        }
+        write!(text, " {{ [n] {} = {}({}) }}", results.join(", "), self.op, operands.join(", ")).unwrap();
+        text
+    }
+
+    fn graph(&self) -> Graph {
+        Graph::parse(&self.text()).unwrap_or_else(|e| panic!("{e} in {}", self.text()))
+    }
+}
+
+/// The words of a line; what stands in brackets is one.
+fn words(line: &str) -> Vec<String> {
+    let (mut depth, mut words) = (0i32, vec![String::new()]);
+    for c in line.chars() {
+        depth += i32::from("<({[".contains(c)) - i32::from(">)}]".contains(c));
+        match c {
+            ' ' if depth == 0 => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn cases() -> Vec<Case> {
+    let lines = include_str!("../testdata/nodes.txt").lines();
+    let mut cases = Vec::new();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let (left, right) = line.split_once("=>").unwrap();
+        let mut left = words(left).into_iter();
+        let head = left.next().unwrap();
+        let (head, version) = match head.rsplit_once('@') {
+            Some((head, version)) => (head.to_owned(), Some(version.to_owned())),
+            None => (head, None),
+        };
+        let (names, attributes) = head.split_at(head.find('<').unwrap_or(head.len()));
+        let operands: Vec<Option<Given>> = left
+            .map(|word| {
+                let (ty, elements) = match word.split_once('{') {
+                    Some((ty, rest)) => (ty, Some(rest.trim_end_matches('}').to_owned())),
+                    None => (&*word, None),
+                };
+                (word != "_").then(|| Given { ty: ty.replace(';', ", "), elements })
+            })
+            .collect();
+        let results: Vec<String> = words(right).iter().map(|ty| ty.replace(';', ", ")).collect();
+        cases.extend(names.split('|').map(|name| Case {
+            op: format!("{name}{attributes}"),
+            version: version.clone(),
+            operands: operands.clone(),
+            results: results.clone(),
+        }));
+    }
+    cases
+}
+
+/// The node of the graph as kernels are made of it.
+fn spec<'a>(graph: &'a Graph, storages: &Storages) -> Spec<'a> {
+    let constant = |value: ValueId| {
+        graph.initializers.iter().find(|i| i.value == value).and_then(|i| match &i.data {
+            lmsc_ir::Data::Inline(bytes) => Some(&bytes[..]),
+            _ => None,
+        })
+    };
+    let id: NodeId = graph.order()[0];
+    let mut spec = Spec::of(graph, storages, id, constant);
+    // Views are to be computed here.
+    spec.in_place.clear();
+    spec
+}
+
+/// Runs the kernel on zeros.
+fn run(spec: &Spec<'_>, kernel: &Kernel) {
+    let bytes = |ty: Option<&Type>| ty.map_or(0, |ty| ty.byte_size().unwrap().0 as usize);
+    let room = |n: usize| vec![0u64; n.div_ceil(8) + 8];
+    let operands: Vec<(Vec<u64>, usize)> = spec
+        .operands
+        .iter()
+        .map(|operand| {
+            let n = bytes(operand.map(|o| o.ty));
+            let mut words = room(n);
+            let constant = operand.and_then(|o| o.constant).unwrap_or(&[]);
+            bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..constant.len()].copy_from_slice(constant);
+            (words, n)
+        })
+        .collect();
+    let given: Vec<&[u8]> = operands.iter().map(|(w, n)| &bytemuck::cast_slice(w)[..*n]).collect();
+    let mut results: Vec<(Vec<u64>, usize)> =
+        spec.results.iter().map(|ty| (room(bytes(*ty)), bytes(*ty))).collect();
+    let mut out: Vec<&mut [u8]> =
+        results.iter_mut().map(|(w, n)| &mut bytemuck::cast_slice_mut(w)[..*n]).collect();
+    let needed = kernel.workspace().0 as usize;
+    let mut workspace = room(needed);
+    let workspace = &mut bytemuck::cast_slice_mut(&mut workspace)[..needed];
+    kernel.run(Io::new(&given, &mut out, workspace), Step::default());
+}
+
+/// What became of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    /// The shape rules refuse it, and so does every command.
+    Refused,
+    /// No kernel takes it.
+    NoKernel,
+    Ran,
+}
+
+/// Tries the node by the rules, and by the kernels as if there were no rules.
+fn fate(case: &Case) -> Result<Fate, String> {
+    let graph = case.graph();
+    let rules = |graph: &Graph| lmsc_ir::verify(graph).is_ok() && lmsc_onnx::shapes::check(graph).is_ok();
+    let whole = || {
+        let refused = !rules(&graph);
+        let storages = Storages::of(&graph);
+        let spec = spec(&graph, &storages);
+        _ = lmsc_runtime::cuda::prepare(&spec);
+        let fate = match lmsc_runtime::prepare(&spec) {
+            Ok(kernel) => {
+                run(&spec, &kernel);
+                Fate::Ran
+            }
+            Err(_) => Fate::NoKernel,
+        };
+        if refused { Fate::Refused } else { fate }
+    };
+    catch_unwind(AssertUnwindSafe(whole)).map_err(|_| case.text())
+}
+
+#[test]
+fn every_operator_with_a_kernel_has_a_node_that_runs() {
+    let mut seen = BTreeSet::new();
+    for case in cases() {
+        let graph = case.graph();
+        lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{}: {e}", case.text()));
+        lmsc_onnx::shapes::check(&graph).unwrap_or_else(|e| panic!("{}: {}", case.text(), e[0]));
+        let (domain, name) = graph.node(graph.order()[0]).op.key();
+        seen.insert((domain.to_owned(), name.to_owned()));
+        assert_eq!(fate(&case), Ok(Fate::Ran), "{}", case.text());
+    }
+    let without: Vec<_> = lmsc_runtime::operators()
+        .filter(|&(domain, name)| !seen.contains(&(domain.to_owned(), name.to_owned())))
+        .collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+/// A type with another number of elements, or of other elements.
+fn misfits(given: &Given) -> Vec<Given> {
+    let mut misfits = Vec::new();
+    let as_host = if given.ty.ends_with("@host") { "@host" } else { "" };
+    let Some((element, dims)) =
+        given.ty.trim_end_matches("@host").split_once('[').filter(|_| !given.ty.contains('('))
+    else {
+        return vec![
+            Given { ty: "seq(float[1])".to_owned(), elements: None },
+            Given { ty: "float[1]".to_owned(), elements: None },
+        ];
+    };
+    let dims = dims.trim_end_matches(']');
+    let first = given.elements.as_ref().and_then(|e| e.split(',').next().map(str::to_owned));
+    for short in ["1", "", "0", "1,1", "2"] {
+        if short == dims || (short == "" || short == "2") && first.is_some() {
+            continue;
+        }
+        let elements = given.elements.as_ref().map(|_| match short {
+            "0" => String::new(),
+            _ => first.clone().unwrap_or_default(),
+        });
+        misfits.push(Given { ty: format!("{element}[{short}]{as_host}"), elements });
+    }
+    // The constant becomes data.
+    misfits.extend(given.elements.as_ref().map(|_| Given { elements: None, ..given.clone() }));
+    for other in ["float", "int64", "int32", "bool", "uint8", "float16", "double"] {
+        if other != element {
+            misfits.push(Given { ty: format!("{other}[{dims}]{as_host}"), elements: None });
+        }
+    }
+    misfits.push(Given { ty: format!("seq({element}[{dims}])"), elements: None });
+    misfits
+}
+
+#[test]
+fn operands_that_do_not_fit_are_refused_or_run() {
+    let mut panics = Vec::new();
+    let mut count = [0; 3];
+    let mut keep = |case: Case| match fate(&case) {
+        Ok(fate) => count[fate as usize] += 1,
+        Err(text) => panics.push(text),
+    };
+    for case in cases() {
+        for index in 0..case.operands.len() {
+            let mut without = case.clone();
+            without.operands[index] = None;
+            keep(without.clone());
+            without.operands.remove(index);
+            keep(without);
+            without = case.clone();
+            without.operands.truncate(index);
+            keep(without);
+            for misfit in case.operands[index].iter().flat_map(misfits) {
+                let mut other = case.clone();
+                other.operands[index] = Some(misfit);
+                keep(other);
+            }
+        }
+        let mut more = case.clone();
+        more.operands.push(Some(Given { ty: "float[2,3]".to_owned(), elements: None }));
+        keep(more);
+    }
+    println!("{count:?} refused, without a kernel, ran");
+    assert!(panics.is_empty(), "{} panics:\n{}", panics.len(), panics.join("\n"));
+}
+
+/// What stands before the tables of `docs/operators.md`.
+const HEAD: &str = "\
+# Operators
+
+Made from the tables of rules (`onnx/src/shapes/table.rs`) and of kernels (`runtime/src/table.rs`, `runtime/src/cuda/table.rs`)
+by `INSTA_UPDATE=always cargo test --test contracts`. A test fails where this page is of before.
+
+Every operator here is imported, and the types of its results are inferred, in these versions of its domain. A node with another
+attribute, with an attribute of another kind, with more or fewer operands, or of another version is refused. `?` stands behind
+an operand or a result that may be left out, `*` behind any number, `+` behind at least one; `!` behind an attribute that may not
+be left out. Operands with the same capital have elements of one type; `index` is `int32` or `int64`. `@13..` are the versions
+in which there is such an operand or attribute.
+
+\"host\" and \"CUDA\" tell where `lmsc run` has a kernel; what a kernel does not take, it refuses before the first step. Graphs with
+operators that are not in these tables are planned and written where their results have declared types, and not run. So are
+`If`, `Loop` and `Scan`; the types of a branch are inferred from its nodes.
+";
+
+/// `docs/operators.md`, from the tables.
+fn documented() -> String {
+    let host: BTreeSet<_> = lmsc_runtime::operators().collect();
+    let cuda: BTreeSet<_> = lmsc_runtime::cuda::operators().collect();
+    let mut text = HEAD.to_owned();
+    let code = |text: &str| match text.trim() {
+        "" => String::new(),
+        text => format!("`{}`", text.replace('|', "\\|")),
+    };
+    let mut last = None;
+    for (domain, name, first, contract) in lmsc_onnx::shapes::contracts() {
+        if last.replace(domain) != Some(domain) {
+            let title = if domain.is_empty() { "ONNX" } else { domain };
+            write!(text, "\n## {title}\n\n").unwrap();
+            text += "| operator | versions | operands and results | attributes | host | CUDA |\n|---|---|---|---|---|---|\n";
+        }
+        let newest = lmsc_onnx::shapes::NEWEST.iter().find(|(d, _)| *d == domain).unwrap().1;
+        let versions = if first == newest { first.to_string() } else { format!("{first}–{newest}") };
+        let (values, attributes) = contract.split_once(" | ").unwrap_or((contract, ""));
+        let has = |set: &BTreeSet<(&str, &str)>| if set.contains(&(domain, name)) { "yes" } else { "" };
+        let (values, attributes) = (code(values), code(attributes));
+        writeln!(
+            text,
+            "| `{name}` | {versions} | {values} | {attributes} | {} | {} |",
+            has(&host),
+            has(&cuda)
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// `INSTA_UPDATE=always cargo test --test contracts` writes it anew.
+#[test]
+fn the_documented_operators_are_those_of_the_tables() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators.md");
+    let text = documented();
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == text, "docs/operators.md is of before; INSTA_UPDATE=always writes it anew");
+}
