@@ -190,7 +190,9 @@ fn scales(
             _ => None,
         };
         let Some(scale) = scale else {
-            return refuse(format!("attribute `keep_aspect_ratio_policy` is `{policy}`; no such policy is known"));
+            return refuse(format!(
+                "attribute `keep_aspect_ratio_policy` is `{policy}`; no such policy is known"
+            ));
         };
         axes.iter().for_each(|&d| scales[d] = scale);
     }
