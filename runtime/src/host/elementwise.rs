@@ -462,6 +462,7 @@ pub(crate) fn select(spec: &Spec<'_>) -> Made {
 pub(crate) fn scale(spec: &Spec<'_>) -> Made {
     let down = spec.flag("scale_down", false)?;
     spec.expect_floats([0])?;
+    spec.expect_counts([1], 1)?;
     let in_place = spec.is_in_place(0, 0);
     let apply = move |mut io: Io<'_>, scale: f32| {
         let (x, out) = (io.get::<f32>(0), io.take::<f32>(0));

@@ -59,7 +59,8 @@ pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
 
 /// A scalar operand that says how many are dropped.
 fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
-    if spec.has(operand) { spec.expect_floats([operand]) } else { Ok(()) }
+    spec.expect_floats([operand])?;
+    spec.expect_counts([operand], 1)
 }
 
 /// `Dropout(x, ratio, training → y, mask)`.
@@ -68,6 +69,9 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     ratio(spec, 1)?;
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
+    }
+    if spec.wants(1) && spec.result(1)?.element != lmsc_ir::ElementType::Bool {
+        return refuse(format!("result 1, the mask, is {}; this kernel makes bool", spec.result(1)?.element));
     }
     let seed = seed(spec)?;
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
@@ -95,6 +99,7 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
 pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
+    spec.expect_counts([1], spec.dims(0)?.iter().product())?;
     ratio(spec, 2)?;
     Ok(Kernel::new(|mut io: Io<'_>| {
         let (dy, mask) = (io.get::<f32>(0), io.get::<u8>(1));

@@ -207,6 +207,9 @@ pub(crate) fn resized(
     scales_at: Option<usize>,
 ) -> Result<Resized, Refusal> {
     let rank = dims.len();
+    if out.len() != rank {
+        return refuse(format!("extents {dims:?} and {out:?} are not of one rank"));
+    }
     if dims.contains(&0) && !out.contains(&0) {
         return refuse("there is nothing to resize in an operand without elements");
     }
