@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use lmsc_ir::LMSC_DOMAIN as LMSC;
 
 use crate::host::{
-    Made, cast, conv, elementwise as each, index, loss, movement, normalization as norm, optimizer, pool,
-    product, random, reduce, resize, rnn, shape, softmax,
+    Made, attention, cast, conv, elementwise as each, index, loss, movement, normalization as norm,
+    optimizer, pool, product, random, reduce, resize, rnn, shape, softmax,
 };
 use crate::kernel::Kernel;
 use crate::short::widened;
@@ -183,6 +183,9 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (MS, "ConvGrad", L, conv::conv_grad),
     (MS, "ConvTransposeGrad", L, conv::conv_transpose_grad),
     (MS, "MaxPoolGrad", L, pool::max_grad),
+
+    // Attention.
+    (ONNX, "Attention", L, attention::attention),
 
     // Normalizations.
     (ONNX, "BatchNormalization", L, norm::batch),

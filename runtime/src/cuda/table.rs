@@ -21,6 +21,11 @@ const PREVIEW: &str = "ai.onnx.preview.training";
 /// Makes the recipe of a node that the host has a kernel for.
 type Constructor = fn(&Spec<'_>) -> Made;
 
+/// For operators that the host alone has kernels for.
+fn none(_: &Spec<'_>) -> Made {
+    crate::spec::refuse("CUDA devices have no kernel for it")
+}
+
 /// `(domain, operator, constructor)`.
 #[rustfmt::skip]
 static ROWS: &[(&str, &str, Constructor)] = &[
@@ -174,6 +179,9 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (MS, "ConvGrad", product::conv_grad),
     (MS, "ConvTransposeGrad", product::conv_transpose_grad),
     (MS, "MaxPoolGrad", pool::max_grad),
+
+    // Attention.
+    (ONNX, "Attention", none),
 
     // Normalizations.
     (ONNX, "BatchNormalization", norm::batch),

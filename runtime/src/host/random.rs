@@ -63,6 +63,15 @@ fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
     spec.expect_counts([operand], 1)
 }
 
+/// Whether a mask is of the data's type, as before version 10, which knew no operand that says whether it trains.
+pub(crate) fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, Refusal> {
+    match spec.results.get(1).copied().flatten().and_then(|ty| ty.as_tensor()).map(|ty| ty.element) {
+        None | Some(lmsc_ir::ElementType::Bool) => Ok(false),
+        Some(lmsc_ir::ElementType::Float) if !spec.has(2) => Ok(true),
+        Some(other) => refuse(format!("result 1, the mask, is {other}; this kernel makes bool")),
+    }
+}
+
 /// `Dropout(x, ratio, training → y, mask)`.
 pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
@@ -70,9 +79,7 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
     }
-    if spec.wants(1) && spec.result(1)?.element != lmsc_ir::ElementType::Bool {
-        return refuse(format!("result 1, the mask, is {}; this kernel makes bool", spec.result(1)?.element));
-    }
+    let wide_mask = has_wide_mask(spec)?;
     let seed = seed(spec)?;
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
         let x = io.get::<f32>(0);
@@ -81,7 +88,10 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
         let (y, mask) = (io.take::<f32>(0), io.take::<u8>(1));
         if !training || ratio == 0.0 {
             super::movement::copy(x, y);
-            return super::movement::fill(mask, 1);
+            return match wide_mask {
+                true => super::movement::fill(bytemuck::cast_slice_mut::<u8, f32>(mask), 1.0),
+                false => super::movement::fill(mask, 1),
+            };
         }
         let source = Philox::new(seed, step);
         let scale = 1.0 / (1.0 - ratio);
