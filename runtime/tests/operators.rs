@@ -780,3 +780,54 @@ fn operands_of_another_size_are_refused() {
         assert!(refusal.contains("operand "), "{op}: {refusal}");
     }
 }
+
+/// Two heads that share one of the keys, of which one is past, computed by the definition.
+#[test]
+fn attention_follows_the_definition() {
+    let ones = float(&[1, 2, 3, 4], vec![1.0; 24]);
+    assert_eq!(run("float[1,2,3,4] y", "Attention", &[ones.clone(), ones.clone(), ones])[0], [1.0; 24]);
+
+    let (q, k, v) = (random(&[1, 2, 3, 4], 1), random(&[1, 1, 2, 4], 2), random(&[1, 1, 2, 2], 3));
+    let (past_k, past_v) = (random(&[1, 1, 1, 4], 4), random(&[1, 1, 1, 2], 5));
+    let mask = float(&[3, 3], vec![0.5, 0.0, 0.0, 0.0, -0.5, 0.0, f32::NEG_INFINITY, 0.0, 1.0]);
+    let results = "float[1,2,3,2] y, float[1,1,3,4] keys, float[1,1,3,2] values, float[1,2,3,3] weights";
+    let op = "Attention<is_causal = 1, qk_matmul_output_mode = 3, softcap = 2.0>";
+    let operands = [q.clone(), k.clone(), v.clone(), mask.clone(), past_k.clone(), past_v.clone()];
+    let found = run(results, op, &operands);
+    let joined = |past: &Tensor, new: &Tensor| [past.floats(), new.floats()].concat();
+    let (keys, values) = (joined(&past_k, &k), joined(&past_v, &v));
+    assert_eq!((&found[1], &found[2]), (&keys, &values));
+    let mask = mask.floats();
+    for (row, query) in q.floats().chunks(4).enumerate() {
+        let score = |key: usize| {
+            let product = dot(query, &keys[4 * key..][..4]) / 2.0;
+            // The first key came before the first query.
+            let counts = key <= row % 3 + 1;
+            let bias = if counts { f64::from(mask[row % 3 * 3 + key]) } else { f64::NEG_INFINITY };
+            (2.0 * (product / 2.0).tanh() + bias).exp()
+        };
+        let total: f64 = (0..3).map(score).sum();
+        for key in 0..3 {
+            assert!((f64::from(found[3][3 * row + key]) - score(key) / total).abs() < 1e-5, "row {row}");
+        }
+        for column in 0..2 {
+            let sum: f64 = (0..3).map(|key| score(key) / total * f64::from(values[2 * key + column])).sum();
+            assert!((f64::from(found[0][2 * row + column]) - sum).abs() < 1e-5, "row {row}");
+        }
+    }
+}
+
+#[test]
+fn a_query_without_keys_gives_nothing() {
+    let (q, kv) = (random(&[1, 1, 2, 2], 1), random(&[1, 1, 2, 2], 2));
+    let mask = truth(&[2, 2], &[false, false, true, false]);
+    let found = run("float[1,1,2,2] y", "Attention", &[q, kv.clone(), kv.clone(), mask]);
+    assert_eq!(found[0], [0.0, 0.0, kv.floats()[0], kv.floats()[1]]);
+}
+
+#[test]
+fn masks_of_the_first_dropouts_are_of_the_type_of_their_data() {
+    let x = float(&[3], vec![1.0, 2.0, 3.0]);
+    let found = run("float[3] y, float[3] mask", "Dropout<ratio = 0.5>", &[x]);
+    assert_eq!(found, [vec![1.0, 2.0, 3.0], vec![1.0; 3]]);
+}

@@ -13,7 +13,7 @@ fn fours(n: usize) -> usize {
 
 pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     if has_wide_mask(spec)? {
-        return refuse("result 1, the mask, is float; this kernel makes bool");
+        return refuse("result 1, the mask, is float: CUDA devices have no kernel for it");
     }
     let n = count(&spec.dims(0)?);
     let mut args = vec![n.into(), seed(spec)?.into(), STEP.into()];
