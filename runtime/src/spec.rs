@@ -262,43 +262,6 @@ impl Spec<'_> {
         }
     }
 
-    /// The number of elements of an operand, of all tensors of a sequence; `None` where it is left out.
-    pub(crate) fn count(&self, operand: usize) -> Option<usize> {
-        let count = match self.operands.get(operand)?.as_ref()?.ty {
-            Type::Tensor(tensor) => tensor.element_count(),
-            Type::Sequence(list) => list.iter().map(TensorType::element_count).sum(),
-        };
-        usize::try_from(count?).ok()
-    }
-
-    /// Refuses operands, of those that are not left out, with another number of elements.
-    pub(crate) fn expect_counts(
-        &self,
-        operands: impl IntoIterator<Item = usize>,
-        count: usize,
-    ) -> Result<(), Refusal> {
-        for operand in operands.into_iter().filter(|&operand| self.has(operand)) {
-            match self.count(operand) {
-                Some(found) if found == count => {}
-                Some(found) => {
-                    return refuse(format!(
-                        "operand {operand} has {found} elements; this kernel takes {count}"
-                    ));
-                }
-                None => return refuse(format!("operand {operand} has too many elements")),
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses operands that are left out.
-    pub(crate) fn expect_given(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
-        match operands.into_iter().find(|&operand| !self.has(operand)) {
-            Some(operand) => refuse(format!("operand {operand} is missing")),
-            None => Ok(()),
-        }
-    }
-
     /// Refuses an operand of another element type.
     pub(crate) fn expect(&self, operand: usize, element: ElementType) -> Result<(), Refusal> {
         let found = self.element(operand)?;

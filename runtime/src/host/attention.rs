@@ -135,6 +135,16 @@ struct Attention {
     kept: Kept,
 }
 
+/// Refuses an operand of other extents; it may be left out.
+fn expect(spec: &Spec<'_>, operand: usize, dims: &[usize]) -> Result<(), Refusal> {
+    match !spec.has(operand) || spec.dims(operand)? == dims {
+        true => Ok(()),
+        false => {
+            refuse(format!("operand {operand} is {}; expected the extents {dims:?}", spec.tensor(operand)?))
+        }
+    }
+}
+
 /// The row of scores of one query.
 struct Row {
     batch: usize,
@@ -159,11 +169,11 @@ impl Attention {
             return refuse("of operands 4 and 5, past keys and values, only one is given");
         }
         let past = if spec.has(4) { spec.dims(4)?.get(2).copied().unwrap_or(0) } else { 0 };
-        spec.expect_counts([4], batch * k.heads * past * k.width)?;
-        spec.expect_counts([5], batch * v.heads * past * v.width)?;
+        expect(spec, 4, &[batch, k.heads, past, k.width])?;
+        expect(spec, 5, &[batch, v.heads, past, v.width])?;
         if spec.has(6) {
             spec.expect(6, ElementType::Int64)?;
-            spec.expect_counts([6], batch)?;
+            expect(spec, 6, &[batch])?;
             if spec.has(4) {
                 return refuse("operand 6, lengths of the keys, is given beside past keys");
             }

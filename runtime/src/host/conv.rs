@@ -601,7 +601,6 @@ fn bias_grad(x: &[f32], channels: usize, places: usize, out: &mut [f32]) {
 pub(crate) fn conv(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(1)?, &spec.result_dims(0)?)?;
-    spec.expect_counts([2], conv.groups * conv.outer)?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         conv.forward(io.get(0), io.get(1), io.get(2), io.take(0), io.workspace());
     });
@@ -633,7 +632,6 @@ pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
 pub(crate) fn conv_transpose(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.result_dims(0)?, &spec.dims(1)?, &spec.dims(0)?)?;
-    spec.expect_counts([2], conv.groups * conv.inner)?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         conv.image(io.get(0), io.get(1), io.get(2), io.take(0), io.workspace());
     });

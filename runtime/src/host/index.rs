@@ -131,7 +131,6 @@ pub(crate) fn gather_elements(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     let plan = Elements::new(spec, &spec.result_dims(0)?, 2)?;
-    spec.expect_counts([0], count(&plan.dims))?;
     dispatch!(index spec.element(2)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<I>(2));
         let out = io.take::<f32>(0);
@@ -180,8 +179,6 @@ macro_rules! reducing {
 pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let plan = Elements::new(spec, &dims, 1)?;
-    spec.expect(2, spec.element(0)?)?;
-    spec.expect_counts([2], count(&plan.dims))?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
     // Updates of one part of the data are in the same part of the indices where everything but the axis agrees.
     let apart = (0..axis).all(|d| plan.dims[d] == dims[d]);
@@ -234,11 +231,6 @@ impl Tuples {
         Ok(Tuples { indexed, batch: (count(&tuples[batch_dims..]), count(&data[batch_dims..])), inner })
     }
 
-    /// The number of elements of all slices that tuples of these extents name.
-    fn updates(&self, indices: &[usize]) -> usize {
-        indices.split_last().map_or(0, |(_, tuples)| count(tuples) * self.inner)
-    }
-
     fn at<I: Index>(&self, i: usize, indices: &[I]) -> Option<usize> {
         let tuple = &indices[i * self.indexed.len()..][..self.indexed.len()];
         let first = i / self.batch.0.max(1) * self.batch.1;
@@ -272,7 +264,6 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
 pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([2])?;
     let plan = Tuples::new(&spec.result_dims(0)?, &spec.dims(1)?, batch_dims(spec)?)?;
-    spec.expect_counts([2], plan.updates(&spec.dims(1)?))?;
     dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (indices, dy) = (io.get::<I>(1), io.get::<f32>(2));
         let out = io.take::<f32>(0);
@@ -288,8 +279,6 @@ pub(crate) fn gather_nd_grad(spec: &Spec<'_>) -> Made {
 /// `ScatterND(data, indices, updates)`, one update after the other.
 pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
     let plan = Tuples::new(&spec.dims(0)?, &spec.dims(1)?, 0)?;
-    spec.expect(2, spec.element(0)?)?;
-    spec.expect_counts([2], plan.updates(&spec.dims(1)?))?;
     reducing!(spec, T, reduce => dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (data, indices, updates) = (io.get::<T>(0), io.get::<I>(1), io.get::<T>(2));
         let out = io.take::<T>(0);
@@ -305,8 +294,6 @@ pub(crate) fn scatter_nd(spec: &Spec<'_>) -> Made {
 /// `OneHot(indices, depth, [off, on])`.
 pub(crate) fn one_hot(spec: &Spec<'_>) -> Made {
     let out = spec.result_dims(0)?;
-    spec.expect_given([2])?;
-    spec.expect_counts([2], 2)?;
     let rows = Rows::at(&out, spec.axis(spec.int("axis", -1)?, out.len())?);
     dispatch!(width spec.element(2)?, T => dispatch!(index spec.element(0)?, I => {
         Ok(Kernel::new(move |mut io: Io<'_>| {

@@ -50,7 +50,6 @@ impl Loss {
         if spec.dims(labels)?.iter().product::<usize>() != batch * positions {
             return refuse("there are not as many labels as rows of scores");
         }
-        spec.expect_counts(weights, classes)?;
         let total = match &*spec.string("reduction", "mean")? {
             "none" => Total::Each,
             "sum" => Total::Sum,
@@ -162,9 +161,7 @@ fn log_sum(x: &[f32], first: usize, classes: usize, stride: usize) -> f32 {
 /// `SoftmaxCrossEntropyLossGrad(dloss, log-probabilities, labels, weights) → dscores`.
 pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     let loss = Loss::new(spec, 1)?;
-    spec.expect_given([0])?;
     spec.expect_floats([0])?;
-    spec.expect_counts([0], if loss.total == Total::Each { loss.rows() } else { 1 })?;
     // A bias that is added to the gradient.
     if spec.has(5) {
         return refuse("operand 5, what is added to the gradient, is not supported");

@@ -260,14 +260,7 @@ pub(crate) fn slice(spec: &Spec<'_>) -> Made {
 pub(crate) fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (part, dims) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = [spec.constants(2)?, spec.constants(4)?, spec.constants(5)?];
-    let slice = Slice::new(spec, &dims, lists)?;
-    let last =
-        |d: usize| slice.step[d].checked_mul(part[d] as isize - 1)?.checked_add_unsigned(slice.first[d]);
-    let is_within = |d: usize| last(d).is_some_and(|last| (0..dims[d] as isize).contains(&last));
-    if part.len() != dims.len() || !part.contains(&0) && !(0..dims.len()).all(is_within) {
-        return refuse(format!("gradients {part:?} are no such slice of {dims:?}"));
-    }
-    let (to, target) = slice.place(&dims);
+    let (to, target) = Slice::new(spec, &dims, lists)?.place(&dims);
     Ok(Strided::new(&part, &signed(&strides(&part)), &target, 0, to))
 }
 
@@ -425,12 +418,8 @@ pub(crate) fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
         }
         let plan = Strided::new(&kept, &signed(&own), &signed(&into), from, to);
         let by_attribute = spec.float("value", 0.0)?;
-        let has_value = spec.count(2).is_some_and(|count| count > 0);
+        let has_value = spec.has(2) && count(&spec.dims(2)?) > 0;
         let element = spec.element(0)?;
-        if has_value {
-            spec.expect(2, element)?;
-            spec.expect_counts([2], 1)?;
-        }
         if by_attribute != 0.0 && element != lmsc_ir::ElementType::Float {
             return refuse(format!("attribute `value` is a float, but operand 0 is {element}"));
         }

@@ -37,10 +37,8 @@ fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]>
 ///
 /// ONNX Runtime's results 3 and 4 are the batch's mean and 1 / √(variance + ε).
 pub(crate) fn batch(spec: &Spec<'_>) -> Made {
-    spec.expect_given(0..5)?;
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 0)?;
-    spec.expect_counts(1..5, rows.axis)?;
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     let momentum = f64::from(spec.float("momentum", 0.9)?);
     let training = spec.flag("training_mode", false)?;
@@ -91,11 +89,8 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
 
 /// `BatchNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`.
 pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
-    spec.expect_given(0..5)?;
     spec.expect_floats(0..5)?;
     let rows = channels(spec, 1)?;
-    spec.expect_counts([0], rows.outer * rows.axis * rows.inner)?;
-    spec.expect_counts(2..5, rows.axis)?;
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, scale) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));
         let (mean, inverse) = (io.get::<f32>(3), io.get::<f32>(4));
@@ -162,11 +157,14 @@ type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
 /// `LayerNormalization(X, scale, bias → Y, mean, 1/σ)`; without mean and bias it is `SimplifiedLayerNormalization(X,
 /// scale → Y, 1/σ)`.
 pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
-    spec.expect_given([1])?;
     spec.expect_floats(0..3)?;
     let dims = spec.dims(0)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
-    spec.expect_counts([1, 2], rows.axis)?;
+    for (i, &n) in [1, 2].iter().zip(&[rows.axis; 2]).filter(|(i, _)| spec.has(**i)) {
+        if spec.dims(*i)?.iter().product::<usize>() != n {
+            return refuse(format!("operand {i} has not one element for each of {n}"));
+        }
+    }
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     let has_bias = spec.has(2) && !simplified;
     Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -230,14 +228,9 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
 /// `LayerNormalizationGrad(dY, X, scale, mean, 1/σ → dX, dscale, dbias)`, or
 /// `SimplifiedLayerNormalizationGrad(dY, X, scale, 1/σ → dX, dscale)`.
 pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
-    let statistics = if simplified { 3..4 } else { 3..5 };
-    spec.expect_given((0..3).chain(statistics.clone()))?;
     spec.expect_floats(0..5)?;
     let dims = spec.dims(1)?;
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
-    spec.expect_counts([0], rows.outer * rows.axis)?;
-    spec.expect_counts([2], rows.axis)?;
-    spec.expect_counts(statistics, rows.outer)?;
     let n = rows.axis.max(1);
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, x, scale) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2));

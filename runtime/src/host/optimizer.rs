@@ -47,18 +47,6 @@ fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> R
     Ok(())
 }
 
-/// Refuses scalars that are none, and operands that have not as many elements as the first of them.
-fn expect_alike(
-    spec: &Spec<'_>,
-    scalars: impl IntoIterator<Item = usize>,
-    operands: impl IntoIterator<Item = usize>,
-) -> Result<(), Refusal> {
-    spec.expect_counts(scalars, 1)?;
-    let mut operands = operands.into_iter();
-    let count = operands.next().and_then(|first| spec.count(first)).unwrap_or(0);
-    spec.expect_counts(operands, count)
-}
-
 /// Runs `f(w, g, m, v)` for each element, on all threads.
 fn each4(
     w: &mut [f32],
@@ -141,7 +129,6 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let attributes = AdamW::new(spec)?;
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
-    expect_alike(spec, [0, 1], [2, 3, 4, 5])?;
     let lead = usize::from(spec.op.domain() != lmsc_ir::LMSC_DOMAIN);
     let state = [(2, lead), (4, lead + 1), (5, lead + 2)].map(|(o, r)| State::new(spec, o, r));
     if state.iter().any(|s| spec.wants(s.result) || s.in_place)
@@ -162,7 +149,6 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
 /// Plain gradient descent: of one variable `(rate, w, g → w)`, or of sequences, whose first result is a flag.
 pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     expect_float(spec, 0..3)?;
-    expect_alike(spec, [0], [1, 2])?;
     let sequences = spec.op.name() == "SGDOptimizerV2";
     let weights = State::new(spec, 1, usize::from(sequences));
     Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -180,7 +166,6 @@ pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
 pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
-    expect_alike(spec, [0, 1], [2, 3, 4, 5])?;
     if (6..spec.operands.len()).any(|i| spec.has(i)) || (4..spec.results.len()).any(|i| spec.wants(i)) {
         return refuse("operands for mixed precision are not supported");
     }
@@ -217,11 +202,10 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
 
 /// `InPlaceAccumulatorV2(buffer, new, overwrite → flag, buffer)`.
 pub(crate) fn accumulate_in_place(spec: &Spec<'_>) -> Made {
-    expect_float(spec, 0..2)?;
+    spec.expect_floats(0..2)?;
     if spec.has(2) {
         spec.expect(2, lmsc_ir::ElementType::Bool)?;
     }
-    expect_alike(spec, [2], [0, 1])?;
     let buffer = State::new(spec, 0, 1);
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let new = io.get::<f32>(1);
@@ -244,8 +228,7 @@ fn accumulate_into(out: &mut [f32], new: &[f32], overwrite: bool) {
 
 /// `InPlaceAccumulator(buffer, new → buffer)` and `GradientAccumulator`.
 pub(crate) fn accumulate(spec: &Spec<'_>) -> Made {
-    expect_float(spec, 0..2)?;
-    expect_alike(spec, [], [0, 1])?;
+    spec.expect_floats(0..2)?;
     if spec.has(2) {
         return refuse("operand 2, the signal to add, is not supported");
     }
@@ -263,9 +246,6 @@ pub(crate) fn preview(spec: &Spec<'_>, states: usize) -> Made {
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
     if tensors == 0 || spec.operands.len() != 2 + tensors * (states + 2) {
         return refuse("operands behind rate and count are not in groups of equal size");
-    }
-    for i in 0..tensors {
-        expect_alike(spec, [0, 1], (0..states + 2).map(|k| 2 + k * tensors + i))?;
     }
     let op = spec.op.name().to_owned();
     let (alpha, beta) = (spec.float("alpha", 0.9)?, spec.float("beta", 0.999)?);

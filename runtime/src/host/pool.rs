@@ -120,7 +120,6 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     if positions.len() < 2 || image.len() < 2 || positions[..2] != image[..2] {
         return refuse(format!("gradients {positions:?} and result {image:?} have different planes"));
     }
-    spec.expect_counts([1], positions.iter().product())?;
     let (places, plane) = (Rows::from(&positions, 2).axis, Rows::from(&image, 2).axis);
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, indices) = (io.get::<f32>(0), io.get::<i64>(1));
@@ -172,11 +171,7 @@ pub(crate) fn average(spec: &Spec<'_>) -> Made {
 /// `AveragePoolGrad(dY → dX)`.
 pub(crate) fn average_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
-    let (positions, image) = (spec.dims(0)?, spec.result_dims(0)?);
-    if positions.len() < 2 || image.len() < 2 || positions[..2] != image[..2] {
-        return refuse(format!("gradients {positions:?} and result {image:?} have different planes"));
-    }
-    let w = window(spec, &image, &positions)?;
+    let w = window(spec, &spec.result_dims(0)?, &spec.dims(0)?)?;
     let with_padding = spec.flag("count_include_pad", false)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let dy = io.get::<f32>(0);

@@ -59,8 +59,7 @@ pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
 
 /// A scalar operand that says how many are dropped.
 fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
-    spec.expect_floats([operand])?;
-    spec.expect_counts([operand], 1)
+    if spec.has(operand) { spec.expect_floats([operand]) } else { Ok(()) }
 }
 
 /// Whether a mask is of the data's type, as before version 10, which knew no operand that says whether it trains.
@@ -109,7 +108,6 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
 pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
-    spec.expect_counts([1], spec.dims(0)?.iter().product())?;
     ratio(spec, 2)?;
     Ok(Kernel::new(|mut io: Io<'_>| {
         let (dy, mask) = (io.get::<f32>(0), io.get::<u8>(1));

@@ -50,20 +50,7 @@ impl Layer {
             ));
         }
         let resets_behind = spec.flag("linear_before_reset", false)?;
-        spec.expect_given([1])?;
-        spec.expect_counts([1], directions * gates * hidden * inputs)?;
-        spec.expect_counts([2], directions * gates * hidden * hidden)?;
         Ok(Layer { steps, batch, inputs, hidden, gates, directions, reverse, resets_behind })
-    }
-
-    /// Elements of the biases of all directions.
-    fn biases(&self) -> usize {
-        2 * self.directions * self.gates * self.hidden
-    }
-
-    /// Elements of a state of all directions.
-    fn states(&self) -> usize {
-        self.directions * self.step_hidden()
     }
 
     /// Elements of all gates of one step and direction.
@@ -161,8 +148,6 @@ fn inputs_to_gates(
 pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6])?;
-    spec.expect_counts([3], l.biases())?;
-    spec.expect_counts([5, 6], l.states())?;
     if spec.has(7) {
         return refuse("operand 7, peepholes, is not supported");
     }
@@ -229,10 +214,6 @@ fn put(out: &mut [f32], index: usize, part: &[f32]) {
 pub(crate) fn lstm_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 4)?;
     spec.expect_floats([0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])?;
-    spec.expect_given(6..9)?;
-    spec.expect_counts([4, 5, 10, 11], l.states())?;
-    spec.expect_counts([6, 7, 9], l.steps * l.states())?;
-    spec.expect_counts([8], l.steps * l.directions * l.step_gates())?;
     if spec.has(3) {
         return refuse("operand 3, lengths of sequences, is not supported");
     }
@@ -343,8 +324,6 @@ fn sum_rows(rows: &[f32], out: &mut [f32]) {
 pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5])?;
-    spec.expect_counts([3], l.biases())?;
-    spec.expect_counts([5], l.states())?;
     let (all, part, width) = (l.steps * l.step_gates(), l.step_hidden(), 3 * l.hidden);
     let kernel = Kernel::new(move |mut io: Io<'_>| {
         let (x, w, r, b) = (io.get::<f32>(0), io.get::<f32>(1), io.get::<f32>(2), io.get::<f32>(3));
@@ -424,11 +403,6 @@ fn reset_state(l: &Layer, h: &[f32], gates: &[f32], out: &mut [f32]) {
 pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     let l = Layer::new(spec, 3)?;
     spec.expect_floats([0, 1, 2, 3, 5, 6, 7, 8, 9])?;
-    spec.expect_given([6, 7])?;
-    spec.expect_counts([3], l.biases())?;
-    spec.expect_counts([5, 9], l.states())?;
-    spec.expect_counts([6, 8], l.steps * l.states())?;
-    spec.expect_counts([7], l.steps * l.directions * l.step_gates())?;
     if spec.has(4) {
         return refuse("operand 4, lengths of sequences, is not supported");
     }

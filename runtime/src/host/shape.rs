@@ -93,10 +93,7 @@ pub(crate) fn range(spec: &Spec<'_>) -> Made {
             *out = T::write(start.plus(M::of_f64(i as f64).times(delta)));
         }
     }
-    let element = spec.element(0)?;
-    (1..3).try_for_each(|i| spec.expect(i, element))?;
-    spec.expect_counts(0..3, 1)?;
-    dispatch!(number element, T => Ok(Kernel::new(run::<T, <T as Stored>::Math>)))
+    dispatch!(number spec.element(0)?, T => Ok(Kernel::new(run::<T, <T as Stored>::Math>)))
 }
 
 /// `BroadcastGradientArgs(shape a, shape b)`: the axes along which the gradients of a and b are summed, last first.

@@ -118,8 +118,6 @@ pub(crate) fn forward(spec: &Spec<'_>, log: bool) -> Made {
 /// The gradient, from dY and the result Y.
 pub(crate) fn gradient(spec: &Spec<'_>, log: bool) -> Made {
     let rows = rows(spec)?;
-    spec.expect_given([1])?;
-    spec.expect_counts([1], rows.outer * rows.axis * rows.inner)?;
     Ok(Kernel::new(move |mut io: Io<'_>| {
         let (dy, y) = (io.get::<f32>(0), io.get::<f32>(1));
         blocks(rows, io.take(0), |start, out| {
