@@ -30,7 +30,11 @@ fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
 }
 
 /// What is wrong with a result; nothing if it is within the tolerances.
-fn differs(found: &TensorView<'_>, expected: &TensorView<'_>, [relative, absolute]: [f64; 2]) -> Option<String> {
+fn differs(
+    found: &TensorView<'_>,
+    expected: &TensorView<'_>,
+    [relative, absolute]: [f64; 2],
+) -> Option<String> {
     if (found.dtype(), found.shape()) != (expected.dtype(), expected.shape()) {
         let of = |view: &TensorView<'_>| format!("{:?}{:?}", view.dtype(), view.shape());
         return Some(format!("{}, not {}", of(found), of(expected)));
@@ -71,7 +75,8 @@ fn small_cases_of_the_standards_suite_are_right() {
         bench.write("model.onnx", model[0].1.data());
         bench.write("inputs", safetensors::serialize(inputs, None).unwrap());
         let names: Vec<&str> = outputs.iter().map(|(name, _)| &**name).collect();
-        let call = format!("run @/model.onnx --steps 1 --feeds @/inputs --fetch {} --out @/out", names.join(","));
+        let call =
+            format!("run @/model.onnx --steps 1 --feeds @/inputs --fetch {} --out @/out", names.join(","));
         let ran = bench.run(&call);
         if ran.code != 0 {
             wrong.push(format!("{case}: exit code {}: {}", ran.code, ran.stderr));

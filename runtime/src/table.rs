@@ -193,6 +193,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "InstanceNormalization", L, norm::instance),
     (ONNX, "LayerNormalization", L, |s| norm::layer(s, false)),
     (ONNX, "LogSoftmax", L, |s| softmax::forward(s, true)),
+    (ONNX, "RMSNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "SimplifiedLayerNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "Softmax", L, |s| softmax::forward(s, false)),
     (MS, "BatchNormInternal", L, norm::batch),

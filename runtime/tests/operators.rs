@@ -803,3 +803,10 @@ fn masks_of_the_first_dropouts_are_of_the_type_of_their_data() {
     let found = run("float[3] y, float[3] mask", "Dropout<ratio = 0.5>", &[x]);
     assert_eq!(found, [vec![1.0, 2.0, 3.0], vec![1.0; 3]]);
 }
+
+#[test]
+fn the_standards_normalization_by_the_root_of_squares_is_the_other_one() {
+    let given = [random(&[2, 3, 4], 1), random(&[3, 4], 2)];
+    let by = |name: &str| run("float[2,3,4] y", &format!("{name}<axis = 1, epsilon = 0.1>"), &given);
+    assert_eq!(by("RMSNormalization"), by("SimplifiedLayerNormalization"));
+}

@@ -189,6 +189,7 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "InstanceNormalization", norm::instance),
     (ONNX, "LayerNormalization", |s| norm::layer(s, false)),
     (ONNX, "LogSoftmax", |s| norm::softmax(s, true)),
+    (ONNX, "RMSNormalization", |s| norm::layer(s, true)),
     (ONNX, "SimplifiedLayerNormalization", |s| norm::layer(s, true)),
     (ONNX, "Softmax", |s| norm::softmax(s, false)),
     (MS, "BatchNormInternal", norm::batch),
