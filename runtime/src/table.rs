@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use lmsc_ir::LMSC_DOMAIN as LMSC;
 
 use crate::host::{
-    Made, cast, conv, elementwise as each, index, loss, movement, normalization as norm, optimizer, pool,
-    product, random, reduce, resize, rnn, shape, softmax,
+    Made, attention, cast, conv, elementwise as each, index, loss, movement, normalization as norm,
+    optimizer, pool, product, random, reduce, resize, rnn, shape, softmax,
 };
 use crate::kernel::Kernel;
 use crate::short::widened;
@@ -185,12 +185,16 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (MS, "ConvTransposeGrad", L, conv::conv_transpose_grad),
     (MS, "MaxPoolGrad", L, pool::max_grad),
 
+    // Attention.
+    (ONNX, "Attention", L, attention::attention),
+
     // Normalizations.
     (ONNX, "BatchNormalization", L, norm::batch),
     (ONNX, "GroupNormalization", L, norm::group),
     (ONNX, "InstanceNormalization", L, norm::instance),
     (ONNX, "LayerNormalization", L, |s| norm::layer(s, false)),
     (ONNX, "LogSoftmax", L, |s| softmax::forward(s, true)),
+    (ONNX, "RMSNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "SimplifiedLayerNormalization", L, |s| norm::layer(s, true)),
     (ONNX, "Softmax", L, |s| softmax::forward(s, false)),
     (MS, "BatchNormInternal", L, norm::batch),

@@ -653,3 +653,160 @@ fn what_is_said_to_vanish_is_zero() {
         }
     }
 }
+
+/// Where remainders have signs: ONNX's reference on the same numbers.
+#[test]
+fn remainders_have_the_sign_of_the_divisor_or_of_the_dividend() {
+    const INF: f32 = f32::INFINITY;
+    let a = float(&[8], vec![-3.0, 3.0, -1.0, 1.0, 0.0, -0.0, 1.0, 5.5]);
+    let b = float(&[8], vec![INF, INF, -INF, -INF, -2.0, 2.0, 0.0, -2.0]);
+    let bits = |op: &str| -> Vec<String> {
+        run("float[8] y", op, &[a.clone(), b.clone()])[0].iter().map(|x| format!("{x:?}")).collect()
+    };
+    assert_eq!(bits("Mod"), ["inf", "3.0", "-1.0", "-inf", "-0.0", "0.0", "NaN", "-0.5"]);
+    assert_eq!(bits("Mod<fmod = 1>"), ["-3.0", "3.0", "-1.0", "1.0", "0.0", "-0.0", "NaN", "1.5"]);
+    let (a, b) = (int64(&[4], &[i64::MAX, i64::MIN, -7, 7]), int64(&[4], &[10, -1, 3, -3]));
+    assert_eq!(support::run_int64("int64[4] y", "Mod", &[a.clone(), b.clone()]), [7, 0, 2, -2]);
+    assert_eq!(support::run_int64("int64[4] y", "Mod<fmod = 1>", &[a, b]), [7, 0, -1, 1]);
+}
+
+#[test]
+fn integers_of_64_bits_keep_their_digits() {
+    let (base, exponent) = (int64(&[3], &[3, -3, 2]), int64(&[3], &[39, 39, 62]));
+    let power = 4_052_555_153_018_976_267;
+    assert_eq!(support::run_int64("int64[3] y", "Pow", &[base, exponent]), [power, -power, 1 << 62]);
+    let large = int64(&[2], &[i64::MAX, i64::MIN]);
+    let bounds = [int64(&[], &[-(1 << 50)]), int64(&[], &[(1 << 50) + 1])];
+    let given = [large, bounds[0].clone(), bounds[1].clone()];
+    assert_eq!(support::run_int64("int64[2] y", "Clip", &given), [(1 << 50) + 1, -(1 << 50)]);
+}
+
+/// ONNX puts one element more than windows reach behind them, and has no place for more of them.
+#[test]
+fn a_transposed_convolution_has_the_extents_that_it_is_asked_for() {
+    let (x, w) = (float(&[1, 1, 3], vec![1.0, 2.0, 3.0]), float(&[1, 1, 3], vec![1.0, 2.0, 3.0]));
+    let transposed = |extent: u64, more: &str| {
+        let op = format!("ConvTranspose<strides = [2], output_shape = [{extent}]{more}>");
+        run(&format!("float[1,1,{extent}] y"), &op, &[x.clone(), w.clone()]).remove(0)
+    };
+    let full = [1.0, 2.0, 5.0, 4.0, 9.0, 6.0, 9.0, 0.0];
+    assert_eq!(transposed(8, ""), full);
+    assert_eq!(transposed(7, ""), full[..7]);
+    assert_eq!(transposed(6, ""), full[1..7]);
+    assert_eq!(transposed(6, ", auto_pad = \"VALID\""), full[1..7]);
+    assert_eq!(transposed(6, ", auto_pad = \"SAME_UPPER\""), full[..6]);
+    let op = "ConvTranspose<strides = [2], output_shape = [9]>";
+    let refusal = support::refusal("float[1,1,9] y", op, &[x, w]);
+    assert!(refusal.contains("2 elements more along spatial axis 0 than the windows reach"), "{refusal}");
+}
+
+#[test]
+fn resizing_goes_by_one_scale_where_the_aspect_is_kept() {
+    let x = float(&[1, 1, 2, 4], (0..8).map(|i| i as f32).collect());
+    let attributes = "mode = \"linear\", coordinate_transformation_mode = \"asymmetric\", axes = [2, 3]";
+    let by_sizes = |sizes: &[i64], policy: &str, results: &str| {
+        let op = format!("Resize<{attributes}, keep_aspect_ratio_policy = \"{policy}\">");
+        run(results, &op, &[x.clone(), Tensor::absent(), Tensor::absent(), int64(&[2], sizes)]).remove(0)
+    };
+    let scales = [x.clone(), Tensor::absent(), float(&[2], vec![1.75, 1.75])];
+    let expected = run("float[1,1,4,7] y", &format!("Resize<{attributes}>"), &scales).remove(0);
+    assert_eq!(by_sizes(&[5, 7], "not_larger", "float[1,1,4,7] y"), expected);
+    let scales = [x.clone(), Tensor::absent(), float(&[2], vec![2.5, 2.5])];
+    let expected = run("float[1,1,5,10] y", &format!("Resize<{attributes}>"), &scales).remove(0);
+    assert_eq!(by_sizes(&[5, 7], "not_smaller", "float[1,1,5,10] y"), expected);
+}
+
+#[test]
+fn resizing_knows_what_lies_outside_and_what_versions_round() {
+    let x = float(&[1, 1, 1, 4], vec![1.0, 2.0, 3.0, 4.0]);
+    let scaled = |op: &str, scale: f32, extent: u64| {
+        let scales = float(&[4], vec![1.0, 1.0, 1.0, scale]);
+        let given = if op.starts_with("Upsample") {
+            vec![x.clone(), scales]
+        } else {
+            vec![x.clone(), Tensor::absent(), scales]
+        };
+        run(&format!("float[1,1,1,{extent}] y"), op, &given).remove(0)
+    };
+    // Leaving elements out, the first versions took the one behind: of places 0 and 1.67 those of 0 and 2.
+    assert_eq!(scaled("Upsample<mode = \"nearest\">", 0.6, 2), [1.0, 3.0]);
+    assert_eq!(scaled("Upsample<mode = \"nearest\">", 1.5, 6), [1.0, 1.0, 2.0, 3.0, 3.0, 4.0]);
+    let cubic = scaled("Resize<mode = \"cubic\", exclude_outside = 1>", 2.0, 8);
+    // At 0.25 - 0.5 = -0.25 there are weights for -2 to 1, of which those of 0 and 1 are left.
+    let [near, far] = [0.878_906_25f32, -0.105_468_75];
+    assert!((cubic[0] - (near + 2.0 * far) / (near + far)).abs() < 1e-6, "{cubic:?}");
+    let given = [x.clone(), Tensor::absent(), float(&[4], vec![1.0, 1.0, 1.0, 0.6])];
+    let op = "Resize<mode = \"linear\", coordinate_transformation_mode = \"align_corners\">";
+    let refusal = support::refusal("float[1,1,1,2] y", op, &given);
+    assert!(refusal.contains("makes no whole number of 4 elements; give `sizes`"), "{refusal}");
+}
+
+#[test]
+fn automatic_padding_of_pools_with_gaps_is_refused() {
+    for attributes in ["dilations = [2]", "strides = [3]"] {
+        let kernel = if attributes.starts_with('s') { 1 } else { 2 };
+        let op = format!("MaxPool<kernel_shape = [{kernel}], auto_pad = \"SAME_UPPER\", {attributes}>");
+        let extent = if kernel == 1 { 2 } else { 6 };
+        let x = float(&[1, 1, 6], numbers(6, 1));
+        let refusal = support::refusal(&format!("float[1,1,{extent}] y"), &op, &[x]);
+        assert!(refusal.contains("give `pads`"), "{refusal}");
+    }
+}
+
+/// Two heads that share one of the keys, of which one is past, computed by the definition.
+#[test]
+fn attention_follows_the_definition() {
+    let ones = float(&[1, 2, 3, 4], vec![1.0; 24]);
+    assert_eq!(run("float[1,2,3,4] y", "Attention", &[ones.clone(), ones.clone(), ones])[0], [1.0; 24]);
+
+    let (q, k, v) = (random(&[1, 2, 3, 4], 1), random(&[1, 1, 2, 4], 2), random(&[1, 1, 2, 2], 3));
+    let (past_k, past_v) = (random(&[1, 1, 1, 4], 4), random(&[1, 1, 1, 2], 5));
+    let mask = float(&[3, 3], vec![0.5, 0.0, 0.0, 0.0, -0.5, 0.0, f32::NEG_INFINITY, 0.0, 1.0]);
+    let results = "float[1,2,3,2] y, float[1,1,3,4] keys, float[1,1,3,2] values, float[1,2,3,3] weights";
+    let op = "Attention<is_causal = 1, qk_matmul_output_mode = 3, softcap = 2.0>";
+    let operands = [q.clone(), k.clone(), v.clone(), mask.clone(), past_k.clone(), past_v.clone()];
+    let found = run(results, op, &operands);
+    let joined = |past: &Tensor, new: &Tensor| [past.floats(), new.floats()].concat();
+    let (keys, values) = (joined(&past_k, &k), joined(&past_v, &v));
+    assert_eq!((&found[1], &found[2]), (&keys, &values));
+    let mask = mask.floats();
+    for (row, query) in q.floats().chunks(4).enumerate() {
+        let score = |key: usize| {
+            let product = dot(query, &keys[4 * key..][..4]) / 2.0;
+            // The first key came before the first query.
+            let counts = key <= row % 3 + 1;
+            let bias = if counts { f64::from(mask[row % 3 * 3 + key]) } else { f64::NEG_INFINITY };
+            (2.0 * (product / 2.0).tanh() + bias).exp()
+        };
+        let total: f64 = (0..3).map(score).sum();
+        for key in 0..3 {
+            assert!((f64::from(found[3][3 * row + key]) - score(key) / total).abs() < 1e-5, "row {row}");
+        }
+        for column in 0..2 {
+            let sum: f64 = (0..3).map(|key| score(key) / total * f64::from(values[2 * key + column])).sum();
+            assert!((f64::from(found[0][2 * row + column]) - sum).abs() < 1e-5, "row {row}");
+        }
+    }
+}
+
+#[test]
+fn a_query_without_keys_gives_nothing() {
+    let (q, kv) = (random(&[1, 1, 2, 2], 1), random(&[1, 1, 2, 2], 2));
+    let mask = truth(&[2, 2], &[false, false, true, false]);
+    let found = run("float[1,1,2,2] y", "Attention", &[q, kv.clone(), kv.clone(), mask]);
+    assert_eq!(found[0], [0.0, 0.0, kv.floats()[0], kv.floats()[1]]);
+}
+
+#[test]
+fn masks_of_the_first_dropouts_are_of_the_type_of_their_data() {
+    let x = float(&[3], vec![1.0, 2.0, 3.0]);
+    let found = run("float[3] y, float[3] mask", "Dropout<ratio = 0.5>", &[x]);
+    assert_eq!(found, [vec![1.0, 2.0, 3.0], vec![1.0; 3]]);
+}
+
+#[test]
+fn the_standards_normalization_by_the_root_of_squares_is_the_other_one() {
+    let given = [random(&[2, 3, 4], 1), random(&[3, 4], 2)];
+    let by = |name: &str| run("float[2,3,4] y", &format!("{name}<axis = 1, epsilon = 0.1>"), &given);
+    assert_eq!(by("RMSNormalization"), by("SimplifiedLayerNormalization"));
+}

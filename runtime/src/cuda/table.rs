@@ -21,6 +21,11 @@ const PREVIEW: &str = "ai.onnx.preview.training";
 /// Makes the recipe of a node that the host has a kernel for.
 type Constructor = fn(&Spec<'_>) -> Made;
 
+/// For operators that the host alone has kernels for.
+fn none(_: &Spec<'_>) -> Made {
+    crate::spec::refuse("CUDA devices have no kernel for it")
+}
+
 /// `(domain, operator, constructor)`.
 #[rustfmt::skip]
 static ROWS: &[(&str, &str, Constructor)] = &[
@@ -176,12 +181,16 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (MS, "ConvTransposeGrad", product::conv_transpose_grad),
     (MS, "MaxPoolGrad", pool::max_grad),
 
+    // Attention.
+    (ONNX, "Attention", none),
+
     // Normalizations.
     (ONNX, "BatchNormalization", norm::batch),
     (ONNX, "GroupNormalization", norm::group),
     (ONNX, "InstanceNormalization", norm::instance),
     (ONNX, "LayerNormalization", |s| norm::layer(s, false)),
     (ONNX, "LogSoftmax", |s| norm::softmax(s, true)),
+    (ONNX, "RMSNormalization", |s| norm::layer(s, true)),
     (ONNX, "SimplifiedLayerNormalization", |s| norm::layer(s, true)),
     (ONNX, "Softmax", |s| norm::softmax(s, false)),
     (MS, "BatchNormInternal", norm::batch),

@@ -5,7 +5,7 @@ use super::each::{self, Parameters};
 use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::math::Real;
-use crate::meaning::Broadcast;
+use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
 
 /// Defines constructors, one an operator: its operands, and each result's element as an expression of theirs.
@@ -352,9 +352,9 @@ pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     let in_place = spec.is_in_place(0, 0);
     each::check_in_place(&plan, &[in_place], true)?;
     let widen = dispatch!(number spec.element(1)?, E => Ok(widen::<E> as fn(&Io<'_>, &mut [f64])))?;
-    let count = spec.dims(1)?.iter().product();
+    let exponents = count(&spec.dims(1)?);
     dispatch!(number spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
-        let exponents = &mut io.workspace::<f64>()[..count];
+        let exponents = &mut io.workspace::<f64>()[..exponents];
         widen(&io, exponents);
         let (x, exponents) = (io.get::<T>(0), &*exponents);
         each::parts(io.take::<T>(0), |start, out| {
@@ -372,7 +372,7 @@ pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
                 }
             }
         });
-    }).with_workspace::<f64>(count)))
+    }).with_workspace::<f64>(exponents)))
 }
 
 /// The elements of operand 1.
@@ -414,7 +414,12 @@ pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
 /// `Clip`, with bounds as attributes or as operands.
 pub(crate) fn clip(spec: &Spec<'_>) -> Made {
     let element = spec.element(0)?;
-    (1..3).filter(|&i| spec.has(i)).try_for_each(|i| spec.expect(i, element))?;
+    for bound in (1..3).filter(|&i| spec.has(i)) {
+        spec.expect(bound, element)?;
+        if count(&spec.dims(bound)?) > 1 {
+            return refuse(format!("operand {bound} is {}; expected one element", spec.tensor(bound)?));
+        }
+    }
     let named = |name: &str| Ok(spec.says(name).then_some(f64::from(spec.float(name, 0.0)?)));
     let named = [named("min")?, named("max")?];
     dispatch!(number element, T => {

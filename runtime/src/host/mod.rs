@@ -1,5 +1,6 @@
 //! Loops: one file a family of operators.
 
+pub(crate) mod attention;
 pub(crate) mod cast;
 pub(crate) mod conv;
 pub(crate) mod each;

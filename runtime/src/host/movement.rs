@@ -254,7 +254,8 @@ impl Slice {
     fn place(&self, dims: &[usize]) -> (usize, Vec<isize>) {
         let own = strides(dims);
         let offset = own.iter().zip(&self.first).map(|(s, f)| s * f).sum();
-        (offset, own.iter().zip(&self.step).map(|(&s, step)| s as isize * step).collect())
+        // A step that overflows leads from the only element.
+        (offset, own.iter().zip(&self.step).map(|(&s, &step)| (s as isize).wrapping_mul(step)).collect())
     }
 }
 

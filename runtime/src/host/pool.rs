@@ -16,7 +16,19 @@ pub(crate) fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> R
         return refuse("attribute `kernel_shape` is missing");
     };
     let kernel: Vec<usize> = kernel.iter().map(|&k| k.max(0) as usize).collect();
-    Window::new(spec, image, positions, &kernel)
+    let w = Window::new(spec, image, positions, &kernel)?;
+    // ONNX's definition, its reference and runtimes pad these differently.
+    let reach = |d: usize| (w.kernel[d].max(1) - 1) * w.dilation[d] + 1;
+    let is_open = |d: usize| {
+        w.kernel[d] > 1 && w.dilation[d] > 1
+            || (w.positions[d].max(1) - 1) * w.stride[d] + reach(d) < w.image[d]
+    };
+    if spec.string("auto_pad", "")?.starts_with("SAME") && (0..3).any(is_open) {
+        return refuse(
+            "how `auto_pad` pads windows with gaps in or between them is not defined; give `pads`",
+        );
+    }
+    Ok(w)
 }
 
 /// Refuses a result of another batch or of other channels than the operand.

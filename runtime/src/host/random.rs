@@ -70,6 +70,15 @@ fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
     spec.expect_floats([operand])
 }
 
+/// Whether a mask is of the data's type, as before version 10, which knew no operand that says whether it trains.
+pub(crate) fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, Refusal> {
+    match spec.results.get(1).copied().flatten().and_then(|ty| ty.as_tensor()).map(|ty| ty.element) {
+        None | Some(lmsc_ir::ElementType::Bool) => Ok(false),
+        Some(lmsc_ir::ElementType::Float) if !spec.has(2) => Ok(true),
+        Some(other) => refuse(format!("result 1, the mask, is {other}; this kernel makes bool")),
+    }
+}
+
 /// `Dropout(x, ratio, training → y, mask)`.
 pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
@@ -90,6 +99,7 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
              version 12 on",
         );
     }
+    let wide_mask = has_wide_mask(spec)?;
     let seed = seed(spec)?;
     Ok(Kernel::random(move |mut io: Io<'_>, step| {
         let x = io.get::<f32>(0);
@@ -98,7 +108,10 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
         let (y, mask) = (io.take::<f32>(0), io.take::<u8>(1));
         if !training || ratio == 0.0 {
             super::movement::copy(x, y);
-            return super::movement::fill(mask, 1);
+            return match wide_mask {
+                true => super::movement::fill(bytemuck::cast_slice_mut::<u8, f32>(mask), 1.0),
+                false => super::movement::fill(mask, 1),
+            };
         }
         let source = Philox::new(seed, step);
         let scale = 1.0 / (1.0 - ratio);

@@ -68,11 +68,11 @@ impl Window {
             let total = (positions[d].max(1) - 1) * stride[d] + reach;
             let total = if transposed { total + list("output_padding", rank, 0)?[d] } else { total };
             let total = total as isize - image[d] as isize;
-            let auto_padded = auto.starts_with("SAME") || transposed && spec.says("output_shape");
+            let is_given = transposed && spec.says("output_shape");
             // ONNX puts one element more behind what the windows reach where `output_shape` asks for it. Elements that no
             // stride explains, and those that `SAME_UPPER` and `SAME_LOWER` add, lie elsewhere in other runtimes.
             let is_open = total < 0 && (auto.starts_with("SAME") || -total >= stride[d] as isize);
-            if transposed && auto_padded && is_open {
+            if transposed && (is_given || auto.starts_with("SAME")) && is_open {
                 return refuse(format!(
                     "the result has {} elements more along spatial axis {d} than the windows reach, and where they lie \
                      is not defined; give `pads` and `output_padding`",
@@ -82,11 +82,11 @@ impl Window {
             let total = total.max(0);
             let half = total / 2;
             (before[d], after[d]) = match &*auto {
-                "VALID" => (0, 0),
-                // A transposed convolution of given extent puts the odd element to the other side, unless asked.
                 "SAME_UPPER" => (half, total - half),
                 "SAME_LOWER" => (total - half, half),
-                "NOTSET" | "" if transposed && spec.says("output_shape") => (total - half, half),
+                // A transposed convolution of given extent puts the odd element to the other side, unless asked.
+                "VALID" | "NOTSET" | "" if is_given => (total - half, half),
+                "VALID" => (0, 0),
                 "NOTSET" | "" => (pads[d] as isize, pads[rank + d] as isize),
                 other => {
                     return refuse(format!("attribute `auto_pad` is `{other}`; no such padding is known"));

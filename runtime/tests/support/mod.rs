@@ -240,7 +240,12 @@ fn execute_as_is(
 /// Runs the recipe of what the host has computed, and compares.
 fn agree(spec: &Spec<'_>, operands: &[Tensor], expected: &[Vec<u8>], written: Option<usize>, step: Step) {
     let Some(shim) = shim::shim() else { return };
-    let recipe = lmsc_runtime::cuda::prepare(spec).unwrap_or_else(|e| panic!("{e}"));
+    let recipe = match lmsc_runtime::cuda::prepare(spec) {
+        Ok(recipe) => recipe,
+        // The host alone has one.
+        Err(refusal) if refusal.to_string().ends_with(": CUDA devices have no kernel for it") => return,
+        Err(refusal) => panic!("{refusal}"),
+    };
     let given: Vec<Aligned> = operands.iter().map(|t| Aligned::new(&t.bytes)).collect();
     let libraries = recipe
         .calls

@@ -2,9 +2,9 @@
 
 use super::Made;
 use crate::cuda::recipe::{Recipe, STEP, operand, result};
-use crate::host::random::seed;
+use crate::host::random::{has_wide_mask, seed};
 use crate::meaning::count;
-use crate::spec::Spec;
+use crate::spec::{Spec, refuse};
 
 /// Four elements are one thread's.
 fn fours(n: usize) -> usize {
@@ -12,6 +12,9 @@ fn fours(n: usize) -> usize {
 }
 
 pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
+    if has_wide_mask(spec)? {
+        return refuse("result 1, the mask, is float: CUDA devices have no kernel for it");
+    }
     let n = count(&spec.dims(0)?);
     let mut args = vec![n.into(), seed(spec)?.into(), STEP.into()];
     args.extend((0..3).map(|i| operand(i).into()));
