@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::Model;
-use lmsc_onnx::file::{encode_to, has_external_data};
+use lmsc_onnx::file::{Opened, encode_to, has_external_data};
 use lmsc_onnx::proto::ModelProto;
 
 use crate::Error;
@@ -15,7 +16,8 @@ use crate::cli::{BindingArgs, CompileArgs, Emit, Form};
 /// What is to be written.
 pub(crate) enum Emitted {
     Text(String),
-    Onnx(Box<ModelProto>),
+    /// With the files to whose mapped bytes it refers.
+    Onnx(Box<ModelProto>, Vec<Arc<Opened>>),
 }
 
 impl Emitted {
@@ -54,7 +56,7 @@ impl Emitted {
     /// The model as it was read.
     fn read(model: Model, output: &Path) -> Result<Emitted, Error> {
         check_references(model.folder.as_deref(), &model.proto, output)?;
-        Ok(Emitted::Onnx(Box::new(model.proto)))
+        Ok(Emitted::Onnx(Box::new(model.proto), model.mapped))
     }
 
     /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that it came from.
@@ -67,16 +69,22 @@ impl Emitted {
         output: &Path,
     ) -> Result<Emitted, Error> {
         let folder = model.as_ref().and_then(|m| m.folder.clone());
+        let mapped = model.as_ref().map_or_else(Vec::new, |m| m.mapped.clone());
         let proto = lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
         check_references(folder.as_deref(), &proto, output)?;
-        Ok(Emitted::Onnx(Box::new(proto)))
+        Ok(Emitted::Onnx(Box::new(proto), mapped))
     }
 
     /// Writes it to `output`, or to `out` where that is `-`.
     pub(crate) fn write(&self, output: &Path, out: &mut dyn Write) -> Result<(), Error> {
         let content = |w: &mut dyn Write| match self {
             Emitted::Text(text) => w.write_all(text.as_bytes()),
-            Emitted::Onnx(proto) => encode_to(proto, w),
+            Emitted::Onnx(proto, mapped) => {
+                let check = || mapped.iter().try_for_each(|file| file.check());
+                check()?;
+                encode_to(proto, w)?;
+                check()
+            }
         };
         match output == Path::new("-") {
             true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),

@@ -32,6 +32,21 @@ pub struct Loaded {
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    load_by(|path| Model::open(path), path, binding)
+}
+
+/// The graph in the file at `path`, read into memory: what happens to the file while the graph runs does not matter.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    load_by(|path| Model::read(path), path, binding)
+}
+
+/// How the file of a model is opened.
+type Open = fn(&Path) -> Result<Model, FileError>;
+
+fn load_by(open: Open, path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -47,7 +62,7 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
         },
         None => is_text(path),
     };
-    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(path, bytes, binding)? };
+    let loaded = if is_text { text(path, bytes, binding)? } else { onnx(open, path, bytes, binding)? };
     check(&loaded.graph).map_err(|e| Error::Input(format!("{} is not a valid graph:\n{e}", called(path))))?;
     Ok(loaded)
 }
@@ -140,9 +155,14 @@ fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     Error::Input(message).with_help("save the text as UTF-8")
 }
 
-fn onnx(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+fn onnx(
+    open: Open,
+    path: &Path,
+    bytes: Option<bytes::Bytes>,
+    binding: &BindingArgs,
+) -> Result<Loaded, Error> {
     let open = |path: &Path| {
-        let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
+        let model = open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
         Ok::<Model, Error>(model)
     };

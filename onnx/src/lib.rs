@@ -21,7 +21,7 @@ pub use export::{ExportError, Form, export};
 pub use file::Model;
 pub use foreign::{Foreign, looks_like};
 pub use functions::other_function;
-pub use import::{Dims, ImportErrors, import};
+pub use import::{Dims, ImportErrors, import, initializers};
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};

@@ -25,6 +25,7 @@ pub mod schedule;
 mod segment_tree;
 pub mod target;
 pub mod tflms;
+pub mod threads;
 
 pub use bridge::Bridge;
 pub use cost::Costs;

@@ -5,14 +5,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Role, Stream};
+use lmsc_ir::program::{Checked, Stream};
 use lmsc_ir::words;
 use lmsc_plan::cost::{Measured, Profile, signature};
 use lmsc_plan::target::{Duplex, Link};
 use lmsc_runtime::{RunError, Turn, Watch, cuda};
 
 use super::runner::Runner;
-use super::{not_ready, program, refused, synthetic, tensors};
+use super::tensors::{self, Files};
+use super::{compute_here, not_ready, open_inputs, program, refused, synthetic};
 use crate::cli::{CalibrateArgs, Device, RunOptions};
 use crate::{Error, emit, load};
 
@@ -28,22 +29,24 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
         return Err(Error::Input(message.to_owned()));
     }
-    let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
-    tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
+    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
+    compute_here(&graph);
+    let mut files = Files::new(model.and_then(|model| model.folder));
+    tensors::inline_small(&mut graph, &mut files)?;
     let program = program(&graph, None, device).map_err(|e| refused(path, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step has its memory: on a device both need not fit.
     let link = link_of(device).map_err(|e| not_ready(path, e))?;
     let costs = costs_of(device).map_err(|e| not_ready(path, e))?;
+    let open = open_inputs(&program);
     let (options, unlimited) = (RunOptions::default(), lmsc_runtime::Link::default());
     let session = Runner::new(program, device, &options, unlimited, None);
     let mut session = session.map_err(|e| not_ready(path, e))?;
-    let open = session.program().given.iter().filter(|given| given.role != Role::Constant);
-    let open: Vec<_> = open.filter(|g| g.data.is_none()).map(|g| g.tensor.clone()).collect();
-    for tensor in open {
-        session.set(&tensor.name, &synthetic(&tensor.name, &tensor.ty, 0));
+    for (name, ty) in &open {
+        session.set(name, &synthetic(name, ty, 0));
     }
+    tensors::let_go(&mut graph, &mut files, |name, bytes| _ = session.set(name, bytes))?;
     session.set_traces(true);
     // The first step finds memory and caches cold.
     let measured = session.run(1 + args.steps, &mut Nobody).map_err(|e| not_ready(path, e))?;

@@ -16,11 +16,11 @@ mod names;
 mod read;
 mod resolve;
 
-use lmsc_ir::Graph;
+use lmsc_ir::{Data, Graph, TensorType};
 
 use crate::file::Model;
 use crate::functions::Ours;
-use crate::proto::NodeProto;
+use crate::proto::{NodeProto, TensorProto};
 use crate::{addresses, key};
 
 use build::Build;
@@ -67,6 +67,19 @@ pub fn import(model: &Model, dims: &Dims) -> Result<Graph, ImportErrors> {
             Err(ImportErrors { name, errors: errors.list, more: errors.more, dims })
         }
     }
+}
+
+/// The dense initializers of the model's graph, by name: no size needs to be known for them.
+///
+/// # Errors
+/// The first that is no tensor.
+pub fn initializers(model: &Model) -> Result<Vec<(String, TensorType, Data)>, ImportError> {
+    let graph = model.proto.graph.as_ref().ok_or(ImportError::NoGraph)?;
+    let read = |(index, tensor): (usize, &TensorProto)| {
+        let (ty, data) = read::read_tensor(tensor, &format!("graph.initializer[{index}]"))?;
+        Ok((tensor.name().to_owned(), ty, data))
+    };
+    graph.initializer.iter().enumerate().map(read).collect()
 }
 
 fn domain(node: &NodeProto) -> &str {
