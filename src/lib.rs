@@ -1,5 +1,7 @@
 //! The driver of `lmsc`: reads a model, runs the passes, proves the result, writes it. No algorithm lives here.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 mod emit;
 mod env;
@@ -128,6 +130,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     stage.show("proving");
+    // From here on the bytes of the model are read, which may be long after it was opened.
+    mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::Input(e.to_string()))?;
     // What is to be written is made ready meanwhile, and not written before the proof is there.
     let (proof, (after, hash, emitted)) = side_by_side(
         || lmsc_ir::equiv::check(&original, &graph),

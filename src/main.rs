@@ -1,5 +1,7 @@
 //! `lmsc`, the Large Model Support compiler.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;

@@ -33,6 +33,9 @@ pub struct Model {
     pub mapped: Vec<Arc<Opened>>,
 }
 
+/// What is said of a file that is not what it was.
+const CHANGED: &str = "was changed while it was in use; run the command again";
+
 /// An open regular file, and its state when it was opened.
 #[derive(Debug)]
 pub struct Opened {
@@ -63,14 +66,16 @@ impl Opened {
     /// Bytes of the file, read into memory.
     ///
     /// # Errors
-    /// What the system says, and those of [`check`](Opened::check).
+    /// What the system says; or that the file was changed.
     pub fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
         let mut file = &self.file;
         file.seek(SeekFrom::Start(range.start))?;
         let read = file.read_exact(&mut bytes);
-        self.check()?;
-        read.map(|()| bytes)
+        match self.is_changed()? {
+            true => Err(io::Error::other(format!("it {CHANGED}"))),
+            false => read.map(|()| bytes),
+        }
     }
 
     /// `Ok` when the file has the length and the time of change that it had when it was opened.
@@ -80,11 +85,15 @@ impl Opened {
     /// # Errors
     /// An error that names the file. Mapped bytes of it must not be used any more: those that were cut off end the process.
     pub fn check(&self) -> io::Result<()> {
-        let now = self.file.metadata()?;
-        if (now.len(), now.modified().ok()) == (self.length, self.modified) {
-            return Ok(());
+        match self.is_changed()? {
+            true => Err(io::Error::other(format!("{} {CHANGED}", self.name))),
+            false => Ok(()),
         }
-        Err(io::Error::other(format!("{} was changed while it was in use; run the command again", self.name)))
+    }
+
+    fn is_changed(&self) -> io::Result<bool> {
+        let now = self.file.metadata()?;
+        Ok((now.len(), now.modified().ok()) != (self.length, self.modified))
     }
 }
 

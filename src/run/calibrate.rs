@@ -133,7 +133,7 @@ fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
 fn link_of(device: Device) -> Result<Link, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
-            let threads = [(); 2].map(|()| Copier::new(scope));
+            let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
             link(|way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
         }),
         Device::Cuda { ordinal, .. } => {
@@ -186,17 +186,19 @@ struct Copier {
 }
 
 impl Copier {
-    fn new<'scope>(scope: &'scope Scope<'scope, '_>) -> Copier {
+    fn new<'scope>(scope: &'scope Scope<'scope, '_>, stream: Stream) -> Result<Copier, RunError> {
         let ((tell, told), (done, took)) = (channel::<(Instant, u64)>(), channel());
-        scope.spawn(move || {
+        let copy = move || {
             let (from, mut to) = (vec![1u8; MOST as usize], vec![2u8; MOST as usize]);
             for (since, bytes) in told {
                 to[..bytes as usize].copy_from_slice(std::hint::black_box(&from[..bytes as usize]));
                 std::hint::black_box(&mut to);
                 _ = done.send(since.elapsed());
             }
-        });
-        Copier { tell, took }
+        };
+        let started = std::thread::Builder::new().spawn_scoped(scope, copy);
+        started.map_err(|error| RunError::NoThread { stream, why: error.to_string() })?;
+        Ok(Copier { tell, took })
     }
 
     fn copy(&self, bytes: u64) {
