@@ -19,7 +19,7 @@ mod interpreter;
 use interpreter::Interpreter;
 
 fn main() {
-    lmsc_runtime::compute_here();
+    lmsc_runtime::compute_here(usize::MAX);
     let mut arguments = std::env::args().skip(1);
     let (mut model, mut optimizer, mut dims, mut steps) = (None, None, Dims::none(), 3);
     while let Some(argument) = arguments.next() {

@@ -958,11 +958,15 @@ pub struct RunOptions {
     /// What random numbers follow from. [default: 0, or that of the run that is resumed]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// Write everything that the step keeps to this safetensors file when the steps have run, or after the step during
-    /// which Ctrl-C was pressed.
+    /// Write everything that the next step follows from to this safetensors file when the steps have run, or after the step
+    /// during which Ctrl-C was pressed: variables, and what was given, of large tensors a digest.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Go on where --save stopped: the same bits as if it had not.
+    /// Write that file every so many steps, too.
+    #[arg(long, value_name = "COUNT", requires = "save", value_parser = clap::value_parser!(u64).range(1..))]
+    pub save_every: Option<u64>,
+    /// Go on where --save stopped: the same bits as if it had not. --data, and what is too large for the file, are given
+    /// again; whatever is missing or not what it was is named.
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     /// Values of inputs and initializers by name, the same at every step, as a safetensors file.
@@ -1020,6 +1024,7 @@ impl RunOptions {
             ("--data", self.data.is_some()),
             ("--seed", self.seed.is_some()),
             ("--save", self.save.is_some()),
+            ("--save-every", self.save_every.is_some()),
             ("--resume", self.resume.is_some()),
             ("--feeds", self.feeds.is_some()),
             ("--fetch", self.fetch.is_some()),

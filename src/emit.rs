@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_onnx::file::encode_to;
+use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
 
@@ -16,8 +17,9 @@ use crate::external::{FileCopy, relocate};
 /// What is to be written.
 pub(crate) enum Emitted {
     Text(String),
-    /// A model, and files with its data that are to be copied to where it is written.
-    Onnx(Box<ModelProto>, Vec<FileCopy>),
+    /// A model, the files with its data that are to be copied to where it is written, and the files to whose mapped bytes it
+    /// refers.
+    Onnx(Box<ModelProto>, Vec<FileCopy>, Vec<Arc<Opened>>),
 }
 
 impl Emitted {
@@ -61,9 +63,9 @@ impl Emitted {
 
     /// The model as it was read.
     fn read(model: Model, output: &Path, copy_data: bool) -> Result<Emitted, Error> {
-        let Model { mut proto, folder, .. } = model;
+        let Model { mut proto, folder, mapped, .. } = model;
         let copies = relocate(&mut proto, folder.as_deref(), output, copy_data)?;
-        Ok(Emitted::Onnx(Box::new(proto), copies))
+        Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
 
     /// The graph as ONNX, for a file at `output`; `model` is the file at `input` that it came from.
@@ -76,19 +78,25 @@ impl Emitted {
         copy_data: bool,
     ) -> Result<Emitted, Error> {
         let folder = model.as_ref().and_then(|m| m.folder.clone());
+        let mapped = model.as_ref().map_or_else(Vec::new, |m| m.mapped.clone());
         let mut proto =
             lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
         let copies = relocate(&mut proto, folder.as_deref(), output, copy_data)?;
-        Ok(Emitted::Onnx(Box::new(proto), copies))
+        Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
 
     /// Writes it to `output`, or to `out` where that is `-`.
     pub(crate) fn write(&self, output: &Path, out: &mut dyn Write) -> Result<(), Error> {
         let content = |w: &mut dyn Write| match self {
             Emitted::Text(text) => w.write_all(text.as_bytes()),
-            Emitted::Onnx(proto, _) => encode_to(proto, w),
+            Emitted::Onnx(proto, _, mapped) => {
+                let check = || mapped.iter().try_for_each(|file| file.check());
+                check()?;
+                encode_to(proto, w)?;
+                check()
+            }
         };
-        if let Emitted::Onnx(_, copies) = self {
+        if let Emitted::Onnx(_, copies, _) = self {
             copies.iter().try_for_each(FileCopy::write)?;
         }
         match output == Path::new("-") {

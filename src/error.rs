@@ -1,7 +1,7 @@
 //! The two families of errors, what the process answers for each, and how they name files.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use lmsc_onnx::file::cannot;
@@ -78,6 +78,12 @@ impl Error {
             other => other,
         }
     }
+}
+
+/// Says on standard error what is to be known, though it keeps nothing from being done.
+pub(crate) fn note(message: impl Display) {
+    // A closed standard error is nothing to die of.
+    _ = writeln!(io::stderr(), "lmsc: note: {message}");
 }
 
 /// What messages call the input at this path.

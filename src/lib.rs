@@ -1,5 +1,7 @@
 //! The driver of `lmsc`: reads a model, runs the passes, proves the result, writes it. No algorithm lives here.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 mod emit;
 mod env;
@@ -25,15 +27,17 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
-use lmsc_onnx::Dims;
+use lmsc_onnx::file::Opened;
 use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
 use lmsc_plan::pages::in_pages;
 use lmsc_plan::planners::Planner;
+use lmsc_plan::threads::both;
 use lmsc_plan::{Floors, Target};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -67,7 +71,8 @@ pub struct Compiled {
     graphs: [Graph; 2],
     /// In which the model's files are.
     folder: Option<PathBuf>,
-    dims: Dims,
+    /// The files to whose mapped bytes the graphs refer.
+    mapped: Vec<Arc<Opened>>,
     _emitted: Option<Emitted>,
 }
 
@@ -126,7 +131,9 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     for output in args.output.iter().chain(&args.report) {
         model.iter().try_for_each(|model| external::check_not_data(model, output))?;
     }
+    run::compute_here(&graph);
     let folder = model.as_ref().and_then(|model| model.folder.clone());
+    let mapped = model.as_ref().map_or_else(Vec::new, |model| model.mapped.clone());
     let original = graph.clone();
 
     stage.show("planning");
@@ -138,6 +145,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     stage.show("proving");
+    // From here on the bytes of the model are read, which may be long after it was opened.
+    mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::Input(e.to_string()))?;
     // What is to be written is made ready meanwhile, and not written before the proof is there.
     let (proof, (after, hash, emitted)) = side_by_side(
         || lmsc_ir::equiv::check(&original, &graph),
@@ -185,7 +194,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, mapped, _emitted: emitted })
 }
 
 /// Whether the report that goes to this file is a page to look at.
@@ -193,13 +202,9 @@ pub(crate) fn is_page(report: &Path) -> bool {
     report.extension().is_some_and(|extension| extension == "html")
 }
 
-/// Both answers; the first is found by a thread of its own.
+/// Both answers; the first is found by a thread of its own, where kernels may run on others than this one.
 fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
-    std::thread::scope(|scope| {
-        let a = scope.spawn(a);
-        let b = b();
-        (a.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), b)
-    })
+    if lmsc_runtime::threads() == 1 { (a(), b()) } else { both(a, b) }
 }
 
 /// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
@@ -509,7 +514,10 @@ impl Stage {
         bar.set_style(
             ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("the template is right"),
         );
-        bar.enable_steady_tick(Duration::from_millis(200));
+        // It ticks in a thread of its own, and panics where there is none to be had.
+        if std::thread::Builder::new().spawn(|| ()).is_ok() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         Stage(Some(bar))
     }
 

@@ -34,7 +34,7 @@ pub struct Loaded {
 /// # Errors
 /// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    let loaded = read(path, binding, Care::Full)?;
+    let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings);
     Ok(loaded)
 }
@@ -44,7 +44,7 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    told_if_idle(path, read(path, binding, Care::Full)?)
+    told_if_idle(path, read(path, binding, Purpose::Rewrite)?)
 }
 
 /// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
@@ -52,7 +52,7 @@ pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded
 /// # Errors
 /// As [`load`].
 pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    told_if_idle(path, read(path, binding, Care::Look)?)
+    told_if_idle(path, read(path, binding, Purpose::Look)?)
 }
 
 fn told_if_idle(path: &Path, mut loaded: Loaded) -> Result<Loaded, Error> {
@@ -76,17 +76,39 @@ pub(crate) fn warn(warnings: &[String]) {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    read(path, binding, Care::Full)
+    read(path, binding, Purpose::Rewrite)
 }
 
-/// Whether a graph is to be run or rewritten, or only looked at.
+/// The same as [`load_to_train`] of a file that is read into memory: what happens to the file while the graph runs does not
+/// matter.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
+    told_if_idle(path, read(path, binding, Purpose::Run)?)
+}
+
+/// What a graph is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Care {
-    Full,
+pub(crate) enum Purpose {
+    /// It is rewritten: files are mapped.
+    Rewrite,
+    /// It runs: files are read into memory.
+    Run,
+    /// It is only looked at: breaches of operators' contracts are warnings.
     Look,
 }
 
-fn read(path: &Path, binding: &BindingArgs, care: Care) -> Result<Loaded, Error> {
+impl Purpose {
+    fn open(self, path: &Path) -> Result<Model, FileError> {
+        match self {
+            Purpose::Run => Model::read(path),
+            Purpose::Rewrite | Purpose::Look => Model::open(path),
+        }
+    }
+}
+
+fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, Error> {
     let bytes = match path == Path::new("-") {
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
@@ -102,7 +124,7 @@ fn read(path: &Path, binding: &BindingArgs, care: Care) -> Result<Loaded, Error>
         },
         None => is_text(path),
     };
-    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding, care) }
+    if is_text { text(path, bytes, binding) } else { onnx(path, bytes, binding, purpose) }
 }
 
 /// Checks the graph of a file. Addresses, and claims that nodes compute others again, that do not hold are removed: another
@@ -260,10 +282,10 @@ pub(crate) fn onnx(
     path: &Path,
     bytes: Option<bytes::Bytes>,
     binding: &BindingArgs,
-    care: Care,
+    purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let open = |path: &Path| {
-        let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
+        let model = purpose.open(path).map_err(|e| Error::Input(e.to_string()))?;
         lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
         Ok::<Model, Error>(model)
     };
@@ -283,9 +305,9 @@ pub(crate) fn onnx(
     let dims = dims(path, &model, binding)?;
     lmsc_onnx::set_values(&mut model, &binding.values, &dims).map_err(|e| Error::in_file(path, e))?;
     let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
-    let imported = match care {
-        Care::Full => lmsc_onnx::import_warned(&model, &dims),
-        Care::Look => lmsc_onnx::look(&model, &dims),
+    let imported = match purpose {
+        Purpose::Look => lmsc_onnx::look(&model, &dims),
+        Purpose::Rewrite | Purpose::Run => lmsc_onnx::import_warned(&model, &dims),
     };
     let imported = imported.map_err(|e| Error::Input(e.to_string()))?;
     let Imported { mut graph, mut warnings } = imported;

@@ -1,5 +1,7 @@
 //! `lmsc`, the Large Model Support compiler.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,8 +13,11 @@ use lmsc::cli::{Cli, Command};
 use lmsc_ir::words;
 
 fn main() -> ExitCode {
-    lmsc_runtime::compute_here();
     let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
+    // These compute as much as the model needs, once they know it; others only what is known before a step.
+    if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
+        lmsc_runtime::compute_here(1);
+    }
     let mut out = io::stdout().lock();
     let result = answer(&cli, &mut out).and_then(|text| {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -251,7 +251,8 @@ impl Written<'_> {
             Emit::Mlir => lmsc_mlir::parse(&text()?).map_err(|e| e.to_string())?,
             _ => {
                 let binding = BindingArgs { optimizer: None, ..self.binding.clone() };
-                return load::onnx(self.path, None, &binding, load::Care::Full).map_err(|e| e.to_string());
+                return load::onnx(self.path, None, &binding, load::Purpose::Rewrite)
+                    .map_err(|e| e.to_string());
             }
         };
         Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })

@@ -111,7 +111,7 @@ fn what_swaps_learns_as_what_does_not() {
     write(&bench.path("unseen.safetensors"), &unseen, UNSEEN);
     // The scores of a step are those before it learns.
     let look = format!(
-        "run {STEP} --dim batch={UNSEEN} --resume @/swapping.safetensors --data @/unseen.safetensors --steps 1 \
+        "run {STEP} --dim batch={UNSEEN} --params @/swapping.safetensors --data @/unseen.safetensors --steps 1 \
          --fetch output --out @/scores.safetensors"
     );
     ok(&bench, &look);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use support::{Bench, snapshot};
@@ -254,16 +254,24 @@ fn signal(name: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// What the program printed and answered; it must end soon.
-fn end(mut child: Child) -> (Option<i32>, String) {
-    let begun = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            panic!("it does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
+/// Waits until the child has handlers for these signals.
+#[cfg(target_os = "linux")]
+fn await_handlers(child: &Child) {
+    let handles = |status: &str| {
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+        // HUP, INT and TERM.
+        [1, 2, 15].iter().all(|signal| caught >> (signal - 1) & 1 == 1)
+    };
+    while !std::fs::read_to_string(format!("/proc/{}/status", child.id()))
+        .is_ok_and(|status| handles(&status))
+    {
+        std::thread::yield_now();
     }
+}
+
+/// What the program printed and answered.
+fn end(child: Child) -> (Option<i32>, String) {
     let outcome = child.wait_with_output().unwrap();
     (outcome.status.code(), String::from_utf8(outcome.stderr).unwrap())
 }
@@ -280,7 +288,8 @@ fn an_interrupted_run_ends_after_its_step_and_is_saved() {
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
-    let done = said.strip_prefix("lmsc: interrupted after ").and_then(|rest| rest.split(' ').next());
+    let (_, interrupted) = said.split_once("lmsc: interrupted after ").unwrap();
+    let done = interrupted.split(' ').next();
     let done: u64 = done.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
     assert!(said.contains(" of 1000000 steps\nhelp: --resume "), "{said}");
     assert_eq!(1 + rest.iter().filter(|line| line.starts_with("step ")).count() as u64, done);
@@ -291,20 +300,23 @@ fn an_interrupted_run_ends_after_its_step_and_is_saved() {
 }
 
 #[test]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn a_second_signal_ends_at_once() {
     let bench = Bench::new();
     ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/step.onnx"));
     bench.write("a.safetensors", "what was there before");
     // A step would take minutes.
     let run = "run @/step.onnx --copy-bandwidth 1KB --save @/a.safetensors";
-    let child = start(&bench, run);
-    std::thread::sleep(Duration::from_secs(2));
-    signal("INT", &child);
-    std::thread::sleep(Duration::from_millis(500));
-    signal("INT", &child);
-    assert_eq!(end(child).0, Some(130));
-    assert_eq!(std::fs::read(bench.path("a.safetensors")).unwrap(), b"what was there before");
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let mut child = start(&bench, run);
+        await_handlers(&child);
+        while child.try_wait().unwrap().is_none() {
+            signal(name, &child);
+        }
+        assert_eq!(end(child).0, Some(code));
+        assert_eq!(std::fs::read(bench.path("a.safetensors")).unwrap(), b"what was there before");
+        assert_eq!(bench.files(), ["a.safetensors", "step.onnx"]);
+    }
 }
 
 #[test]
@@ -323,6 +335,7 @@ fn a_run_that_is_killed_leaves_what_was_saved_before() {
         signal("KILL", &child);
         end(child);
         assert!([&old, &new].contains(&&read()));
+        assert_eq!(bench.files(), ["a.safetensors", "b.safetensors"]);
     }
 }
 
@@ -332,7 +345,10 @@ fn a_full_disk_is_told() {
     let bench = Bench::new();
     let outcome = bench.run(&format!("run {STEP} --steps 1 --save /dev/full"));
     assert_eq!(outcome.code, 2);
-    assert_eq!(outcome.stderr, "lmsc: cannot write /dev/full: no space left on device\n");
+    assert!(
+        outcome.stderr.ends_with("\nlmsc: cannot write /dev/full: no space left on device\n"),
+        "{outcome:?}"
+    );
     bench.write("a.safetensors", "what was there before");
     let full = "trap '' XFSZ; ulimit -f 100;";
     let outcome = bench.shell(&format!("{full} lmsc run {STEP} --steps 1 --save @/a.safetensors"));
@@ -451,4 +467,283 @@ fn what_is_measured_is_what_planners_read() {
     assert!(text.contains("kinds of nodes measured in 2 steps"), "{text}");
     let text = ok(&bench, &format!("{STEP} --target host --profile @/p.json --budget 1.5MiB -o @/step.onnx"));
     assert!(text.contains("profile   100.0 %") || text.contains("profile   100 %"), "{text}");
+}
+
+/// A step of plain SGD with a frozen parameter of so many elements.
+fn frozen(elements: usize) -> String {
+    format!(
+        "g (float[{elements}] x, float[{elements}] w, float[{elements}] frozen, float[1] lr) \
+           => (float[] loss, float[{elements}] w_new) {{
+            [y] float[{elements}] y = Mul(x, w)
+            [z] float[{elements}] z = Mul(y, frozen)
+            [loss] float[] loss = ReduceSum<keepdims = 0>(z)
+            [g] float[{elements}] g = Mul(x, frozen)
+            [sgd] float[{elements}] w_new = ai.lmsc.SGDOptimizer(lr, w, g) updates (w as w_new)
+        }}"
+    )
+}
+
+/// Asserts that the call is refused as the input's fault, for all of these reasons.
+fn is_refused(bench: &Bench, arguments: &str, reasons: &[&str]) {
+    let outcome = bench.run(arguments);
+    assert_eq!(outcome.code, 2, "{arguments}: {outcome:?}");
+    for reason in reasons {
+        assert!(outcome.stderr.contains(reason), "{arguments}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_checkpoint_holds_all_that_the_next_step_follows_from() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(4));
+    write(
+        &bench.path("p.safetensors"),
+        &[("w", &[4], &[0.5; 4]), ("frozen", &[4], &[2.0, 3.0, 4.0, 5.0]), ("x", &[4], &[1.0; 4])],
+    );
+    write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.25])]);
+    let run = "run @/g.lms --params @/p.safetensors --feeds @/lr.safetensors";
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let whole = ok(&bench, &format!("{run} --steps 4 --save @/a.safetensors"));
+    ok(&bench, &format!("{run} --steps 2 --save @/b.safetensors"));
+    for (given, again) in [("run @/g.lms", "what is small is in the file"), (run, "and may be given again")] {
+        let rest = ok(&bench, &format!("{given} --resume @/b.safetensors --steps 2 --save @/c.safetensors"));
+        assert_eq!(losses(&rest), losses(&whole)[2..], "{again}");
+        assert!(read("a.safetensors") == read("c.safetensors"), "{again}");
+    }
+    write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.5])]);
+    is_refused(
+        &bench,
+        &format!("{run} --resume @/b.safetensors"),
+        &["`lr` is given other bytes than it had"],
+    );
+    is_refused(&bench, "run @/g.lms --resume @/b.safetensors --seed 1", &["has the seed 0"]);
+    is_refused(&bench, "run @/g.lms --resume @/b.safetensors --skip-closed", &["without --skip-closed"]);
+    // Another run from the same values, with another rate.
+    ok(&bench, "run @/g.lms --params @/b.safetensors --feeds @/lr.safetensors --steps 1");
+
+    // What is drawn is drawn again, from the seed of the run.
+    ok(&bench, "run @/g.lms --seed 7 --steps 4 --save @/a.safetensors");
+    ok(&bench, "run @/g.lms --seed 7 --steps 1 --save @/b.safetensors");
+    ok(&bench, "run @/g.lms --resume @/b.safetensors --steps 3 --save @/c.safetensors");
+    assert!(read("a.safetensors") == read("c.safetensors"));
+    let frozen_alone = [("frozen", &[4][..], &[2.0; 4][..])];
+    write(&bench.path("p.safetensors"), &frozen_alone);
+    let other = "run @/g.lms --params @/p.safetensors --resume @/b.safetensors";
+    is_refused(&bench, other, &["`frozen` is given other bytes than it had"]);
+}
+
+#[test]
+fn what_is_too_large_for_a_checkpoint_is_given_again() {
+    let bench = Bench::new();
+    const ELEMENTS: usize = 300_000;
+    bench.write("g.lms", frozen(ELEMENTS));
+    write(&bench.path("p.safetensors"), &[("frozen", &[ELEMENTS], &[2.0; ELEMENTS])]);
+    write(&bench.path("q.safetensors"), &[("frozen", &[ELEMENTS], &[3.0; ELEMENTS])]);
+    let (run, read) =
+        ("run @/g.lms --params @/p.safetensors", |name| std::fs::read(bench.path(name)).unwrap());
+    ok(&bench, &format!("{run} --steps 3 --save @/a.safetensors"));
+    ok(&bench, &format!("{run} --steps 2 --save @/b.safetensors"));
+    assert!(read("b.safetensors").len() < 5 * ELEMENTS);
+    let resume = "--resume @/b.safetensors --steps 1 --save @/c.safetensors";
+    is_refused(
+        &bench,
+        &format!("run @/g.lms {resume}"),
+        &["`frozen` was given and is too large for the file"],
+    );
+    let other = format!("run @/g.lms --params @/q.safetensors {resume}");
+    is_refused(&bench, &other, &["`frozen` is given other bytes than it had"]);
+    assert!(!bench.path("c.safetensors").exists());
+    ok(&bench, &format!("{run} {resume}"));
+    assert!(read("a.safetensors") == read("c.safetensors"));
+}
+
+#[test]
+fn a_run_goes_on_with_the_batch_where_it_stopped() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(2));
+    write(&bench.path("d.safetensors"), &[("x", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])]);
+    write(&bench.path("e.safetensors"), &[("x", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0])]);
+    let (run, read) = ("run @/g.lms --data @/d.safetensors", |name| std::fs::read(bench.path(name)).unwrap());
+    ok(&bench, &format!("{run} --steps 7 --save @/a.safetensors"));
+    ok(&bench, &format!("{run} --steps 2 --save @/b.safetensors"));
+    ok(&bench, &format!("{run} --resume @/b.safetensors --steps 5 --save @/c.safetensors"));
+    assert!(read("a.safetensors") == read("c.safetensors"));
+    let resume = "--resume @/b.safetensors";
+    is_refused(&bench, &format!("run @/g.lms {resume}"), &["`x` came from --data; give the same file again"]);
+    let other = format!("run @/g.lms --data @/e.safetensors {resume}");
+    is_refused(&bench, &other, &["--data has other batches of `x`"]);
+    ok(&bench, "run @/g.lms --steps 2 --save @/b.safetensors");
+    is_refused(&bench, &format!("{run} {resume}"), &["`x` is in --data, and was not"]);
+}
+
+#[test]
+fn an_older_checkpoint_is_resumed_if_nothing_is_missing() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(2));
+    let w: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let says = [("lmsc".to_owned(), "{\"steps\":2,\"seed\":0}".to_owned())].into();
+    let old = serialize([("w", TensorView::new(Dtype::F32, vec![2], &w).unwrap())], Some(says)).unwrap();
+    bench.write("old.safetensors", old);
+    let resume = "run @/g.lms --resume @/old.safetensors --steps 1";
+    is_refused(
+        &bench,
+        resume,
+        &[
+            "it does not say what `frozen` was",
+            "it does not say what `lr` was",
+            "it does not say what `x` was",
+        ],
+    );
+    let all: [(&str, &[usize], &[f32]); 3] =
+        [("x", &[2], &[1.0; 2]), ("frozen", &[2], &[1.0; 2]), ("lr", &[1], &[0.5])];
+    write(&bench.path("p.safetensors"), &all);
+    assert_eq!(losses(&ok(&bench, &format!("{resume} --params @/p.safetensors"))), ["step 3: loss 3"]);
+    let newer = [("lmsc".to_owned(), "{\"format\":99,\"steps\":2,\"seed\":0}".to_owned())].into();
+    let newer = serialize([("w", TensorView::new(Dtype::F32, vec![2], &w).unwrap())], Some(newer)).unwrap();
+    bench.write("old.safetensors", newer);
+    is_refused(&bench, resume, &["it is in format 99"]);
+}
+
+#[test]
+fn random_values_are_told_once() {
+    let bench = Bench::new();
+    bench.write("g.lms", frozen(2));
+    write(&bench.path("p.safetensors"), &[("w", &[2], &[1.0; 2]), ("frozen", &[2], &[1.0; 2])]);
+    let told = |arguments: &str| {
+        let outcome = bench.run(arguments);
+        let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        (outcome.stderr, json["drawn"].clone())
+    };
+    let (said, drawn) = told("run @/g.lms --json --params @/p.safetensors --steps 3");
+    assert_eq!(said, "lmsc: note: 2 inputs have random values: `lr`, `x`; --params gives them\n");
+    assert_eq!(drawn, serde_json::json!(["lr", "x"]));
+    write(&bench.path("x.safetensors"), &[("x", &[2], &[1.0; 2])]);
+    let (said, _) = told("run @/g.lms --json --params @/p.safetensors --data @/x.safetensors");
+    assert_eq!(said, "lmsc: note: 1 input has random values: `lr`; --params gives it\n");
+    write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.5])]);
+    let all = "--params @/p.safetensors --data @/x.safetensors --feeds @/lr.safetensors";
+    let (said, drawn) = told(&format!("run @/g.lms --json {all}"));
+    assert_eq!((&*said, drawn), ("", serde_json::json!([])));
+}
+
+#[test]
+fn parameters_are_taken_from_a_model_whose_sizes_are_not_known() {
+    let bench = Bench::new();
+    bench.write("g.lms", "g (float[10] \"fc.bias\") => (float[10] y) { [a] float[10] y = Neg(\"fc.bias\") }");
+    let outcome = bench.run(&format!("run @/g.lms --steps 1 --params {FORWARD}"));
+    assert_eq!((outcome.code, &*outcome.stderr), (0, ""));
+}
+
+#[test]
+fn what_is_saved_on_the_way_is_what_is_saved_in_the_end() {
+    let bench = Bench::new();
+    let run = format!("run {STEP} --params {FORWARD} --steps 7");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let whole = ok(&bench, &format!("{run} --save @/a.safetensors"));
+    let often = ok(&bench, &format!("{run} --save @/b.safetensors --save-every 3 --trace @/t.json"));
+    assert_eq!(losses(&whole), losses(&often));
+    assert!(read("a.safetensors") == read("b.safetensors"));
+    let trace: serde_json::Value = serde_json::from_slice(&read("t.json")).unwrap();
+    let steps = trace["traceEvents"].as_array().unwrap().iter().filter_map(|e| e["args"]["step"].as_u64());
+    assert_eq!(steps.collect::<BTreeSet<u64>>(), (0..7).collect());
+    assert_eq!(bench.run(&format!("{run} --save-every 3")).code, 2);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_run_loses_no_more_steps_than_were_asked_for() {
+    let bench = Bench::new();
+    let run = format!("run {STEP} --params {FORWARD}");
+    let every = format!("{run} --steps 1000000 --save @/a.safetensors --save-every 2");
+    let mut child = start(&bench, &every);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut last = 0;
+    for line in lines.map(Result::unwrap).filter(|line| line.starts_with("step ")) {
+        last = line.strip_prefix("step ").unwrap().split(':').next().unwrap().parse().unwrap();
+        if last == 7 {
+            signal("KILL", &child);
+        }
+    }
+    assert_eq!(end(child).0, None);
+    assert_eq!(bench.files(), ["a.safetensors"]);
+    let rest = ok(
+        &bench,
+        "run testdata/models/tiny_resnet18/training_model.onnx \
+        --optimizer testdata/models/tiny_resnet18/optimizer_model.onnx --dim batch=8 \
+        --resume @/a.safetensors --steps 1 --json",
+    );
+    let rest: serde_json::Value = serde_json::from_str(&rest).unwrap();
+    // A loss may be there before the file is.
+    assert!(rest["first_step"].as_u64().unwrap() + 2 > last, "{last}: {rest}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_end_of_the_terminal_ends_a_run_that_does_not_ignore_it() {
+    let bench = Bench::new();
+    let run = format!("run {STEP} --steps 1000000 --save @/a.safetensors");
+    let child = start(&bench, &run);
+    await_handlers(&child);
+    signal("HUP", &child);
+    let (code, said) = end(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("lmsc: interrupted after ") && bench.path("a.safetensors").exists(), "{said}");
+
+    let line = format!("trap '' HUP; exec {} {run}", env!("CARGO_BIN_EXE_lmsc"));
+    let line = line.replace('@', bench.path("").to_str().unwrap());
+    let mut child = Command::new("sh");
+    child.args(["-c", &line]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("step 1: loss"));
+    signal("HUP", &child);
+    assert!(lines.by_ref().take(100).all(|line| line.unwrap().starts_with("step ")));
+    signal("INT", &child);
+    lines.for_each(drop);
+    assert_eq!(end(child).0, Some(130));
+}
+
+/// No thread has so large a stack, so none starts.
+const NO_THREADS: &str = "RUST_MIN_STACK=140737488355328";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn where_no_thread_is_to_be_had_one_does_everything() {
+    let bench = Bench::new();
+    let plan = format!("{STEP} --target host --budget 1.5MiB");
+    ok(&bench, &format!("{plan} -o @/a.onnx"));
+    let outcome = bench.shell(&format!("{NO_THREADS} lmsc {plan} -o @/b.onnx"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert!(read("a.onnx") == read("b.onnx"));
+    let run = format!("run {STEP} --steps 2");
+    let expected = ok(&bench, &run);
+    let outcome = bench.shell(&format!("{NO_THREADS} lmsc {run}"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert_eq!(losses(std::str::from_utf8(&outcome.stdout).unwrap()), losses(&expected));
+    let outcome = bench.shell(&format!("{NO_THREADS} lmsc run @/a.onnx --steps 2"));
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("the system does not give the thread that copies (out)"), "{outcome:?}");
+    assert!(outcome.stderr.contains("\nhelp: allow the process more threads"), "{outcome:?}");
+    let outcome = bench.shell(&format!("{NO_THREADS} lmsc calibrate {STEP} --steps 1 -o @/p.json"));
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_model_that_is_cut_off_while_it_runs_does_not_matter() {
+    let bench = Bench::new();
+    ok(&bench, &format!("{STEP} --target host --budget 1.5MiB -o @/original.onnx"));
+    let calls = ["run @/step.onnx", "@/step.onnx --budget 1.5MiB --run"];
+    for call in calls {
+        std::fs::copy(bench.path("original.onnx"), bench.path("step.onnx")).unwrap();
+        let mut child = start(&bench, &format!("{call} --steps 1000000 --report @/r.html"));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        lines.by_ref().find(|line| line.starts_with("step 1: loss")).unwrap();
+        std::fs::File::create(bench.path("step.onnx")).unwrap();
+        signal("INT", &child);
+        assert!(lines.any(|line| line.contains(" ms a step, predicted ")), "{call}");
+        let (code, said) = end(child);
+        assert_eq!(code, Some(130), "{call}: {said}");
+    }
 }

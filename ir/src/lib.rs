@@ -2,6 +2,8 @@
 //!
 //! Knows no file format, no planner and no device API.
 
+#![forbid(unsafe_code)]
+
 mod attr;
 pub mod equiv;
 mod graph;

@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes};
@@ -26,6 +29,72 @@ pub struct Model {
     pub name: String,
     /// The folder to which external data locations are relative; `None` if it did not come from a path.
     pub folder: Option<PathBuf>,
+    /// The files to whose mapped bytes the messages refer.
+    pub mapped: Vec<Arc<Opened>>,
+}
+
+/// What is said of a file that is not what it was.
+const CHANGED: &str = "was changed while it was in use; run the command again";
+
+/// An open regular file, and its state when it was opened.
+#[derive(Debug)]
+pub struct Opened {
+    name: String,
+    file: File,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Opened {
+    /// The file at `path`; none if it is no regular file, such as a pipe.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(path: &Path) -> io::Result<Option<Opened>> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let name = path.display().to_string();
+        let opened = Opened { name, file, length: metadata.len(), modified: metadata.modified().ok() };
+        Ok(metadata.is_file().then_some(opened))
+    }
+
+    /// How many bytes it had when it was opened.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Bytes of the file, read into memory.
+    ///
+    /// # Errors
+    /// What the system says; or that the file was changed.
+    pub fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(range.start))?;
+        let read = file.read_exact(&mut bytes);
+        match self.is_changed()? {
+            true => Err(io::Error::other(format!("it {CHANGED}"))),
+            false => read.map(|()| bytes),
+        }
+    }
+
+    /// `Ok` when the file has the length and the time of change that it had when it was opened.
+    ///
+    /// A file that another program replaces by renaming is unchanged: the open one lives on.
+    ///
+    /// # Errors
+    /// An error that names the file. Mapped bytes of it must not be used any more: those that were cut off end the process.
+    pub fn check(&self) -> io::Result<()> {
+        match self.is_changed()? {
+            true => Err(io::Error::other(format!("{} {CHANGED}", self.name))),
+            false => Ok(()),
+        }
+    }
+
+    fn is_changed(&self) -> io::Result<bool> {
+        let now = self.file.metadata()?;
+        Ok((now.len(), now.modified().ok()) != (self.length, self.modified))
+    }
 }
 
 /// Why a model could not be read or written.
@@ -126,10 +195,32 @@ impl Model {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let bytes = map(path).map_err(|source| FileError::Read { name: name.clone(), source })?;
-        let folder = path.parent().filter(|_| path.is_file());
-        let folder = folder.map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_owned() });
-        Ok(Model { folder, ..Model::from_bytes(bytes, name)? })
+        let (bytes, mapped) = map(path).map_err(|source| FileError::Read { name: name.clone(), source })?;
+        let mapped = mapped.into_iter().collect();
+        Ok(Model { folder: model_folder(path), mapped, ..Model::from_bytes(bytes, name)? })
+    }
+
+    /// The model in the file at `path`, read into memory: what happens to the file afterwards does not matter.
+    ///
+    /// # Errors
+    /// As [`Model::open`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let read = || match Opened::new(path)? {
+            Some(file) => file.read(0..file.length()),
+            None => fs::read(path),
+        };
+        let bytes = read().map_err(|source| FileError::Read { name: name.clone(), source })?;
+        Ok(Model { folder: model_folder(path), ..Model::from_bytes(bytes.into(), name)? })
+    }
+
+    /// `Ok` when the mapped bytes that the model refers to are those that were mapped; see [`Opened::check`].
+    ///
+    /// # Errors
+    /// An error that names the first file that was changed.
+    pub fn check_mapped(&self) -> io::Result<()> {
+        self.mapped.iter().try_for_each(|file| file.check())
     }
 
     /// The model that `bytes` hold; `name` is what errors call it. It has no folder.
@@ -145,7 +236,7 @@ impl Model {
             return Err(refused(name, &bytes, source));
         }
         match ModelProto::decode(bytes) {
-            Ok(proto) => Ok(Model { proto, name, folder: None }),
+            Ok(proto) => Ok(Model { proto, name, folder: None, mapped: Vec::new() }),
             Err(source) => Err(FileError::Decode { name, source }),
         }
     }
@@ -167,22 +258,20 @@ fn refused(name: String, bytes: &[u8], source: WireError) -> FileError {
     }
 }
 
-/// The bytes of the file at `path`, mapped; those of a pipe, read.
-///
-/// # Errors
-/// What the system says.
-pub fn map(path: impl AsRef<Path>) -> io::Result<Bytes> {
-    let mut file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        return Ok(bytes.into());
-    }
+/// The folder of a model at this path, if it is a file.
+fn model_folder(path: &Path) -> Option<PathBuf> {
+    path.is_file().then(|| folder_of(path).to_owned())
+}
+
+/// The bytes of the file at `path`, mapped, and the file; those of a pipe, read.
+fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
+    let Some(opened) = Opened::new(path)? else { return Ok((fs::read(path)?.into(), None)) };
     // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
     // writes into one, so the mapped bytes do not change under it. Another program that truncates the file meanwhile
-    // can end this process by SIGBUS: the price of not copying weights, which every reader that maps pays.
-    let map = unsafe { memmap2::Mmap::map(&file)? };
-    Ok(Bytes::from_owner(map))
+    // can end this process by SIGBUS: the price of not copying weights. A run maps no file, and a compilation asks
+    // `Opened::check` before and after it writes.
+    let map = unsafe { memmap2::Mmap::map(&opened.file)? };
+    Ok((Bytes::from_owner(map), Some(Arc::new(opened))))
 }
 
 /// Writes `proto` as ONNX bytes, weights straight from where they lie.
@@ -213,6 +302,9 @@ pub fn save(proto: &ModelProto, path: impl AsRef<Path>) -> Result<(), FileError>
 
 /// Writes what `content` writes to `path`: all of it, or, on an error, nothing. See [`save`].
 ///
+/// On Linux the temporary file has no name until it is complete, where the file system can do that: whatever ends the
+/// process meanwhile, nothing is left.
+///
 /// # Errors
 /// What the system or `content` says.
 pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
@@ -227,26 +319,82 @@ pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()
     };
     let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
     let folder = folder_of(&target);
+    let fill = |file: &mut File| {
+        content(file)?;
+        existing.map_or(Ok(()), |metadata| file.set_permissions(metadata.permissions()))
+    };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".lmsc-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // The name of the temporary file means nothing to anyone.
-    let mut file = builder.tempfile_in(folder).map_err(|error| {
-        let shown = folder.display();
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => return no_folder(folder),
-            io::ErrorKind::PermissionDenied => format!("you may not create files in the folder {shown}"),
-            kind => format!("in the folder {shown}: {kind}"),
-        };
-        io::Error::new(error.kind(), reason)
-    })?;
-    content(file.as_file_mut())?;
-    if let Some(metadata) = existing {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.persist(&target)?;
+    let named = match unnamed(folder) {
+        Some(mut file) => {
+            fill(&mut file)?;
+            builder.make_in(folder, |path| give_name(&file, path))?.into_temp_path()
+        }
+        None => {
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let mut file = builder.tempfile_in(folder).map_err(|error| not_created(folder, &error))?;
+            fill(file.as_file_mut())?;
+            file.into_temp_path()
+        }
+    };
+    named.persist(&target)?;
     Ok(())
+}
+
+/// Why no file is created in a folder. The name of the temporary file means nothing to anyone.
+fn not_created(folder: &Path, error: &io::Error) -> io::Error {
+    let shown = folder.display();
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => return no_folder(folder),
+        io::ErrorKind::PermissionDenied => format!("you may not create files in the folder {shown}"),
+        kind => format!("in the folder {shown}: {kind}"),
+    };
+    io::Error::new(error.kind(), reason)
+}
+
+/// Where the links are that give an open file a name.
+#[cfg(target_os = "linux")]
+const OPEN_FILES: &str = "/proc/self/fd";
+
+/// A new file in the folder that has no name, where there are such files; whatever is wrong, a named one says.
+#[cfg(target_os = "linux")]
+fn unnamed(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = open(folder, flags, Mode::from_raw_mode(0o666)).ok()?;
+    Path::new(OPEN_FILES).is_dir().then(|| file.into())
+}
+
+/// Gives the file its first name.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, path: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_folder: &Path) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_name(_file: &File, _path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Makes a file that was written stay through a loss of power: the entry in its folder, too.
+///
+/// # Errors
+/// What the system says.
+pub fn sync_entry(path: &Path) -> io::Result<()> {
+    match fs::metadata(path)?.is_file() {
+        true if cfg!(unix) => File::open(folder_of(&fs::canonicalize(path)?))?.sync_all(),
+        _ => Ok(()),
+    }
 }
 
 fn no_folder(folder: &Path) -> io::Error {

@@ -119,7 +119,8 @@ pub fn link(training: &Model, optimizer: &Model) -> Result<Model, LinkError> {
     for (domain, version) in [(crate::LMSC_DOMAIN, 1), ("com.microsoft", 1)] {
         crate::import_opset(&mut proto, domain, version);
     }
-    Ok(Model { proto, name: training.name.clone(), folder: training.folder.clone() })
+    let mapped = [&training.mapped[..], &optimizer.mapped[..]].concat();
+    Ok(Model { proto, name: training.name.clone(), folder: training.folder.clone(), mapped })
 }
 
 /// A parameter's gradient.

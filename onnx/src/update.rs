@@ -268,7 +268,7 @@ mod tests {
             ],
             ..GraphProto::default()
         });
-        Model { proto, name: "step.onnx".to_owned(), folder: None }
+        Model { proto, name: "step.onnx".to_owned(), folder: None, mapped: Vec::new() }
     }
 
     fn spelled(mut model: Model) -> Model {

@@ -148,6 +148,7 @@ fn without_a_folder_references_are_checked_by_spelling() {
         proto: model_of(external(&[("location", location)])),
         name: "standard input".into(),
         folder: None,
+        mapped: Vec::new(),
     };
     check_external_data(&with("w.bin")).unwrap();
     assert_eq!(check_external_data(&with("../w.bin")).unwrap_err().errors.len(), 1);
@@ -157,7 +158,8 @@ fn without_a_folder_references_are_checked_by_spelling() {
 fn many_refused_references_are_counted() {
     let graph = GraphProto { initializer: vec![external(&[]); 20], ..GraphProto::default() };
     let proto = ModelProto { graph: Some(graph), ..ModelProto::default() };
-    let errors = check_external_data(&Model { proto, name: "m".into(), folder: None }).unwrap_err();
+    let errors = check_external_data(&Model { proto, name: "m".into(), folder: None, mapped: Vec::new() })
+        .unwrap_err();
     assert_eq!(errors.errors.len(), 20);
     let one = "the external data of m cannot be used:\n  tensor `w` (graph.initializer[0]) and 19 more tensors: its data";
     assert!(errors.to_string().starts_with(one), "{errors}");
@@ -165,7 +167,8 @@ fn many_refused_references_are_counted() {
     let at = |i: u32| external(&[("location", &*format!("../{i}"))]);
     let graph = GraphProto { initializer: (0..20).map(at).collect(), ..GraphProto::default() };
     let proto = ModelProto { graph: Some(graph), ..ModelProto::default() };
-    let errors = check_external_data(&Model { proto, name: "m".into(), folder: None }).unwrap_err();
+    let errors = check_external_data(&Model { proto, name: "m".into(), folder: None, mapped: Vec::new() })
+        .unwrap_err();
     assert_eq!(errors.to_string().lines().count(), 1 + 8 + 1 + 1);
     assert!(errors.to_string().contains("\n  and 12 more tensors\nhelp: "), "{errors}");
 }

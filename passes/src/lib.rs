@@ -2,6 +2,8 @@
 //!
 //! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
 
+#![forbid(unsafe_code)]
+
 mod apply;
 mod expand;
 mod hoist_shapes;

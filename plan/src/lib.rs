@@ -1,6 +1,8 @@
 //! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
 //! plan, a value that `lmsc-passes` applies.
 
+#![forbid(unsafe_code)]
+
 pub mod address;
 pub mod bound;
 pub mod bridge;
@@ -25,6 +27,7 @@ pub mod schedule;
 mod segment_tree;
 pub mod target;
 pub mod tflms;
+pub mod threads;
 
 pub use bridge::Bridge;
 pub use cost::Costs;

@@ -164,6 +164,8 @@ struct Listing<'a> {
     stays: Vec<bool>,
     /// Nodes to look at by themselves, then with what follows them.
     gains: BinaryHeap<Reverse<(u32, NodeId)>>,
+    /// By node, whether it is among the former: 10⁵ operands of a node may all wait for it.
+    is_queued: Vec<bool>,
     groups: BinaryHeap<Reverse<(u32, NodeId)>>,
     live: Bytes,
     listed: Listed,
@@ -221,6 +223,7 @@ impl<'a> Listing<'a> {
             there,
             stays,
             gains: BinaryHeap::new(),
+            is_queued: vec![false; graph.node_capacity()],
             groups: BinaryHeap::new(),
             live,
             listed: Listed { nodes, peak: Bytes::ZERO, area: 0 },
@@ -277,7 +280,12 @@ impl<'a> Listing<'a> {
                 return;
             }
             match self.waits[number(node)] {
-                0 => return self.gains.push(Reverse((self.place[number(node)], node))),
+                0 => {
+                    if !std::mem::replace(&mut self.is_queued[number(node)], true) {
+                        self.gains.push(Reverse((self.place[number(node)], node)));
+                    }
+                    return;
+                }
                 1 => {
                     let mut awaited = self.before.of(node).iter().take(FOLLOWERS);
                     let Some(&one) = awaited.find(|before| !self.done[number(**before)]) else { return };
@@ -291,6 +299,7 @@ impl<'a> Listing<'a> {
     /// The next node that gains by itself; if there is none, the next that gains with others, and these.
     fn next_gaining(&mut self, cost: &dyn Fn(NodeId) -> Cost) -> Option<Vec<NodeId>> {
         while let Some(Reverse((place, node))) = self.gains.pop() {
+            self.is_queued[number(node)] = false;
             if self.done[number(node)] {
                 continue;
             }

@@ -33,14 +33,41 @@ pub use run::{
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};
 
-/// Makes the calling thread one of those that the host's kernels compute on, and each processor have one.
+/// Makes the calling thread one of those that the host's kernels compute on, and starts the others: in all at most one for
+/// each processor, and at most `most`. Where the system gives fewer threads, kernels compute on fewer.
 ///
 /// A kernel that it runs is begun at once then, not handed to another thread, which takes as long as a small kernel does.
-/// For a program's first thread, which lives as long as the program; does nothing where kernels have run before.
+/// For a program's first thread, which lives as long as the program; does nothing on another, or where kernels have run
+/// before.
 ///
 /// ```
-/// lmsc_runtime::compute_here();
+/// lmsc_runtime::compute_here(usize::MAX);
 /// ```
-pub fn compute_here() {
-    _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
+pub fn compute_here(most: usize) {
+    if std::thread::current().name() != Some("main") {
+        return;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    // A pool that cannot start one of its threads cannot be made again, so its threads are there before it.
+    let mut started = Vec::new();
+    for _ in 1..processors.min(most) {
+        let (give, given) = std::sync::mpsc::channel::<rayon::ThreadBuilder>();
+        let compute = move || given.recv().map_or((), rayon::ThreadBuilder::run);
+        match std::thread::Builder::new().name("compute".to_owned()).spawn(compute) {
+            Ok(_) => started.push(give),
+            Err(_) => break,
+        }
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1 + started.len()).use_current_thread();
+    let hand_over = |thread| {
+        let give = started.pop().ok_or(std::io::ErrorKind::WouldBlock)?;
+        give.send(thread).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+    };
+    _ = pool.spawn_handler(hand_over).build_global();
+}
+
+/// On how many threads the host's kernels compute; where it is one, only the thread that called [`compute_here`] may run
+/// them.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
 }

@@ -5,14 +5,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Role, Stream};
+use lmsc_ir::program::{Checked, Stream};
 use lmsc_ir::words;
 use lmsc_plan::cost::{Measured, Profile, signature};
 use lmsc_plan::target::{Duplex, Link};
 use lmsc_runtime::{RunError, Turn, Watch, cuda};
 
 use super::runner::Runner;
-use super::{not_ready, program, refused, synthetic, tensors};
+use super::tensors::{self, Files};
+use super::{compute_here, not_ready, open_inputs, program, refused, synthetic};
 use crate::cli::{CalibrateArgs, Device, RunOptions};
 use crate::{Error, emit, load};
 
@@ -29,22 +30,24 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
         return Err(Error::Input(message.to_owned()));
     }
-    let load::Loaded { mut graph, model, .. } = load(path, &args.input.binding)?;
-    tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
+    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
+    compute_here(&graph);
+    let mut files = Files::new(model.and_then(|model| model.folder));
+    tensors::inline_small(&mut graph, &mut files)?;
     let program = program(&graph, None, device).map_err(|e| refused(path, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step has its memory: on a device both need not fit.
     let link = link_of(device).map_err(|e| not_ready(path, e))?;
     let costs = costs_of(device).map_err(|e| not_ready(path, e))?;
+    let open = open_inputs(&program);
     let (options, unlimited) = (RunOptions::default(), lmsc_runtime::Link::default());
     let session = Runner::new(program, device, &options, unlimited, None);
     let mut session = session.map_err(|e| not_ready(path, e))?;
-    let open = session.program().given.iter().filter(|given| given.role != Role::Constant);
-    let open: Vec<_> = open.filter(|g| g.data.is_none()).map(|g| g.tensor.clone()).collect();
-    for tensor in open {
-        session.set(&tensor.name, &synthetic(&tensor.name, &tensor.ty, 0));
+    for (name, ty) in &open {
+        session.set(name, &synthetic(name, ty, 0));
     }
+    tensors::let_go(&mut graph, &mut files, |name, bytes| _ = session.set(name, bytes))?;
     session.set_traces(true);
     // The first step finds memory and caches cold.
     let measured = session.run(1 + args.steps, &mut Nobody).map_err(|e| not_ready(path, e))?;
@@ -131,7 +134,7 @@ fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
 fn link_of(device: Device) -> Result<Link, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
-            let threads = [(); 2].map(|()| Copier::new(scope));
+            let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
             link(|way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
         }),
         Device::Cuda { ordinal, .. } => {
@@ -184,17 +187,19 @@ struct Copier {
 }
 
 impl Copier {
-    fn new<'scope>(scope: &'scope Scope<'scope, '_>) -> Copier {
+    fn new<'scope>(scope: &'scope Scope<'scope, '_>, stream: Stream) -> Result<Copier, RunError> {
         let ((tell, told), (done, took)) = (channel::<(Instant, u64)>(), channel());
-        scope.spawn(move || {
+        let copy = move || {
             let (from, mut to) = (vec![1u8; MOST as usize], vec![2u8; MOST as usize]);
             for (since, bytes) in told {
                 to[..bytes as usize].copy_from_slice(std::hint::black_box(&from[..bytes as usize]));
                 std::hint::black_box(&mut to);
                 _ = done.send(since.elapsed());
             }
-        });
-        Copier { tell, took }
+        };
+        let started = std::thread::Builder::new().spawn_scoped(scope, copy);
+        started.map_err(|error| RunError::NoThread { stream, why: error.to_string() })?;
+        Ok(Copier { tell, took })
     }
 
     fn copy(&self, bytes: u64) {

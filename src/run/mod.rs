@@ -1,6 +1,7 @@
 //! `lmsc run` and `lmsc calibrate`: steps that really run, on the host or a device of CUDA.
 
 mod calibrate;
+mod checkpoint;
 mod interrupt;
 mod page;
 mod report;
@@ -13,23 +14,25 @@ mod watch;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
-use lmsc_ir::program::{Checked, Memory, Program, Role, Tensor};
+use lmsc_ir::program::{Checked, Memory, Program, Role};
 use lmsc_ir::{Bytes, Graph, Type, words};
-use lmsc_onnx::Dims;
+use lmsc_onnx::file::Opened;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
-use lmsc_plan::Target;
-use lmsc_runtime::{Link, RunError, Unready};
+use lmsc_plan::{Costs, Target};
+use lmsc_runtime::{Link, Measured, RunError, Unready};
 
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
-use crate::error::called;
+use crate::error::{called, note};
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
+use checkpoint::{Checkpoint, Origin, Value};
 use report::{Prediction, Report};
 use runner::Runner;
 pub use synthetic::synthetic;
-use tensors::{Stored, Tensors};
-use watch::{Fetches, Watcher};
+use tensors::{Files, Tensors};
+use watch::{Fetches, Stored, Watcher, steps_input};
 
 /// How many steps run where the user does not say.
 const STEPS: u64 = 10;
@@ -43,10 +46,13 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
     let device = args.device()?;
-    let load::Loaded { mut graph, model, dims, warnings, .. } =
-        load::load_to_train(path, &args.input.binding)?;
-    tensors::inline(&mut graph, model.as_ref().and_then(|model| model.folder.as_deref()))?;
+    let load::Loaded { mut graph, model, warnings, .. } = load::load_to_run(path, &args.input.binding)?;
+    compute_here(&graph);
+    let mut files = Files::new(model.as_ref().and_then(|model| model.folder.clone()));
+    tensors::inline_small(&mut graph, &mut files)?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
+    // The graph has what is still needed of its bytes.
+    drop(model);
     let cx = PassCx {
         budget: args.budget.or(planned),
         target: Some(Target::built_in("host").expect("the host is built in").clone()),
@@ -55,7 +61,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         ..PassCx::default()
     };
     let options = &args.options;
-    let job = Job { path, graph: &graph, cx: &cx, options, device, dims: &dims };
+    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         let mut json = ran.report.to_json();
@@ -73,12 +79,12 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
 /// As [`run()`].
 pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
     let cx = crate::pass_cx(&args.plan)?;
-    let mut graph = compiled.graph().clone();
-    tensors::inline(&mut graph, compiled.folder.as_deref())?;
-    let (path, dims) = (args.input.path(), &compiled.dims);
+    let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
+    tensors::inline_small(&mut graph, &mut files)?;
+    let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
     let chunk = args.options.chunk.or(args.plan.pages);
     let (options, device) = (&RunOptions { chunk, ..args.options.clone() }, Device::Host);
-    let job = Job { path, graph: &graph, cx: &cx, options, device, dims };
+    let job = Job { path, graph, files, mapped, cx: &cx, options, device };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
@@ -102,17 +108,32 @@ pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Resu
     targets.map(|path| &**path).chain(report).try_for_each(emit::check_target)
 }
 
+/// How much work one thread does at least, in floating-point operations or bytes that it moves: kernels cut theirs into pieces
+/// of this size. Twice as much leaves threads idle in layers of 100 units, half as much wakes them for nothing.
+const WORK_OF_A_THREAD: u64 = 1 << 16;
+
+/// Starts the threads that the host's kernels of the graph make use of.
+pub(crate) fn compute_here(graph: &Graph) {
+    let costs = Costs::of(graph, Target::built_in("host").expect("the host is built in"), None);
+    let works = graph.order().iter().map(|&node| costs.work(node));
+    let most = works.map(|work| work.flops.max(work.moved.0)).max().unwrap_or_default();
+    lmsc_runtime::compute_here(most.div_ceil(WORK_OF_A_THREAD).max(1) as usize);
+}
+
 /// Steps to run.
 struct Job<'a> {
     path: &'a Path,
-    /// With the bytes of its initializers.
-    graph: &'a Graph,
+    /// With the bytes of its initializers, or where they are.
+    graph: Graph,
+    /// Files beside the model, in which large initializers are.
+    files: Files,
+    /// Files to whose mapped bytes the graph refers.
+    mapped: &'a [Arc<Opened>],
     /// For which budget and machine it is planned.
     cx: &'a PassCx,
     options: &'a RunOptions,
     /// What runs them.
     device: Device,
-    dims: &'a Dims,
 }
 
 /// What they came to.
@@ -124,48 +145,37 @@ struct Ran {
 
 impl Job<'_> {
     /// Runs them, with the losses and the report printed to `out` if it is given, and writes what is to be written.
-    fn run(&self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
-        let Job { path, graph, cx, options, .. } = *self;
-        let steps = options.steps.unwrap_or(STEPS);
-        let program = program(graph, cx.budget, self.device).map_err(|e| refused(path, graph, e))?;
-        let program = Checked::new(program)
-            .map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+    fn run(mut self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
+        let Job { path, cx, options, .. } = self;
         let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
-        let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
-        let (arena, extent) = (program.arena, program.extent());
-        let budget = cx.budget.map(|budget| budget.0);
-        let session = Runner::new(program, self.device, options, link, budget);
-        let mut session = session.map_err(|e| not_ready(path, e))?;
+        // Before the steps, after which the model's file may be another one.
+        let prediction = Prediction::new(&self.graph, cx, bandwidth);
+        let (mut session, open, [arena, extent]) = self.open(bandwidth)?;
+        let graph = &self.graph;
         session.set_traces(options.trace.is_some() || page.is_some());
         session.skip_closed(options.skip_closed);
-        let feed = prepare(options, self.dims, &mut session)?;
-        let first = session.steps();
-        let signal = interrupt::listen();
+        let Prepared { feed, drawn, checkpoint, variables } = prepare(options, graph, &mut session, &open)?;
+        let (first, steps) = (session.steps(), options.steps.unwrap_or(STEPS));
         let reborrowed = out.as_mut().map(|out| &mut **out as &mut dyn Write);
-        let mut watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
-        let ran = session.run(steps, &mut watch);
-        let Watcher { losses, loss, fetched, fetches, bar, .. } = watch;
-        bar.finish_and_clear();
-        let measured = ran.map_err(|error| match error {
-            RunError::Stopped(why) => Error::No(why),
-            other => not_ready(path, other),
-        })?;
+        let signal = interrupt::listen();
+        let watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
+        tell_drawn(&drawn);
+        let mut steps_and_saves = Steps { path, options, steps, checkpoint, variables };
+        let (measured, watch) = steps_and_saves.run(&mut session, watch)?;
+        let Watcher { losses, fetched, fetches, .. } = watch;
         let done = measured.steps.len() as u64;
-        let last = loss.as_deref().filter(|_| done > 0).and_then(|loss| session.get(loss));
-        let losses: Vec<f32> = losses.into_iter().chain(last.as_deref().and_then(watch::float)).collect();
-        let prediction = Prediction::new(graph, cx, bandwidth);
-        let mut report = Report::new(graph, cx, &session, &measured, first, losses, &prediction);
+        let mut report = Report::new(cx, &session, &measured, first, losses, &prediction);
         // In chunks, the session's program has addresses of its own.
-        (report.arena, report.extent) = (arena, extent);
+        (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
         if let Some(out) = out {
             out.write_all(report.to_text().as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
-        if let Some(path) = &options.save {
-            Tensors::write(path, &variables(&mut session), Some((session.steps(), session.seed())))?;
-        }
+        steps_and_saves.save(&mut session)?;
         // What is fetched is of the last step, which a signal may have made another one.
         if let (Some(path), Some(fetches), true) = (&options.out, fetches, done == steps) {
-            Tensors::write(path, &all_fetched(&mut session, fetched, &fetches), None)?;
+            let fetched = all_fetched(&mut session, fetched, &fetches);
+            let types = fetched.iter().map(|(name, stored)| (name.clone(), stored.ty.clone())).collect();
+            tensors::write(path, &types, None, |name| fetched[name].bytes.clone())?;
         }
         if let Some(path) = &options.trace {
             let trace = trace::trace(session.program(), &measured.events).to_string();
@@ -179,6 +189,101 @@ impl Job<'_> {
         }
         let end = if done == steps { Ok(()) } else { Err(interrupted(options, done, steps)) };
         Ok(Ran { report, end })
+    }
+
+    /// A session with all bytes that the model has, the inputs of which it has none, and the arena's size and last address.
+    /// The graph and its files are not read any more.
+    fn open(&mut self, bandwidth: Option<u64>) -> Result<(Runner, Open, [Bytes; 2]), Error> {
+        let Job { path, cx, options, device, .. } = *self;
+        let changed = |e: std::io::Error| Error::Input(e.to_string());
+        let check = || self.mapped.iter().try_for_each(|file| file.check()).map_err(changed);
+        let program = program(&self.graph, cx.budget, device).map_err(|e| refused(path, &self.graph, e))?;
+        let program = Checked::new(program)
+            .map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+        let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
+        let (sizes, open) = ([program.arena, program.extent()], open_inputs(&program));
+        check()?;
+        let session = Runner::new(program, device, options, link, cx.budget.map(|budget| budget.0));
+        let mut session = session.map_err(|e| not_ready(path, e))?;
+        let set = |name: &str, bytes: &[u8]| _ = session.set(name, bytes);
+        tensors::let_go(&mut self.graph, &mut self.files, set)?;
+        check()?;
+        Ok((session, open, sizes))
+    }
+}
+
+/// Inputs and initializers that the model has no bytes of.
+type Open = BTreeMap<String, Type>;
+
+fn open_inputs(program: &Program) -> Open {
+    let open = program.given.iter().filter(|given| given.data.is_none());
+    open.map(|given| (given.tensor.name.to_string(), given.tensor.ty.clone())).collect()
+}
+
+/// Says which inputs have values that nobody gave.
+fn tell_drawn(drawn: &[String]) {
+    const SHOWN: usize = 8;
+    if drawn.is_empty() {
+        return;
+    }
+    let names: Vec<String> = drawn.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = match drawn.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (verb, them) = if drawn.len() == 1 { ("has", "it") } else { ("have", "them") };
+    let count = words::count(drawn.len(), "input");
+    note(format!("{count} {verb} random values: {}{more}; --params gives {them}", names.join(", ")));
+}
+
+/// How many steps there are, and what is saved of them.
+struct Steps<'a> {
+    path: &'a Path,
+    options: &'a RunOptions,
+    steps: u64,
+    checkpoint: Checkpoint,
+    variables: BTreeMap<String, Type>,
+}
+
+impl Steps<'_> {
+    /// Runs the steps, as many at once as there are from one checkpoint to the next.
+    fn run<'w>(
+        &mut self,
+        session: &mut Runner,
+        mut watch: Watcher<'w>,
+    ) -> Result<(Measured, Watcher<'w>), Error> {
+        let mut measured = Measured::default();
+        loop {
+            let left = self.steps - measured.steps.len() as u64;
+            let asked = self.options.save_every.unwrap_or(left).min(left);
+            let ran = session.run(asked, &mut watch).map_err(|error| match error {
+                RunError::Stopped(why) => Error::No(why),
+                other => not_ready(self.path, other),
+            });
+            let ran = ran.inspect_err(|_| watch.bar.finish_and_clear())?;
+            let done = ran.steps.len() as u64;
+            measured.append(ran);
+            if done > 0 {
+                watch.ended(session);
+            }
+            if done < asked || done == left {
+                watch.bar.finish_and_clear();
+                return Ok((measured, watch));
+            }
+            watch.tell_last(session.steps());
+            // The run goes on: what was saved before is there, and this may have room later.
+            if let Err(error) = self.save(session) {
+                note(format!("step {} is not saved: {error}", session.steps()));
+            }
+        }
+    }
+
+    /// Writes what is to be saved, if anything is.
+    fn save(&mut self, session: &mut Runner) -> Result<(), Error> {
+        match &self.options.save {
+            Some(path) => self.checkpoint.save(path, &self.variables, session),
+            None => Ok(()),
+        }
     }
 }
 
@@ -251,6 +356,10 @@ fn not_ready(path: &Path, error: RunError) -> Error {
                 "name the folders of CUDA's libraries in LMSC_CUDA_PATH, or run on the host, without --device",
             );
         }
+        RunError::NoThread { .. } => {
+            return Error::No(format!("{} cannot run here: {error}", called(path)))
+                .with_help("allow the process more threads (ulimit -u, or the container's limit of pids)");
+        }
         // The run is lost, and nothing that was written before.
         RunError::Copy { .. } | RunError::Stopped(_) => return Error::No(error.to_string()),
         RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
@@ -275,118 +384,183 @@ fn not_ready(path: &Path, error: RunError) -> Error {
 }
 
 /// What the caller sets before each step: by input, one batch or several.
-type Feed = BTreeMap<String, Vec<Vec<u8>>>;
+type Feed = BTreeMap<String, Vec<bytes::Bytes>>;
 
-/// Gives everything its first value; what differs from step to step comes back.
-fn prepare(args: &RunOptions, dims: &Dims, session: &mut Runner) -> Result<Feed, Error> {
-    let (mut settable, mut inputs, mut state) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut open = Vec::new();
-    for given in &session.program().given {
-        let (name, ty) = (given.tensor.name.to_string(), given.tensor.ty.clone());
-        match given.role {
-            Role::Input => _ = inputs.insert(name.clone(), ty.clone()),
-            Role::Variable(_) => _ = state.insert(name.clone(), ty.clone()),
-            Role::Constant => {}
-        }
-        if given.data.is_none() {
-            open.push((name.clone(), ty.clone()));
-        }
-        settable.insert(name, ty);
-    }
-    let seed = args.seed.unwrap_or(0);
+/// What a session begins with, besides what is in it.
+struct Prepared {
+    feed: Feed,
+    /// Inputs and initializers with random values.
+    drawn: Vec<String>,
+    checkpoint: Checkpoint,
+    /// What a step changes.
+    variables: BTreeMap<String, Type>,
+}
+
+/// Gives everything its first value.
+fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) -> Result<Prepared, Error> {
+    let resumed =
+        args.resume.as_deref().map(|path| Ok::<_, Error>((path, Tensors::read(path)?))).transpose()?;
+    let before = resumed.as_ref().map(|(path, tensors)| checkpoint::says(path, tensors)).transpose()?;
+    let seed = seed(args, before.as_ref())?;
     session.set_seed(seed);
+    let mut names = Names::of(session.program());
+    if let Some(path) = &args.save {
+        tensors::check_types(path, names.variables.iter().map(|(name, ty)| (&**name, ty)))?;
+    }
+    let mut checkpoint = Checkpoint::new(seed, session.device(), args.skip_closed);
+    let mut drawn = BTreeMap::new();
     for (name, ty) in open {
-        session.set(&name, &synthetic(&name, &ty, seed));
-    }
-    let set = |session: &mut Runner, tensors: &BTreeMap<String, Stored>| {
-        for (name, stored) in tensors {
-            session.set(name, &stored.bytes);
-        }
-    };
-    if let Some(path) = &args.params {
-        let is_model = path.extension().is_some_and(|extension| extension == "onnx");
-        let mut tensors = match is_model {
-            true => Tensors::of_model(path, dims)?,
-            false => Tensors::read(path)?,
-        };
-        if is_model {
-            // Of a model's initializers, constants of its own are no parameters here.
-            tensors.by_name.retain(|name, _| settable.contains_key(name));
-            if tensors.by_name.is_empty() {
-                return Err(Error::in_file(path, "none of its initializers is a parameter of the step"));
-            }
-        }
-        fits(path, &tensors.by_name, &settable, "parameters and inputs", false)?;
-        set(session, &tensors.by_name);
-    }
-    if let Some(path) = &args.resume {
-        let tensors = Tensors::read(path)?;
-        fits(path, &tensors.by_name, &state, "variables", false)?;
-        let missing: Vec<&String> =
-            state.keys().filter(|name| !tensors.by_name.contains_key(*name)).collect();
-        if let Some(first) = missing.first() {
-            let count = words::count(missing.len(), "variable");
-            let message = format!("it lacks {count} of the step, `{first}` first");
-            return Err(
-                Error::in_file(path, message).with_help("give a file that --save wrote for this step")
-            );
-        }
-        let Some((steps, seed)) = tensors.state else {
-            let help = "give a file that --save wrote; parameters alone are given with --params";
-            return Err(Error::in_file(path, "it does not say how many steps were run").with_help(help));
-        };
-        set(session, &tensors.by_name);
-        session.set_steps(steps);
-        session.set_seed(args.seed.unwrap_or(seed));
+        let bytes = synthetic(name, ty, seed);
+        session.set(name, &bytes);
+        drawn.insert(name.clone(), Value::new(Origin::Drawn, &bytes));
     }
     let mut feed = Feed::new();
-    if let Some(path) = args.data.as_deref().filter(|path| *path != Path::new("synthetic")) {
-        let tensors = Tensors::read(path)?;
-        fits(path, &tensors.by_name, &inputs, "inputs", true)?;
-        for (name, stored) in tensors.by_name {
-            let size = inputs[&name].byte_size().unwrap_or_default().0.max(1) as usize;
-            feed.insert(name, stored.bytes.chunks(size).map(<[u8]>::to_vec).collect());
-        }
-    }
-    if let Some(path) = &args.feeds {
-        let tensors = Tensors::read(path)?;
-        fits(path, &tensors.by_name, &settable, "inputs and initializers", false)?;
-        for (name, stored) in &tensors.by_name {
-            session.set(name, &stored.bytes);
+    for (path, is_fed) in [(&args.params, false), (&args.feeds, true)] {
+        let Some(path) = path else { continue };
+        let many = if is_fed { "inputs and initializers" } else { "parameters and inputs" };
+        let tensors = given(path, &names.settable, many)?;
+        for (name, ty) in tensors.types() {
+            let bytes = tensors.bytes(name)?;
+            session.set(name, &bytes);
+            drawn.remove(name);
+            if !names.variables.contains_key(name) {
+                checkpoint.give(name, ty, &bytes);
+            }
             // It stays what it is: at every step the same.
-            if inputs.contains_key(name) {
-                feed.insert(name.clone(), vec![stored.bytes.clone()]);
+            if is_fed && names.inputs.contains_key(name) {
+                feed.insert(name.to_owned(), vec![bytes]);
             }
         }
     }
-    Ok(feed)
+    if let Some(path) = args.data.as_deref().filter(|path| *path != Path::new("synthetic")) {
+        let tensors = Tensors::read(path)?;
+        fits(path, &tensors, &names.inputs, "inputs", true)?;
+        for (name, _) in tensors.types() {
+            let (all, size) = (tensors.bytes(name)?, names.inputs[name].byte_size().unwrap_or_default().0);
+            drawn.remove(name);
+            checkpoint.says.values.remove(name);
+            checkpoint.small.remove(name);
+            checkpoint.says.batches.insert(name.to_owned(), checkpoint::digest(&all));
+            let count = all.len().checked_div(size as usize).unwrap_or(1).max(1);
+            let batch = |i| all.slice(i * size as usize..(i + 1) * size as usize);
+            feed.insert(name.to_owned(), (0..count).map(batch).collect());
+        }
+    }
+    // The session counts it.
+    if let Some(counter) = steps_input(session.program()).filter(|name| !feed.contains_key(name)) {
+        drawn.remove(&counter);
+        checkpoint.says.values.remove(&counter);
+        checkpoint.small.remove(&counter);
+    }
+    if let (Some((path, tensors)), Some(before)) = (&resumed, &before) {
+        fits(path, tensors, &names.settable, "variables and inputs", false)?;
+        let missing = names.variables.keys().filter(|name| !tensors.contains(name));
+        lacks(path, &missing.collect::<Vec<_>>())?;
+        for (name, ty) in tensors.types() {
+            // What is given now is compared with what it was.
+            if checkpoint.says.values.contains_key(name) {
+                continue;
+            }
+            let bytes = tensors.bytes(name)?;
+            session.set(name, &bytes);
+            drawn.remove(name);
+            if !names.variables.contains_key(name) && !checkpoint.says.batches.contains_key(name) {
+                checkpoint.give(name, ty, &bytes);
+            }
+        }
+        session.set_steps(before.steps);
+    }
+    let drawn_names = drawn.keys().cloned().collect();
+    let constant = drawn.into_iter().filter(|(name, _)| !names.variables.contains_key(name));
+    checkpoint.says.values.extend(constant);
+    if args.save.is_some() || args.resume.is_some() {
+        checkpoint.add_constants(graph, &names.variables);
+    }
+    if let (Some((path, _)), Some(before)) = (&resumed, &before) {
+        checkpoint.says.follows(before, path)?;
+        if !before.device.is_empty() && before.device != checkpoint.says.device {
+            note(format!(
+                "{} was saved by a run on {}; on another device, the same steps may have other bits",
+                path.display(),
+                before.device
+            ));
+        }
+    }
+    let variables = std::mem::take(&mut names.variables);
+    Ok(Prepared { feed, drawn: drawn_names, checkpoint, variables })
+}
+
+/// By name, what a step is given.
+struct Names {
+    /// All of it.
+    settable: BTreeMap<String, Type>,
+    /// What the caller may set before each step.
+    inputs: BTreeMap<String, Type>,
+    /// What the step changes.
+    variables: BTreeMap<String, Type>,
+}
+
+impl Names {
+    fn of(program: &Program) -> Names {
+        let of = |is: fn(Role) -> bool| {
+            let given = program.given.iter().filter(|given| is(given.role));
+            given.map(|given| (given.tensor.name.to_string(), given.tensor.ty.clone())).collect()
+        };
+        Names {
+            settable: of(|_| true),
+            inputs: of(|role| role == Role::Input),
+            variables: of(|role| matches!(role, Role::Variable(_))),
+        }
+    }
+}
+
+/// The seed of the run, which is that of the run that is resumed.
+fn seed(args: &RunOptions, before: Option<&checkpoint::Says>) -> Result<u64, Error> {
+    match (args.seed, before.map(|before| before.seed)) {
+        (Some(seed), Some(before)) if seed != before => {
+            let message = format!("--seed {seed}, and the run that is resumed has the seed {before}");
+            Err(Error::Input(message).with_help("leave --seed out"))
+        }
+        (seed, before) => Ok(before.or(seed).unwrap_or(0)),
+    }
+}
+
+/// The tensors of --params or --feeds in the file at the path.
+fn given(path: &Path, settable: &BTreeMap<String, Type>, many: &str) -> Result<Tensors, Error> {
+    let is_model = path.extension().is_some_and(|extension| extension == "onnx");
+    let mut tensors = if is_model { Tensors::of_model(path)? } else { Tensors::read(path)? };
+    if is_model {
+        // Of a model's initializers, constants of its own are no parameters here.
+        tensors.retain(|name| settable.contains_key(name));
+        if tensors.types().next().is_none() {
+            return Err(Error::in_file(path, "none of its initializers is a parameter of the step"));
+        }
+    }
+    fits(path, &tensors, settable, many, false)?;
+    Ok(tensors)
+}
+
+/// Refuses a file that lacks variables.
+fn lacks(path: &Path, missing: &[&String]) -> Result<(), Error> {
+    let Some(first) = missing.first() else { return Ok(()) };
+    let count = words::count(missing.len(), "variable");
+    let message = format!("it lacks {count} of the step, `{first}` first");
+    Err(Error::in_file(path, message).with_help("give a file that --save wrote for this step"))
 }
 
 /// Refuses tensors that are not of these names and types, and lists what is wrong.
 fn fits(
     path: &Path,
-    tensors: &BTreeMap<String, Stored>,
+    tensors: &Tensors,
     expected: &BTreeMap<String, Type>,
     many: &str,
     batches: bool,
 ) -> Result<(), Error> {
-    let wrong = tensors::mismatches(tensors, expected, many, batches);
+    let wrong = tensors::mismatches(tensors.types(), expected, many, batches);
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(Error::in_file(path, format!("not what the step takes:\n  {}", wrong.join("\n  ")))),
     }
-}
-
-/// What the step keeps from one to the next.
-fn variables(session: &mut Runner) -> BTreeMap<String, Stored> {
-    let given = session.program().given.iter().filter(|given| matches!(given.role, Role::Variable(_)));
-    let names: Vec<Tensor> = given.map(|given| given.tensor.clone()).collect();
-    names.iter().filter_map(|tensor| Some((tensor.name.to_string(), stored(session, tensor)?))).collect()
-}
-
-fn stored(session: &mut Runner, tensor: &Tensor) -> Option<Stored> {
-    let ty = tensor.ty.as_tensor()?.clone();
-    Some(Stored { ty, bytes: session.get(&tensor.name)? })
 }
 
 /// What was computed, and of what is given what was asked for.
@@ -398,7 +572,7 @@ fn all_fetched(
     for (computed, names) in fetches {
         for (name, ty) in names.iter().filter(|(name, _)| !fetched.contains_key(name)).collect::<Vec<_>>() {
             if let Some(bytes) = session.get(computed) {
-                fetched.insert(name.clone(), Stored { ty: ty.clone(), bytes });
+                fetched.insert(name.clone(), Stored { ty: ty.clone(), bytes: bytes.into() });
             }
         }
     }

@@ -15,6 +15,8 @@ use super::runner::{Gpu, Runner};
 /// What a step was to take.
 pub(super) struct Prediction {
     pub(super) execution: Execution,
+    /// The most bytes in use at once that the plan allows.
+    peak: Bytes,
     /// What of the operators' time was measured before, in percent; none without a profile.
     measured_percent: Option<f64>,
     target: String,
@@ -37,6 +39,7 @@ impl Prediction {
             || 100.0 * coverage.measured_nanos as f64 / (coverage.nanos as f64).max(f64::MIN_POSITIVE);
         Prediction {
             execution: Execution::of(graph, &link, cost),
+            peak: cx.memory(graph).peak(),
             measured_percent: cx.profile.is_some().then(share),
             target: target.name,
         }
@@ -82,11 +85,12 @@ pub(super) struct Report {
     hidden: Option<f64>,
     /// The GPU that it ran on.
     gpu: Option<Gpu>,
+    /// Inputs and initializers with random values.
+    pub(super) drawn: Vec<String>,
 }
 
 impl Report {
     pub(super) fn new(
-        graph: &Graph,
         cx: &PassCx,
         session: &Runner,
         measured: &Measured,
@@ -108,7 +112,7 @@ impl Report {
             step: prediction.step(),
             source: prediction.source(),
             peak: Bytes(measured.peak),
-            predicted: cx.memory(graph).peak(),
+            predicted: prediction.peak,
             in_order: Bytes(peak_in_order(program)),
             arena: program.arena,
             extent: program.extent(),
@@ -120,6 +124,7 @@ impl Report {
             stalled: measured.stalled / (measured.steps.len().max(1) as u32),
             hidden: (copying > Duration::ZERO).then(|| 100.0 * (1.0 - exposed).clamp(0.0, 1.0)),
             gpu: session.gpu(),
+            drawn: Vec::new(),
         }
     }
 
@@ -189,6 +194,7 @@ impl Report {
                 json!({ "name": name, "products": products, "convolutions": convolutions })
             }),
             "virtual": chunks,
+            "drawn": self.drawn,
         })
     }
 

@@ -79,10 +79,6 @@ impl Runner {
         either!(self, session => session.set_steps(steps));
     }
 
-    pub(super) fn seed(&self) -> u64 {
-        either!(self, session => session.seed)
-    }
-
     pub(super) fn set_seed(&mut self, seed: u64) {
         either!(self, session => session.seed = seed);
     }

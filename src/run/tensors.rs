@@ -2,31 +2,34 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use lmsc_ir::{Data, ElementType, TensorType, Type, words};
-use lmsc_onnx::Dims;
-use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
+use bytes::Bytes;
+use lmsc_ir::{Data, ElementType, Graph, TensorType, Type, words};
+use lmsc_onnx::file::Opened;
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
 use crate::Error;
 
-/// A tensor and its bytes.
-#[derive(Clone, Debug)]
-pub(super) struct Stored {
-    pub(super) ty: TensorType,
-    pub(super) bytes: Vec<u8>,
+/// The tensors of a file, whose bytes are read when they are asked for. Nothing is mapped: whoever shortens the file causes
+/// an error.
+pub(super) struct Tensors {
+    path: PathBuf,
+    by_name: BTreeMap<String, (TensorType, Place)>,
+    /// What the file says besides, if it was saved by `lmsc`.
+    pub(super) says: Option<String>,
 }
 
-/// What a file holds.
-pub(super) struct Tensors {
-    pub(super) by_name: BTreeMap<String, Stored>,
-    /// What it says besides, if it was saved by `lmsc`: how many steps were run, with which seed.
-    pub(super) state: Option<(u64, u64)>,
+/// Where bytes are.
+enum Place {
+    Memory(Bytes),
+    File(Arc<Opened>, std::ops::Range<u64>),
 }
 
 /// The key of what a file says besides.
-const STATE: &str = "lmsc";
+const SAYS: &str = "lmsc";
 
 const TYPES: [(Dtype, ElementType); 13] = [
     (Dtype::F32, ElementType::Float),
@@ -44,106 +47,262 @@ const TYPES: [(Dtype, ElementType); 13] = [
     (Dtype::BOOL, ElementType::Bool),
 ];
 
+/// Bytes of a safetensors file before its header: the header's length.
+const LENGTH: u64 = 8;
+
 impl Tensors {
     /// What the safetensors file at the path holds.
     pub(super) fn read(path: &Path) -> Result<Tensors, Error> {
-        let bytes = std::fs::read(path).map_err(|e| Error::reading(path, &e))?;
+        let reading = |e: io::Error| Error::reading(path, &e);
         let wrong = |e: &dyn std::fmt::Display| {
             Error::in_file(path, format!("no file of the format safetensors: {e}"))
         };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| wrong(&e))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|e| wrong(&e))?;
+        let opened = Opened::new(path).map_err(reading)?.map(Arc::new);
+        let (header, begin, place): (Metadata, u64, Box<dyn Fn(u64, u64) -> Place>) = match opened {
+            Some(file) => {
+                let (length, header) = header(&file, path)?;
+                let begin = LENGTH + length;
+                let end = begin.checked_add(header.data_len() as u64);
+                if end != Some(file.length()) {
+                    return Err(wrong(&"it is cut short, or longer than its header says"));
+                }
+                (header, begin, Box::new(move |from, to| Place::File(Arc::clone(&file), from..to)))
+            }
+            None => {
+                let bytes = Bytes::from(std::fs::read(path).map_err(reading)?);
+                let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| wrong(&e))?;
+                let place = move |from, to| Place::Memory(bytes.slice(from as usize..to as usize));
+                (header, LENGTH + length as u64, Box::new(place))
+            }
+        };
         let mut by_name = BTreeMap::new();
-        for (name, view) in file.tensors() {
-            let Some((_, element)) = TYPES.iter().find(|(dtype, _)| *dtype == view.dtype()) else {
-                let message =
-                    format!("`{name}` has elements of {:?}, which ONNX does not have", view.dtype());
+        let names = header.offset_keys();
+        for (name, info) in names.iter().filter_map(|name| Some((name, header.info(name)?))) {
+            let Some((_, element)) = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype) else {
+                let message = format!("`{name}` has elements of {:?}, which ONNX does not have", info.dtype);
                 return Err(Error::in_file(path, message));
             };
-            let dims: Vec<u64> = view.shape().iter().map(|&dim| dim as u64).collect();
-            let ty = TensorType::new(*element, dims);
-            by_name.insert(name, Stored { ty, bytes: view.data().to_vec() });
+            let dims: Vec<u64> = info.shape.iter().map(|&dim| dim as u64).collect();
+            let (from, to) = (begin + info.data_offsets.0 as u64, begin + info.data_offsets.1 as u64);
+            by_name.insert(name.clone(), (TensorType::new(*element, dims), place(from, to)));
         }
-        Ok(Tensors { by_name, state: state(&header) })
+        let says = header.metadata().as_ref().and_then(|says| says.get(SAYS)).cloned();
+        Ok(Tensors { path: path.to_owned(), by_name, says })
     }
 
-    /// The initializers of the ONNX model at the path.
-    pub(super) fn of_model(path: &Path, dims: &Dims) -> Result<Tensors, Error> {
-        let model = lmsc_onnx::Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
-        let mut graph = lmsc_onnx::import(&model, dims).map_err(|e| Error::Input(e.to_string()))?;
-        inline(&mut graph, model.folder.as_deref())?;
-        let mut by_name = BTreeMap::new();
-        for initializer in &graph.initializers {
-            let value = graph.value(initializer.value);
-            if let (Type::Tensor(ty), Data::Inline(bytes)) = (&value.ty, &initializer.data) {
-                by_name.insert(value.name.to_string(), Stored { ty: ty.clone(), bytes: bytes.to_vec() });
+    /// The initializers of the ONNX model at the path; their sizes are all that needs to be known of it.
+    pub(super) fn of_model(path: &Path) -> Result<Tensors, Error> {
+        let model = lmsc_onnx::Model::read(path).map_err(|e| Error::Input(e.to_string()))?;
+        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
+        let (mut files, mut by_name) = (Files::new(model.folder.clone()), BTreeMap::new());
+        for (name, ty, data) in lmsc_onnx::initializers(&model).map_err(|e| Error::in_file(path, e))? {
+            let place = match data {
+                Data::Inline(bytes) => Place::Memory(bytes),
+                Data::External { location, offset, length } => {
+                    let (file, range) = files.find(&name, &location, offset, length)?;
+                    Place::File(file, range)
+                }
+                Data::Digest { .. } => continue,
+            };
+            by_name.insert(name, (ty, place));
+        }
+        Ok(Tensors { path: path.to_owned(), by_name, says: None })
+    }
+
+    /// The names and types of the tensors.
+    pub(super) fn types(&self) -> impl Iterator<Item = (&str, &TensorType)> {
+        self.by_name.iter().map(|(name, (ty, _))| (&**name, ty))
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Leaves out tensors of names that are not wanted.
+    pub(super) fn retain(&mut self, mut wanted: impl FnMut(&str) -> bool) {
+        self.by_name.retain(|name, _| wanted(name));
+    }
+
+    /// The bytes of the tensor of this name; none if there is none.
+    pub(super) fn bytes(&self, name: &str) -> Result<Bytes, Error> {
+        match self.by_name.get(name) {
+            None => Ok(Bytes::new()),
+            Some((_, Place::Memory(bytes))) => Ok(bytes.clone()),
+            Some((_, Place::File(file, range))) => {
+                Ok(file.read(range.clone()).map_err(|e| Error::reading(&self.path, &e))?.into())
             }
         }
-        Ok(Tensors { by_name, state: None })
     }
+}
 
-    /// Writes the tensors, and what is said besides, into the file: whole or not at all.
-    pub(super) fn write(
-        path: &Path,
-        tensors: &BTreeMap<String, Stored>,
-        state: Option<(u64, u64)>,
-    ) -> Result<(), Error> {
-        let mut views = Vec::with_capacity(tensors.len());
-        for (name, stored) in tensors {
-            let dtype =
-                TYPES.iter().find(|(_, element)| *element == stored.ty.element).map(|(dtype, _)| *dtype);
-            let shape = stored.ty.dims.iter().map(|&dim| dim as usize).collect();
-            let view = dtype.and_then(|dtype| TensorView::new(dtype, shape, &stored.bytes).ok());
-            let Some(view) = view else {
-                let message =
-                    format!("`{name}` is {}, which the format safetensors does not have", stored.ty);
+/// The header of a safetensors file, and its length.
+fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
+    let wrong =
+        |e: &dyn std::fmt::Display| Error::in_file(path, format!("no file of the format safetensors: {e}"));
+    let read = |range| file.read(range).map_err(|e| Error::reading(path, &e));
+    if file.length() < LENGTH {
+        return Err(wrong(&"header too small"));
+    }
+    let length = read(0..LENGTH)?.first_chunk().map_or(0, |&bytes| u64::from_le_bytes(bytes));
+    let end = length.checked_add(LENGTH).filter(|&end| end <= file.length());
+    let Some(end) = end else { return Err(wrong(&"header too large")) };
+    let header = read(LENGTH..end)?;
+    Ok((length, serde_json::from_slice(&header).map_err(|e| wrong(&e))?))
+}
+
+/// What the format calls elements of the type.
+fn dtype(path: &Path, name: &str, ty: &TensorType) -> Result<Dtype, Error> {
+    let known = TYPES.iter().find(|(_, element)| *element == ty.element).map(|(dtype, _)| *dtype);
+    known.ok_or_else(|| {
+        Error::in_file(path, format!("`{name}` is {ty}, which the format safetensors does not have"))
+    })
+}
+
+/// Refuses tensors of types that a safetensors file at the path cannot hold.
+pub(super) fn check_types<'a>(
+    path: &Path,
+    types: impl IntoIterator<Item = (&'a str, &'a Type)>,
+) -> Result<(), Error> {
+    for (name, ty) in types {
+        match ty.as_tensor() {
+            Some(ty) => _ = dtype(path, name, ty)?,
+            None => {
+                let message = format!(
+                    "`{name}` is {ty}, a list of tensors, which the format safetensors does not have"
+                );
                 return Err(Error::in_file(path, message));
-            };
-            views.push((name, view));
+            }
         }
-        let says = state.map(|(steps, seed)| {
-            HashMap::from([(
-                STATE.to_owned(),
-                serde_json::json!({ "steps": steps, "seed": seed }).to_string(),
-            )])
-        });
-        let bytes = safetensors::serialize(views, says).map_err(|e| Error::in_file(path, e))?;
-        let write = |file: &mut File| {
+    }
+    Ok(())
+}
+
+/// Writes tensors of these types, and what is said besides, into the file: whole or not at all. Bytes are asked for one tensor
+/// after the other.
+pub(super) fn write(
+    path: &Path,
+    types: &BTreeMap<String, TensorType>,
+    says: Option<String>,
+    mut bytes: impl FnMut(&str) -> Bytes,
+) -> Result<(), Error> {
+    let mut order = Vec::new();
+    for (name, ty) in types {
+        order.push((dtype(path, name, ty)?, name, ty));
+    }
+    // The format's order: the widest elements first, so that all are aligned.
+    order.sort_by(|(left, name, _), (right, other, _)| right.cmp(left).then(name.cmp(other)));
+    let (mut infos, mut begin) = (Vec::new(), 0);
+    for &(dtype, name, ty) in &order {
+        let shape = ty.dims.iter().map(|&dim| dim as usize).collect();
+        let end = begin + ty.byte_size().unwrap_or_default().0 as usize;
+        infos.push((name.clone(), TensorInfo { dtype, shape, data_offsets: (begin, end) }));
+        begin = end;
+    }
+    let says = says.map(|says| HashMap::from([(SAYS.to_owned(), says)]));
+    let header = Metadata::new(says, infos).map_err(|e| Error::in_file(path, e))?;
+    let mut header = serde_json::to_vec(&header).map_err(|e| Error::in_file(path, e))?;
+    header.resize(header.len().next_multiple_of(LENGTH as usize), b' ');
+    let content = |file: &mut File| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
+        for (_, name, ty) in &order {
+            let bytes = bytes(name);
+            if bytes.len() as u64 != ty.byte_size().unwrap_or_default().0 {
+                return Err(io::Error::other(format!("the bytes of `{name}` are missing")));
+            }
             file.write_all(&bytes)?;
-            // Before it takes the place of another file, and hours of training with it, it is on the disk.
-            if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
+        }
+        // Before it takes the place of another file, and hours of training with it, it is on the disk.
+        if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
+    };
+    let written = lmsc_onnx::file::write_whole(path, content);
+    written.and_then(|()| lmsc_onnx::file::sync_entry(path)).map_err(|e| Error::writing(path, &e))
+}
+
+/// Files beside a model, each opened once.
+pub(super) struct Files {
+    folder: PathBuf,
+    opened: BTreeMap<String, Arc<Opened>>,
+}
+
+impl Files {
+    pub(super) fn new(folder: Option<PathBuf>) -> Files {
+        Files { folder: folder.unwrap_or_else(|| PathBuf::from(".")), opened: BTreeMap::new() }
+    }
+
+    /// The file at this location, and the bytes of it that are a tensor's.
+    fn find(
+        &mut self,
+        name: &str,
+        location: &str,
+        offset: u64,
+        length: u64,
+    ) -> Result<(Arc<Opened>, std::ops::Range<u64>), Error> {
+        let path = self.folder.join(location);
+        let file = match self.opened.get(location) {
+            Some(file) => Arc::clone(file),
+            None => {
+                let opened = Opened::new(&path).map_err(|e| Error::reading(&path, &e))?;
+                let file = opened.ok_or_else(|| Error::in_file(&path, "it is no regular file"))?;
+                Arc::clone(self.opened.entry(location.to_owned()).or_insert(Arc::new(file)))
+            }
         };
-        lmsc_onnx::file::write_whole(path, write).map_err(|e| Error::writing(path, &e))
+        match offset.checked_add(length).filter(|&end| end <= file.length()) {
+            Some(end) => Ok((file, offset..end)),
+            None => Err(Error::in_file(&path, format!("it ends before the bytes of `{name}`"))),
+        }
+    }
+
+    fn read(&mut self, name: &str, location: &str, offset: u64, length: u64) -> Result<Bytes, Error> {
+        let (file, range) = self.find(name, location, offset, length)?;
+        let bytes = file.read(range).map_err(|e| Error::reading(&self.folder.join(location), &e))?;
+        Ok(bytes.into())
     }
 }
 
-fn state(header: &Metadata) -> Option<(u64, u64)> {
-    let text = header.metadata().as_ref()?.get(STATE)?;
-    let state: serde_json::Value = serde_json::from_str(text).ok()?;
-    Some((state["steps"].as_u64()?, state["seed"].as_u64()?))
-}
+/// What is larger stays where it is until the session has a place for it; kernels look at nothing larger before they run.
+const SMALL: u64 = 1 << 16;
 
-/// Brings the bytes of initializers that lie in files beside the model into the graph.
-pub(super) fn inline(graph: &mut lmsc_ir::Graph, folder: Option<&Path>) -> Result<(), Error> {
+/// Brings the bytes of small initializers that lie in files beside the model into the graph.
+pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), Error> {
     for index in 0..graph.initializers.len() {
         let name = graph.value(graph.initializers[index].value).name.clone();
         match &graph.initializers[index].data {
-            Data::Inline(_) => {}
             Data::Digest { .. } => {
                 let message = format!("the text has no bytes of the initializer `{name}`");
                 return Err(Error::Input(message).with_help("run the .onnx file"));
             }
-            Data::External { location, offset, length } => {
-                let path = folder.unwrap_or(Path::new(".")).join(location);
-                let bytes = lmsc_onnx::file::map(&path).map_err(|e| Error::reading(&path, &e))?;
-                let end = offset.checked_add(*length).filter(|&end| end <= bytes.len() as u64);
-                let Some(end) = end else {
-                    return Err(Error::in_file(&path, format!("it ends before the bytes of `{name}`")));
-                };
-                let bytes = bytes.slice(*offset as usize..end as usize);
+            Data::External { location, offset, length } if *length <= SMALL => {
+                let bytes = files.read(&name, location, *offset, *length)?;
                 graph.initializers[index].data = Data::Inline(bytes);
             }
+            Data::Inline(_) | Data::External { .. } => {}
         }
+    }
+    Ok(())
+}
+
+/// Gives `set` the initializers that are still in files, and keeps no more than the digest of each large one: whoever runs
+/// the graph has its bytes now.
+pub(super) fn let_go(
+    graph: &mut Graph,
+    files: &mut Files,
+    mut set: impl FnMut(&str, &[u8]),
+) -> Result<(), Error> {
+    for index in 0..graph.initializers.len() {
+        let name = graph.value(graph.initializers[index].value).name.clone();
+        let initializer = &mut graph.initializers[index];
+        let length = initializer.data.len();
+        if length <= SMALL {
+            continue;
+        }
+        if let Data::External { location, offset, length } = &initializer.data {
+            let bytes = files.read(&name, location, *offset, *length)?;
+            set(&name, &bytes);
+            initializer.data = Data::Inline(bytes);
+        }
+        let digest = initializer.data.digest().unwrap_or_default();
+        initializer.data = Data::Digest { length, digest };
     }
     Ok(())
 }
@@ -151,8 +310,8 @@ pub(super) fn inline(graph: &mut lmsc_ir::Graph, folder: Option<&Path>) -> Resul
 /// What is wrong with tensors for values of these names and types, all of it; nothing if they fit.
 ///
 /// With `batches`, a tensor may have one more dimension in front.
-pub(super) fn mismatches(
-    tensors: &BTreeMap<String, Stored>,
+pub(super) fn mismatches<'a>(
+    tensors: impl IntoIterator<Item = (&'a str, &'a TensorType)>,
     expected: &BTreeMap<String, Type>,
     many: &str,
     batches: bool,
@@ -161,13 +320,13 @@ pub(super) fn mismatches(
         let more = batches && stored.dims.len() == ty.dims.len() + 1 && stored.dims[1..] == ty.dims;
         stored.element == ty.element && (stored.dims == ty.dims || more && stored.dims[0] > 0)
     };
-    let wrong = |(name, stored): (&String, &Stored)| match expected.get(name) {
+    let wrong = |(name, stored): (&str, &TensorType)| match expected.get(name) {
         None => {
             let names = expected.keys().map(|name| &**name);
             Some(format!("there is no `{name}`; {}", words::instead(name, names, many)))
         }
-        Some(Type::Tensor(ty)) if fits(&stored.ty, ty) => None,
-        Some(ty) => Some(format!("`{name}` is {}; expected {ty}", stored.ty)),
+        Some(Type::Tensor(ty)) if fits(stored, ty) => None,
+        Some(ty) => Some(format!("`{name}` is {stored}; expected {ty}")),
     };
-    tensors.iter().filter_map(wrong).collect()
+    tensors.into_iter().filter_map(wrong).collect()
 }

@@ -12,12 +12,18 @@ use lmsc_ir::{ElementType, Graph, Name, Phases, Storages, Type, ValueId, copied_
 use lmsc_runtime::{Turn, Watch};
 
 use super::Feed;
-use super::tensors::Stored;
+use super::runner::Runner;
 use crate::Error;
 use crate::cli::RunOptions;
 
 /// What is to be fetched: a value's name, by the name under which the program computes it.
 pub(super) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
+
+/// A tensor and its bytes.
+pub(super) struct Stored {
+    pub(super) ty: lmsc_ir::TensorType,
+    pub(super) bytes: bytes::Bytes,
+}
 
 /// Sees a run from within: gives data, keeps losses, looks for what is no number, fetches values of the last step.
 pub(super) struct Watcher<'a> {
@@ -49,18 +55,11 @@ impl<'a> Watcher<'a> {
         out: Option<&'a mut dyn Write>,
     ) -> Result<Watcher<'a>, Error> {
         let loss = Phases::of(graph, |_| None).loss.map(|loss| graph.value(loss).name.clone());
-        let is_count = |given: &&lmsc_ir::program::Given| {
-            let tensor = given.tensor.ty.as_tensor();
-            given.role == Role::Input
-                && &*given.tensor.name == "step"
-                && tensor.is_some_and(|t| t.element == ElementType::Int64 && t.element_count() == Some(1))
-        };
-        let steps_input = program.given.iter().find(is_count).map(|given| given.tensor.name.to_string());
         let hidden = out.is_none() || !std::io::IsTerminal::is_terminal(&std::io::stderr());
         Ok(Watcher {
             out,
             signal,
-            steps_input: steps_input.filter(|name| !feed.contains_key(name)),
+            steps_input: steps_input(program).filter(|name| !feed.contains_key(name)),
             feed,
             loss,
             losses: Vec::new(),
@@ -72,6 +71,31 @@ impl<'a> Watcher<'a> {
             bar: if hidden { ProgressBar::hidden() } else { ProgressBar::new(steps) },
         })
     }
+
+    /// Keeps the loss of the last step that was run.
+    pub(super) fn ended(&mut self, session: &mut Runner) {
+        let loss = self.loss.as_ref().and_then(|loss| session.get(loss));
+        self.losses.extend(loss.as_deref().and_then(float));
+    }
+
+    /// Prints the loss of that step, of this number.
+    pub(super) fn tell_last(&mut self, number: u64) {
+        if let (Some(out), Some(_), Some(loss)) = (&mut self.out, &self.loss, self.losses.last()) {
+            // Whoever reads may have seen enough.
+            _ = writeln!(out, "step {number}: loss {loss}");
+        }
+    }
+}
+
+/// The input that has the number of the step, if there is one: `step`, of one integer.
+pub(super) fn steps_input(program: &Program) -> Option<String> {
+    let is_count = |given: &&lmsc_ir::program::Given| {
+        let tensor = given.tensor.ty.as_tensor();
+        given.role == Role::Input
+            && &*given.tensor.name == "step"
+            && tensor.is_some_and(|t| t.element == ElementType::Int64 && t.element_count() == Some(1))
+    };
+    program.given.iter().find(is_count).map(|given| given.tensor.name.to_string())
 }
 
 impl Watch for Watcher<'_> {
@@ -113,7 +137,7 @@ impl Watch for Watcher<'_> {
         if let (Some(fetches), true) = (&self.fetches, self.begun == self.steps) {
             for tensor in launch.results.iter().flatten() {
                 for (name, ty) in fetches.get(&tensor.name).into_iter().flatten() {
-                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor) };
+                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor).into() };
                     self.fetched.insert(name.clone(), stored);
                 }
             }
@@ -141,7 +165,7 @@ fn no_number(ty: &Type, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-pub(super) fn float(bytes: &[u8]) -> Option<f32> {
+fn float(bytes: &[u8]) -> Option<f32> {
     bytes.first_chunk().map(|&bytes| f32::from_le_bytes(bytes))
 }
 

@@ -39,6 +39,12 @@ impl Checked {
         check_with(&program, Some(mapping))?;
         Ok(Checked(program))
     }
+
+    /// Lets go of the bytes that the model has, which may be as many as those of the whole program: once they are where they
+    /// belong, nobody needs them.
+    pub fn forget_data(&mut self) {
+        self.0.given.iter_mut().for_each(|given| given.data = None);
+    }
 }
 
 impl Deref for Checked {

@@ -21,11 +21,11 @@ mod sizes;
 
 use std::collections::BTreeSet;
 
-use lmsc_ir::Graph;
+use lmsc_ir::{Data, Graph, TensorType};
 
 use crate::file::Model;
 use crate::functions::Ours;
-use crate::proto::{GraphProto, NodeProto};
+use crate::proto::{GraphProto, NodeProto, TensorProto};
 use crate::{addresses, key, shapes};
 
 use bodies::Breaches;
@@ -190,6 +190,19 @@ fn versions(model: &Model, errors: &mut Errors) {
             errors.push(ImportError::Opset { domain: domain.to_owned(), found, newest });
         }
     }
+}
+
+/// The dense initializers of the model's graph, by name: no size needs to be known for them.
+///
+/// # Errors
+/// The first that is no tensor.
+pub fn initializers(model: &Model) -> Result<Vec<(String, TensorType, Data)>, ImportError> {
+    let graph = model.proto.graph.as_ref().ok_or(ImportError::NoGraph)?;
+    let read = |(index, tensor): (usize, &TensorProto)| {
+        let (ty, data) = read::read_tensor(tensor, &format!("graph.initializer[{index}]"))?;
+        Ok((tensor.name().to_owned(), ty, data))
+    };
+    graph.initializer.iter().enumerate().map(read).collect()
 }
 
 fn domain(node: &NodeProto) -> &str {

@@ -11,6 +11,7 @@ use super::{DoesNotFit, Granularity, Plan, Request, whole};
 use crate::bound;
 use crate::problem::{Problem, Uses, Window};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
+use crate::threads::both;
 
 /// A piece is at least this large, so that a copy's latency is small beside it.
 pub(super) const SMALLEST_PIECE: u64 = 1 << 20;
@@ -145,13 +146,10 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
         search.look_at(&eager)?;
         search.look_at(&in_time)?;
     } else {
-        std::thread::scope(|scope| {
-            let mut beside = Search::new(&covers, &TOGETHER);
-            let beside = scope.spawn(|| beside.look_at(&in_time).map(|()| beside));
-            search.look_at(&eager)?;
-            search.join(beside.join().expect("planning does not panic")?);
-            Ok(())
-        })?;
+        let mut beside = Search::new(&covers, &TOGETHER);
+        let (beside, found) = both(|| beside.look_at(&in_time).map(|()| beside), || search.look_at(&eager));
+        found?;
+        search.join(beside?);
     }
     let link = &problem.link;
     if link.in_bytes_per_second < link.out_bytes_per_second {
@@ -330,11 +328,10 @@ pub(super) fn schedule(
             let is_best = eager.1.makespan == problem.compute_nanos();
             (eager, if is_best { None } else { Some(justified(&acts.order)?) })
         }
-        false => std::thread::scope(|scope| {
-            let own = scope.spawn(|| justified(&acts.order));
-            let eager = justified(&acts.eager())?;
-            Ok((eager, Some(own.join().expect("a simulation does not panic")?)))
-        })?,
+        false => {
+            let (own, eager) = both(|| justified(&acts.order), || justified(&acts.eager()));
+            (eager?, Some(own?))
+        }
     };
     let best = match own {
         Some(own) if own.1.makespan < eager.1.makespan => own,

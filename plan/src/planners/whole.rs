@@ -19,6 +19,7 @@ use crate::schedule::{
     justify_in_order,
 };
 use crate::segment_tree::SegmentTree;
+use crate::threads::each;
 
 /// So many evaluations of an operator are made at an effort of 100.
 const EVALUATIONS: usize = 3_000_000;
@@ -40,15 +41,8 @@ pub(super) fn schedule(problem: &Problem, budget: u64, effort: u32, eager: Sched
     let search = Search::new(problem, budget, enough);
     let mut starts = search.starts();
     starts.truncate(HEATS.len());
-    let found = std::thread::scope(|scope| {
-        let walk = |(start, heat): (State, u64)| {
-            let search = &search;
-            scope.spawn(move || search.walk(start, share, heat))
-        };
-        let walks: Vec<_> = starts.into_iter().zip(HEATS).map(walk).collect();
-        let found = walks.into_iter().map(|walk| walk.join().expect("annealing does not panic"));
-        found.min_by_key(|state| state.times.makespan)
-    });
+    let walks = each(starts.into_iter().zip(HEATS), |(start, heat)| search.walk(start, share, heat));
+    let found = walks.into_iter().min_by_key(|state| state.times.makespan);
     match found.filter(|state| state.times.makespan <= eager.makespan()) {
         Some(State { absences, acts, order, times, .. }) => {
             let justified = justify(&mut Simulator::default(), &acts, &order, budget, ROUNDS);

@@ -535,7 +535,7 @@ impl Session {
         let order = program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect();
         let slab = Pinned::new(slab)?;
         let events_of = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);
-        let session = Session {
+        let mut session = Session {
             graph: None,
             calls,
             fused,
@@ -572,6 +572,7 @@ impl Session {
                 session.write(given.memory, &given.tensor, bytes)?;
             }
         }
+        session.program.forget_data();
         Ok(session)
     }
 

@@ -34,7 +34,7 @@ impl Drive {
 /// Runs the steps of the program on the device; what they came to.
 ///
 /// # Errors
-/// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]. No stream runs any more then.
+/// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]; [`RunError::NoThread`]. No stream runs any more then.
 pub(super) fn drive<D: Device + Sync>(
     device: &D,
     program: &Program,
@@ -53,11 +53,21 @@ pub(super) fn drive<D: Device + Sync>(
         measured: Measured::default(),
     };
     let lanes = std::thread::scope(|scope| {
-        let copying =
-            [Stream::Out, Stream::In].map(|stream| scope.spawn(move || lane(stream).run(&mut Silent)));
+        let mut copying = Vec::new();
+        for stream in [Stream::Out, Stream::In].into_iter().filter(|&s| !program.stream(s).is_empty()) {
+            let thread = std::thread::Builder::new().name(format!("copy {stream}"));
+            match thread.spawn_scoped(scope, move || lane(stream).run(&mut Silent)) {
+                Ok(thread) => copying.push(thread),
+                Err(error) => {
+                    progress.stop();
+                    return Err(RunError::NoThread { stream, why: error.to_string() });
+                }
+            }
+        }
         let computing = lane(Stream::Compute).run(watch);
-        let copying =
-            copying.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let copying = copying
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         [computing].into_iter().chain(copying).collect::<Result<Vec<Measured>, RunError>>()
     })?;
     let add = |mut all: Measured, one: Measured| {

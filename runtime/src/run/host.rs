@@ -141,6 +141,11 @@ impl Host {
         &self.program
     }
 
+    /// Lets go of the bytes that the model has: those that are needed are in the memories.
+    pub(super) fn forget_data(&mut self) {
+        self.program.forget_data();
+    }
+
     /// Bytes of a memory, while no step runs.
     pub(super) fn bytes(&mut self, memory: Memory, span: Range<u64>) -> &mut [u8] {
         self.memories[memory as usize].at(span)

@@ -10,7 +10,7 @@ use crate::kernel::{Io, Kernel, Step};
 use crate::spec::{Operand, PrepareError, Spec};
 use crate::table::prepare;
 
-/// Contents of more bytes are not computed before the step, even where they could be.
+/// Contents of more bytes are not looked at or computed before the step, even where they could be.
 const LARGEST_CONSTANT: u64 = 1 << 16;
 
 /// Why a program cannot run.
@@ -103,7 +103,8 @@ pub(crate) type Known = BTreeMap<ContentId, Buffer>;
 fn known_before(program: &Program) -> (Known, Vec<Unready>) {
     let (mut known, mut wrong) = (Known::new(), Vec::new());
     for given in program.given.iter().filter(|given| given.role == Role::Constant) {
-        if let Some(Data::Inline(bytes)) = &given.data {
+        // A weight is none of what a kernel must know before it runs.
+        if let Some(Data::Inline(bytes)) = given.data.as_ref().filter(|data| data.len() <= LARGEST_CONSTANT) {
             known.insert(given.tensor.content, Buffer::copied(bytes));
         }
     }
@@ -225,6 +226,7 @@ pub(crate) fn workspaces_by(
     for initializer in &graph.initializers {
         if let (Data::Inline(bytes), Err(_)) =
             (&initializer.data, variables.binary_search(&initializer.value))
+            && initializer.data.len() <= LARGEST_CONSTANT
         {
             known.insert(initializer.value, Buffer::copied(bytes));
         }

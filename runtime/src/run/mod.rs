@@ -55,6 +55,24 @@ pub struct Measured {
     pub events: Vec<Event>,
 }
 
+impl Measured {
+    /// Adds a run that followed this one.
+    pub fn append(&mut self, next: Measured) {
+        let (steps, since) = (self.steps.len() as u64, self.steps.iter().sum::<Duration>());
+        self.peak = self.peak.max(next.peak);
+        self.steps.extend(next.steps);
+        self.busy.iter_mut().zip(next.busy).for_each(|(all, one)| *all += one);
+        self.stalled += next.stalled;
+        self.events.extend(next.events.into_iter().map(|event| Event {
+            step: event.step + steps,
+            waited: event.waited + since,
+            begun: event.begun + since,
+            ended: event.ended + since,
+            ..event
+        }));
+    }
+}
+
 /// A command that has run.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {

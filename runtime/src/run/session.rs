@@ -28,6 +28,14 @@ pub enum RunError {
         /// How many bytes were asked for.
         bytes: Bytes,
     },
+    /// The system does not give a thread.
+    #[error("the system does not give the thread that copies ({stream}): {why}")]
+    NoThread {
+        /// The stream that it was for.
+        stream: Stream,
+        /// What the system says.
+        why: String,
+    },
     /// The device could not copy.
     #[error("the copy `{node}` ({stream}) failed in step {step}: {why}")]
     Copy {
@@ -157,6 +165,7 @@ pub struct Session {
 
 impl Session {
     /// The program, ready to run: everything is allocated, and what the model has is where it belongs; the rest is zero.
+    /// The session's own program holds none of the model's bytes any more.
     ///
     /// # Errors
     /// [`RunError::NotReady`], [`RunError::NoMemory`].
@@ -218,6 +227,7 @@ impl Session {
         for (memory, span, bytes) in data {
             host.bytes(memory, span).copy_from_slice(&bytes);
         }
+        host.forget_data();
         Ok(Session { host, names, fragmentation: None, has_left: false, steps: 0, seed: 0, traces: false })
     }
 
@@ -266,7 +276,7 @@ impl Session {
     /// Runs so many steps, one into the other, or fewer if the watch ends the run, and waits for the last to end.
     ///
     /// # Errors
-    /// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`].
+    /// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]; [`RunError::NoThread`].
     pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
         let start = Step { number: self.steps, seed: self.seed };
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };

@@ -31,6 +31,7 @@ use crate::bound;
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
+use crate::threads::each;
 
 /// While searching, so many pieces make the peak.
 const SEARCH_PIECES: u64 = 150;
@@ -210,19 +211,16 @@ impl<'a> Search<'a> {
     fn started(&self, most: usize) -> Vec<Found> {
         let mut choices = self.starts();
         choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
-        let mut starts: Vec<Found> = std::thread::scope(|scope| {
-            let evaluate = |choices: &[Choice]| -> Vec<Found> {
-                let mut memory = Memory::default();
-                let found = |choice: &Choice| {
-                    let makespan = self.makespan(&mut memory, choice, Manner::Gone, self.piece);
-                    (makespan, Manner::Gone, choice.clone())
-                };
-                choices.iter().map(found).collect()
+        let evaluate = |choices: &[Choice]| -> Vec<Found> {
+            let mut memory = Memory::default();
+            let found = |choice: &Choice| {
+                let makespan = self.makespan(&mut memory, choice, Manner::Gone, self.piece);
+                (makespan, Manner::Gone, choice.clone())
             };
-            let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
-            let parts: Vec<_> = parts.map(|part| scope.spawn(move || evaluate(part))).collect();
-            parts.into_iter().flat_map(|part| part.join().expect("evaluation does not panic")).collect()
-        });
+            choices.iter().map(found).collect()
+        };
+        let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
+        let mut starts: Vec<Found> = each(parts, evaluate).into_iter().flatten().collect();
         starts.sort();
         starts.truncate(HEATS.len());
         starts
@@ -287,16 +285,7 @@ impl<'a> Search<'a> {
 
     /// What becomes of each of the choices, at the same time.
     fn each(&self, choices: &[Found], better: impl Fn(Found) -> Found + Sync) -> Vec<Found> {
-        std::thread::scope(|scope| {
-            let start = |one: &Found| {
-                scope.spawn({
-                    let (one, better) = (one.clone(), &better);
-                    move || better(one)
-                })
-            };
-            let started: Vec<_> = choices.iter().map(start).collect();
-            started.into_iter().map(|one| one.join().expect("a search does not panic")).collect()
-        })
+        each(choices.iter().cloned(), better)
     }
 
     /// Each of the choices, polished by what it costs in pieces of a size.
@@ -413,14 +402,9 @@ impl<'a> Search<'a> {
 
     /// The best choices met on walks from these, each with its heat, the best first.
     fn walks(&self, starts: &[Found], heats: &[u64], evaluations: usize, round: u64) -> Vec<Found> {
-        let mut found: Vec<Found> = std::thread::scope(|scope| {
-            let walk = |(start, &heat): (&Found, &u64)| {
-                let start = start.clone();
-                scope.spawn(move || self.anneal(start, evaluations, heat, Rng::new(heat + round)))
-            };
-            let walks: Vec<_> = starts.iter().zip(heats).map(walk).collect();
-            walks.into_iter().map(|walk| walk.join().expect("annealing does not panic")).collect()
-        });
+        let walk =
+            |(start, &heat): (Found, &u64)| self.anneal(start, evaluations, heat, Rng::new(heat + round));
+        let mut found = each(starts.iter().cloned().zip(heats), walk);
         found.sort();
         found
     }
