@@ -3,6 +3,8 @@
 //!
 //! `testdata/nodes.txt` has a valid node of every operator that has a kernel.
 
+#![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,9 +74,12 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn cases() -> Vec<Case> {
-    let lines = include_str!("../testdata/nodes.txt").lines();
+    cases_of(include_str!("../testdata/nodes.txt"))
+}
+
+fn cases_of(text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with("//")) {
         let (left, right) = line.split_once("=>").unwrap();
         let mut left = words(left).into_iter();
         let head = left.next().unwrap();
@@ -118,17 +123,19 @@ fn spec<'a>(graph: &'a Graph, storages: &Storages) -> Spec<'a> {
     spec
 }
 
-/// Runs the kernel on zeros.
-fn run(spec: &Spec<'_>, kernel: &Kernel) {
+/// Runs the kernel on these numbers and returns the bytes of the results; on zeros where there are none.
+fn run(spec: &Spec<'_>, kernel: &Kernel, numbers: &[&[f32]]) -> Vec<Vec<u8>> {
     let bytes = |ty: Option<&Type>| ty.map_or(0, |ty| ty.byte_size().unwrap().0 as usize);
     let room = |n: usize| vec![0u64; n.div_ceil(8) + 8];
     let operands: Vec<(Vec<u64>, usize)> = spec
         .operands
         .iter()
-        .map(|operand| {
+        .enumerate()
+        .map(|(i, operand)| {
             let n = bytes(operand.map(|o| o.ty));
             let mut words = room(n);
-            let constant = operand.and_then(|o| o.constant).unwrap_or(&[]);
+            let given = numbers.get(i).map_or(&[][..], |list| bytemuck::cast_slice(list));
+            let constant = operand.and_then(|o| o.constant).unwrap_or(given);
             bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..constant.len()].copy_from_slice(constant);
             (words, n)
         })
@@ -142,6 +149,60 @@ fn run(spec: &Spec<'_>, kernel: &Kernel) {
     let mut workspace = room(needed);
     let workspace = &mut bytemuck::cast_slice_mut(&mut workspace)[..needed];
     kernel.run(Io::new(&given, &mut out, workspace), Step::default());
+    results.iter().map(|(words, n)| bytemuck::cast_slice::<u64, u8>(words)[..*n].to_vec()).collect()
+}
+
+/// What the node that the line writes computes of floats.
+fn computed(line: &str, numbers: &[&[f32]]) -> Vec<Vec<f32>> {
+    let case = cases_of(line).remove(0);
+    let graph = case.graph();
+    lmsc_onnx::shapes::check(&graph).unwrap_or_else(|e| panic!("{}", e[0]));
+    let storages = Storages::of(&graph);
+    let spec = spec(&graph, &storages);
+    let kernel = lmsc_runtime::prepare(&spec).unwrap_or_else(|e| panic!("{e}"));
+    let floats = |bytes: Vec<u8>| bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
+    run(&spec, &kernel, numbers).into_iter().map(floats).collect()
+}
+
+fn assert_close(found: &[f32], expected: &[f32]) {
+    let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4);
+    assert!(found.len() == expected.len() && close, "{found:?}, not {expected:?}");
+}
+
+#[test]
+fn older_versions_mean_what_they_meant() {
+    // Results behind the first make it train: two channels, whose means are 4 and 7, their variances 29/3.
+    let x: Vec<f32> = (0..12u8).map(f32::from).collect();
+    let line = "BatchNormalization<momentum = 0.5, epsilon = 0.0>@7 float[2,2,3] float[2] float[2] float[2] float[2] \
+                => float[2,2,3] float[2] float[2] float[2] float[2]";
+    let found = computed(line, &[&x, &[1.0, 1.0], &[0.0, 0.0], &[0.0, 0.0], &[1.0, 1.0]]);
+    let (mean, variance) = ([4.0, 7.0], 29.0f32 / 3.0);
+    let normal: Vec<f32> = (0..12).map(|i| (x[i] - mean[i / 3 % 2]) / variance.sqrt()).collect();
+    assert_close(&found[0], &normal);
+    assert_close(&found[1], &[2.0, 3.5]);
+    assert_close(&found[2], &[0.5 + variance / 2.0; 2]);
+    assert_close(&found[3], &mean);
+    assert_close(&found[4], &[variance; 2]);
+    // One result does not.
+    let line = "BatchNormalization<epsilon = 0.0>@7 float[2,2,3] float[2] float[2] float[2] float[2] => float[2,2,3]";
+    let found = computed(line, &[&x, &[1.0, 1.0], &[0.0, 0.0], &[0.0, 0.0], &[1.0, 1.0]]);
+    assert_close(&found[0], &x);
+    // A slope was one for each channel.
+    let below: Vec<f32> = x.iter().map(|x| -x).collect();
+    let found = computed("PRelu@6 float[2,2,3] float[2] => float[2,2,3]", &[&below, &[2.0, 3.0]]);
+    let slopes: Vec<f32> = (0..12).map(|i| below[i] * [2.0, 3.0][i / 3 % 2]).collect();
+    assert_close(&found[0], &slopes);
+}
+
+#[test]
+fn blocks_go_before_or_behind_channels() {
+    let x: Vec<f32> = (0..8u8).map(f32::from).collect();
+    let of = |mode: &str| {
+        let line = format!("SpaceToDepth<blocksize = 2{mode}>@28 float[1,2,2,2] => float[1,8,1,1]");
+        computed(&line, &[&x]).remove(0)
+    };
+    assert_close(&of(""), &[0.0, 4.0, 1.0, 5.0, 2.0, 6.0, 3.0, 7.0]);
+    assert_close(&of(", mode = \"CRD\""), &x);
 }
 
 /// What became of a node.
@@ -165,7 +226,7 @@ fn fate(case: &Case) -> Result<Fate, String> {
         _ = lmsc_runtime::cuda::prepare(&spec);
         let fate = match lmsc_runtime::prepare(&spec) {
             Ok(kernel) => {
-                run(&spec, &kernel);
+                run(&spec, &kernel, &[]);
                 Fate::Ran
             }
             Err(_) => Fate::NoKernel,
@@ -255,7 +316,8 @@ fn operands_that_do_not_fit_are_refused_or_run() {
         more.operands.push(Some(Given { ty: "float[2,3]".to_owned(), elements: None }));
         keep(more);
     }
-    println!("{count:?} refused, without a kernel, ran");
+    let [refused, without, ran] = count;
+    println!("{refused} refused, {without} without a kernel, {ran} ran, {} panicked", panics.len());
     assert!(panics.is_empty(), "{} panics:\n{}", panics.len(), panics.join("\n"));
 }
 

@@ -694,7 +694,9 @@ fn training() {
         for mode in ["standard", "nesterov"] {
             run(
                 &format!("float[{n}] x, float[{n}] v"),
-                &format!("{preview}.Momentum<mode = \"{mode}\">"),
+                &format!(
+                    "{preview}.Momentum<mode = \"{mode}\", alpha = 0.9, beta = 0.999, norm_coefficient = 0.0>"
+                ),
                 &[rate.clone(), step.clone(), v(1), v(2), v(3)],
             );
         }

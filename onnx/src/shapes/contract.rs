@@ -337,7 +337,7 @@ impl Breach {
     }
 }
 
-const EXPORT: &str = "the node is not valid: correct it, or export the model again";
+const EXPORT: &str = "the graph is not valid: correct it, or export the model again";
 pub(crate) const CONVERT: &str =
     "export the model for another version, or convert it with onnx.version_converter";
 

@@ -235,9 +235,11 @@ fn transposed(cx: &Cx<'_>, of: usize) -> Result<Vec<u64>, Refusal> {
     Ok(dims)
 }
 
-/// `DeformConv(X, W, offset, …)`: a convolution's extents.
+/// `DeformConv(X, W, offset, B, …)`: a convolution's extents.
 pub(super) fn deform_conv(cx: &Cx<'_>) -> Answer {
-    conv(cx)
+    let dims = convolved(cx, 0, 1)?;
+    cx.expect(3, &dims[1..2])?;
+    one(cx.tensor(0)?.element, dims)
 }
 
 /// `MaxPool`, `AveragePool`, `LpPool`: results, and for `MaxPool` the indices.

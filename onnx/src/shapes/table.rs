@@ -170,7 +170,7 @@ static RULES: &[(&str, &str, Rule, &str)] = &[
     (ONNX, "RoiAlign", movement::roi_align, "10 X:T1 rois:T1 batch_indices:int64 -> Y | coordinate_transformation_mode:string@16.. mode:string output_height:int output_width:int sampling_ratio:int spatial_scale:float"),
     (ONNX, "Scatter", movement::scatter_elements, "9 data:T indices:index updates:T -> output | axis:int"),
     (ONNX, "ScatterElements", movement::scatter_elements, "11 data:T indices:index updates:T -> output | axis:int reduction:string@16.."),
-    (ONNX, "ScatterND", movement::scatter_nd, "11 data:T indices:int64 updates:T -> output | reduction:string@16.."),
+    (ONNX, "ScatterND", movement::scatter_nd, "11 data:T indices:index updates:T -> output | reduction:string@16.."),
     (ONNX, "Slice", movement::slice, "1 data starts:index@10.. ends:index@10.. axes?:index@10.. steps?:index@10.. -> output | axes:ints@..9 ends!:ints@..9 starts!:ints@..9"),
     (ONNX, "SpaceToDepth", |cx| movement::depth_space(cx, false), "1 input -> output | blocksize!:int mode:string@28.."),
     (ONNX, "Split", movement::split, "2 input split?:int64@13.. -> outputs+ | axis:int num_outputs:int@18.. split:ints@..12"),

@@ -63,6 +63,13 @@ pub(super) fn plan<S: Stored, O: Stored, const K: usize>(
 ) -> Result<(Broadcast, [bool; K]), Refusal> {
     let element = spec.element(0)?;
     (1..K).try_for_each(|i| spec.expect(i, element))?;
+    // A result has the operands' type, or is a truth value.
+    if size_of::<S>() != size_of::<O>() || spec.result(0)?.element != element {
+        match size_of::<O>() {
+            1 => spec.expect_result(0, lmsc_ir::ElementType::Bool)?,
+            _ => spec.expect_result(0, element)?,
+        }
+    }
     let operands = (0..K).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
     let plan = Broadcast::new(&operands, &spec.result_dims(0)?)?;
     let in_place: [bool; K] = from_fn(|i| spec.is_in_place(i, 0));
@@ -149,6 +156,7 @@ pub(super) fn fold<S: Stored>(
     let element = spec.element(0)?;
     let count = spec.operands.len();
     (1..count).try_for_each(|i| spec.expect(i, element))?;
+    spec.expect_result(0, element)?;
     let operands = (0..count).map(|i| spec.dims(i)).collect::<Result<Vec<_>, _>>()?;
     let plan = Broadcast::new(&operands, &spec.result_dims(0)?)?;
     let in_place: Vec<bool> = (0..count).map(|i| spec.is_in_place(i, 0)).collect();

@@ -449,6 +449,7 @@ pub(crate) fn clip(spec: &Spec<'_>) -> Made {
 pub(crate) fn select(spec: &Spec<'_>) -> Made {
     spec.expect(0, lmsc_ir::ElementType::Bool)?;
     spec.expect(2, spec.element(1)?)?;
+    spec.expect_result(0, spec.element(1)?)?;
     let operands = [spec.dims(0)?, spec.dims(1)?, spec.dims(2)?];
     let plan = Broadcast::new(&operands, &spec.result_dims(0)?)?;
     let in_place = [0, 1, 2].map(|i| spec.is_in_place(i, 0));

@@ -508,7 +508,7 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     let [.., rows, columns] = dims[..] else { return refuse("operand 0 is no matrix") };
     let upper = spec.flag("upper", true)?;
     spec.expect_count(1, 1)?;
-    spec.expect_result_count(0, count(&dims))?;
+    spec.expect_like(0, 0)?;
     let k = spec.constants(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
     dispatch!(width spec.element(0)?, T => Ok(Kernel::new(move |mut io: Io<'_>| {
         let (x, out) = (io.get::<T>(0), io.take::<T>(0));

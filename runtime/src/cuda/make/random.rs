@@ -16,6 +16,9 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
         return refuse("result 1, the mask, is float: CUDA devices have no kernel for it");
     }
     let n = count(&spec.dims(0)?);
+    if spec.wants(1) {
+        spec.expect_result(1, lmsc_ir::ElementType::Bool)?;
+    }
     let mut args = vec![n.into(), seed(spec)?.into(), STEP.into()];
     args.extend((0..3).map(|i| operand(i).into()));
     args.extend((0..2).map(|i| result(i).into()));
