@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         time(&mut plain, || read_write(&input, &copy))?;
         let model = time(&mut open, || Model::open(&input))?;
         time(&mut rewrite, || save(&model.proto, &output))?;
-        let map = map(&input)?;
+        let (map, _) = map(&input)?;
         time(&mut walk, || wire::check::<ModelProto>(&map))?;
     }
     let anonymous = peak.stop();

@@ -264,7 +264,10 @@ fn model_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// The bytes of the file at `path`, mapped, and the file; those of a pipe, read.
-fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
+///
+/// # Errors
+/// What the system says.
+pub fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
     let Some(opened) = Opened::new(path)? else { return Ok((fs::read(path)?.into(), None)) };
     // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
     // writes into one, so the mapped bytes do not change under it. Another program that truncates the file meanwhile

@@ -79,7 +79,7 @@ fn model(graph: GraphProto) -> Model {
         opset_import: vec![opset("", 17), opset("com.microsoft", 1), opset("ai.lmsc", 1)],
         ..ModelProto::default()
     };
-    Model { proto, name: "m.onnx".to_owned(), folder: None }
+    Model { proto, name: "m.onnx".to_owned(), folder: None, mapped: Vec::new() }
 }
 
 fn imported(graph: GraphProto) -> Graph {

@@ -85,7 +85,7 @@ fn an_update_in_place_overwrites_no_more_than_it_did() {
     assert_eq!(before, [("Sum".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
     assert_eq!(operands, ["lr", "n", "u.kept.2", "d", "m", "v"]);
 
-    let model = |proto| Model { proto, name: "written".to_owned(), folder: None };
+    let model = |proto| Model { proto, name: "written".to_owned(), folder: None, mapped: Vec::new() };
     let mut written = model(proto.clone());
     assert!(lmsc_onnx::gather(&mut written));
     assert_eq!(body(&read(&written)), body(&graph));

@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn answers_come_in_the_order_of_the_items() {
         assert_eq!(each(0..5, |i| i * i), [0, 1, 4, 9, 16]);
-        assert_eq!(each(Vec::<u8>::new(), |i| i), []);
+        assert_eq!(each([0_u8; 0], |i| i), [0_u8; 0]);
         assert_eq!(both(|| 1, || 2), (1, 2));
     }
 }

@@ -104,6 +104,17 @@ impl Checkpoint {
         }
     }
 
+    /// Says nothing of an input any more, which changes from step to step.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.says.values.remove(name);
+        self.small.remove(name);
+    }
+
+    /// Whether it is said what the input or initializer is.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.says.values.contains_key(name) || self.says.batches.contains_key(name)
+    }
+
     /// Says what the model's constants are, but for those that are known from elsewhere.
     pub(super) fn add_constants(&mut self, graph: &Graph, variables: &BTreeMap<String, Type>) {
         for initializer in &graph.initializers {

@@ -403,76 +403,30 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
     let before = resumed.as_ref().map(|(path, tensors)| checkpoint::says(path, tensors)).transpose()?;
     let seed = seed(args, before.as_ref())?;
     session.set_seed(seed);
-    let mut names = Names::of(session.program());
+    let names = Names::of(session.program());
     if let Some(path) = &args.save {
         tensors::check_types(path, names.variables.iter().map(|(name, ty)| (&**name, ty)))?;
     }
-    let mut checkpoint = Checkpoint::new(seed, session.device(), args.skip_closed);
-    let mut drawn = BTreeMap::new();
-    for (name, ty) in open {
-        let bytes = synthetic(name, ty, seed);
-        session.set(name, &bytes);
-        drawn.insert(name.clone(), Value::new(Origin::Drawn, &bytes));
-    }
-    let mut feed = Feed::new();
-    for (path, is_fed) in [(&args.params, false), (&args.feeds, true)] {
-        let Some(path) = path else { continue };
-        let many = if is_fed { "inputs and initializers" } else { "parameters and inputs" };
-        let tensors = given(path, &names.settable, many)?;
-        for (name, ty) in tensors.types() {
-            let bytes = tensors.bytes(name)?;
-            session.set(name, &bytes);
-            drawn.remove(name);
-            if !names.variables.contains_key(name) {
-                checkpoint.give(name, ty, &bytes);
-            }
-            // It stays what it is: at every step the same.
-            if is_fed && names.inputs.contains_key(name) {
-                feed.insert(name.to_owned(), vec![bytes]);
-            }
-        }
-    }
-    if let Some(path) = args.data.as_deref().filter(|path| *path != Path::new("synthetic")) {
-        let tensors = Tensors::read(path)?;
-        fits(path, &tensors, &names.inputs, "inputs", true)?;
-        for (name, _) in tensors.types() {
-            let (all, size) = (tensors.bytes(name)?, names.inputs[name].byte_size().unwrap_or_default().0);
-            drawn.remove(name);
-            checkpoint.says.values.remove(name);
-            checkpoint.small.remove(name);
-            checkpoint.says.batches.insert(name.to_owned(), checkpoint::digest(&all));
-            let count = all.len().checked_div(size as usize).unwrap_or(1).max(1);
-            let batch = |i| all.slice(i * size as usize..(i + 1) * size as usize);
-            feed.insert(name.to_owned(), (0..count).map(batch).collect());
-        }
-    }
+    let checkpoint = Checkpoint::new(seed, session.device(), args.skip_closed);
+    let mut first = First { session, names, checkpoint, drawn: BTreeMap::new(), feed: Feed::new() };
+    first.draw(open, seed);
+    first.give(args.params.as_deref(), false)?;
+    first.give(args.feeds.as_deref(), true)?;
+    first.batches(args.data.as_deref().filter(|path| *path != Path::new("synthetic")))?;
     // The session counts it.
-    if let Some(counter) = steps_input(session.program()).filter(|name| !feed.contains_key(name)) {
-        drawn.remove(&counter);
-        checkpoint.says.values.remove(&counter);
-        checkpoint.small.remove(&counter);
+    if let Some(counter) = steps_input(first.session.program()).filter(|name| !first.feed.contains_key(name))
+    {
+        first.drawn.remove(&counter);
+        first.checkpoint.forget(&counter);
     }
     if let (Some((path, tensors)), Some(before)) = (&resumed, &before) {
-        fits(path, tensors, &names.settable, "variables and inputs", false)?;
-        let missing = names.variables.keys().filter(|name| !tensors.contains(name));
-        lacks(path, &missing.collect::<Vec<_>>())?;
-        for (name, ty) in tensors.types() {
-            // What is given now is compared with what it was.
-            if checkpoint.says.values.contains_key(name) {
-                continue;
-            }
-            let bytes = tensors.bytes(name)?;
-            session.set(name, &bytes);
-            drawn.remove(name);
-            if !names.variables.contains_key(name) && !checkpoint.says.batches.contains_key(name) {
-                checkpoint.give(name, ty, &bytes);
-            }
-        }
-        session.set_steps(before.steps);
+        first.resume(path, tensors)?;
+        first.session.set_steps(before.steps);
     }
-    let drawn_names = drawn.keys().cloned().collect();
-    let constant = drawn.into_iter().filter(|(name, _)| !names.variables.contains_key(name));
-    checkpoint.says.values.extend(constant);
+    let First { session: _, names, mut checkpoint, drawn, feed } = first;
+    let prepared = drawn.keys().cloned().collect();
+    let stay = drawn.into_iter().filter(|(name, _)| !names.variables.contains_key(name));
+    checkpoint.says.values.extend(stay);
     if args.save.is_some() || args.resume.is_some() {
         checkpoint.add_constants(graph, &names.variables);
     }
@@ -486,8 +440,88 @@ fn prepare(args: &RunOptions, graph: &Graph, session: &mut Runner, open: &Open) 
             ));
         }
     }
-    let variables = std::mem::take(&mut names.variables);
-    Ok(Prepared { feed, drawn: drawn_names, checkpoint, variables })
+    Ok(Prepared { feed, drawn: prepared, checkpoint, variables: names.variables })
+}
+
+/// The first values of a session, while they are collected.
+struct First<'a> {
+    session: &'a mut Runner,
+    names: Names,
+    checkpoint: Checkpoint,
+    /// What nothing has given yet.
+    drawn: BTreeMap<String, Value>,
+    feed: Feed,
+}
+
+impl First<'_> {
+    /// Random values for all that the model has no bytes of.
+    fn draw(&mut self, open: &Open, seed: u64) {
+        for (name, ty) in open {
+            let bytes = synthetic(name, ty, seed);
+            self.session.set(name, &bytes);
+            self.drawn.insert(name.clone(), Value::new(Origin::Drawn, &bytes));
+        }
+    }
+
+    /// The tensors of --params, or of --feeds, whose inputs are fed.
+    fn give(&mut self, path: Option<&Path>, is_fed: bool) -> Result<(), Error> {
+        let Some(path) = path else { return Ok(()) };
+        let many = if is_fed { "inputs and initializers" } else { "parameters and inputs" };
+        let tensors = given(path, &self.names.settable, many)?;
+        for (name, ty) in tensors.types() {
+            let bytes = tensors.bytes(name)?;
+            self.session.set(name, &bytes);
+            self.drawn.remove(name);
+            if !self.names.variables.contains_key(name) {
+                self.checkpoint.give(name, ty, &bytes);
+            }
+            // It stays what it is: at every step the same.
+            if is_fed && self.names.inputs.contains_key(name) {
+                self.feed.insert(name.to_owned(), vec![bytes]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The batches of --data, but of inputs that --feeds gives.
+    fn batches(&mut self, path: Option<&Path>) -> Result<(), Error> {
+        let Some(path) = path else { return Ok(()) };
+        let tensors = Tensors::read(path)?;
+        fits(path, &tensors, &self.names.inputs, "inputs", true)?;
+        for (name, _) in
+            tensors.types().filter(|(name, _)| !self.feed.contains_key(*name)).collect::<Vec<_>>()
+        {
+            let all = tensors.bytes(name)?;
+            let size = self.names.inputs[name].byte_size().unwrap_or_default().0 as usize;
+            self.drawn.remove(name);
+            self.checkpoint.forget(name);
+            self.checkpoint.says.batches.insert(name.to_owned(), checkpoint::digest(&all));
+            // There is at least one, also of an input without bytes.
+            let count = all.len().checked_div(size).unwrap_or(1);
+            let batches = (0..count).map(|i| all.slice(i * size..(i + 1) * size)).collect();
+            self.feed.insert(name.to_owned(), batches);
+        }
+        Ok(())
+    }
+
+    /// The tensors of a checkpoint, but for what is given now, which is compared with what it was.
+    fn resume(&mut self, path: &Path, tensors: &Tensors) -> Result<(), Error> {
+        fits(path, tensors, &self.names.settable, "variables and inputs", false)?;
+        let missing = self.names.variables.keys().filter(|name| !tensors.contains(name));
+        lacks(path, &missing.collect::<Vec<_>>())?;
+        for (name, ty) in tensors.types() {
+            if self.checkpoint.knows(name) {
+                continue;
+            }
+            let bytes = tensors.bytes(name)?;
+            self.session.set(name, &bytes);
+            self.drawn.remove(name);
+            if !self.names.variables.contains_key(name) {
+                self.checkpoint.give(name, ty, &bytes);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// By name, what a step is given.

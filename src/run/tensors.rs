@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,7 +26,17 @@ pub(super) struct Tensors {
 /// Where bytes are.
 enum Place {
     Memory(Bytes),
-    File(Arc<Opened>, std::ops::Range<u64>),
+    File(Arc<Opened>, Range<u64>),
+}
+
+impl Place {
+    /// A part of a whole file.
+    fn part(&self, range: Range<u64>) -> Place {
+        match self {
+            Place::Memory(bytes) => Place::Memory(bytes.slice(range.start as usize..range.end as usize)),
+            Place::File(file, _) => Place::File(Arc::clone(file), range),
+        }
+    }
 }
 
 /// The key of what a file says besides.
@@ -58,7 +69,7 @@ impl Tensors {
             Error::in_file(path, format!("no file of the format safetensors: {e}"))
         };
         let opened = Opened::new(path).map_err(reading)?.map(Arc::new);
-        let (header, begin, place): (Metadata, u64, Box<dyn Fn(u64, u64) -> Place>) = match opened {
+        let (header, begin, whole) = match opened {
             Some(file) => {
                 let (length, header) = header(&file, path)?;
                 let begin = LENGTH + length;
@@ -66,13 +77,13 @@ impl Tensors {
                 if end != Some(file.length()) {
                     return Err(wrong(&"it is cut short, or longer than its header says"));
                 }
-                (header, begin, Box::new(move |from, to| Place::File(Arc::clone(&file), from..to)))
+                let all = 0..file.length();
+                (header, begin, Place::File(file, all))
             }
             None => {
                 let bytes = Bytes::from(std::fs::read(path).map_err(reading)?);
                 let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| wrong(&e))?;
-                let place = move |from, to| Place::Memory(bytes.slice(from as usize..to as usize));
-                (header, LENGTH + length as u64, Box::new(place))
+                (header, LENGTH + length as u64, Place::Memory(bytes))
             }
         };
         let mut by_name = BTreeMap::new();
@@ -84,7 +95,7 @@ impl Tensors {
             };
             let dims: Vec<u64> = info.shape.iter().map(|&dim| dim as u64).collect();
             let (from, to) = (begin + info.data_offsets.0 as u64, begin + info.data_offsets.1 as u64);
-            by_name.insert(name.clone(), (TensorType::new(*element, dims), place(from, to)));
+            by_name.insert(name.clone(), (TensorType::new(*element, dims), whole.part(from..to)));
         }
         let says = header.metadata().as_ref().and_then(|says| says.get(SAYS)).cloned();
         Ok(Tensors { path: path.to_owned(), by_name, says })
@@ -237,7 +248,7 @@ impl Files {
         location: &str,
         offset: u64,
         length: u64,
-    ) -> Result<(Arc<Opened>, std::ops::Range<u64>), Error> {
+    ) -> Result<(Arc<Opened>, Range<u64>), Error> {
         let path = self.folder.join(location);
         let file = match self.opened.get(location) {
             Some(file) => Arc::clone(file),
