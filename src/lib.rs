@@ -63,6 +63,8 @@ pub struct Compiled {
     /// In which the model's files are.
     folder: Option<PathBuf>,
     dims: Dims,
+    /// The inputs that are constants.
+    fixed: Vec<String>,
     _emitted: Option<Emitted>,
 }
 
@@ -122,6 +124,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         model.iter().try_for_each(|model| external::check_not_data(model, output))?;
     }
     let folder = model.as_ref().and_then(|model| model.folder.clone());
+    let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
     let original = graph.clone();
 
     stage.show("planning");
@@ -170,7 +173,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, dims, _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, dims, fixed, _emitted: emitted })
 }
 
 /// Whether the report that goes to this file is a page to look at.

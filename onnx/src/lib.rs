@@ -30,7 +30,7 @@ pub use inline::inline_decided;
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use survival::{Survival, survival};
-pub use values::{ValueError, set_values};
+pub use values::{ValueError, fixed_values, set_values};
 pub use variables::{StateError, settle, state_pairs};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};

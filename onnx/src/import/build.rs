@@ -400,6 +400,8 @@ impl<'a, 'm> Build<'a, 'm> {
             let writes = writes.entry(key).or_insert_with(|| Op::new(key.0, key.1).effects().writes);
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
+        let stated = self.file.extras.values().flat_map(|extra| &extra.updates);
+        written.extend(stated.map(|&(_, variable)| variable));
         // Inputs that a caller may give another value than the file does. Before IR version 4 every initializer was an input.
         let mut fed: HashSet<&str> = HashSet::new();
         if self.file.model.proto.ir_version() >= 4 {
