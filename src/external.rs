@@ -47,7 +47,7 @@ pub(crate) fn relocate(
     }
     let mut copies = Vec::new();
     for (location, new) in &mut locations {
-        let data = real(&folder.join(&*location))?;
+        let data = real(&folder.join(location.as_str()))?;
         if copy_data {
             copies.extend(copy_of(data, &to, location)?);
             continue;

@@ -73,6 +73,8 @@ pub struct Compiled {
     folder: Option<PathBuf>,
     /// The files to whose mapped bytes the graphs refer.
     mapped: Vec<Arc<Opened>>,
+    /// The inputs that are constants.
+    fixed: Vec<String>,
     _emitted: Option<Emitted>,
 }
 
@@ -134,6 +136,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     run::compute_here(&graph);
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let mapped = model.as_ref().map_or_else(Vec::new, |model| model.mapped.clone());
+    let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
     let original = graph.clone();
 
     stage.show("planning");
@@ -194,7 +197,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, mapped, _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, _emitted: emitted })
 }
 
 /// Whether the report that goes to this file is a page to look at.

@@ -633,6 +633,12 @@ fn sizes_and_values_are_written_and_read_back() {
     let outcome = bench.run("run @/out.onnx --steps 1");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(bench.run("verify @/open.onnx @/out.onnx --shape x=2x3 --value rate=16000").code, 0);
+    let tensor = r#"{"rate":{"dtype":"I64","shape":[],"data_offsets":[0,8]}}"#;
+    let header = (tensor.len() as u64).to_le_bytes();
+    let feeds = [&header[..], tensor.as_bytes(), &8000_i64.to_le_bytes()].concat();
+    bench.write("feeds.safetensors", feeds);
+    let fed = bench.run("run @/out.onnx --steps 1 --feeds @/feeds.safetensors");
+    assert!(fed.code == 2 && fed.stderr.contains("`rate`, which is a constant of the step"), "{fed:?}");
     let other = bench.run("inspect @/out.onnx --value rate=8000");
     assert!(other.code == 2 && other.stderr.contains("rate=16000 is given, too"), "{other:?}");
     let other = bench.run("inspect @/out.onnx --shape x=2x4");

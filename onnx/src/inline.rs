@@ -1,5 +1,5 @@
 //! Control flow that is decided when a model is read: an `If` with a constant condition becomes the nodes of its branch, a
-//! `Loop` with a known number of iterations becomes the nodes of all of them.
+//! `Loop` or a `Scan` with a known number of iterations becomes the nodes of all of them.
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
@@ -17,7 +17,8 @@ const MOST_ROUNDS: usize = 32;
 
 /// Replaces what is decided, however deep it stands in other decided nodes. Whether there was any.
 pub fn inline_decided(model: &mut Model, dims: &Dims) -> bool {
-    let is_candidate = |node: &NodeProto| matches!(node.op_type(), "If" | "Loop") && node.domain().is_empty();
+    let is_candidate =
+        |node: &NodeProto| matches!(node.op_type(), "If" | "Loop" | "Scan") && node.domain().is_empty();
     let mut any = false;
     let mut room = MOST_NODES;
     for _ in 0..MOST_ROUNDS {
@@ -54,6 +55,9 @@ fn replace(model: &mut Model, found: Vec<(usize, Decided)>) {
     for (i, node) in std::mem::take(&mut graph.node).into_iter().enumerate() {
         match found.next_if(|&(at, _)| at == i) {
             Some((_, Decided::Branch(taken))) => inliner.branch(node, taken),
+            Some((_, Decided::Iterations { count, .. })) if node.op_type() == "Scan" => {
+                inliner.scan(node, count)
+            }
             Some((_, Decided::Iterations { count, .. })) => inliner.iterations(node, count),
             None => inliner.nodes.push(node),
         }
@@ -132,12 +136,65 @@ impl Inliner {
             self.push(&prefix, "Identity", vec![from.clone()], to);
         }
         for (elements, to) in scans.into_iter().zip(node.output.iter().skip(carried)) {
-            self.scan(&prefix, elements, to);
+            self.stack(&prefix, elements, 0, to);
         }
     }
 
-    /// Puts the elements one after the other along a new first axis.
-    fn scan(&mut self, prefix: &str, elements: Vec<String>, to: &str) {
+    fn scan(&mut self, node: NodeProto, count: usize) {
+        let Some(body) = subgraph(&node, "body") else { return self.nodes.push(node) };
+        let prefix = prefix(&node);
+        let list = |name: &str| node.attribute.iter().find(|a| a.name() == name).map_or(&[][..], |a| &a.ints);
+        let scanned =
+            node.attribute.iter().find(|a| a.name() == "num_scan_inputs").map_or(0, |a| a.i() as usize);
+        let states = node.input.len().saturating_sub(scanned);
+        let mut state: Vec<String> = node.input[..states].to_vec();
+        let mut scans: Vec<Vec<String>> = vec![Vec::new(); body.output.len().saturating_sub(states)];
+        let constants = self.constants(&prefix, body);
+        let numbers: Vec<String> = (0..count)
+            .map(|k| {
+                let number = self.fresh(format!("{prefix}.{k}.number"));
+                let bytes = (k as i64).to_le_bytes().to_vec();
+                self.initializers.push(constant(&number, DataType::Int64, &[], bytes));
+                number
+            })
+            .collect();
+        for k in 0..count {
+            let inside = format!("{prefix}.{k}");
+            let mut given = state.clone();
+            for (i, sequence) in node.input[states..].iter().enumerate() {
+                let backward = list("scan_input_directions").get(i) == Some(&1);
+                let number = numbers[if backward { count - 1 - k } else { k }].clone();
+                let element = self.fresh(format!("{inside}.{sequence}"));
+                self.push(&inside, "Gather", vec![sequence.clone(), number], &element);
+                let axis = list("scan_input_axes").get(i).copied().unwrap_or(0);
+                self.nodes.last_mut().expect("it was just added").attribute.push(int("axis", axis));
+                given.push(element);
+            }
+            let mut renamed = constants.clone();
+            renamed.extend(body.input.iter().map(|i| i.name().to_owned()).zip(given));
+            self.body(&inside, body, &mut renamed, &[]);
+            let outside = |info: &ValueInfoProto| {
+                renamed.get(info.name()).cloned().unwrap_or_else(|| info.name().to_owned())
+            };
+            state = body.output.iter().take(states).map(outside).collect();
+            for (scan, info) in scans.iter_mut().zip(body.output.iter().skip(states)) {
+                scan.push(outside(info));
+            }
+        }
+        for (from, to) in state.iter().zip(&node.output) {
+            self.push(&prefix, "Identity", vec![from.clone()], to);
+        }
+        for (i, (mut elements, to)) in scans.into_iter().zip(node.output.iter().skip(states)).enumerate() {
+            if list("scan_output_directions").get(i) == Some(&1) {
+                elements.reverse();
+            }
+            let axis = list("scan_output_axes").get(i).copied().unwrap_or(0);
+            self.stack(&prefix, elements, axis, to);
+        }
+    }
+
+    /// Puts the elements one after the other along a new axis.
+    fn stack(&mut self, prefix: &str, elements: Vec<String>, axis: i64, to: &str) {
         if to.is_empty() {
             return;
         }
@@ -150,15 +207,20 @@ impl Inliner {
                 let axes = format!("{to}.axes");
                 unsqueeze.input.push(axes.clone());
                 if self.taken.insert(axes.clone()) {
-                    self.initializers.push(constant(&axes, DataType::Int64, &[1], vec![0; 8]));
+                    self.initializers.push(constant(
+                        &axes,
+                        DataType::Int64,
+                        &[1],
+                        axis.to_le_bytes().to_vec(),
+                    ));
                 }
             } else {
-                unsqueeze.attribute.push(ints("axes", &[0]));
+                unsqueeze.attribute.push(ints("axes", &[axis]));
             }
             rows.push(row);
         }
         self.push(prefix, "Concat", rows, to);
-        self.nodes.last_mut().expect("it was just added").attribute.push(int("axis", 0));
+        self.nodes.last_mut().expect("it was just added").attribute.push(int("axis", axis));
     }
 
     fn push(&mut self, prefix: &str, op: &str, input: Vec<String>, to: &str) {

@@ -31,7 +31,7 @@ pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;
 pub use state::{Carried, How, Notice, StateError, Stated, carried, parse_pairs, settle};
 pub use survival::{Survival, survival};
-pub use values::{ValueError, set_values};
+pub use values::{ValueError, fixed_values, set_values};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 

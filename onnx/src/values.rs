@@ -93,7 +93,7 @@ pub fn set_values(model: &mut Model, values: &[(String, String)], dims: &Dims) -
 }
 
 /// The inputs that are constants of the step, as the model's metadata says.
-pub(crate) fn fixed_values(model: &Model) -> Vec<String> {
+pub fn fixed_values(model: &Model) -> Vec<String> {
     let written = metadata_of(&model.proto.metadata_props, key::VALUES);
     let written: Option<BTreeMap<String, String>> = written.and_then(|text| serde_json::from_str(text).ok());
     written.unwrap_or_default().into_keys().collect()

@@ -407,6 +407,26 @@ fn names_of_what_is_inlined_are_new_in_every_scope() {
 }
 
 #[test]
+fn the_ir_version_is_raised_for_what_lmsc_adds_only() {
+    let mut read = model(graph(&[("x", "float[4]")], &["a: Relu(x) -> y"], &["y"]));
+    read.proto.ir_version = Some(7);
+    let entry = StringStringEntryProto { key: Some("pkg.note".to_owned()), value: Some("theirs".to_owned()) };
+    read.proto.graph.as_mut().unwrap().node[0].metadata_props.push(entry);
+    read.proto.functions.push(FunctionProto { name: Some("F".to_owned()), ..FunctionProto::default() });
+    let written = |graph: &Graph| {
+        let form = lmsc_onnx::Form::Function;
+        lmsc_onnx::export(Some(read.clone()), graph, form, &Default::default()).unwrap().ir_version()
+    };
+    let mut g = import(&read, &Dims::none()).unwrap();
+    assert_eq!(written(&g), 7);
+    g.set_workspace(g.order()[0], lmsc_ir::Workspace { address: 0, bytes: lmsc_ir::Bytes(1) });
+    assert_eq!(written(&g), 7);
+    let a = g.order()[0];
+    g.set_recomputes(a, a);
+    assert_eq!(written(&g), 10);
+}
+
+#[test]
 fn a_scan_has_the_types_of_its_body() {
     let inside = body(
         &[("s", "float[3]"), ("e", "float[3]")],
@@ -422,9 +442,13 @@ fn a_scan_has_the_types_of_its_body() {
         ..AttributeProto::default()
     });
     proto.node.push(scan);
-    let g = imported(proto);
+    let g = imported(proto.clone());
     let types: Vec<String> = g.outputs.iter().map(|&o| g.value(o).ty.to_string()).collect();
     assert_eq!(types, ["float[3]", "float[5,1]"]);
+    // Its length is known.
+    let text = inlined(proto, &[]);
+    assert!(text.contains("scan.4.xs = Gather<axis = 0>(xs, scan.4.number)"), "{text}");
+    assert!(text.contains("scan.4.s2 = Add(scan.3.s2, scan.4.xs)") && !text.contains("= Scan"), "{text}");
 }
 
 #[test]

@@ -47,6 +47,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     let path = args.input.path();
     let device = args.device()?;
     let load::Loaded { mut graph, model, warnings, .. } = load::load_to_run(path, &args.input.binding)?;
+    not_fixed(&args.options, &model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default())?;
     compute_here(&graph);
     let mut files = Files::new(model.as_ref().and_then(|model| model.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
@@ -79,6 +80,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
 /// As [`run()`].
 pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
     let cx = crate::pass_cx(&args.plan)?;
+    not_fixed(&args.options, &compiled.fixed)?;
     let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
     let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
@@ -97,6 +99,24 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     json["run"] = ran.report.to_json();
     print(&format!("{json:#}\n"))?;
     ran.end
+}
+
+/// Refuses files that give inputs other values than those for which the step was made.
+fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
+    if fixed.is_empty() {
+        return Ok(());
+    }
+    let is_read = |path: &&Path| path.is_file() && path.extension().is_none_or(|e| e != "onnx");
+    let files = [&options.params, &options.data, &options.feeds].into_iter().flatten().map(|path| &**path);
+    for path in files.filter(is_read) {
+        let tensors = Tensors::read(path)?;
+        if let Some(name) = fixed.iter().find(|name| tensors.contains(name)) {
+            let problem = format!("it has `{name}`, which is a constant of the step");
+            let help = format!("leave `{name}` out of the file, or give it by --value of the original model");
+            return Err(Error::in_file(path, problem).with_help(help));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses paths that nothing can be written to, before anything is done.

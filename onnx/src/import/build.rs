@@ -415,6 +415,8 @@ impl<'a, 'm> Build<'a, 'm> {
             written.extend(writes.iter().filter_map(|&(operand, _)| self.file.operands(i).get(operand)));
         }
         written.extend(self.file.state());
+        let stated = self.file.extras.values().flat_map(|extra| &extra.updates);
+        written.extend(stated.map(|&(_, variable)| variable));
         // Inputs that a caller may give another value than the file does. Before IR version 4 every initializer was an input.
         let mut fed: HashSet<&str> = HashSet::new();
         if self.file.model.proto.ir_version() >= 4 {

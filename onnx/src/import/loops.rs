@@ -43,6 +43,12 @@ impl Bodies<'_> {
                 let Simulated { count, nodes, scans, .. } = found;
                 (count > 0 || scans.is_empty()).then_some(Decided::Iterations { count, nodes })
             }
+            ("", "Scan") if query.version >= 9 && is_plain("body") => {
+                let body = subgraph(node, "body").ok()?;
+                let count = usize::try_from(scan_length(node, query).ok().flatten()?).ok()?;
+                let nodes = count.checked_mul(body.node.len() + query.operands.len() + body.output.len())?;
+                (count > 0).then_some(Decided::Iterations { count, nodes })
+            }
             _ => None,
         }
     }
@@ -140,31 +146,21 @@ impl Bodies<'_> {
             ));
         }
         let body = subgraph(node, "body")?;
-        let ints = |name: &str| node.attribute.iter().find(|a| a.name() == name).map(|a| a.ints.clone());
-        let scanned = node.attribute.iter().find(|a| a.name() == "num_scan_inputs").map_or(0, |a| a.i());
-        let scanned = usize::try_from(scanned).ok().filter(|&s| (1..=query.operands.len()).contains(&s));
-        let Some(scanned) = scanned else {
-            return Err(wrong("attribute `num_scan_inputs` is not a number of its operands".to_owned()));
-        };
-        let states = query.operands.len() - scanned;
+        let length = scan_length(node, query)?;
+        let states = scan_states(node, query)?;
         let mut given = carried(query, 0);
-        let axes = ints("scan_input_axes").unwrap_or_default();
-        let mut length = None;
+        let axes = scan_attribute(node, "scan_input_axes");
         for (i, fact) in given[states..].iter_mut().enumerate() {
             let Some(ty) = fact.as_ref().and_then(|fact| fact.ty.as_tensor()) else { continue };
-            let axis = axis(axes.get(i).copied().unwrap_or(0), ty.dims.len())?;
             let mut dims = ty.dims.to_vec();
-            let extent = dims.remove(axis);
-            if *length.get_or_insert(extent) != extent {
-                return Err(wrong("its scanned operands differ in length".to_owned()));
-            }
+            dims.remove(axis(axes.get(i).copied().unwrap_or(0), ty.dims.len())?);
             *fact = Some(TensorType::new(ty.element, dims).into());
         }
         let before = given[..states].to_vec();
         let mut after = self.results(body, given, outer, caller, depth)?.into_iter();
         let carried: Vec<Option<Fact>> = after.by_ref().take(states).collect();
         unchanged(&before, &carried)?;
-        let axes = ints("scan_output_axes").unwrap_or_default();
+        let axes = scan_attribute(node, "scan_output_axes");
         let scans = after.enumerate().map(|(i, element)| {
             let ty = element?.ty;
             let axis = axis(axes.get(i).copied().unwrap_or(0), ty.as_tensor()?.dims.len() + 1).ok()?;
@@ -172,6 +168,33 @@ impl Bodies<'_> {
         });
         Ok(carried.into_iter().chain(scans).collect())
     }
+}
+
+/// The list of integers in the attribute; none where it is left out.
+fn scan_attribute<'n>(node: &'n NodeProto, name: &str) -> &'n [i64] {
+    node.attribute.iter().find(|a| a.name() == name).map_or(&[], |a| &a.ints)
+}
+
+/// How many operands of a `Scan` go from one iteration to the next.
+fn scan_states(node: &NodeProto, query: &Query<'_>) -> Result<usize, Refusal> {
+    let scanned = node.attribute.iter().find(|a| a.name() == "num_scan_inputs").map_or(0, |a| a.i());
+    let scanned = usize::try_from(scanned).ok().filter(|&s| (1..=query.operands.len()).contains(&s));
+    let problem = || wrong("attribute `num_scan_inputs` is not a number of its operands".to_owned());
+    scanned.map(|scanned| query.operands.len() - scanned).ok_or_else(problem)
+}
+
+/// How many iterations a `Scan` has.
+fn scan_length(node: &NodeProto, query: &Query<'_>) -> Result<Option<u64>, Refusal> {
+    let axes = scan_attribute(node, "scan_input_axes");
+    let mut length = None;
+    for (i, operand) in query.operands.iter().skip(scan_states(node, query)?).enumerate() {
+        let Some(ty) = operand.and_then(|operand| operand.ty.as_tensor()) else { continue };
+        let extent = ty.dims[axis(axes.get(i).copied().unwrap_or(0), ty.dims.len())?];
+        if *length.get_or_insert(extent) != extent {
+            return Err(wrong("its scanned operands differ in length".to_owned()));
+        }
+    }
+    Ok(length)
 }
 
 /// The loop, if it is known when it ends at the latest, or when its body says so.
