@@ -175,13 +175,16 @@ fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m Funct
     model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
 }
 
-fn defines(model: &ModelProto, called: Called<'_>) -> bool {
-    definition(model, called).is_some()
+/// Whether the node's function is there and takes its operands: a program may have dropped those that no node reads.
+fn is_defined(model: &ModelProto, node: &NodeProto) -> bool {
+    definition(model, call(node)).is_some_and(|function| node.input.len() <= function.input.len())
 }
 
 fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Survival) {
     let calls = |model| nodes(model).map(call).collect::<BTreeSet<Called<'_>>>();
     let still_called = calls(optimized);
+    let undefined: HashSet<Called<'_>> =
+        nodes(optimized).filter(|n| !is_defined(optimized, n)).map(call).collect();
     let key = |f: &'_ FunctionProto| {
         let ops: Vec<String> = f.node.iter().map(|n| format!("{}::{}", n.domain(), n.op_type())).collect();
         (f.input.len(), f.output.len(), ops)
@@ -193,17 +196,21 @@ fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Surviva
         result.functions += 1;
         let is_called = still_called.contains(&called);
         // It may have another name.
-        if is_called && defines(optimized, called) || !is_called && others.contains(&key(function)) {
+        let is_there = is_called && !undefined.contains(&called);
+        if is_there || !is_called && others.contains(&key(function)) {
             result.functions_left += 1;
         } else if is_called {
-            result.gone.push(format!("function {}::{}, which is called and not defined", called.0, called.1));
+            result.gone.push(format!(
+                "function {}::{}, which is called and not defined for that",
+                called.0, called.1
+            ));
         }
     }
 }
 
 /// Whether the node calls a function of ours that the model does not define.
 fn is_undefined_call(model: &ModelProto, node: &NodeProto) -> bool {
-    Ours::of_node(node).is_some() && !defines(model, call(node))
+    Ours::of_node(node).is_some() && !is_defined(model, node)
 }
 
 /// A model without names: what its nodes compute, copies of whole tensors erased.
@@ -509,8 +516,20 @@ mod tests {
         assert_eq!(left(&original), (1, 1, 2, vec![]));
         let mut dropped = original.clone();
         dropped.functions.remove(0);
-        let function = "function ai.lmsc::SwapOut, which is called and not defined";
-        assert_eq!(left(&dropped), (0, 1, 1, vec!["SwapOut".to_owned(), function.to_owned()]));
+        let function = |name: &str| {
+            let gone = format!("function ai.lmsc::{name}, which is called and not defined for that");
+            vec![name.to_owned(), gone]
+        };
+        assert_eq!(left(&dropped), (0, 1, 1, function("SwapOut")));
+        let mut fewer = original.clone();
+        fewer.functions[1].input.clear();
+        assert_eq!(left(&fewer), (1, 0, 1, function("SwapIn")));
+        let mut renamed = prefixed(original.clone());
+        renamed.graph.as_mut().unwrap().node[..2]
+            .iter_mut()
+            .for_each(|n| n.op_type.as_mut().unwrap().push('_'));
+        renamed.functions.iter_mut().for_each(|f| f.name.as_mut().unwrap().push('_'));
+        assert_eq!(left(&renamed).2, 2);
         let inlined = model(&["i: Identity(a) -> h", "j: Identity(h) -> d", "use: Relu(d) -> y"]);
         assert_eq!(left(&inlined), (1, 1, 0, vec![]));
     }

@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 15] = [
+pub(crate) const STEPS: [Step; 16] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -42,6 +42,7 @@ pub(crate) const STEPS: [Step; 15] = [
     Step { name: "xla", run: |run| run.script("check-xla") },
     Step { name: "iree", run: |run| run.script("check-iree") },
     Step { name: "ort", run: |run| run.script("check-ort") },
+    Step { name: "survival", run: |run| run.script("check-survival") },
 ];
 
 enum Outcome {
