@@ -175,6 +175,12 @@ fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m Funct
     model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
 }
 
+/// What tells the function from others, whatever its name: its operands, results and operators.
+fn shape(function: &FunctionProto) -> String {
+    let ops = function.node.iter().map(|n| format!(" {}::{}", n.domain(), n.op_type()));
+    format!("{} to {}:{}", function.input.len(), function.output.len(), ops.collect::<String>())
+}
+
 /// Whether the node's function is there and takes its operands: a program may have dropped those that no node reads.
 fn is_defined(model: &ModelProto, node: &NodeProto) -> bool {
     definition(model, call(node)).is_some_and(|function| node.input.len() <= function.input.len())
@@ -185,19 +191,15 @@ fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Surviva
     let still_called = calls(optimized);
     let undefined: HashSet<Called<'_>> =
         nodes(optimized).filter(|n| !is_defined(optimized, n)).map(call).collect();
-    let key = |f: &'_ FunctionProto| {
-        let ops: Vec<String> = f.node.iter().map(|n| format!("{}::{}", n.domain(), n.op_type())).collect();
-        (f.input.len(), f.output.len(), ops)
-    };
     let is_still_called = |f: &&FunctionProto| still_called.contains(&(f.domain(), f.name(), f.overload()));
-    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(key).collect();
+    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(shape).collect();
     for called in calls(original) {
         let Some(function) = definition(original, called) else { continue };
         result.functions += 1;
         let is_called = still_called.contains(&called);
         // It may have another name.
         let is_there = is_called && !undefined.contains(&called);
-        if is_there || !is_called && others.contains(&key(function)) {
+        if is_there || !is_called && others.contains(&shape(function)) {
             result.functions_left += 1;
         } else if is_called {
             result.gone.push(format!(
@@ -222,6 +224,8 @@ struct Structure<'m> {
     /// By result, the number of the node that defines it.
     producers: HashMap<&'m str, u32>,
     inputs: Vec<&'m str>,
+    /// What functions are, whatever their names.
+    functions: HashMap<Called<'m>, String>,
     /// How many copies there are, by their numbers.
     copies: HashMap<u32, usize>,
     /// How many of them are no swaps.
@@ -245,6 +249,9 @@ impl<'m> Structure<'m> {
             nodes: Vec::new(),
             producers: HashMap::new(),
             inputs: Vec::new(),
+            functions: (model.functions.iter())
+                .map(|f| ((f.domain(), f.name(), f.overload()), shape(f)))
+                .collect(),
             copies: HashMap::new(),
             other_copies: HashMap::new(),
         };
@@ -331,7 +338,8 @@ impl<'m> Structure<'m> {
     /// All that the node computes, without names.
     fn key(&self, node: &NodeProto, table: &mut Table) -> Vec<u8> {
         let domain = if node.domain() == "ai.onnx" { "" } else { node.domain() };
-        let mut key = format!("{domain}::{}:{}(", node.op_type(), node.overload()).into_bytes();
+        let op = || format!("{domain}::{}:{}(", node.op_type(), node.overload());
+        let mut key = self.functions.get(&call(node)).cloned().unwrap_or_else(op).into_bytes();
         for operand in &node.input {
             let of = if operand.is_empty() { u32::MAX } else { self.value(operand, table).0 };
             key.extend(of.to_le_bytes());

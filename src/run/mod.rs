@@ -31,6 +31,14 @@ pub use synthetic::synthetic;
 use tensors::{Stored, Tensors};
 use watch::{Fetches, Watcher};
 
+/// The number of tensors in a file of the format safetensors, which is at the path.
+///
+/// # Errors
+/// [`Error::Input`] with what is wrong with it.
+pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
+    Ok(Tensors::of_bytes(bytes, path)?.by_name.len())
+}
+
 /// How many steps run where the user does not say.
 const STEPS: u64 = 10;
 

@@ -47,12 +47,16 @@ const TYPES: [(Dtype, ElementType); 13] = [
 impl Tensors {
     /// What the safetensors file at the path holds.
     pub(super) fn read(path: &Path) -> Result<Tensors, Error> {
-        let bytes = std::fs::read(path).map_err(|e| Error::reading(path, &e))?;
+        Tensors::of_bytes(&std::fs::read(path).map_err(|e| Error::reading(path, &e))?, path)
+    }
+
+    /// What these bytes, of a safetensors file at the path, hold.
+    pub(super) fn of_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, Error> {
         let wrong = |e: &dyn std::fmt::Display| {
             Error::in_file(path, format!("no file of the format safetensors: {e}"))
         };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| wrong(&e))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|e| wrong(&e))?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| wrong(&e))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| wrong(&e))?;
         let mut by_name = BTreeMap::new();
         for (name, view) in file.tensors() {
             let Some((_, element)) = TYPES.iter().find(|(dtype, _)| *dtype == view.dtype()) else {
