@@ -201,7 +201,8 @@ optimizes the file, and `lmsc verify --survives` counts what is left. Functions 
 was inlined is counted as the copies that it left.
 
 Recomputed nodes are pure functions of what their origins read, so every program that looks for common subexpressions makes them
-one with their origins, in either form.
+one with their origins, in either form. A range is copied by a function for tensors of any type, whose last node in the form `ort`
+is a Concat of one tensor: programs that inline it may remove that.
 
 """
 

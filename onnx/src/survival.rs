@@ -128,6 +128,15 @@ fn swaps(
     }
 }
 
+/// The nodes of a model that compute the same.
+#[derive(Default)]
+struct Alike<'m> {
+    /// How many of them still have their names.
+    named: usize,
+    /// Those that compute another one again, with their positions.
+    again: Vec<(usize, &'m NodeProto)>,
+}
+
 fn recomputed(
     original: &ModelProto,
     optimized: &ModelProto,
@@ -142,17 +151,16 @@ fn recomputed(
     let (all, left) = (count(before), count(after));
     let defined: HashSet<&str> = nodes(optimized).flat_map(|n| &n.output).map(String::as_str).collect();
     let is_named = |node: &NodeProto| node.output.iter().any(|o| defined.contains(o.as_str()));
-    // By class, how many of its nodes still have their names, and the recomputed ones of them.
-    let mut classes: BTreeMap<u32, (usize, Vec<(usize, &NodeProto)>)> = BTreeMap::new();
+    let mut classes: BTreeMap<u32, Alike<'_>> = BTreeMap::new();
     for (index, node) in nodes(original).enumerate() {
-        let (named, again) = classes.entry(before.nodes[index]).or_default();
+        let Alike { named, again } = classes.entry(before.nodes[index]).or_default();
         *named += usize::from(is_named(node));
         if node.metadata_props.iter().any(|p| p.key() == key::RECOMPUTES) {
             again.push((index, node));
         }
     }
     let mut gone = Vec::new();
-    for (class, (named, mut again)) in classes {
+    for (class, Alike { named, mut again }) in classes {
         let there = named.max(left.get(&class).copied().unwrap_or(0));
         let lost = all[&class].saturating_sub(there).min(again.len());
         result.recomputed += again.len();
@@ -227,9 +235,9 @@ struct Structure<'m> {
     /// What functions are, whatever their names.
     functions: HashMap<Called<'m>, String>,
     /// How many copies there are, by their numbers.
-    copies: HashMap<u32, usize>,
+    copies: BTreeMap<u32, usize>,
     /// How many of them are no swaps.
-    other_copies: HashMap<u32, usize>,
+    other_copies: BTreeMap<u32, usize>,
 }
 
 /// The number of every key. Equal keys have equal numbers, in both models.
@@ -252,8 +260,8 @@ impl<'m> Structure<'m> {
             functions: (model.functions.iter())
                 .map(|f| ((f.domain(), f.name(), f.overload()), shape(f)))
                 .collect(),
-            copies: HashMap::new(),
-            other_copies: HashMap::new(),
+            copies: BTreeMap::new(),
+            other_copies: BTreeMap::new(),
         };
         if let Some(graph) = &model.graph {
             structure.leaves(graph, table, original);
