@@ -321,9 +321,11 @@ mod tests {
         assert_eq!(said("Tanh(h)", "Exp(h)"), "node `b` (Tanh): the operator is Exp now");
         assert_eq!(said("@device:16", "@device:32"), "`y` has another address");
         assert_eq!(said("@device:16", "@device:4"), "the graph is not valid:");
-        let more = "[c] float[4] q = Relu(x)
-        [a]";
-        assert!(said("[a]", more).starts_with("the step may need "), "{}", said("[a]", more));
+        let last = "[b] float[4]@device:16 y = Tanh(h)";
+        let again = "[c] float[4]@device:32 q = Relu(x)
+            [b] float[4]@device:16 y = Tanh(h)
+            [d] float[4]@device:48 r = Tanh(q)";
+        assert!(said(last, again).starts_with("the step may need "), "{}", said(last, again));
         assert!(said("}", "").contains("expected"), "{}", said("}", ""));
     }
 }

@@ -287,11 +287,11 @@ fn verify() {
 fn a_file_without_its_edges_has_lost_its_bound() {
     let bench = Bench::new();
     let lose = |from: &str, to: &str, of_nodes: &[&str], of_model: &[&str]| {
-        let mut model = lmsc_onnx::Model::open(&bench.path(from)).unwrap();
+        let mut model = lmsc_onnx::Model::open(bench.path(from)).unwrap();
         let nodes = &mut model.proto.graph.as_mut().unwrap().node;
         nodes.iter_mut().for_each(|node| node.metadata_props.retain(|p| !of_nodes.contains(&p.key())));
         model.proto.metadata_props.retain(|p| !of_model.contains(&p.key()));
-        lmsc_onnx::file::save(&model.proto, &bench.path(to)).unwrap();
+        lmsc_onnx::file::save(&model.proto, bench.path(to)).unwrap();
     };
     let (after, addresses) = (&[lmsc_onnx::key::AFTER], lmsc_onnx::key::ADDRESSES);
     let stated = [lmsc_onnx::key::PEAK, lmsc_onnx::key::BUDGET, lmsc_onnx::key::WORKSPACES, addresses];
@@ -326,7 +326,7 @@ fn bounds_are_those_of_the_last_plan() {
     let bench = Bench::new();
     assert_eq!(bench.run(&format!("{CNN} --budget 212KiB -o @/a.onnx")).code, 0);
     let stated = |name: &str| {
-        let model = lmsc_onnx::Model::open(&bench.path(name)).unwrap();
+        let model = lmsc_onnx::Model::open(bench.path(name)).unwrap();
         let of = |p: &lmsc_onnx::proto::StringStringEntryProto| (p.key().to_owned(), p.value().to_owned());
         let all: Vec<_> = model.proto.metadata_props.iter().map(of).collect();
         let get = |key: &str| all.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());

@@ -128,6 +128,15 @@ fn swaps(
     }
 }
 
+/// The nodes of a model that compute the same.
+#[derive(Default)]
+struct Alike<'m> {
+    /// How many of them still have their names.
+    named: usize,
+    /// Those that compute another one again, with their positions.
+    again: Vec<(usize, &'m NodeProto)>,
+}
+
 fn recomputed(
     original: &ModelProto,
     optimized: &ModelProto,
@@ -142,17 +151,16 @@ fn recomputed(
     let (all, left) = (count(before), count(after));
     let defined: HashSet<&str> = nodes(optimized).flat_map(|n| &n.output).map(String::as_str).collect();
     let is_named = |node: &NodeProto| node.output.iter().any(|o| defined.contains(o.as_str()));
-    // By class, how many of its nodes still have their names, and the recomputed ones of them.
-    let mut classes: BTreeMap<u32, (usize, Vec<(usize, &NodeProto)>)> = BTreeMap::new();
+    let mut classes: BTreeMap<u32, Alike<'_>> = BTreeMap::new();
     for (index, node) in nodes(original).enumerate() {
-        let (named, again) = classes.entry(before.nodes[index]).or_default();
+        let Alike { named, again } = classes.entry(before.nodes[index]).or_default();
         *named += usize::from(is_named(node));
         if node.metadata_props.iter().any(|p| p.key() == key::RECOMPUTES) {
             again.push((index, node));
         }
     }
     let mut gone = Vec::new();
-    for (class, (named, mut again)) in classes {
+    for (class, Alike { named, mut again }) in classes {
         let there = named.max(left.get(&class).copied().unwrap_or(0));
         let lost = all[&class].saturating_sub(there).min(again.len());
         result.recomputed += again.len();
@@ -175,35 +183,44 @@ fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m Funct
     model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
 }
 
-fn defines(model: &ModelProto, called: Called<'_>) -> bool {
-    definition(model, called).is_some()
+/// What tells the function from others, whatever its name: its operands, results and operators.
+fn shape(function: &FunctionProto) -> String {
+    let ops = function.node.iter().map(|n| format!(" {}::{}", n.domain(), n.op_type()));
+    format!("{} to {}:{}", function.input.len(), function.output.len(), ops.collect::<String>())
+}
+
+/// Whether the node's function is there and takes its operands: a program may have dropped those that no node reads.
+fn is_defined(model: &ModelProto, node: &NodeProto) -> bool {
+    definition(model, call(node)).is_some_and(|function| node.input.len() <= function.input.len())
 }
 
 fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Survival) {
     let calls = |model| nodes(model).map(call).collect::<BTreeSet<Called<'_>>>();
     let still_called = calls(optimized);
-    let key = |f: &'_ FunctionProto| {
-        let ops: Vec<String> = f.node.iter().map(|n| format!("{}::{}", n.domain(), n.op_type())).collect();
-        (f.input.len(), f.output.len(), ops)
-    };
+    let undefined: HashSet<Called<'_>> =
+        nodes(optimized).filter(|n| !is_defined(optimized, n)).map(call).collect();
     let is_still_called = |f: &&FunctionProto| still_called.contains(&(f.domain(), f.name(), f.overload()));
-    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(key).collect();
+    let others: HashSet<_> = optimized.functions.iter().filter(is_still_called).map(shape).collect();
     for called in calls(original) {
         let Some(function) = definition(original, called) else { continue };
         result.functions += 1;
         let is_called = still_called.contains(&called);
         // It may have another name.
-        if is_called && defines(optimized, called) || !is_called && others.contains(&key(function)) {
+        let is_there = is_called && !undefined.contains(&called);
+        if is_there || !is_called && others.contains(&shape(function)) {
             result.functions_left += 1;
         } else if is_called {
-            result.gone.push(format!("function {}::{}, which is called and not defined", called.0, called.1));
+            result.gone.push(format!(
+                "function {}::{}, which is called and not defined for that",
+                called.0, called.1
+            ));
         }
     }
 }
 
 /// Whether the node calls a function of ours that the model does not define.
 fn is_undefined_call(model: &ModelProto, node: &NodeProto) -> bool {
-    Ours::of_node(node).is_some() && !defines(model, call(node))
+    Ours::of_node(node).is_some() && !is_defined(model, node)
 }
 
 /// A model without names: what its nodes compute, copies of whole tensors erased.
@@ -215,10 +232,12 @@ struct Structure<'m> {
     /// By result, the number of the node that defines it.
     producers: HashMap<&'m str, u32>,
     inputs: Vec<&'m str>,
+    /// What functions are, whatever their names.
+    functions: HashMap<Called<'m>, String>,
     /// How many copies there are, by their numbers.
-    copies: HashMap<u32, usize>,
+    copies: BTreeMap<u32, usize>,
     /// How many of them are no swaps.
-    other_copies: HashMap<u32, usize>,
+    other_copies: BTreeMap<u32, usize>,
 }
 
 /// The number of every key. Equal keys have equal numbers, in both models.
@@ -238,8 +257,11 @@ impl<'m> Structure<'m> {
             nodes: Vec::new(),
             producers: HashMap::new(),
             inputs: Vec::new(),
-            copies: HashMap::new(),
-            other_copies: HashMap::new(),
+            functions: (model.functions.iter())
+                .map(|f| ((f.domain(), f.name(), f.overload()), shape(f)))
+                .collect(),
+            copies: BTreeMap::new(),
+            other_copies: BTreeMap::new(),
         };
         if let Some(graph) = &model.graph {
             structure.leaves(graph, table, original);
@@ -324,7 +346,8 @@ impl<'m> Structure<'m> {
     /// All that the node computes, without names.
     fn key(&self, node: &NodeProto, table: &mut Table) -> Vec<u8> {
         let domain = if node.domain() == "ai.onnx" { "" } else { node.domain() };
-        let mut key = format!("{domain}::{}:{}(", node.op_type(), node.overload()).into_bytes();
+        let op = || format!("{domain}::{}:{}(", node.op_type(), node.overload());
+        let mut key = self.functions.get(&call(node)).cloned().unwrap_or_else(op).into_bytes();
         for operand in &node.input {
             let of = if operand.is_empty() { u32::MAX } else { self.value(operand, table).0 };
             key.extend(of.to_le_bytes());
@@ -509,8 +532,20 @@ mod tests {
         assert_eq!(left(&original), (1, 1, 2, vec![]));
         let mut dropped = original.clone();
         dropped.functions.remove(0);
-        let function = "function ai.lmsc::SwapOut, which is called and not defined";
-        assert_eq!(left(&dropped), (0, 1, 1, vec!["SwapOut".to_owned(), function.to_owned()]));
+        let function = |name: &str| {
+            let gone = format!("function ai.lmsc::{name}, which is called and not defined for that");
+            vec![name.to_owned(), gone]
+        };
+        assert_eq!(left(&dropped), (0, 1, 1, function("SwapOut")));
+        let mut fewer = original.clone();
+        fewer.functions[1].input.clear();
+        assert_eq!(left(&fewer), (1, 0, 1, function("SwapIn")));
+        let mut renamed = prefixed(original.clone());
+        renamed.graph.as_mut().unwrap().node[..2]
+            .iter_mut()
+            .for_each(|n| n.op_type.as_mut().unwrap().push('_'));
+        renamed.functions.iter_mut().for_each(|f| f.name.as_mut().unwrap().push('_'));
+        assert_eq!(left(&renamed).2, 2);
         let inlined = model(&["i: Identity(a) -> h", "j: Identity(h) -> d", "use: Relu(d) -> y"]);
         assert_eq!(left(&inlined), (1, 1, 0, vec![]));
     }

@@ -34,6 +34,14 @@ pub use synthetic::synthetic;
 use tensors::{Files, Tensors};
 use watch::{Fetches, Stored, Watcher, steps_input};
 
+/// The number of tensors in a file of the format safetensors, which is at the path.
+///
+/// # Errors
+/// [`Error::Input`] with what is wrong with it.
+pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
+    Ok(Tensors::of_bytes(bytes.to_vec().into(), path)?.types().count())
+}
+
 /// How many steps run where the user does not say.
 const STEPS: u64 = 10;
 

@@ -80,12 +80,26 @@ impl Tensors {
                 let all = 0..file.length();
                 (header, begin, Place::File(file, all))
             }
-            None => {
-                let bytes = Bytes::from(std::fs::read(path).map_err(reading)?);
-                let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| wrong(&e))?;
-                (header, LENGTH + length as u64, Place::Memory(bytes))
-            }
+            None => return Tensors::of_bytes(std::fs::read(path).map_err(reading)?.into(), path),
         };
+        Tensors::listed(path, &header, begin, &whole)
+    }
+
+    /// What these bytes, of a safetensors file at the path, hold.
+    pub(super) fn of_bytes(bytes: Bytes, path: &Path) -> Result<Tensors, Error> {
+        let (length, header) = SafeTensors::read_metadata(&bytes)
+            .map_err(|e| Error::in_file(path, format!("no file of the format safetensors: {e}")))?;
+        let end = (LENGTH + length as u64).checked_add(header.data_len() as u64);
+        if end != Some(bytes.len() as u64) {
+            let message =
+                "no file of the format safetensors: it is cut short, or longer than its header says";
+            return Err(Error::in_file(path, message));
+        }
+        Tensors::listed(path, &header, LENGTH + length as u64, &Place::Memory(bytes))
+    }
+
+    /// The tensors that the header lists, whose bytes begin at `begin` of the whole file.
+    fn listed(path: &Path, header: &Metadata, begin: u64, whole: &Place) -> Result<Tensors, Error> {
         let mut by_name = BTreeMap::new();
         let names = header.offset_keys();
         for (name, info) in names.iter().filter_map(|name| Some((name, header.info(name)?))) {

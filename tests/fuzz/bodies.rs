@@ -1,18 +1,23 @@
 //! What is tried on every input, and how inputs are made worse.
 //!
-//! Shared by `cargo test` and by the targets of `fuzz/`: both say `use … as arbitrary` in their root. A body returns
+//! Shared by `cargo test` and by the targets of `fuzz/`: both say `use … as arbitrary` and `mod steps` in their root. A body returns
 //! how far its input came; whatever it finds, it says by panicking.
 
 use std::collections::BTreeMap;
 
+use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Form, Model};
-use lmsc_passes::{PassCx, PassError, TFLMS, pass_named, run_pipeline};
-use lmsc_plan::planners::PLANNERS;
-use lmsc_plan::tflms;
+use lmsc_passes::{Lowering, PassCx, PassError, TFLMS, pass_named, run_pipeline};
+use lmsc_plan::cost::Profile;
+use lmsc_plan::offsets::{self, Effort, Table};
+use lmsc_plan::planners::{PLANNERS, Request, planner};
+use lmsc_plan::{Floors, tflms};
+use lmsc_runtime::Rehearsal;
 
 use crate::arbitrary::{Result, Unstructured};
+use crate::steps;
 
 /// How far an input came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +70,153 @@ pub(crate) fn model(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached> 
     let Some(rewritten) = pipeline(&graph, u)? else { return Ok(Reached::Valid) };
     exported(Some(&model), &graph, &rewritten, &dims);
     Ok(Reached::Done)
+}
+
+/// A model that is run, as it is and planned: both compute the same bits.
+pub(crate) fn run(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached> {
+    let mut model = model.clone();
+    lmsc_onnx::gather(&mut model);
+    let Some(graph) = graph(&model, &small(&model, u)?) else { return Ok(Reached::Read) };
+    let Some(program) = program(&graph) else { return Ok(Reached::Valid) };
+    let Some(rewritten) = pipeline(&graph, u)? else { return Ok(Reached::Valid) };
+    // A plan may give a kernel less than it needs, which is refused.
+    let Some(planned) = self::program(&rewritten) else { return Ok(Reached::Valid) };
+    let what = || format!("{}became\n{}", graph.to_text(), rewritten.to_text());
+    same_bits(&program, &planned, u.arbitrary()?, &what);
+    Ok(Reached::Done)
+}
+
+/// A planned file that was damaged: where it is said to be equal, it computes the same bits.
+pub(crate) fn altered(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached> {
+    let mut model = model.clone();
+    lmsc_onnx::gather(&mut model);
+    let dims = small(&model, u)?;
+    let Some(original) = graph(&model, &dims) else { return Ok(Reached::Refused) };
+    let Some(rewritten) = pipeline(&original, u)? else { return Ok(Reached::Refused) };
+    let form = *u.choose(&[Form::Function, Form::Ort])?;
+    let Ok(mut proto) = lmsc_onnx::export(Some(model), &rewritten, form, &BTreeMap::new()) else {
+        return Ok(Reached::Refused);
+    };
+    mutate_model(&mut proto, u)?;
+    let mut altered = Model { proto, name: "altered".to_owned(), folder: None };
+    lmsc_onnx::gather(&mut altered);
+    let Some(altered) = graph(&altered, &dims) else { return Ok(Reached::Read) };
+    if let Err(difference) = lmsc_ir::equiv::check(&original, &altered) {
+        assert!(!difference.to_string().is_empty());
+        return Ok(Reached::Valid);
+    }
+    if let (Some(a), Some(b)) = (program(&original), program(&altered)) {
+        let what = || format!("{}is said to be equal to\n{}", original.to_text(), altered.to_text());
+        same_bits(&a, &b, u.arbitrary()?, &what);
+    }
+    Ok(Reached::Done)
+}
+
+/// A measured profile, as it is read and written.
+pub(crate) fn profile(text: &str) -> Reached {
+    match Profile::parse(text, "fuzz") {
+        Ok(profile) => {
+            let json = profile.to_json();
+            let again = Profile::parse(&json, "what was written");
+            assert_eq!(again.unwrap_or_else(|e| panic!("{e}, in\n{json}")).to_json(), json);
+            Reached::Done
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// A planning problem, and a plan of it where it is small.
+pub(crate) fn instance(text: &str) -> Reached {
+    let problem = match lmsc_plan::instance::Instance::parse(text) {
+        Ok(instance) => instance.problem,
+        Err(error) => return refused(&error),
+    };
+    if problem.ops.len() > 40 {
+        return Reached::Read;
+    }
+    assert!(!Floors::of(&problem).to_string().is_empty());
+    let live = problem.live_bytes().into_iter().max().unwrap_or(0);
+    let budget = live / 4 * 3;
+    let greedy = planner("greedy").expect("there is a planner of this name");
+    match (greedy.run)(&Request::new(&problem, budget)) {
+        Ok(plan) => {
+            if let Err(flaw) = lmsc_plan::schedule::check(&problem, &plan.schedule, budget) {
+                panic!("{flaw}, of\n{text}");
+            }
+            Reached::Done
+        }
+        Err(_) => Reached::Valid,
+    }
+}
+
+/// Buffers with their lifetimes, placed.
+pub(crate) fn csv(text: &str) -> Reached {
+    let table = match Table::parse(text) {
+        Ok(table) => table,
+        Err(error) => return refused(&error),
+    };
+    if table.buffers.len() > 64 {
+        return Reached::Read;
+    }
+    let capacity = offsets::load(&table.buffers).0;
+    match offsets::place(&table.buffers, capacity, Effort::percent(1)) {
+        Ok(layout) => {
+            offsets::check(&table.buffers, &layout, capacity)
+                .unwrap_or_else(|flaw| panic!("{flaw}, of\n{text}"));
+            let written = table.with_offsets(&layout);
+            Table::parse(&written).unwrap_or_else(|e| panic!("{e}, in\n{written}"));
+            Reached::Done
+        }
+        Err(_) => Reached::Valid,
+    }
+}
+
+/// A file of the format safetensors.
+pub(crate) fn tensors(bytes: &[u8]) -> Reached {
+    match lmsc::run::tensors_in(bytes, std::path::Path::new("fuzz.safetensors")) {
+        Ok(_) => Reached::Done,
+        Err(error) => refused(&error),
+    }
+}
+
+fn refused(error: &dyn std::fmt::Display) -> Reached {
+    assert!(!error.to_string().is_empty());
+    Reached::Refused
+}
+
+/// Small values for the model's symbolic dimensions.
+fn small(model: &Model, u: &mut Unstructured<'_>) -> Result<Dims> {
+    let mut dims = Dims::none();
+    for symbol in symbols(&model.proto) {
+        dims.bind(symbol, u.int_in_range(1..=4)?);
+    }
+    Ok(dims)
+}
+
+/// The program of a graph that is small and whose kernels are all here.
+fn program(graph: &Graph) -> Option<Program> {
+    const MOST_NODES: usize = 300;
+    const MOST_BYTES: u64 = 1 << 20;
+    if graph.order().len() > MOST_NODES || PassCx::default().memory(graph).peak().0 > MOST_BYTES {
+        return None;
+    }
+    let needed = lmsc_runtime::workspaces(graph);
+    let workspace = |node| needed.get(&node).copied().unwrap_or_default();
+    let program = lmsc_passes::lower(graph, &Lowering { arena: None, workspace: &workspace }).ok()?;
+    if program.arena.0 > 8 * MOST_BYTES {
+        return None;
+    }
+    Rehearsal::new(program.clone(), 0).is_ok().then_some(program)
+}
+
+fn same_bits(a: &Program, b: &Program, seed: u64, what: &dyn Fn() -> String) {
+    let rehearsed = |program: &Program, seed| {
+        lmsc_ir::program::check(program).unwrap_or_else(|e| panic!("{e}: {}", what()));
+        steps::rehearse(program, seed, false, |bytes| bytes.to_vec()).0
+    };
+    if let Some(difference) = rehearsed(a, 0).difference(&rehearsed(b, seed)) {
+        panic!("{difference} differs: {}", what());
+    }
 }
 
 /// The verified graph of the model, if it is one.

@@ -6,6 +6,9 @@
 #![allow(clippy::print_stderr, reason = "how far the cases came is shown with --nocapture")]
 
 mod bodies;
+#[allow(dead_code, reason = "programs are only rehearsed")]
+#[path = "../support/steps.rs"]
+mod steps;
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -163,6 +166,65 @@ fn sound_graphs() {
             Model::from_bytes(u.choose(&CORPUS)?.clone().into(), "fuzz").expect("the corpus is sound");
         bodies::model(&model, u)
     });
+}
+
+#[test]
+fn planned_graphs_run() {
+    fuzz("run", |u| {
+        let mut model = small_model(u)?;
+        if u.arbitrary()? {
+            bodies::mutate_model(&mut model.proto, u)?;
+        }
+        bodies::run(&model, u)
+    });
+}
+
+#[test]
+fn altered_plans_are_told_apart() {
+    fuzz("altered", |u| bodies::altered(&small_model(u)?, u));
+}
+
+/// A model of the corpus that is quick to run.
+fn small_model(u: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Model> {
+    static SMALL: LazyLock<Vec<&Vec<u8>>> =
+        LazyLock::new(|| CORPUS.iter().filter(|bytes| bytes.len() < 20_000).collect());
+    Ok(Model::from_bytes((*u.choose(&SMALL)?).clone().into(), "fuzz").expect("the corpus is sound"))
+}
+
+/// Files besides models: the ones of `fuzz/corpus`, made worse.
+fn damaged_files(target: &str, body: impl Fn(&[u8]) -> Reached) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    let files: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    fuzz(target, |u| {
+        let mut bytes = u.choose(&files)?.clone();
+        if u.ratio(7, 8)? {
+            bodies::mutate_bytes(&mut bytes, u)?;
+        }
+        Ok(body(&bytes))
+    });
+}
+
+#[test]
+fn damaged_profiles() {
+    damaged_files("profile", |bytes| bodies::profile(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn damaged_instances() {
+    damaged_files("instance", |bytes| bodies::instance(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn damaged_tables() {
+    damaged_files("csv", |bytes| bodies::csv(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn damaged_tensors() {
+    damaged_files("safetensors", bodies::tensors);
 }
 
 #[test]

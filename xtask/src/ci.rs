@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 16] = [
+pub(crate) const STEPS: [Step; 18] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -37,12 +37,14 @@ pub(crate) const STEPS: [Step; 16] = [
     Step { name: "deny", run: deny },
     Step { name: "candle", run: candle },
     Step { name: "kernels", run: kernels },
+    Step { name: "fuzz", run: |run| run.script("fuzz") },
     Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
     Step { name: "mlir", run: |run| run.script("check-mlir") },
     Step { name: "xla", run: |run| run.script("check-xla") },
     Step { name: "iree", run: |run| run.script("check-iree") },
     Step { name: "ort", run: |run| run.script("check-ort") },
     Step { name: "onnx", run: |run| run.script("check-onnx") },
+    Step { name: "survival", run: |run| run.script("check-survival") },
 ];
 
 enum Outcome {
