@@ -51,7 +51,7 @@ pub(crate) fn graph(model: &str, dims: &[(&str, u64)]) -> Graph {
     let optimizer = path.with_file_name("optimizer_model_sgd.onnx");
     let optimizer = optimizer.exists().then_some(optimizer);
     let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    let binding = BindingArgs { optimizer, dims, state: Vec::new() };
+    let binding = BindingArgs { optimizer, dims, ..BindingArgs::default() };
     lmsc::load(&path, &binding).unwrap_or_else(|error| panic!("{model}: {error}")).graph
 }
 
