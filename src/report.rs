@@ -285,7 +285,7 @@ impl Report {
             let room = Bytes(budget).saturating_sub(Bytes(self.after.peak));
             line("budget", format!("{}, {room} to spare", Bytes(budget)));
         }
-        if self.passes.is_empty() {
+        if self.passes.is_empty() && self.budget.is_none() {
             line("plan", "none: without --budget the model is written as it is".to_owned());
         } else if self.swapped.is_empty() {
             let changed = self.passes.iter().any(|pass| pass.changed);

@@ -242,11 +242,11 @@ fn sizes_follow_from_one_another() {
     right("float[batch-size]", "float[1]", &sized(&[("batch-size", 4)], &[]), "float[4] float[1]");
     right("float[?,3]", "float[-1]", &sized(&[], &[("x", &[2, 3]), ("y", &[5])]), "float[2,3] float[5]");
     let both = sized(&[("n", 3), ("2*n", 7)], &[]);
-    wrong("float[n]", "float[2*n]", &both, "`2*n` is 6 by --dim n=3 contradicts --dim 2*n=7");
+    wrong("float[n]", "float[2*n]", &both, "--dim n=3, by which `2*n` is 6, contradicts --dim 2*n=7");
     let both = sized(&[("n", 3)], &[("x", &[4])]);
     wrong("float[n]", "float[2*n]", &both, "--dim n=3 contradicts --shape x=4");
     let both = sized(&[], &[("x", &[4]), ("y", &[9])]);
-    wrong("float[n]", "float[2*n]", &both, "`2*n` is 8 by --shape x=4 contradicts --shape y=9");
+    wrong("float[n]", "float[2*n]", &both, "--shape x=4, by which `2*n` is 8, contradicts --shape y=9");
     wrong(
         "float[n]",
         "float[2,8]",

@@ -69,7 +69,7 @@ impl<'a> Sizes<'a> {
             Some(DimValue::Extent(extent)) => {
                 return u64::try_from(extent).map_or(Found::Unnamed(Some(extent)), Found::Value);
             }
-            Some(DimValue::Name(name)) if !is_placeholder(name) => name,
+            Some(DimValue::Name(name)) if !is_placeholder(name) || self.known.contains_key(name) => name,
             _ => return Found::Unnamed(None),
         };
         match self.get(name) {
@@ -144,7 +144,7 @@ impl<'a> Sizes<'a> {
                 if !is_plain(name)
                     && let Some(value) = self.get(name).filter(|&value| value != extent)
                 {
-                    let first = format!("`{name}` is {value} by {}", self.sources(name));
+                    let first = format!("{}, by which `{name}` is {value},", self.sources(name));
                     errors.push(ImportError::ContradictingSizes {
                         first,
                         second: shape_option(input.name(), extents),
@@ -165,7 +165,7 @@ impl<'a> Sizes<'a> {
             let follows = extent.and_then(|e| e.value(&|name| self.known.get(name).map(|&(value, _)| value)));
             match follows {
                 Some(follows) if follows != value => {
-                    let first = format!("`{name}` is {follows} by {}", self.sources_of_names(name));
+                    let first = format!("{}, by which `{name}` is {follows},", self.sources_of_names(name));
                     let second = format!("--dim {name}={value}");
                     errors.push(ImportError::ContradictingSizes { first, second });
                 }
