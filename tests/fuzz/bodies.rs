@@ -98,7 +98,7 @@ pub(crate) fn altered(model: &Model, u: &mut Unstructured<'_>) -> Result<Reached
         return Ok(Reached::Refused);
     };
     mutate_model(&mut proto, u)?;
-    let mut altered = Model { proto, name: "altered".to_owned(), folder: None };
+    let mut altered = Model { proto, name: "altered".to_owned(), folder: None, mapped: Vec::new() };
     lmsc_onnx::gather(&mut altered);
     let Some(altered) = graph(&altered, &dims) else { return Ok(Reached::Read) };
     if let Err(difference) = lmsc_ir::equiv::check(&original, &altered) {
