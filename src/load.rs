@@ -250,7 +250,16 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
     })?;
     check(&graph).map_err(|e| invalid(path, &e))?;
-    // An ONNX file was held to the operators' contracts when it was imported.
+    // An ONNX file was held to versions and to the operators' contracts when it was imported.
+    for (domain, newest) in lmsc_onnx::shapes::NEWEST {
+        if let Some(found) = graph.opsets.get(*domain).filter(|found| *found > newest) {
+            let message = format!(
+                "{} states version {found} of \"{domain}\", and lmsc knows versions up to {newest}",
+                called(path)
+            );
+            return Err(Error::Input(message).with_help("write the version whose operators the graph has"));
+        }
+    }
     lmsc_onnx::shapes::check(&graph).map_err(|errors| {
         const SHOWN: usize = 20;
         let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();

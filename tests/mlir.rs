@@ -145,7 +145,10 @@ fn mlir_that_is_wrong() {
     bench.write("empty.mlir", " \n");
     bench.write("lms.mlir", FOUR_LAYERS);
     bench.write("twice.mlir", good.replace("\"h2\"", "\"a1\""));
-    bench.write("reserved.lms", "g (float[4] x) => (float[4] y) { [a] float[4] y = Exp<\"lms.x\" = 1>(x) }");
+    bench.write(
+        "reserved.lms",
+        "g (float[4] x) => (float[4] y) { [a] float[4] y = com.example.Warp<\"lms.x\" = 1>(x) }",
+    );
     bench.write("foreign.lms", "g (float[4] x) => (float[4] y) { [a] float[4] y = com.example.Warp(x) }");
     let calls = [
         "opt @/name.mlir",
