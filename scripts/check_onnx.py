@@ -352,6 +352,8 @@ def main() -> int:
         for why, count in whys.most_common():
             print(f"    {count} x {why}")
     kinds = ("right", "refused", "wrong", "crash")
+    drawn = sum(verdict.kind == "right" and case.draws for case, verdict in zip(cases, verdicts))
+    print(f"{drawn} of the right ones draw random numbers: their types and shapes are compared")
     print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s: " + ", ".join(f"{sums[k]} {k}" for k in kinds))
     if "--sample" in sys.argv[1:]:
         write_sample(cases, verdicts)
