@@ -116,6 +116,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let path = args.input.path();
     let Loaded { mut graph, model, dims, edited } = load(path, &args.input.binding)?;
     let folder = model.as_ref().and_then(|model| model.folder.clone());
+    let of_text = model.is_none();
     let original = graph.clone();
 
     stage.show("planning");
@@ -162,7 +163,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         stage.show("reading back");
         let (emit, binding) = (args.emit(output), &args.input.binding);
         let (original, result, cx) = (&original, &graph, &cx);
-        Written { path: output, emit, binding, original, result, cx }.read_back()?;
+        Written { path: output, emit, binding, original, result, cx, of_text }.read_back()?;
     }
     stage.done();
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
@@ -196,7 +197,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let input = args.input.path();
     let Loaded { mut graph, model, .. } = load(input, &args.input.binding)?;
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    let cx = pass_cx(&args.plan)?;
+    let (cx, of_text) = (pass_cx(&args.plan)?, model.is_none());
     let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
@@ -215,7 +216,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     };
     emitted.write(output, &mut std::io::sink())?;
     let (original, result, binding) = (&graph, &graph, &args.input.binding);
-    Written { path: output, emit, binding, original, result, cx: &cx }.read_back()?;
+    Written { path: output, emit, binding, original, result, cx: &cx, of_text }.read_back()?;
     Ok(String::new())
 }
 
