@@ -137,6 +137,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let mapped = model.as_ref().map_or_else(Vec::new, |model| model.mapped.clone());
     let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
+    let of_text = model.is_none();
     let original = graph.clone();
 
     stage.show("planning");
@@ -186,7 +187,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         stage.show("reading back");
         let (emit, binding) = (args.emit(output), &args.input.binding);
         let (original, result, cx) = (&original, &graph, &cx);
-        Written { path: output, emit, binding, original, result, cx }.read_back()?;
+        Written { path: output, emit, binding, original, result, cx, of_text }.read_back()?;
     }
     stage.done();
     let state = StateFacts::of(&original);
@@ -225,7 +226,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         external::check_not_data(model, output)?;
     }
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    let cx = pass_cx(&args.plan)?;
+    let (cx, of_text) = (pass_cx(&args.plan)?, model.is_none());
     let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
@@ -244,7 +245,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     };
     emitted.write(output, &mut std::io::sink())?;
     let (original, result, binding) = (&graph, &graph, &args.input.binding);
-    Written { path: output, emit, binding, original, result, cx: &cx }.read_back()?;
+    Written { path: output, emit, binding, original, result, cx: &cx, of_text }.read_back()?;
     Ok(String::new())
 }
 

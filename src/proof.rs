@@ -199,6 +199,8 @@ pub(crate) struct Written<'a> {
     pub(crate) result: &'a Graph,
     /// How its memory is counted.
     pub(crate) cx: &'a PassCx,
+    /// Whether the graph came from text, which may say of an operator what ONNX's rules deny.
+    pub(crate) of_text: bool,
 }
 
 impl Written<'_> {
@@ -216,6 +218,10 @@ impl Written<'_> {
             // Nobody is to use it; where that is not possible, the error stands all the same.
             _ = std::fs::remove_file(self.path);
             let path = self.path.display();
+            if self.of_text && self.emit == Emit::Onnx {
+                let message = format!("the text does not describe an ONNX model: {why}");
+                return Error::Input(message).with_help("correct the text, or write text (-o x.lms)");
+            }
             Error::Ours(format!(
                 "{path}, read back after it was written, is not what was proven: {why}\nIt was removed."
             ))
@@ -301,6 +307,7 @@ mod tests {
             original: &step,
             result: &step,
             cx: &cx,
+            of_text: true,
         };
         let answer = written.read_back().map_err(|error| {
             assert_eq!(error.exit_code(), 101);

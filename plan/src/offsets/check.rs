@@ -59,9 +59,11 @@ pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, 
         }
         let (mut at, mut is_present) = (address, false);
         for part in &facts.parts {
-            let end = at.checked_add(part.bytes).filter(|&end| end <= capacity);
+            // What is never live takes no bytes.
+            let is_live = part.bytes > 0 && part.live.start < part.live.end;
+            let end = at.checked_add(part.bytes).filter(|&end| end <= capacity || !is_live);
             let end = end.ok_or(Misplaced::Above { buffer })?;
-            if part.bytes > 0 && part.live.start < part.live.end {
+            if is_live {
                 events.extend([
                     (part.live.start, true, buffer, at, end),
                     (part.live.end, false, buffer, at, end),
