@@ -533,7 +533,7 @@ fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) ->
     let mut moved = source.clone();
     moved.set_order(order(&source));
     let proto = export(Some(model.clone()), &moved, Form::Function, &BTreeMap::new()).unwrap();
-    let again = Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None };
+    let again = Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None, mapped: Vec::new() };
     (source, import(&again, &Dims::none()).unwrap(), proto)
 }
 
@@ -565,7 +565,7 @@ fn what_draws_keeps_its_seed_whatever_its_name_and_position() {
     let mut renamed = file.clone();
     let nodes = &mut renamed.graph.as_mut().unwrap().node;
     nodes.iter_mut().enumerate().for_each(|(i, node)| node.name = Some(format!("other/{i}")));
-    let renamed = Model { proto: renamed, name: "renamed.onnx".to_owned(), folder: None };
+    let renamed = Model { proto: renamed, name: "renamed.onnx".to_owned(), folder: None, mapped: Vec::new() };
     lmsc_ir::equiv::check(&source, &import(&renamed, &Dims::none()).unwrap()).unwrap();
 
     let seeds = |node: &NodeProto| node.metadata_props.iter().filter(|p| p.key() == key::SEED).count();
