@@ -533,7 +533,8 @@ fn written(model: &Model, order: impl FnOnce(&Graph) -> Vec<lmsc_ir::NodeId>) ->
     let mut moved = source.clone();
     moved.set_order(order(&source));
     let proto = export(Some(model.clone()), &moved, Form::Function, &BTreeMap::new()).unwrap();
-    let again = Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None, mapped: Vec::new() };
+    let again =
+        Model { proto: proto.clone(), name: "again.onnx".to_owned(), folder: None, mapped: Vec::new() };
     (source, import(&again, &Dims::none()).unwrap(), proto)
 }
 
