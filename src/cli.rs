@@ -120,11 +120,10 @@ pub struct BindingArgs {
 
 /// What is kept from step to step.
 #[derive(Debug, Args, Clone, Default)]
-#[command(next_help_heading = "Reading")]
 pub struct StateArgs {
     /// An input and the output that is its next value; or a JSON file of such pairs; or `none`, for a step without state.
     /// Repeatable. Outputs named after an input with the suffix `_new` are found without.
-    #[arg(long, value_name = "INPUT=OUTPUT|FILE.json|none", value_parser = state)]
+    #[arg(long, value_name = "INPUT=OUTPUT", value_parser = state)]
     pub state: Vec<StateArg>,
     /// An input, or an output, that belongs to no such pair, whatever its name. Repeatable.
     #[arg(long, value_name = "NAME")]

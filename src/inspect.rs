@@ -80,12 +80,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     if args.json {
         return Ok(serde_json::to_string_pretty(&inspection).expect("an inspection is JSON") + "\n");
     }
-    let mut text = text(&graph, &phases, &memory, &inspection);
-    for warning in &inspection.warnings {
-        writeln!(text, "\nwarning: {warning}; no other command takes the model")
-            .expect("a String takes everything");
-    }
-    Ok(text)
+    Ok(text(&graph, &phases, &memory, &inspection))
 }
 
 fn largest(graph: &Graph, memory: &Memory, count: usize) -> Vec<StorageFacts> {
@@ -131,9 +126,6 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
     let inputs: Bytes = facts.inputs.iter().map(|i| Bytes(i.bytes)).sum();
     line(format!("inputs     {} of {inputs}", facts.inputs.len()));
     line(format!("variables  {}", state::summary(&facts.state)));
-    for row in state::table(&facts.state) {
-        line(format!("           {row}"));
-    }
     let m = &facts.memory;
     line(format!(
         "peak       {}: resident {} + transient {} at tick {} [{}]",
@@ -143,6 +135,11 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
         memory.peak_tick().unwrap_or(0),
         m.peak_node.as_deref().unwrap_or("-"),
     ));
+    if !facts.state.is_empty() {
+        line(String::new());
+        line("state: each input, and how it gets its next value".to_owned());
+        state::table(&facts.state).into_iter().for_each(|row| line(format!("   {row}")));
+    }
     line(String::new());
     line("largest storages (* live at the peak)".to_owned());
     for s in &facts.largest {

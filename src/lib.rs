@@ -187,7 +187,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         stage.show("reading back");
         let (emit, binding) = (args.emit(output), &args.input.binding);
         let (original, result, cx) = (&original, &graph, &cx);
-        Written { path: output, emit, binding, original, result, cx, of_text }.read_back()?;
+        Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx, of_text }
+            .read_back()?;
     }
     stage.done();
     let state = StateFacts::of(&original);
@@ -227,6 +228,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     }
     let passes = passes(&args.passes, args.look.pass_limit)?;
     let (cx, of_text) = (pass_cx(&args.plan)?, model.is_none());
+    let folder = model.as_ref().and_then(|model| model.folder.clone());
     let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
@@ -245,7 +247,8 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     };
     emitted.write(output, &mut std::io::sink())?;
     let (original, result, binding) = (&graph, &graph, &args.input.binding);
-    Written { path: output, emit, binding, original, result, cx: &cx, of_text }.read_back()?;
+    Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx: &cx, of_text }
+        .read_back()?;
     Ok(String::new())
 }
 

@@ -56,8 +56,15 @@ pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> 
 }
 
 fn told_if_idle(path: &Path, mut loaded: Loaded) -> Result<Loaded, Error> {
-    let idle = crate::state::learns_nothing(&loaded.graph);
-    loaded.warnings.extend(idle.map(|warning| format!("{}: {warning}", called(path))));
+    if let Some(idle) = crate::state::learns_nothing(&loaded.graph) {
+        let help = match &loaded.model {
+            Some(_) => {
+                "; give the optimizer with --optimizer, or say with --state INPUT=OUTPUT which outputs are next values"
+            }
+            None => "",
+        };
+        loaded.warnings.push(format!("{}: {idle}{help}", called(path)));
+    }
     warn(&loaded.warnings);
     Ok(loaded)
 }

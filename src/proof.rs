@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lmsc_ir::equiv::{self, Equivalence};
-use lmsc_ir::{Bytes, Graph, NodeId, Place};
+use lmsc_ir::{Bytes, Data, Graph, NodeId, Place};
+use lmsc_onnx::file::Opened;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
 use lmsc_plan::Memory;
@@ -25,7 +26,10 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
         return survival::survival(&args.original, &args.rewritten, args.json);
     }
     let original = load::load(&args.original, &args.binding)?;
-    let rewritten = load::load(&args.rewritten, &of_written(&args.rewritten, &args.binding))?;
+    let mut rewritten = load::load(&args.rewritten, &of_written(&args.rewritten, &args.binding))?;
+    let folder = |loaded: &Loaded| loaded.model.as_ref().and_then(|model| model.folder.clone());
+    let (from, to) = (folder(&original), folder(&rewritten));
+    align_weights(&original.graph, from.as_deref(), &mut rewritten.graph, to.as_deref());
     let other = match (&original.model, &rewritten.model) {
         (Some(a), Some(b)) => lmsc_onnx::other_function(&a.proto, &b.proto),
         _ => None,
@@ -185,6 +189,48 @@ pub(crate) fn workspaces(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> 
     (!all.is_empty()).then(|| json!(all).to_string())
 }
 
+/// Says of weights in files beside the second model that they are those of the first, where they are: the models may refer to
+/// them from different folders, and weights may have been copied.
+fn align_weights(first: &Graph, from: Option<&Path>, second: &mut Graph, to: Option<&Path>) {
+    let (Some(from), Some(to)) = (from, to) else { return };
+    for index in 0..second.initializers.len() {
+        let initializer = &second.initializers[index];
+        let there = first.value_named(&second.value(initializer.value).name);
+        let there = there.and_then(|value| first.initializers.iter().find(|i| i.value == value));
+        if let Some(there) = there
+            && there.data != initializer.data
+            && same_weights((from, &there.data), (to, &initializer.data)).is_some_and(|same| same)
+        {
+            second.initializers[index].data = there.data.clone();
+        }
+    }
+}
+
+/// Whether two references are to the same bytes: of one file, or of two with the same contents.
+fn same_weights((from, a): (&Path, &Data), (to, b): (&Path, &Data)) -> Option<bool> {
+    let (
+        Data::External { location: a, offset: a_at, length },
+        Data::External { location: b, offset: b_at, length: other },
+    ) = (a, b)
+    else {
+        return None;
+    };
+    let (a, b) = (from.join(a).canonicalize().ok()?, to.join(b).canonicalize().ok()?);
+    if length != other || a == b {
+        return Some(length == other && a_at == b_at);
+    }
+    const PART: u64 = 1 << 22;
+    let (a, b) = (Opened::new(&a).ok()??, Opened::new(&b).ok()??);
+    for begin in (0..*length).step_by(PART as usize) {
+        let end = (*length).min(begin + PART);
+        let part = |file: &Opened, at: u64| file.read(at + begin..at + end).ok();
+        if part(&a, *a_at)? != part(&b, *b_at)? {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
 /// A file that was written, and the graphs that it has to be equal to.
 pub(crate) struct Written<'a> {
     /// Where it is.
@@ -197,6 +243,8 @@ pub(crate) struct Written<'a> {
     pub(crate) original: &'a Graph,
     /// The graph that was written, with its order, edges and addresses.
     pub(crate) result: &'a Graph,
+    /// The folder of the model's files, if it has some.
+    pub(crate) folder: Option<&'a Path>,
     /// How its memory is counted.
     pub(crate) cx: &'a PassCx,
     /// Whether the graph came from text, which may say of an operator what ONNX's rules deny.
@@ -229,7 +277,9 @@ impl Written<'_> {
     }
 
     fn check(&self) -> Result<(), String> {
-        let written = self.read()?;
+        let mut written = self.read()?;
+        let folder = written.model.as_ref().and_then(|model| model.folder.clone());
+        align_weights(self.original, self.folder, &mut written.graph, folder.as_deref());
         check(&written.graph).map_err(|e| format!("the graph is not valid:\n{e}"))?;
         let (proof, memory) = side_by_side(
             || equiv::check(self.original, &written.graph),
@@ -306,6 +356,7 @@ mod tests {
             binding: &binding,
             original: &step,
             result: &step,
+            folder: None,
             cx: &cx,
             of_text: true,
         };

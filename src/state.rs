@@ -44,7 +44,8 @@ impl StateFacts {
     fn to_text(&self) -> String {
         let output = self.output.as_ref().map_or_else(|| "no output".to_owned(), |o| format!("`{o}`"));
         let how = if self.copied { "copied by" } else { "in place by" };
-        format!("`{}` <- {output}, {how} `{}` ({})", self.input, self.node, Bytes(self.bytes))
+        let bytes = Bytes(self.bytes).to_string();
+        format!("{bytes:>10}  `{}` <- {output}, {how} `{}`", self.input, self.node)
     }
 }
 
@@ -100,8 +101,5 @@ pub(crate) fn learns_nothing(graph: &Graph) -> Option<String> {
         0 => "nothing is kept from step to step".to_owned(),
         some => format!("the step keeps {}, but no parameter", count(some, "variable")),
     };
-    Some(format!(
-        "nothing is learned: {kept}; give the optimizer with --optimizer, or say with --state INPUT=OUTPUT which outputs are \
-         next values"
-    ))
+    Some(format!("nothing is learned: {kept}"))
 }

@@ -658,9 +658,10 @@ fn contracts_that_are_broken() {
     bench.write("odd.onnx", both());
     let looked = bench.run("inspect @/odd.onnx");
     assert_eq!(looked.code, 0, "{}", looked.stderr);
-    let text = bench.anonymous(&String::from_utf8_lossy(&looked.stdout));
-    let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let text = bench.anonymous(&looked.stderr);
+    let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("lmsc: warning: ")).collect();
     assert_eq!(warnings.len(), 2, "{text}");
+    assert!(warnings.iter().all(|warning| warning.ends_with("no other command takes the model")), "{text}");
     assert!(warnings[0].contains("version 1000 of ai.onnx") && warnings[1].contains("`slope`"), "{text}");
 }
 

@@ -119,7 +119,9 @@ fn mlir_in_and_out() {
     // A model whose constants are small is whole in MLIR.
     run(&format!("{CNN} --n-tensors 2 -o @/cnn.mlir"));
     run("@/cnn.mlir --budget 1GiB -o @/cnn.onnx");
-    assert_eq!(run(&format!("verify {CNN} @/cnn.onnx")), run(&format!("verify {CNN} @/cnn.mlir")));
+    // The file states a bound on memory besides.
+    let onnx = run(&format!("verify {CNN} @/cnn.onnx"));
+    assert!(onnx.starts_with(&run(&format!("verify {CNN} @/cnn.mlir"))));
     // Sizes and an optimizer are of the file that was rewritten; the text has them.
     let folder = "testdata/models/tiny_cnn";
     let step =
@@ -128,8 +130,8 @@ fn mlir_in_and_out() {
         run(&format!("{step} --n-tensors 2 -o @/step.{name}"));
         run(&format!("verify {step} @/step.{name}"))
     });
-    assert!(proofs[0].starts_with(b"equal"), "{proofs:?}");
-    assert!(proofs[0] == proofs[1] && proofs[1] == proofs[2], "{proofs:?}");
+    assert!(proofs[1].starts_with(b"equal"), "{proofs:?}");
+    assert!(proofs[0].starts_with(&proofs[1]) && proofs[1] == proofs[2], "{proofs:?}");
 }
 
 #[test]

@@ -313,13 +313,12 @@ fn a_second_signal_ends_at_once() {
         while child.try_wait().unwrap().is_none() {
             signal(name, &child);
         }
-        // The first may come before the first step has begun, and end the run there, which is saved.
-        let (ended, said) = end(child);
+        // The first may come before the first step has begun, and end the run there, which is saved; the second one may still
+        // come before that is told.
+        let (ended, _) = end(child);
         let saved = std::fs::read(bench.path("a.safetensors")).unwrap();
-        match said.contains("interrupted after 0 of ") {
-            true => assert!(SafeTensors::deserialize(&saved).is_ok()),
-            false => assert_eq!((ended, &saved[..]), (Some(code), &b"what was there before"[..])),
-        }
+        let ended_at_once = ended == Some(code) && saved == b"what was there before";
+        assert!(ended_at_once || SafeTensors::deserialize(&saved).is_ok(), "{name}: {ended:?}");
         bench.write("a.safetensors", "what was there before");
         assert_eq!(bench.files(), ["a.safetensors", "step.onnx"]);
     }

@@ -392,6 +392,8 @@ impl Exporter<'_> {
         if let (&Some(&Some(operand)), &Some(&Some(result))) = (&node.operands.first(), &node.results.first())
         {
             self.new_values.push((result, operand));
+            // What computes it had the output's name, and its declaration.
+            self.new_values.push((operand, result));
         }
         proto
     }

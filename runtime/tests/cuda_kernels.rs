@@ -279,10 +279,6 @@ fn exactly(element: &str, value: i8) -> Tensor {
     tensor(&format!("{element}[]"), bytes)
 }
 
-fn int_like(element: &str, value: i64) -> Tensor {
-    any(element, &[], 1, value as f32)
-}
-
 fn reductions() {
     let ops = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"];
     for op in ops {

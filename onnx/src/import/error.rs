@@ -158,6 +158,16 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
+    /// The seed of a node is no number.
+    #[error("node `{node}` ({op}), metadata `ai.lmsc.seed`: {reason}")]
+    Seed {
+        /// The node.
+        node: String,
+        /// Its operator.
+        op: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A function of ours is not as we write it.
     #[error("function `ai.lmsc::{function}` does not compute what lmsc means by this name")]
     NoCopy {
@@ -271,6 +281,7 @@ impl ImportErrors {
                     .into()
             }
             ImportError::Cycle { .. } => "a graph has no cycles (I2): export the model again".into(),
+            ImportError::Seed { .. } => "let lmsc write the file again, or remove the entry".into(),
             ImportError::NoCopy { .. } | ImportError::Call { .. } => "let lmsc write the file again".into(),
             ImportError::TooDeep { .. } => "export the model with fewer branches and loops inside one another".into(),
             ImportError::TooManyElements { .. } => "export the model with shorter sequences".into(),

@@ -71,7 +71,9 @@ pub fn import_warned(model: &Model, dims: &Dims) -> Result<Imported, ImportError
 pub fn look(model: &Model, dims: &Dims) -> Result<Imported, ImportErrors> {
     let breaches = Breaches::default();
     let mut imported = import_with(model, dims, Some(&breaches))?;
-    imported.warnings.extend(breaches.into_inner().list.iter().map(ToString::to_string));
+    imported.warnings.extend(
+        breaches.into_inner().list.iter().map(|breach| format!("{breach}; no other command takes the model")),
+    );
     Ok(imported)
 }
 

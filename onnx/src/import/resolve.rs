@@ -218,7 +218,12 @@ impl<'m> Resolved<'m> {
                 if let Err((key, reason)) =
                     metadata(entry.key(), entry.value(), by_name, &self.numbers, &mut extra)
                 {
-                    errors.stale.push_of_node(&self.names[i], &op_name(node), key, &reason);
+                    let (name, op) = (&self.names[i], op_name(node));
+                    // With another seed the node would draw other numbers.
+                    match key == key::SEED {
+                        true => errors.push(ImportError::Seed { node: name.to_string(), op, reason }),
+                        false => errors.stale.push_of_node(name, &op, key, &reason),
+                    }
                 }
             }
             let own = self.bodies.function(("", node.op_type(), node.overload())).is_some();

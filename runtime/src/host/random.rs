@@ -89,13 +89,6 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     }
     spec.expect_like(0, 0)?;
     spec.expect_result_count(1, count(&spec.dims(0)?))?;
-    // Before version 10 the mask had the type of the data. Nothing was dropped then.
-    let mask_of_floats = spec.wants(1) && spec.op.domain().is_empty() && spec.opset < 10;
-    if mask_of_floats {
-        spec.expect_result(1, lmsc_ir::ElementType::Float)?;
-    } else if spec.wants(1) {
-        spec.expect_result(1, lmsc_ir::ElementType::Bool)?;
-    }
     let old = spec.op.domain().is_empty() && spec.opset < 12;
     if old && spec.opset < 7 && !spec.flag("is_test", false)? {
         return refuse(
@@ -109,10 +102,6 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
         let x = io.get::<f32>(0);
         let ratio = io.get::<f32>(1).first().copied().unwrap_or(0.5);
         let training = io.get::<u8>(2).first().is_some_and(|&t| t != 0);
-        if mask_of_floats {
-            super::movement::copy(x, io.take::<f32>(0));
-            return super::movement::fill(io.take::<f32>(1), 1.0);
-        }
         let (y, mask) = (io.take::<f32>(0), io.take::<u8>(1));
         if !training || ratio == 0.0 {
             super::movement::copy(x, y);
