@@ -191,10 +191,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             .read_back()?;
     }
     stage.done();
-    let state = StateFacts::of(&original);
-    let report =
-        report(path.display().to_string(), (came, profile), (before, after), &cx, ran, state, &proof, hash);
-    let report = Report { warnings, ..report };
+    let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
+    let report = Report { warnings, state: StateFacts::of(&original), ..report };
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -484,7 +482,6 @@ fn report(
     (before, after): (MemoryFacts, MemoryFacts),
     cx: &PassCx,
     ran: Vec<Ran>,
-    state: Vec<StateFacts>,
     proof: &Equivalence,
     hash: String,
 ) -> Report {
@@ -495,7 +492,7 @@ fn report(
         graph,
         profile,
         budget: cx.budget.map(|b| b.0),
-        state,
+        state: Vec::new(),
         before,
         after,
         bytes_out: swaps().map(|s| s.bytes_out).sum::<Bytes>().0,

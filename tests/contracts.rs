@@ -44,7 +44,7 @@ impl Case {
         let operands: Vec<String> = self.operands.iter().enumerate().map(read).collect();
         let mut text = String::new();
         if let Some(version) = &self.version {
-            write!(text, "<opset: \"\" = {version}>\n").unwrap();
+            writeln!(text, "<opset: \"\" = {version}>").unwrap();
         }
         write!(text, "g ({}) => ({})", inputs.join(", "), results.join(", ")).unwrap();
         if !constants.is_empty() {
@@ -268,7 +268,7 @@ fn misfits(given: &Given) -> Vec<Given> {
     let dims = dims.trim_end_matches(']');
     let first = given.elements.as_ref().and_then(|e| e.split(',').next().map(str::to_owned));
     for short in ["1", "", "0", "1,1", "2"] {
-        if short == dims || (short == "" || short == "2") && first.is_some() {
+        if short == dims || (short.is_empty() || short == "2") && first.is_some() {
             continue;
         }
         let elements = given.elements.as_ref().map(|_| match short {
