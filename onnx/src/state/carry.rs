@@ -134,8 +134,9 @@ impl Plan {
         // What is on the host is overwritten by copies over the link, which say so.
         let here = !graph.value(variable).place.is_host() && !graph.value(root).place.is_host();
         let free = !self.claimed.contains(&old) && !self.claimed.contains(&new);
-        let moves = node.op.is_swap() || node.op.is_join();
-        if !(same_type && here && free && !moves && (elementwise || !reads_old)) {
+        // What follows from shapes alone is computed before the first step, and no more.
+        let computes = !node.op.is_swap() && !node.op.is_join() && !node.op.effects().shape_only;
+        if !(same_type && here && free && computes && (elementwise || !reads_old)) {
             return false;
         }
         let readers: Vec<NodeId> =

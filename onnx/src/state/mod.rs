@@ -171,10 +171,12 @@ pub fn carried(graph: &Graph) -> Vec<Carried> {
     }
     let storages = Storages::of(graph);
     let mut output = vec![None; storages.len()];
+    let mut is_output = vec![false; graph.value_capacity()];
     // A value of an earlier version is no output (invariant I4).
     for &value in graph.outputs.iter().rev() {
         if !matches!(graph.def(value), Def::Input | Def::Initializer(_)) {
             output[storages.storage(value).as_u32() as usize] = Some(value);
+            is_output[value.as_u32() as usize] = true;
         }
     }
     let mut of = vec![None; storages.len()];
@@ -203,7 +205,8 @@ pub fn carried(graph: &Graph) -> Vec<Carried> {
         let (node, result) = last?;
         let how = if is_copy(graph, node) { How::Copied(node) } else { How::InPlace(node) };
         let storage = |value| storages.storage(value).as_u32() as usize;
-        let output = result.and_then(|r| output[storage(r)]).or(output[storage(input)]);
+        let own = result.filter(|r| is_output[r.as_u32() as usize]);
+        let output = own.or(result.and_then(|r| output[storage(r)])).or(output[storage(input)]);
         let bytes = graph.value(input).ty.byte_size().unwrap_or_default();
         Some(Carried { input, output, how, bytes })
     };
