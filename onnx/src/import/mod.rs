@@ -3,7 +3,7 @@
 //! - A graph input that is also an initializer is an initializer: its bytes are in the file. Whoever feeds another
 //!   value for it must feed one that gives the same shapes.
 //! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], expressions such as `2*n` follow from them, and
-//!   everything else follows from the inputs by [`shapes`](crate::shapes). Other symbols, such as `unk__7`, declare
+//!   everything else follows from the inputs by [`shapes`]. Other symbols, such as `unk__7`, declare
 //!   nothing: exporters give one size several names.
 //! - Nodes stay in the file's order if that is a topological one, or else in the topological order that is
 //!   nearest to it.
