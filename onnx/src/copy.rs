@@ -93,7 +93,7 @@ fn write(proto: &mut NodeProto, copy: Option<Copy>, rank: usize) {
 fn copies(element: ElementType, rank: usize, opset: i64) -> Vec<Copy> {
     use ElementType::*;
     let plain: &[&str] = match element {
-        Float | Float16 => &["Sum", "Mean"],
+        Float | Float16 => &["Mean", "Sum"],
         Double => &["Sum"],
         Bool => &["Or", "And"],
         Int8 | Int16 | Int32 | Int64 | Uint8 | Uint16 | Uint32 | Uint64 if opset >= BITWISE => {

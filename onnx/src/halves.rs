@@ -5,6 +5,7 @@
 //! them, so they are removed as well.
 
 use foldhash::{HashMap, HashSet};
+use lmsc_ir::Op;
 
 use crate::file::Model;
 use crate::functions::Ours;
@@ -74,7 +75,11 @@ fn halves(graph: &GraphProto, kinds: &[Option<Kind>]) -> Vec<usize> {
         let copies = |node: usize, kind: Kind| kinds[node] == Some(kind) && !is_half[node];
         // Copies of ranges are checked when the graph is read.
         let of_ranges = |node: usize| kinds[node].is_none() && Ours::of_node(&graph.node[node]).is_some();
-        let brings = |&reader: &Option<usize>| reader.is_none_or(|r| copies(r, Kind::In) || of_ranges(r));
+        // The shape of what is on the host is known.
+        let asks_shape = |node: &NodeProto| Op::new(node.domain(), node.op_type()).effects().shape_only;
+        let brings = |&reader: &Option<usize>| {
+            reader.is_none_or(|r| copies(r, Kind::In) || of_ranges(r) || asks_shape(&graph.node[r]))
+        };
         let is_alone = |i: usize| match kinds[i] {
             Some(Kind::Out) => !uses.readers(&graph.node[i].output[0]).iter().all(brings),
             Some(Kind::In) => {
