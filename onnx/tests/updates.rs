@@ -82,7 +82,7 @@ fn an_update_in_place_overwrites_no_more_than_it_did() {
     assert!(before.is_empty());
     assert_eq!(operands, ["lr", "n", "w", "d", "m", "v"]);
     let (before, operands, proto) = write(Form::Ort);
-    assert_eq!(before, [("Sum".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
+    assert_eq!(before, [("Mean".to_owned(), vec!["w".to_owned()], vec!["u.kept.2".to_owned()])]);
     assert_eq!(operands, ["lr", "n", "u.kept.2", "d", "m", "v"]);
 
     let model = |proto| Model { proto, name: "written".to_owned(), folder: None, mapped: Vec::new() };
