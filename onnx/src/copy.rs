@@ -94,7 +94,7 @@ fn copies(element: ElementType, rank: usize, opset: i64) -> Vec<Copy> {
     use ElementType::*;
     let plain: &[&str] = match element {
         // A Sum behind a pooling is laid out anew with it.
-        Float | Float16 => &["Mean", "Sum"],
+        Float => &["Mean", "Sum"],
         Double => &["Sum"],
         Bool => &["Or", "And"],
         Int8 | Int16 | Int32 | Int64 | Uint8 | Uint16 | Uint32 | Uint64 if opset >= BITWISE => {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(five(Float, &[2, 3]), ["Mean(x)", "Sum(x)", einsums[0], einsums[1], einsums[2]]);
         assert_eq!(five(Double, &[2, 3])[..3], ["Sum(x)", einsums[0], einsums[1]]);
         assert_eq!(five(Int64, &[4, 2])[..2], einsums[..2]);
-        assert_eq!(five(Float16, &[4]), ["Mean(x)", "Sum(x)", "Concat0(x)", "Concat-1(x)", "Max(x)"]);
+        assert_eq!(five(Float16, &[4])[..4], ["Concat0(x)", "Concat-1(x)", "Max(x)", "Min(x)"]);
         assert_eq!(five(Uint64, &[4])[..4], ["Concat0(x)", "Concat-1(x)", "Max(x)", "Min(x)"]);
         for element in [Int8, Int64, Uint16, Uint64] {
             let two = [0, 1].map(|sibling| spelled(element, &[2], 18, sibling, false));
@@ -211,7 +211,7 @@ mod tests {
     fn copies_of_a_scalar_are_of_operators_that_take_its_type() {
         use ElementType::*;
         assert_eq!(five(Float, &[])[..4], ["Mean(x)", "Sum(x)", "Einsum -> (x)", "Max(x)"]);
-        assert_eq!(five(Float16, &[])[..4], ["Mean(x)", "Sum(x)", "Max(x)", "Min(x)"]);
+        assert_eq!(five(Float16, &[])[..2], ["Max(x)", "Min(x)"]);
         for element in [Int32, Int64, Uint32, Uint64] {
             let first = if matches!(element, Int32 | Int64) { "Einsum -> (x)" } else { "Max(x)" };
             assert_eq!(five(element, &[])[0], first);
