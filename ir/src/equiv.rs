@@ -21,7 +21,7 @@
 //!
 //! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
 //! and which result is its new value; what each variable holds after the step, where copies of variables were
-//! updated and copied back. What is free: names of nodes whose seed does not follow from them, names of values within the
+//! updated and copied back. These may differ: names of nodes that do not give a seed, names of values within the
 //! graph, the order, control edges, places.
 //!
 //! This is not all that makes a rewriting right. That the old value of a variable is read before the node that

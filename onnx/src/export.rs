@@ -245,8 +245,8 @@ impl Exporter<'_> {
             .collect();
         let updates = (!updates.is_empty()).then(|| serde_json::json!(updates).to_string());
         let recomputes = node.recomputes.map(|origin| self.graph.node(origin).name.to_string());
-        // Other programs give nodes other names, and a node without a name has one that tells its position. What a subgraph
-        // draws is not known: its node has a seed where the file does not hold its name.
+        // Other programs rename nodes, and the name of an unnamed node depends on its position. A subgraph may hold random
+        // nodes, so the node that has it gets a seed unless the file holds the name that gives the seed.
         let has_own_name = node.seed.is_none() && proto.name() == &*node.name;
         let seed = node.op.effects().random || ops::has_subgraph(node) && !has_own_name;
         let seed = seed.then(|| self.graph.seed(id).to_string());

@@ -200,7 +200,7 @@ impl Model {
         Ok(Model { folder: model_folder(path), mapped, ..Model::from_bytes(bytes, name)? })
     }
 
-    /// The model in the file at `path`, read into memory: what happens to the file afterwards does not matter.
+    /// The model in the file at `path`, read into memory: later changes of the file have no effect.
     ///
     /// # Errors
     /// As [`Model::open`].

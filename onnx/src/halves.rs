@@ -1,8 +1,8 @@
 //! Copies to the host whose copies back another program has removed, and the reverse.
 //!
-//! An optimizer may remove some of the copies that lmsc wrote. What is left would have a device node read from the host.
-//! Such copies are removed too: they compute their operand. The control edges and addresses of the file were made for all of
-//! them, so they are removed as well.
+//! An optimizer may remove some of the copies that lmsc wrote. Without its counterpart, a copy would have a node on the
+//! device read from the host. Such copies are removed, too: they compute their operand. The control edges and addresses of
+//! the file were made for all of them, so they are removed as well.
 
 use foldhash::{HashMap, HashSet};
 use lmsc_ir::Op;
@@ -75,7 +75,7 @@ fn halves(graph: &GraphProto, kinds: &[Option<Kind>]) -> Vec<usize> {
         let copies = |node: usize, kind: Kind| kinds[node] == Some(kind) && !is_half[node];
         // Copies of ranges are checked when the graph is read.
         let of_ranges = |node: usize| kinds[node].is_none() && Ours::of_node(&graph.node[node]).is_some();
-        // The shape of what is on the host is known.
+        // A node that only asks for the shape of a tensor on the host needs no copy of it.
         let asks_shape = |node: &NodeProto| Op::new(node.domain(), node.op_type()).effects().shape_only;
         let brings = |&reader: &Option<usize>| {
             reader.is_none_or(|r| copies(r, Kind::In) || of_ranges(r) || asks_shape(&graph.node[r]))
@@ -100,8 +100,8 @@ fn halves(graph: &GraphProto, kinds: &[Option<Kind>]) -> Vec<usize> {
     (0..kinds.len()).filter(|&i| is_half[i]).collect()
 }
 
-/// Removes the nodes, whose readers read their operands. One that defines an output of the graph, or what a subgraph reads,
-/// becomes an `Identity`.
+/// Removes the copies; their readers read the operands instead. A copy that defines an output of the graph, or a value that a
+/// subgraph reads, becomes an `Identity`.
 fn splice(graph: &mut GraphProto, halves: &[usize]) {
     let mut named: HashSet<String> = graph.output.iter().map(|output| output.name().to_owned()).collect();
     for attribute in graph.node.iter().flat_map(|node| &node.attribute) {

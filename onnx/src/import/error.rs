@@ -82,7 +82,7 @@ pub enum ImportError {
     /// Two statements about sizes contradict each other.
     #[error("{first} contradicts {second}")]
     ContradictingSizes {
-        /// One statement, with what it follows from.
+        /// One of the statements, with the values from which it follows.
         first: String,
         /// The other one.
         second: String,

@@ -10,7 +10,7 @@ use crate::shapes::{Const, Fact, Query, Refusal};
 /// How many nodes of a body are walked, each as often as it runs, to find what every iteration computes.
 const MOST_WALKED: usize = 10_000;
 
-/// A loop whose number of iterations is known, with what they compute.
+/// A loop whose number of iterations is known, and the results of its body.
 pub(super) struct Simulated {
     pub(super) count: usize,
     /// How many nodes all iterations have.
@@ -261,7 +261,7 @@ fn truth(value: Option<&Const>) -> Option<bool> {
     }
 }
 
-/// The tensor of so many elements of the type along a new axis.
+/// The type of `count` tensors of one type, stacked along a new axis.
 fn stacked(ty: &Type, axis: usize, count: u64) -> Option<Fact> {
     let ty = ty.as_tensor()?;
     let mut dims = ty.dims.to_vec();

@@ -1,4 +1,4 @@
-//! The values of all names of extents: what the caller gives, and what follows from it.
+//! The values of all names of extents: those that the caller gives, and those that follow from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) enum Found<'a> {
     Value(u64),
     /// Names whose values are missing.
     Missing(Vec<&'a str>),
-    /// Neither a number nor a name; what stands there, where it is a number.
+    /// Neither an extent nor a name: the number in the file, such as -1, if there is one.
     Unnamed(Option<i64>),
 }
 
@@ -78,7 +78,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The names that would give the extent its value. What looks like an expression, such as `batch-size`, may be a name.
+    /// The names that would give the extent its value. A text such as `batch-size`, which could be an expression, may be a name.
     fn missing(&self, name: &'a str) -> Vec<&'a str> {
         let names = Extent::parse(name).map(|extent| extent.names()).unwrap_or_default();
         let (known, missing): (Vec<&str>, Vec<&str>) =
