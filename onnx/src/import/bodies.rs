@@ -43,6 +43,15 @@ pub(super) type Caller<'a> = HashMap<&'a str, &'a Attr>;
 /// The types of values that nodes outside define.
 pub(super) type Outer<'a> = &'a dyn Fn(&str) -> Option<Fact>;
 
+/// The surroundings of a node: of the graph, or of a body.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub(super) outer: Outer<'a>,
+    pub(super) caller: &'a Caller<'a>,
+    /// The number of bodies around the node.
+    pub(super) depth: usize,
+}
+
 impl<'m> Bodies<'m> {
     pub(super) fn new(model: &'m Model, breaches: Option<&'m Breaches>) -> Bodies<'m> {
         let key = |f: &'m FunctionProto| ((f.domain(), f.name(), f.overload()), f);
@@ -68,9 +77,7 @@ impl<'m> Bodies<'m> {
         node: &NodeProto,
         function: Option<&'m FunctionProto>,
         query: &'a Query<'a>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Vec<Option<Fact>>, ShapeError> {
         let key = query.op.key();
         if function.is_none()
@@ -92,10 +99,10 @@ impl<'m> Bodies<'m> {
             return shapes::settle(query, Vec::new(), "");
         }
         let inside = match (function, key.1) {
-            (Some(function), _) => self.call(function, query, depth),
-            (None, "If") => self.branch(node, query, outer, caller, depth),
-            (None, "Loop") => self.repeat(node, query, outer, caller, depth),
-            (None, _) => self.scan(node, query, outer, caller, depth),
+            (Some(function), _) => self.call(function, query, around.depth),
+            (None, "If") => self.branch(node, query, around),
+            (None, "Loop") => self.repeat(node, query, around),
+            (None, _) => self.scan(node, query, around),
         };
         match inside {
             Ok(facts) => shapes::settle(query, facts, "its body does not say"),
@@ -137,9 +144,7 @@ impl<'m> Bodies<'m> {
         &self,
         node: &NodeProto,
         query: &Query<'_>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Vec<Option<Fact>>, Refusal> {
         let taken =
             query.operands.first().copied().flatten().and_then(|o| o.value?.as_ints()?.first().copied());
@@ -150,7 +155,7 @@ impl<'m> Bodies<'m> {
             }
             let graph = node.attribute.iter().find(|a| a.name() == name).and_then(|a| a.g.as_deref());
             let Some(graph) = graph else { return Err(wrong(format!("attribute `{name}` is missing"))) };
-            let results = self.results(graph, Vec::new(), outer, caller, depth)?;
+            let results = self.results(graph, Vec::new(), around)?;
             both = Some(match both {
                 None => results,
                 Some(first) => first
@@ -173,9 +178,7 @@ impl<'m> Bodies<'m> {
         &self,
         graph: &GraphProto,
         given: Vec<Option<Fact>>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Vec<Option<Fact>>, Refusal> {
         let mut facts: HashMap<&str, Fact> = HashMap::new();
         for (input, fact) in graph.input.iter().zip(given) {
@@ -188,9 +191,18 @@ impl<'m> Bodies<'m> {
             let value = Const::decode(&ty, &data);
             facts.insert(tensor.name(), Fact { ty: ty.into(), value });
         }
-        let body = Body { nodes: &graph.node, declared: &graph.value_info, opsets: &self.opsets, caller };
-        self.walk(&body, &mut facts, outer, depth)?;
-        Ok(graph.output.iter().map(|o| facts.get(o.name()).cloned().or_else(|| outer(o.name()))).collect())
+        let body = Body {
+            nodes: &graph.node,
+            declared: &graph.value_info,
+            opsets: &self.opsets,
+            caller: around.caller,
+        };
+        self.walk(&body, &mut facts, around.outer, around.depth)?;
+        Ok(graph
+            .output
+            .iter()
+            .map(|o| facts.get(o.name()).cloned().or_else(|| (around.outer)(o.name())))
+            .collect())
     }
 
     /// Counts what is looked at.
@@ -280,8 +292,9 @@ impl<'m> Bodies<'m> {
             };
             let function = self.function((domain(node), node.op_type(), node.overload()));
             let here = |name: &str| facts.get(name).cloned().or_else(|| outer(name));
-            let inferred =
-                self.infer(node, function, &query, &here, body.caller, depth + 1).map_err(innermost)?;
+            let inferred = self
+                .infer(node, function, &query, Around { outer: &here, caller: body.caller, depth: depth + 1 })
+                .map_err(innermost)?;
             for (name, fact) in node.output.iter().zip(inferred) {
                 facts.extend(fact.map(|fact| (&**name, fact)));
             }

@@ -7,6 +7,7 @@ use lmsc_ir::{
 use prost::Message;
 use smallvec::SmallVec;
 
+use super::bodies::Around;
 use super::error::Errors;
 use super::names::inner_names;
 use super::read::{
@@ -211,10 +212,12 @@ impl<'a, 'm> Build<'a, 'm> {
             let id = self.values[*file.numbers.get(name)? as usize]?;
             Some(Fact { ty: self.graph.value(id).ty.clone(), value: self.known.get(id).cloned() })
         };
-        let facts = file.bodies.infer(proto, known_op.function, &query, &outer, &HashMap::new(), 0);
+        let no_caller = HashMap::new();
+        let around = Around { outer: &outer, caller: &no_caller, depth: 0 };
+        let facts = file.bodies.infer(proto, known_op.function, &query, around);
         let decided = match self.constancy {
             Constancy::OfConstants if known_op.function.is_none() => {
-                file.bodies.decided(proto, &query, &outer)
+                file.bodies.decided(proto, &query, around)
             }
             _ => None,
         };

@@ -3,7 +3,7 @@
 use lmsc_ir::{ElementType, TensorType, Type};
 
 use super::Decided;
-use super::bodies::{Bodies, Caller, Outer, wrong};
+use super::bodies::{Around, Bodies, wrong};
 use crate::proto::{GraphProto, NodeProto};
 use crate::shapes::{Const, Fact, Query, Refusal};
 
@@ -31,7 +31,7 @@ struct Loop<'q> {
 
 impl Bodies<'_> {
     /// How the control flow of the node goes, where that is known.
-    pub(super) fn decided(&self, node: &NodeProto, query: &Query<'_>, outer: Outer<'_>) -> Option<Decided> {
+    pub(super) fn decided(&self, node: &NodeProto, query: &Query<'_>, around: Around<'_>) -> Option<Decided> {
         let is_plain = |name: &str| subgraph(node, name).is_ok_and(|body| body.sparse_initializer.is_empty());
         match query.op.key() {
             ("", "If") => {
@@ -39,7 +39,7 @@ impl Bodies<'_> {
                 is_plain(if taken { "then_branch" } else { "else_branch" }).then_some(Decided::Branch(taken))
             }
             ("", "Loop") if is_plain("body") => {
-                let found = self.simulate(node, query, outer, &Caller::default(), 0).ok().flatten()?;
+                let found = self.simulate(node, query, around).ok().flatten()?;
                 let Simulated { count, nodes, scans, .. } = found;
                 (count > 0 || scans.is_empty()).then_some(Decided::Iterations { count, nodes })
             }
@@ -57,12 +57,9 @@ impl Bodies<'_> {
         &self,
         node: &NodeProto,
         query: &Query<'_>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Vec<Option<Fact>>, Refusal> {
-        if let Some(Simulated { count, carried, scans, .. }) =
-            self.simulate(node, query, outer, caller, depth)?
+        if let Some(Simulated { count, carried, scans, .. }) = self.simulate(node, query, around)?
             && (count > 0 || scans.is_empty())
         {
             let scans = scans.into_iter().map(|elements| {
@@ -77,7 +74,7 @@ impl Bodies<'_> {
         let before: Vec<Option<Fact>> = carried(query, 2);
         let given = [scalar(ElementType::Int64, None), scalar(ElementType::Bool, Some(1))];
         let given = given.into_iter().map(Some).chain(before.clone()).collect();
-        let mut after = self.results(body, given, outer, caller, depth)?.into_iter();
+        let mut after = self.results(body, given, around)?.into_iter();
         let goes_on = after.next().flatten().and_then(|fact| truth(fact.value.as_ref()));
         let states: Vec<Option<Fact>> = after.by_ref().take(before.len()).collect();
         unchanged(&before, &states)?;
@@ -96,9 +93,7 @@ impl Bodies<'_> {
         &self,
         node: &NodeProto,
         query: &Query<'_>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Option<Simulated>, Refusal> {
         let Some(Loop { body, most, mut carried }) = known_loop(node, query)? else { return Ok(None) };
         let size = body.node.len().max(1);
@@ -112,7 +107,7 @@ impl Bodies<'_> {
             let given =
                 [scalar(ElementType::Int64, Some(count as i64 - 1)), scalar(ElementType::Bool, Some(1))];
             let given = given.into_iter().map(Some).chain(carried.iter().cloned()).collect();
-            let mut after = match self.results(body, given, outer, caller, depth) {
+            let mut after = match self.results(body, given, around) {
                 Ok(after) => after.into_iter(),
                 Err(Refusal::Unknown(_)) => return Ok(None),
                 Err(wrong) => return Err(wrong),
@@ -136,9 +131,7 @@ impl Bodies<'_> {
         &self,
         node: &NodeProto,
         query: &Query<'_>,
-        outer: Outer<'_>,
-        caller: &Caller<'_>,
-        depth: usize,
+        around: Around<'_>,
     ) -> Result<Vec<Option<Fact>>, Refusal> {
         if query.version < 9 {
             return Err(Refusal::Unknown(
@@ -157,7 +150,7 @@ impl Bodies<'_> {
             *fact = Some(TensorType::new(ty.element, dims).into());
         }
         let before = given[..states].to_vec();
-        let mut after = self.results(body, given, outer, caller, depth)?.into_iter();
+        let mut after = self.results(body, given, around)?.into_iter();
         let carried: Vec<Option<Fact>> = after.by_ref().take(states).collect();
         unchanged(&before, &carried)?;
         let axes = scan_attribute(node, "scan_output_axes");
