@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ElementType, Graph, Node, NodeId, Type, ValueId};
+use crate::{ElementType, Graph, LMSC_DOMAIN, Node, NodeId, Type, ValueId};
 
 /// A part of a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +90,9 @@ impl Phases {
         sinks.extend(gradients.filter_map(|&v| graph.producer(v)).filter(|&n| !is_forward(n)));
         for &id in graph.order() {
             let node = graph.node(id);
-            let gradient = node.op.effects().phase.is_some() || writes(node);
+            // Inference carries state by copies, too.
+            let carries = roots.is_empty() && node.op.key() == (LMSC_DOMAIN, "Copy");
+            let gradient = node.op.effects().phase.is_some() || writes(node) && !carries;
             if gradient && !is_forward(id) {
                 sinks.push(id);
             }
@@ -159,13 +161,14 @@ fn parameter_types<'a>(graph: &'a Graph, forward: &[bool]) -> std::collections::
         .collect()
 }
 
-/// By node index, whether one of the nodes is reachable from it, they themselves included.
+/// By node index, whether one of the nodes depends on its results, they themselves included. Control edges say nothing: plans
+/// add some from updates to forward nodes.
 fn ancestors(graph: &Graph, of: &[NodeId]) -> Vec<bool> {
     let mut found = vec![false; graph.node_capacity()];
     let mut stack = of.to_vec();
     while let Some(node) = stack.pop() {
         if !std::mem::replace(&mut found[node.as_u32() as usize], true) {
-            stack.extend(graph.predecessors(node));
+            stack.extend(graph.node(node).reads().filter_map(|value| graph.producer(value)));
         }
     }
     found
@@ -230,6 +233,21 @@ mod tests {
             [dead] float[4,3] z = Relu(y)
         }";
         assert_eq!(phases(text), "fff");
+    }
+
+    #[test]
+    fn control_edges_and_carried_state_are_no_gradients() {
+        let statistics = "g (float[4] x, float[4] m) => (float[] loss, float[4] m_new) {
+            [n] float[4] n = Neg(m)
+            [copy] float[4] m_new = ai.lmsc.Copy(n) updates (m as m_new)
+            [loss] float[] loss = ReduceMean<keepdims = 0>(x) after [copy]
+        }";
+        assert_eq!(phases(statistics), "uuf");
+        let hidden = "g (float[4] x, float[4] h) => (float[4] h_new) {
+            [n] float[4] n = Add(x, h)
+            [copy] float[4] h_new = ai.lmsc.Copy(n) updates (h as h_new)
+        }";
+        assert_eq!(phases(hidden), "ff");
     }
 
     #[test]
