@@ -86,8 +86,7 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
     read(path, binding, Purpose::Rewrite)
 }
 
-/// The same as [`load_to_train`] of a file that is read into memory: what happens to the file while the graph runs does not
-/// matter.
+/// The same as [`load_to_train`] of a file that is read into memory: later changes of the file have no effect.
 ///
 /// # Errors
 /// As [`load`].

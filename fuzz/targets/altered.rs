@@ -1,19 +1,3 @@
-//! ONNX bytes that are planned and then damaged: where the file is said to be equal, it computes the same bits. Choices are
-//! taken from the end of the input.
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses a part")]
-#[path = "../../tests/fuzz/bodies.rs"]
-mod bodies;
-#[allow(dead_code, reason = "each target uses a part")]
-#[path = "../../tests/support/steps.rs"]
-mod steps;
-
-use libfuzzer_sys::{arbitrary, fuzz_target};
-
-fuzz_target!(|bytes: &[u8]| {
-    let (bytes, choices) = bytes.split_at(bytes.len().saturating_sub(64));
-    if let Ok(model) = lmsc_onnx::Model::from_bytes(bytes.to_vec().into(), "fuzz") {
-        _ = bodies::altered(&model, &mut arbitrary::Unstructured::new(choices));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lmsc_fuzz::altered(bytes));

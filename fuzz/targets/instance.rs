@@ -1,17 +1,3 @@
-//! Planning problems: read, and planned where they are small.
 #![no_main]
 
-#[allow(dead_code, reason = "each target uses a part")]
-#[path = "../../tests/fuzz/bodies.rs"]
-mod bodies;
-#[allow(dead_code, reason = "each target uses a part")]
-#[path = "../../tests/support/steps.rs"]
-mod steps;
-
-use libfuzzer_sys::{arbitrary, fuzz_target};
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        bodies::instance(text);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lmsc_fuzz::instance(bytes));

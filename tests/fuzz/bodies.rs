@@ -1,6 +1,6 @@
 //! What is tried on every input, and how inputs are made worse.
 //!
-//! Shared by `cargo test` and by the targets of `fuzz/`: both say `use … as arbitrary` and `mod steps` in their root. A body returns
+//! Shared by `cargo test` and by `fuzz/`: both say `use … as arbitrary` and `mod steps` in their root. A body returns
 //! how far its input came; whatever it finds, it says by panicking.
 
 use std::collections::BTreeMap;

@@ -201,20 +201,18 @@ fn candidates(graph: &Graph, suffixes: &[&str], taken: &HashSet<ValueId>, not: &
 struct Forward {
     phases: Phases,
     storages: Storages,
-    loss: Option<ValueId>,
 }
 
 impl Forward {
     fn of(graph: &Graph) -> Forward {
-        let phases = Phases::of(graph, |_| None);
-        Forward { loss: phases.loss, phases, storages: Storages::of(graph) }
+        Forward { phases: Phases::of(graph, |_| None), storages: Storages::of(graph) }
     }
 
     /// Whether the forward pass computes the value, or nothing tells it from the backward pass.
     fn contains(&self, graph: &Graph, value: ValueId) -> bool {
         let root = self.storages.get(self.storages.storage(value)).root;
         let producer = graph.producer(root);
-        self.loss.is_none()
+        self.phases.loss.is_none()
             || given(graph, value).is_some()
             || producer.is_none_or(|node| self.phases.phase(node) == Phase::Forward)
     }
