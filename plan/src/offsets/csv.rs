@@ -88,6 +88,14 @@ pub enum Wrong {
         /// The buffer.
         id: String,
     },
+    /// A given offset at which the buffer must not begin.
+    #[error("`offset` is {offset}, which is no multiple of the `alignment`, {alignment}")]
+    Unaligned {
+        /// The offset.
+        offset: u64,
+        /// The alignment.
+        alignment: u64,
+    },
     /// Numbers that do not fit 64 bits when they are added.
     #[error("sizes, alignments and offsets are together above 2^62")]
     TooLarge,
@@ -149,6 +157,10 @@ impl Table {
     fn begin(&mut self, row: Row<'_>, known: &mut BTreeSet<String>) -> Result<(), Wrong> {
         if !known.insert(row.id.to_owned()) {
             return Err(Wrong::Scattered(row.id.to_owned()));
+        }
+        let alignment = row.alignment;
+        if let Some(offset) = row.offset.filter(|offset| !offset.is_multiple_of(alignment)) {
+            return Err(Wrong::Unaligned { offset, alignment });
         }
         self.ids.push(row.id.to_owned());
         self.buffers.push(Buffer { parts: [row.part].into(), alignment: row.alignment, fixed: row.offset });

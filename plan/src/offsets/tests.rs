@@ -69,6 +69,10 @@ fn a_wrong_line_is_named() {
             "line 3: `alignment` contradicts the first line of `a`",
         ),
         (
+            "id,lower,upper,size,alignment,offset\na,0,1,4,8,4\n",
+            "line 2: `offset` is 4, which is no multiple of the `alignment`, 8",
+        ),
+        (
             "id,lower,upper,size\na,0,1,9223372036854775807\n",
             "line 2: sizes, alignments and offsets are together above 2^62",
         ),
