@@ -85,23 +85,30 @@ impl Emitted {
         Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
 
-    /// Writes it to `output`, or to `out` where that is `-`.
-    pub(crate) fn write(&self, output: &Path, out: &mut dyn Write) -> Result<(), Error> {
-        let content = |w: &mut dyn Write| match self {
-            Emitted::Text(text) => w.write_all(text.as_bytes()),
-            Emitted::Onnx(proto, _, mapped) => {
-                let check = || mapped.iter().try_for_each(|file| file.check());
-                check()?;
-                encode_to(proto, w)?;
-                check()
-            }
-        };
+    /// Writes it to the file at `output`: all of it, or nothing.
+    pub(crate) fn write(&self, output: &Path) -> Result<(), Error> {
         if let Emitted::Onnx(_, copies, _) = self {
             copies.iter().try_for_each(FileCopy::write)?;
         }
-        match output == Path::new("-") {
-            true => content(out).and_then(|()| out.flush()).map_err(|e| Error::writing(output, &e)),
-            false => write_atomically(output, content),
+        write_atomically(output, |to| self.encode(to))
+    }
+
+    /// Its bytes.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes).map_err(|e| Error::writing(Path::new("-"), &e))?;
+        Ok(bytes)
+    }
+
+    fn encode(&self, to: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Emitted::Text(text) => to.write_all(text.as_bytes()),
+            Emitted::Onnx(proto, _, mapped) => {
+                let check = || mapped.iter().try_for_each(|file| file.check());
+                check()?;
+                encode_to(proto, to)?;
+                check()
+            }
         }
     }
 }

@@ -182,13 +182,23 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     }
     let emitted = emitted.transpose()?;
     if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
-        stage.show("writing");
-        emitted.write(output, out)?;
-        stage.show("reading back");
         let (emit, binding) = (args.emit(output), &args.input.binding);
         let (original, result, cx) = (&original, &graph, &cx);
-        Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx, of_text }
-            .read_back()?;
+        let written =
+            Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx, of_text };
+        stage.show("writing and reading back");
+        match output == Path::new("-") {
+            true => {
+                let bytes = emitted.to_bytes()?;
+                written.check_bytes(&bytes)?;
+                let write = out.write_all(&bytes).and_then(|()| out.flush());
+                write.map_err(|e| Error::writing(output, &e))?;
+            }
+            false => {
+                emitted.write(output)?;
+                written.read_back()?;
+            }
+        }
     }
     stage.done();
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
@@ -243,7 +253,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         }
         _ => (Emit::Lms, Emitted::Text(graph.to_text())),
     };
-    emitted.write(output, &mut std::io::sink())?;
+    emitted.write(output)?;
     let (original, result, binding) = (&graph, &graph, &args.input.binding);
     Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx: &cx, of_text }
         .read_back()?;

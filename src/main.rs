@@ -13,6 +13,7 @@ use lmsc::cli::{Cli, Command};
 use lmsc_ir::words;
 
 fn main() -> ExitCode {
+    lmsc_onnx::file::exit_on_truncation();
     let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
     // These compute as much as the model needs, once they know it; others only what is known before a step.
     if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {

@@ -262,22 +262,39 @@ impl Written<'_> {
         if !is_read || !self.path.is_file() {
             return Ok(());
         }
-        self.check().map_err(|why| {
-            // Nobody is to use it; where that is not possible, the error stands all the same.
+        let found = self.read(None).and_then(|written| self.check(written));
+        found.map_err(|why| {
+            // Where the file cannot be removed, the error stands all the same.
             _ = std::fs::remove_file(self.path);
-            let path = self.path.display();
-            if self.of_text && self.emit == Emit::Onnx {
-                let message = format!("the text does not describe an ONNX model: {why}");
-                return Error::Input(message).with_help("correct the text, or write text (-o x.lms)");
-            }
-            Error::Ours(format!(
-                "{path}, read back after it was written, is not what was proven: {why}\nIt was removed."
-            ))
+            self.refused(&why, "\nIt was removed.")
         })
     }
 
-    fn check(&self) -> Result<(), String> {
-        let mut written = self.read()?;
+    /// Reads what is to be written to standard output, and proves of it what [`Written::read_back`] proves of a file.
+    ///
+    /// # Errors
+    /// [`Error::Ours`] with the difference.
+    pub(crate) fn check_bytes(&self, bytes: &[u8]) -> Result<(), Error> {
+        if !matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir) {
+            return Ok(());
+        }
+        let found = self.read(Some(bytes)).and_then(|written| self.check(written));
+        found.map_err(|why| self.refused(&why, "\nNothing was written."))
+    }
+
+    fn refused(&self, why: &str, done: &str) -> Error {
+        if self.of_text && self.emit == Emit::Onnx {
+            let message = format!("the text does not describe an ONNX model: {why}");
+            return Error::Input(message).with_help("correct the text, or write text (-o x.lms)");
+        }
+        let path = match self.path == Path::new("-") {
+            true => "the model".into(),
+            false => self.path.display().to_string(),
+        };
+        Error::Ours(format!("{path}, read back after it was written, is not what was proven: {why}{done}"))
+    }
+
+    fn check(&self, mut written: Loaded) -> Result<(), String> {
         let folder = written.model.as_ref().and_then(|model| model.folder.clone());
         align_weights(self.original, self.folder, &mut written.graph, folder.as_deref());
         check(&written.graph).map_err(|e| format!("the graph is not valid:\n{e}"))?;
@@ -300,14 +317,19 @@ impl Written<'_> {
         self.same_addresses(&written.graph)
     }
 
-    fn read(&self) -> Result<Loaded, String> {
-        let text = || std::fs::read_to_string(self.path).map_err(|e| e.to_string());
+    /// What `bytes` hold, or else the file.
+    fn read(&self, bytes: Option<&[u8]>) -> Result<Loaded, String> {
+        let text = || match bytes {
+            Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+            None => std::fs::read_to_string(self.path).map_err(|e| e.to_string()),
+        };
         let graph = match self.emit {
             Emit::Lms => Graph::parse(&text()?).map_err(|e| e.to_string())?,
             Emit::Mlir => lmsc_mlir::parse(&text()?).map_err(|e| e.to_string())?,
             _ => {
                 let binding = BindingArgs { optimizer: None, ..self.binding.clone() };
-                return load::onnx(self.path, None, &binding, load::Purpose::Rewrite)
+                let bytes = bytes.map(bytes::Bytes::copy_from_slice);
+                return load::onnx(self.path, bytes, &binding, load::Purpose::Rewrite)
                     .map_err(|e| e.to_string());
             }
         };

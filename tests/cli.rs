@@ -635,7 +635,7 @@ fn sizes_and_values_are_written_and_read_back() {
     let call = "@/open.onnx --shape x=2x3 --value rate=16000 --budget 1GiB -o @/out.onnx";
     assert_eq!(bench.run(call).code, 0, "{:?}", bench.run(call));
     let outcome = bench.run("run @/out.onnx --steps 1");
-    let drawn = "lmsc: note: 1 input has random values: `x`; --params gives it\n";
+    let drawn = "lmsc: note: 1 input is not given: 1 random (`x`); --params gives it\n";
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, drawn), "{outcome:?}");
     assert_eq!(bench.run("verify @/open.onnx @/out.onnx --shape x=2x3 --value rate=16000").code, 0);
     let tensor = r#"{"rate":{"dtype":"I64","shape":[],"data_offsets":[0,8]}}"#;

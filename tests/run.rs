@@ -619,11 +619,14 @@ fn random_values_are_told_once() {
         (outcome.stderr, json["drawn"].clone())
     };
     let (said, drawn) = told("run @/g.lms --json --params @/p.safetensors --steps 3");
-    assert_eq!(said, "lmsc: note: 2 inputs have random values: `lr`, `x`; --params gives them\n");
+    assert_eq!(
+        said,
+        "lmsc: note: 2 inputs are not given: 1 random (`x`), 1 set to 0.001 (`lr`); --params gives them\n"
+    );
     assert_eq!(drawn, serde_json::json!(["lr", "x"]));
     write(&bench.path("x.safetensors"), &[("x", &[2], &[1.0; 2])]);
     let (said, _) = told("run @/g.lms --json --params @/p.safetensors --data @/x.safetensors");
-    assert_eq!(said, "lmsc: note: 1 input has random values: `lr`; --params gives it\n");
+    assert_eq!(said, "lmsc: note: 1 input is not given: 1 set to 0.001 (`lr`); --params gives it\n");
     write(&bench.path("lr.safetensors"), &[("lr", &[1], &[0.5])]);
     let all = "--params @/p.safetensors --data @/x.safetensors --feeds @/lr.safetensors";
     let (said, drawn) = told(&format!("run @/g.lms --json {all}"));

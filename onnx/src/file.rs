@@ -270,11 +270,32 @@ fn model_folder(path: &Path) -> Option<PathBuf> {
 pub fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
     let Some(opened) = Opened::new(path)? else { return Ok((fs::read(path)?.into(), None)) };
     // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
-    // writes into one, so the mapped bytes do not change under it. Another program that truncates the file meanwhile
-    // can end this process by SIGBUS: the price of not copying weights. A run maps no file, and a compilation asks
-    // `Opened::check` before and after it writes.
+    // writes into one, so the mapped bytes do not change under it. If another program truncates the file meanwhile, the
+    // system sends SIGBUS to who reads the bytes that are gone; `exit_on_truncation` makes an error of it. A run maps no
+    // file, and a compilation asks `Opened::check` before and after it writes.
     let map = unsafe { memmap2::Mmap::map(&opened.file)? };
     Ok((Bytes::from_owner(map), Some(Arc::new(opened))))
+}
+
+/// From now on, the process ends with exit status 2 and a message if it reads bytes of a mapped file that another program
+/// has cut off. Without this, SIGBUS kills it. For programs, before they map a file: the handler is the process's.
+pub fn exit_on_truncation() {
+    #[cfg(unix)]
+    {
+        extern "C" fn handle(_: libc::c_int) {
+            const MESSAGE: &[u8] =
+                b"lmsc: a model file was cut short by another program while lmsc read it; \
+                the output is not complete, or not written\nhelp: run the command again\n";
+            // SAFETY: both functions may be called in a signal handler, and the message is there for ever.
+            unsafe {
+                libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
+                libc::_exit(2);
+            }
+        }
+        let handle: extern "C" fn(libc::c_int) = handle;
+        // SAFETY: the handler calls only what a signal handler may call, and does not return.
+        unsafe { libc::signal(libc::SIGBUS, handle as libc::sighandler_t) };
+    }
 }
 
 /// Writes `proto` as ONNX bytes, weights straight from where they lie.

@@ -254,6 +254,29 @@ fn a_model_may_be_written_over_the_file_it_is_mapped_from() {
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
 }
 
+/// The test runs itself in a process of its own, which reads bytes that are gone.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_cut_short_while_it_is_mapped_ends_the_program_with_an_error() {
+    const FILE: &str = "LMSC_TEST_FILE";
+    if let Some(path) = std::env::var_os(FILE) {
+        lmsc_onnx::file::exit_on_truncation();
+        let model = Model::open(&path).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+        encode_to(&model.proto, &mut Vec::new()).unwrap();
+        unreachable!("the bytes were read");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("m.onnx");
+    save(&large(7), &path).unwrap();
+    let name = "a_file_that_is_cut_short_while_it_is_mapped_ends_the_program_with_an_error";
+    let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = test.args([name, "--exact", "--nocapture"]).env(FILE, &path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("was cut short by another program"), "{said}");
+}
+
 struct Full(usize);
 
 impl Write for Full {

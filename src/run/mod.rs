@@ -248,20 +248,29 @@ fn open_inputs(program: &Program) -> Open {
     open.map(|given| (given.tensor.name.to_string(), given.tensor.ty.clone())).collect()
 }
 
-/// Says which inputs have values that nobody gave.
+/// Says which inputs have values that lmsc chose.
 fn tell_drawn(drawn: &[String]) {
-    const SHOWN: usize = 8;
+    const SHOWN: usize = 4;
     if drawn.is_empty() {
         return;
     }
-    let names: Vec<String> = drawn.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    let more = match drawn.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in drawn {
+        let group = synthetic::fixed(name).map_or("random".to_owned(), |value| format!("set to {value}"));
+        groups.entry(group).or_default().push(name);
+    }
+    let group = |(group, names): (String, Vec<&str>)| {
+        let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        let more = match names.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{} {group} ({}{more})", names.len(), shown.join(", "))
     };
-    let (verb, them) = if drawn.len() == 1 { ("has", "it") } else { ("have", "them") };
+    let groups: Vec<String> = groups.into_iter().map(group).collect();
+    let (verb, them) = if drawn.len() == 1 { ("is", "it") } else { ("are", "them") };
     let count = words::count(drawn.len(), "input");
-    note(format!("{count} {verb} random values: {}{more}; --params gives {them}", names.join(", ")));
+    note(format!("{count} {verb} not given: {}; --params gives {them}", groups.join(", ")));
 }
 
 /// How many steps there are, and what is saved of them.
@@ -417,7 +426,7 @@ type Feed = BTreeMap<String, Vec<bytes::Bytes>>;
 /// What a session begins with, besides what is in it.
 struct Prepared {
     feed: Feed,
-    /// Inputs and initializers with random values.
+    /// Inputs and initializers whose values lmsc chose.
     drawn: Vec<String>,
     checkpoint: Checkpoint,
     /// What a step changes.

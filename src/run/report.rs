@@ -85,7 +85,7 @@ pub(super) struct Report {
     hidden: Option<f64>,
     /// The GPU that it ran on.
     gpu: Option<Gpu>,
-    /// Inputs and initializers with random values.
+    /// Inputs and initializers whose values lmsc chose.
     pub(super) drawn: Vec<String>,
 }
 

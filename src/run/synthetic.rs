@@ -15,18 +15,24 @@ pub fn synthetic(name: &str, ty: &Type, seed: u64) -> Vec<u8> {
     }
 }
 
+/// The number that every element of a float input of this name has; none where they are random.
+pub(super) fn fixed(name: &str) -> Option<f32> {
+    match () {
+        () if ends_in(name, &["running_var", "saved_var"]) => Some(1.0),
+        () if ends_in(name, &[".exp_avg", ".exp_avg_sq"]) => Some(0.0),
+        () if ends_in(name, &["learning_rate", "lr"]) => Some(1e-3),
+        () => None,
+    }
+}
+
+fn ends_in(name: &str, ends: &[&str]) -> bool {
+    ends.iter().any(|end| name.ends_with(end))
+}
+
 fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
     let size = ty.byte_size().unwrap_or_default().0 as usize;
-    let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    let fixed = if is(&["running_var", "saved_var"]) {
-        Some(1.0)
-    } else if is(&[".exp_avg", ".exp_avg_sq"]) {
-        Some(0.0)
-    } else if is(&["learning_rate", "lr"]) {
-        Some(1e-3)
-    } else {
-        None
-    };
+    let is_count = ends_in(name, &["step"]);
+    let fixed = fixed(name);
     // 24 bits, as a number between -0.05 and 0.05.
     let mut number = || fixed.unwrap_or_else(|| 0.1 * ((rng.word() >> 40) as f32 / (1 << 24) as f32 - 0.5));
     match ty.element {
@@ -40,7 +46,7 @@ fn one(name: &str, ty: &TensorType, rng: &mut Rng) -> Vec<u8> {
             ((bits >> 31 << 15 | 0x2800 | bits & 0x3ff) as u16).to_le_bytes()
         }),
         ElementType::Bool => vec![1; size],
-        ElementType::Int64 | ElementType::Uint64 if is(&["step"]) => each(size, || 1_u64.to_le_bytes()),
+        ElementType::Int64 | ElementType::Uint64 if is_count => each(size, || 1_u64.to_le_bytes()),
         ElementType::Int64 | ElementType::Uint64 => each(size, || (rng.word() & 1).to_le_bytes()),
         ElementType::Int32 | ElementType::Uint32 => each(size, || ((rng.word() & 1) as u32).to_le_bytes()),
         _ => vec![0; size],

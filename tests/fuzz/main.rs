@@ -170,7 +170,13 @@ fn sound_graphs() {
 
 #[test]
 fn planned_graphs_run() {
-    fuzz("run", |u| bodies::run(&small_model(u)?, u));
+    fuzz("run", |u| {
+        let mut model = small_model(u)?;
+        if u.ratio(1, 2)? {
+            bodies::mutate_model(&mut model.proto, u)?;
+        }
+        bodies::run(&model, u)
+    });
 }
 
 #[test]
