@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST};
-use lmsc_plan::planners::{self, Options, PLANNERS};
+use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
 
@@ -313,6 +313,8 @@ impl PlanArgs {
             target: None,
             profile: None,
             workspaces: None,
+            scheduler: Scheduler::default(),
+            options: Options::default(),
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
                 lb: self.lb.unwrap_or(default.lb),

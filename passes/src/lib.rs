@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
-use lmsc_plan::planners::Planner;
+use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use lower::{LowerError, Lowering, lower};
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
-pub use plan::bridge;
+pub use plan::{bridge, carry_out, question};
 
 /// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
 pub trait Pass: Sync {
@@ -73,6 +73,10 @@ pub struct PassCx {
     pub ranges: bool,
     /// How much that pass searches, in percent of the usual number of evaluations, which is taken where none is given.
     pub effort: Option<u32>,
+    /// Who orders the copies that planners of papers choose.
+    pub scheduler: Scheduler,
+    /// Parameters of planners.
+    pub options: Options,
     /// Whether everything gets an address, in an arena of the budget's size.
     pub addresses: bool,
     /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.

@@ -1,11 +1,10 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
-use lmsc_plan::address::{self, Arena, Placed};
 use lmsc_plan::bridge::{Bridge, Terms};
-use lmsc_plan::pages::{Paged, Unpaged};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
-use lmsc_plan::schedule::{self, Instruction, Room};
-use lmsc_plan::{Memory, Refusal, host, pages};
+use lmsc_plan::schedule::Instruction;
+use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
+use lmsc_plan::{Memory, Refusal, pages};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -20,6 +19,30 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let cost = |node| costs.cost(node);
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
+}
+
+/// The question of the context about a problem: what the pass `plan` asks, and every command.
+pub fn question<'a>(
+    problem: &'a Problem,
+    planner: &'static Planner,
+    budget: Bytes,
+    cx: &PassCx,
+) -> Question<'a> {
+    let space = match cx.pages {
+        Some(page) => Space::Pages(page.0),
+        None if cx.addresses => Space::Arena,
+        None => Space::Counted,
+    };
+    let request = Request {
+        granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
+        recompute: true,
+        effort: cx.effort.unwrap_or(100),
+        scheduler: cx.scheduler,
+        options: cx.options,
+        alignment: cx.alignment().0,
+        ..Request::new(problem, budget.0)
+    };
+    Question { planner, request, space, host_bytes: cx.host_budget().0 }
 }
 
 /// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
@@ -53,42 +76,46 @@ impl Pass for Plan {
         if cx.pages.is_some_and(|page| peak_in_pages(&bridge.problem, page) <= budget) {
             return Ok(Outcome::default());
         }
-        let request = request(&bridge.problem, budget, cx);
-        let host = cx.host_budget();
-        let mut runs = 0;
-        let run = |problem: &Problem| {
-            runs += 1;
-            let found = planned(graph, &bridge, planner, &Request { problem, ..request }, cx);
-            found.map_err(|error| match error {
-                PassError::DoesNotFit(why) if runs > 1 => {
-                    let help = format!("no more than {host} may leave the device; see --host-budget");
-                    PassError::DoesNotFit(format!("{why}\nhelp: {help}"))
-                }
-                other => other,
-            })
-        };
-        let (counted, placed) = host::within(&bridge.problem, host.0, |(_, placed)| &placed.plan, run)?;
-        let ours = |what: String| PassError::Ours { pass: self.name(), what };
-        let Placed { plan: placed_plan, edges, spots } = &placed;
-        let phases = Phases::of(graph, |node| cx.scope(node));
-        let mut outcome = told(graph, &bridge, planner, placed_plan, &phases);
-        apply(graph, &bridge, placed_plan, edges, spots).map_err(|e| ours(e.to_string()))?;
-        let peak = cx.memory(graph).peak();
-        if peak > budget {
-            return Err(ours(format!("the edges allow {peak}, above the budget of {budget}")));
+        let question = question(&bridge.problem, planner, budget, cx);
+        let planned = service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why))?;
+        carry_out(graph, &bridge, &question, &planned, cx)
+    }
+}
+
+/// Makes the graph carry out what was planned for its problem.
+///
+/// # Errors
+/// [`PassError::Ours`] where the plan is not one of the graph, or its edges allow more memory than the budget.
+pub fn carry_out(
+    graph: &mut Graph,
+    bridge: &Bridge,
+    question: &Question<'_>,
+    planned: &Planned,
+    cx: &PassCx,
+) -> Result<Outcome, PassError> {
+    let ours = |what: String| PassError::Ours { pass: Plan.name(), what };
+    let Planned { plan, edges, spots, .. } = planned;
+    let budget = Bytes(question.request.budget);
+    let phases = Phases::of(graph, |node| cx.scope(node));
+    let mut outcome = told(graph, bridge, question.planner, plan, &phases);
+    apply(graph, bridge, plan, edges, spots).map_err(|e| ours(e.to_string()))?;
+    let peak = cx.memory(graph).peak();
+    if peak > budget {
+        return Err(ours(format!("the edges allow {peak}, above the budget of {budget}")));
+    }
+    match planned.space {
+        Space::Counted => {}
+        Space::Arena => {
+            let longer = planned.nanos().saturating_sub(planned.counted_nanos);
+            outcome.remarks.push(format!("addresses in an arena of {budget} cost {}", millis(longer)));
         }
-        if !spots.is_empty() {
-            let longer = placed_plan.schedule.makespan().saturating_sub(counted);
-            let arena = Bytes(budget.0);
-            outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
-        }
-        if let Some(page) = cx.pages {
-            let run = format!("lmsc run --virtual {} --budget {}", page.0, budget.0);
+        Space::Pages(page) => {
+            let run = format!("lmsc run --virtual {page} --budget {}", budget.0);
             outcome.remarks.push(format!("for memory in pages: {run}"));
         }
-        outcome.changed = true;
-        Ok(outcome)
     }
+    outcome.changed = true;
+    Ok(outcome)
 }
 
 /// The most bytes of pages that are live at once if nothing leaves.
@@ -97,59 +124,23 @@ fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
     Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0))
 }
 
-/// What is asked of planners.
-pub(crate) fn request<'a>(problem: &'a Problem, budget: Bytes, cx: &PassCx) -> Request<'a> {
-    Request {
-        granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
-        recompute: true,
-        effort: cx.effort.unwrap_or(100),
-        alignment: cx.alignment().0,
-        ..Request::new(problem, budget.0)
-    }
-}
-
-/// The planner's plan with addresses, if they are asked for, and its makespan without them; or its plan in pages.
-fn planned(
-    graph: &Graph,
-    bridge: &Bridge,
-    planner: &Planner,
-    request: &Request,
-    cx: &PassCx,
-) -> Result<(u64, Placed), PassError> {
-    let refused = |no| PassError::DoesNotFit(refusal(graph, bridge, planner, no));
-    if let Some(page) = cx.pages {
-        let paged = pages::plan(planner, request, page.0).map_err(|why| match why {
-            Unpaged::DoesNotFit(no) => refused(no),
-            Unpaged::NotInOrder(_) => PassError::Ours { pass: Plan.name(), what: why.to_string() },
-        })?;
-        pages::check(&paged, request.budget)
-            .map_err(|flaw| PassError::Ours { pass: Plan.name(), what: flaw.to_string() })?;
-        let Paged { plan, edges, .. } = paged;
-        return Ok((plan.schedule.makespan(), Placed { plan, edges, spots: Vec::new() }));
-    }
-    let plan = (planner.run)(request).map_err(refused)?;
-    let counted = plan.schedule.makespan();
-    if cx.addresses {
-        return Ok((counted, placed(planner, request, &plan)?));
-    }
-    let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget));
-    let edges = edges.map_err(|e| PassError::Ours { pass: Plan.name(), what: e.to_string() })?;
-    Ok((counted, Placed { plan, edges, spots: Vec::new() }))
-}
-
-/// The plan with addresses in an arena of the budget's size.
-fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result<Placed, PassError> {
-    let Some(placed) = address::place_plan(planner, request, plan) else {
-        return Err(PassError::DoesNotFit(format!(
+/// Why there is no plan, as an error of the pass.
+fn unplanned(graph: &Graph, bridge: &Bridge, question: &Question<'_>, why: Unplanned) -> PassError {
+    let planner = question.planner;
+    PassError::DoesNotFit(match why {
+        Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
+        Unplanned::DoesNotFit(no) => refusal(graph, bridge, planner, no),
+        Unplanned::HostIsFull(no, host) => {
+            let help = format!("no more than {} may leave the device; see --host-budget", Bytes(host));
+            format!("{}\nhelp: {help}", refusal(graph, bridge, planner, no))
+        }
+        Unplanned::NoAddresses(budget) => format!(
             "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
              off, which counts bytes",
             planner.name,
-            Bytes(request.budget)
-        )));
-    };
-    address::check(&placed, Arena::of(request))
-        .map_err(|flaw| PassError::Ours { pass: "plan", what: flaw.to_string() })?;
-    Ok(placed)
+            Bytes(budget)
+        ),
+    })
 }
 
 /// Why the planner has no plan, in words.

@@ -2,8 +2,7 @@ use lmsc_ir::{Bytes, Graph, NodeId};
 use lmsc_plan::order;
 use lmsc_plan::problem::Problem;
 
-use crate::plan::request;
-use crate::{Outcome, Pass, PassCx, PassError, bridge};
+use crate::{Outcome, Pass, PassCx, PassError, bridge, question};
 
 /// Moves nodes that free memory forward and nodes that bring memory back, where the budget is below the peak.
 ///
@@ -42,9 +41,8 @@ impl Pass for Reorder {
 /// The index of the order in which the planner is fastest at a glance, of equals the first; where swapping alone fits none of
 /// them, of the one with the smallest floor.
 fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
-    let (Some(budget), Some(glance)) = (cx.budget, cx.planner.and_then(|planner| planner.glance)) else {
-        return 0;
-    };
+    let (Some(budget), Some(planner)) = (cx.budget, cx.planner) else { return 0 };
+    let Some(glance) = planner.glance else { return 0 };
     if orders.len() == 1 || graph.order().len() > MOST_NODES {
         return 0;
     }
@@ -62,7 +60,8 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
     let time = |problem: &Problem| {
         // A glance knows no limit of the host's memory.
         let leaving: u64 = problem.tensors.values().filter(|t| t.swappable).map(|t| t.bytes).sum();
-        if Bytes(leaving) <= cx.host_budget() { glance(&request(problem, budget, cx)) } else { None }
+        let request = question(problem, planner, budget, cx).request;
+        if Bytes(leaving) <= cx.host_budget() { glance(&request) } else { None }
     };
     let times = problems.iter().enumerate().filter_map(|(index, problem)| Some((time(problem)?, index)));
     match times.min() {

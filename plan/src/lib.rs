@@ -25,6 +25,7 @@ mod refusal;
 pub mod remat;
 pub mod schedule;
 mod segment_tree;
+pub mod service;
 pub mod target;
 pub mod tflms;
 pub mod threads;

@@ -102,11 +102,12 @@ pub enum Granularity {
 }
 
 /// Who orders the copies of a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
     /// The rule of the paper that the planner comes from.
     Paper,
     /// [`crate::schedule::justify`].
+    #[default]
     Justified,
 }
 

@@ -1,0 +1,161 @@
+//! The planning service: one question, one answer. Every command and the pass `plan` ask here, so that the same question has
+//! the same answer whatever asks it.
+
+use crate::address::{self, Arena, Placed, Spot};
+use crate::pages::{self, Unpaged};
+use crate::planners::{DoesNotFit, Plan, Planner, Request};
+use crate::problem::Problem;
+use crate::schedule::{self, Edge, Room};
+use crate::{Floors, host};
+
+/// What is asked: a plan of the request's problem within the request's budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The planner that decides.
+    pub planner: &'static Planner,
+    /// The problem, the budget, and how to search.
+    pub request: Request<'a>,
+    /// How the budget is held.
+    pub space: Space,
+    /// The bytes of the host that what leaves may occupy.
+    pub host_bytes: u64,
+}
+
+/// How a plan keeps within the bytes of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Bytes are counted; where they lie is the runtime's affair.
+    Counted,
+    /// Everything has an address in an arena of the budget's size.
+    Arena,
+    /// Memory is mapped in pages of this many bytes.
+    Pages(u64),
+}
+
+/// A plan with what makes its memory safe; checked.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The plan, its steps at times that the edges allow.
+    pub plan: Plan,
+    /// What steps wait for besides data and the steps before them on their engine.
+    pub edges: Vec<Edge>,
+    /// Where everything lies; empty unless the question asks for addresses.
+    pub spots: Vec<Spot>,
+    /// How it keeps within the budget.
+    pub space: Space,
+    /// The most bytes of the device in use at once; of whole pages, in pages.
+    pub peak: u64,
+    /// The makespan, in nanoseconds, of the planner's plan where bytes are counted only.
+    pub counted_nanos: u64,
+}
+
+impl Planned {
+    /// The makespan in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        self.plan.schedule.makespan()
+    }
+}
+
+/// Why a question has no plan for an answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Unplanned {
+    /// The planner has no plan within the budget.
+    #[error(transparent)]
+    DoesNotFit(DoesNotFit),
+    /// The planner has plans within the budget, but none that moves no more than the host has room for.
+    #[error("{0}; no more than {1} bytes may leave the device")]
+    HostIsFull(DoesNotFit, u64),
+    /// The bytes of the plan fit the budget, but no addresses were found for them.
+    #[error("the plan fits {0} bytes if they are counted, but no addresses were found in them")]
+    NoAddresses(u64),
+    /// The planner or the address search made a mistake.
+    #[error("planner {planner}: {flaw}")]
+    Ours {
+        /// The name of the planner.
+        planner: &'static str,
+        /// The mistake.
+        flaw: String,
+    },
+}
+
+/// The planner's plan, held as the question asks, and checked by what shares no code with planners.
+///
+/// # Errors
+/// [`Unplanned`].
+///
+/// # Examples
+/// ```
+/// use lmsc_plan::planners::{Request, planner};
+/// use lmsc_plan::problem::{Op, Problem, Tensor};
+/// use lmsc_plan::service::{Question, Space, plan};
+/// # use lmsc_ir::Phase;
+///
+/// let mut problem = Problem::default();
+/// let tensor = |bytes| Tensor { bytes, swappable: true, given: false, kept: false };
+/// let (a, b) = (problem.tensors.push(tensor(1000)), problem.tensors.push(tensor(500)));
+/// let op = |reads, produces| Op {
+///     kind: 0, phase: Phase::Forward, nanos: 5000, workspace: 0, reads, produces, changes: vec![], recomputable: false,
+/// };
+/// problem.ops = vec![op(vec![], vec![a]), op(vec![], vec![b]), op(vec![b], vec![]), op(vec![a], vec![])];
+/// let question = Question {
+///     planner: planner("auto").unwrap(),
+///     request: Request::new(&problem, 1200),
+///     space: Space::Arena,
+///     host_bytes: u64::MAX,
+/// };
+/// let planned = plan(&question)?;
+/// assert!(planned.peak <= 1200 && planned.nanos() >= 20_000);
+/// # Ok::<(), lmsc_plan::service::Unplanned>(())
+/// ```
+pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
+    let Question { planner, request, space, host_bytes } = *question;
+    let mut limited = false;
+    let run = |problem: &Problem| {
+        let found = held(planner, &Request { problem, ..request }, space);
+        let limited = std::mem::replace(&mut limited, true);
+        found.map_err(|error| match error {
+            Unplanned::DoesNotFit(no) if limited => Unplanned::HostIsFull(no, host_bytes),
+            other => other,
+        })
+    };
+    host::within(request.problem, host_bytes, |planned: &Planned| &planned.plan, run)
+}
+
+/// The smallest budgets for which the question has plans that count bytes, by what plans may do; in pages, of whole pages.
+pub fn floors(question: &Question<'_>) -> Floors {
+    match question.space {
+        Space::Pages(page) => Floors::of(&pages::in_pages(question.request.problem, page)),
+        Space::Counted | Space::Arena => Floors::of(question.request.problem),
+    }
+}
+
+/// The planner's plan of the request, held as the space says.
+fn held(planner: &'static Planner, request: &Request<'_>, space: Space) -> Result<Planned, Unplanned> {
+    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
+    if let Space::Pages(page) = space {
+        let paged = pages::plan(planner, request, page).map_err(|why| match why {
+            Unpaged::DoesNotFit(no) => Unplanned::DoesNotFit(no),
+            Unpaged::NotInOrder(_) => ours(why.to_string()),
+        })?;
+        let peak = pages::check(&paged, request.budget).map_err(|flaw| ours(flaw.to_string()))?;
+        let counted_nanos = paged.plan.schedule.makespan();
+        let (plan, edges) = (paged.plan, paged.edges);
+        return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
+    }
+    let plan = (planner.run)(request).map_err(Unplanned::DoesNotFit)?;
+    let counted_nanos = plan.schedule.makespan();
+    let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
+        .map_err(|flaw| ours(flaw.to_string()))?;
+    if space == Space::Counted {
+        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget))
+            .map_err(|flaw| ours(flaw.to_string()))?;
+        return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
+    }
+    let placed = address::place_plan(planner, request, &plan);
+    let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
+    address::check(&placed, Arena::of(request)).map_err(|flaw| ours(flaw.to_string()))?;
+    let Placed { plan, spots, edges } = placed;
+    let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
+        .map_err(|flaw| ours(flaw.to_string()))?;
+    Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
+}
