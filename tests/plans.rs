@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
-use lmsc_passes::{PassCx, PassError, apply, bridge, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{PassCx, PassError, apply, bridge, observe, pass_named, pipeline, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Link;
@@ -93,6 +93,34 @@ fn every_model_runs_as_planned() {
         }
     }
     assert!(copies > 1000 && joins > 100, "only {copies} copies and {joins} joins");
+}
+
+#[test]
+fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
+    let mut copies = 0;
+    for path in models() {
+        let (model, dims) = open(&path);
+        let mut graph = import(&model, &dims);
+        let before: Vec<_> = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap()).into();
+        let peak = Memory::of(&graph).peak().0;
+        for share in [95, 80, 65] {
+            let cx = PassCx { budget: Some(Bytes(peak * share / 100)), ..PassCx::default() };
+            run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| {}).unwrap();
+            let bridge = bridge(&graph, &cx).unwrap();
+            let mut rewritten = graph.clone();
+            let swap = [pass_named("swap").unwrap()];
+            if run_pipeline(&mut rewritten, &swap, &cx, &mut |_, _, _| {}).is_err() {
+                continue;
+            }
+            let planned = observe(&graph, &rewritten, &bridge, &cx).unwrap();
+            let lmsc_plan::planners::Plan { problem, schedule, .. } = &planned.plan;
+            let held = schedule::check(problem, schedule, cx.budget.unwrap().0);
+            let held = held.unwrap_or_else(|flaw| panic!("{}, {share} %: {flaw}", path.display()));
+            assert_eq!(held, planned.peak, "{}, {share} %", path.display());
+            copies += schedule.steps.len() - problem.ops.len();
+        }
+    }
+    assert!(copies > 500, "only {copies} copies");
 }
 
 /// The order of operators depends on the planner that is asked; what the floors promise must hold in it.

@@ -8,6 +8,7 @@ mod apply;
 mod expand;
 mod hoist_shapes;
 mod lower;
+mod observe;
 mod pipeline;
 mod place;
 mod plan;
@@ -27,6 +28,7 @@ use lmsc_plan::{Memory, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use lower::{LowerError, Lowering, lower};
+pub use observe::observe;
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
 pub use plan::{bridge, carry_out, question};
 
