@@ -23,6 +23,7 @@ pub mod problem;
 pub mod random;
 mod refusal;
 pub mod remat;
+pub mod saved;
 pub mod schedule;
 mod segment_tree;
 pub mod service;
