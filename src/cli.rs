@@ -824,6 +824,9 @@ pub struct CalibrateArgs {
     /// How many steps to measure, after one that is not.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
+    /// Refuse to measure on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning.
+    #[arg(long)]
+    pub require_libraries: bool,
     /// Where to write the profile, as JSON.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -857,8 +860,11 @@ pub struct RunArgs {
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Precision,
     /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
-    #[arg(long, conflicts_with = "precision")]
+    #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
     pub own_kernels: bool,
+    /// Print also the version and the path of each library that a GPU uses.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -876,19 +882,21 @@ impl RunArgs {
         self.options.suits(self.device)?;
         match self.device {
             Device::Host if self.precision != Precision::F32 => {
-                let message = "--precision is of GPUs alone, and the step runs on the host".to_owned();
-                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
+                Err(needs_gpu("--precision"))
             }
-            Device::Host if self.own_kernels => {
-                let message = "--own-kernels is of GPUs alone, and the step runs on the host".to_owned();
-                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
-            }
+            Device::Host if self.own_kernels => Err(needs_gpu("--own-kernels")),
             Device::Host => Ok(Device::Host),
             Device::Cuda { ordinal, graph, .. } => {
                 Ok(Device::Cuda { ordinal, graph, precision: self.precision, own_kernels: self.own_kernels })
             }
         }
     }
+}
+
+/// What is said of an option that means nothing on the host.
+pub(crate) fn needs_gpu(option: &str) -> Error {
+    let message = format!("{option} is of GPUs alone, and the step runs on the host");
+    Error::Input(message).with_help("add --device cuda, or leave it out")
 }
 
 /// What runs a program.
@@ -990,6 +998,10 @@ pub struct RunOptions {
     /// Bytes that cross the link in a second, each way, such as 9GB. [default: as many as can]
     #[arg(long, value_name = "BYTES")]
     pub copy_bandwidth: Option<Bytes>,
+    /// Refuse to run on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning: such a step is
+    /// several times slower.
+    #[arg(long)]
+    pub require_libraries: bool,
 }
 
 impl RunOptions {
@@ -998,7 +1010,12 @@ impl RunOptions {
     /// # Errors
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
-        let Device::Cuda { graph, .. } = device else { return Ok(()) };
+        let Device::Cuda { graph, .. } = device else {
+            return match self.require_libraries {
+                true => Err(needs_gpu("--require-libraries")),
+                false => Ok(()),
+            };
+        };
         let needs_host =
             [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
@@ -1032,6 +1049,7 @@ impl RunOptions {
             ("--skip-closed", self.skip_closed),
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+            ("--require-libraries", self.require_libraries),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }

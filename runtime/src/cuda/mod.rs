@@ -11,6 +11,8 @@
 #[cfg(feature = "cuda")]
 mod blas;
 #[cfg(feature = "cuda")]
+mod calls;
+#[cfg(feature = "cuda")]
 mod compile;
 #[cfg(feature = "cuda")]
 mod dnn;
@@ -34,7 +36,7 @@ pub use compile::{CompileError, Compiler};
 #[cfg(feature = "cuda")]
 pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
-pub use library::Missing;
+pub use library::{LibraryFacts, Missing};
 #[cfg(feature = "cuda")]
 pub use measure::{Copies, Costs};
 pub use recipe::{

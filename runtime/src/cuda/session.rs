@@ -20,6 +20,7 @@ use super::compile::Compiler;
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::fuse::{One, fuse};
+use super::library::LibraryFacts;
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
@@ -70,6 +71,8 @@ pub struct Options {
     pub precision: Precision,
     /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
     pub own_kernels: bool,
+    /// Whether a program does not run where own kernels would do what cuBLAS and cuDNN could.
+    pub require_libraries: bool,
     /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
     /// each other are one.
     pub single_kernels: bool,
@@ -88,25 +91,41 @@ struct Tally {
     all: usize,
     own: usize,
     why: String,
+    /// The first reason that another library, or more workspace, would take away.
+    mendable: Option<String>,
+}
+
+/// Why a library does not do something.
+enum Unfit {
+    /// It does not do it anywhere.
+    Ever(String),
+    /// It would do it elsewhere.
+    Here(String),
 }
 
 impl Tally {
     /// One that the library does, or why not.
-    fn add<T>(&mut self, done: Result<T, String>) -> Option<T> {
+    fn add<T>(&mut self, done: Result<T, Unfit>) -> Option<T> {
         self.all += 1;
-        done.inspect_err(|why| {
-            if self.own == 0 {
-                self.why.clone_from(why);
-            }
-            self.own += 1;
-        })
-        .ok()
+        let unfit = match done {
+            Ok(done) => return Some(done),
+            Err(unfit) => unfit,
+        };
+        let (Unfit::Ever(why) | Unfit::Here(why)) = &unfit;
+        if self.own == 0 {
+            self.why.clone_from(why);
+        }
+        self.own += 1;
+        if let Unfit::Here(why) = unfit {
+            self.mendable.get_or_insert(why);
+        }
+        None
     }
 
     fn told(&self, library: String) -> String {
         match self {
             Tally { own: 0, .. } => library,
-            Tally { all, own, why } => format!("{library}, {own} of {all} by own kernels: {why}"),
+            Tally { all, own, why, .. } => format!("{library}, {own} of {all} by own kernels: {why}"),
         }
     }
 }
@@ -126,6 +145,10 @@ pub struct Session {
     blas: Result<Blas, String>,
     /// What convolves, or why it does not; none where there is nothing to convolve.
     dnn: Option<Result<Dnn, String>>,
+    /// Whether there is something to multiply.
+    multiplies: bool,
+    /// What has compiled the kernels.
+    compiler: LibraryFacts,
     /// What of both they do.
     tallies: [Tally; 2],
     /// By command of what computes, the bytes of workspace with which it does what it does.
@@ -378,7 +401,12 @@ impl Session {
         mapping: Option<&Mapping>,
     ) -> Result<Session, RunError> {
         let (recipes, known) = recipes(&program)?;
-        Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping).map_err(RunError::Device)
+        let session = Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping);
+        let session = session.map_err(RunError::Device)?;
+        match session.lacks() {
+            Some(why) if options.require_libraries => Err(RunError::NoLibrary(why)),
+            _ => Ok(session),
+        }
     }
 
     fn on(
@@ -396,7 +424,9 @@ impl Session {
             false => Blas::open(&gpu, options.precision),
         };
         let is_convolution = |call: &Call| matches!(call, Call::Convolution { .. });
-        let convolves = recipes.iter().flatten().flat_map(|recipe| &recipe.calls).any(is_convolution);
+        let all_calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
+        let convolves = all_calls().any(is_convolution);
+        let multiplies = all_calls().any(|call| matches!(call, Call::Products { .. }));
         let mut dnn = convolves.then(|| match options.own_kernels {
             true => Err("cuDNN is not asked for".to_owned()),
             false => Dnn::open(&gpu, options.precision),
@@ -441,7 +471,8 @@ impl Session {
                 let by_library = match (call, &blas, &mut dnn) {
                     (Call::Products { library, .. }, Ok(_), _) => {
                         let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
-                        let too_little = || format!("one has {room} bytes of workspace, not {wanted}");
+                        let too_little =
+                            || Unfit::Here(format!("one has {room} bytes of workspace, not {wanted}"));
                         let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
                         products.add(fits.map(|()| {
                             let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
@@ -449,13 +480,14 @@ impl Session {
                         }))
                     }
                     (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
-                        let unsuitable = || "its padding or its size does not suit the library".to_owned();
+                        let unsuitable =
+                            || Unfit::Ever("its padding or its size does not suit the library".to_owned());
                         let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
                             let mut convolution = (*convolution).map(|at| address(&at));
                             convolution.workspace_bytes = convolution.workspace_bytes.min(room);
                             // SAFETY: the recipe says how large its tensors are, and where the program says that they are.
                             // The arena is cleared later, and nothing else runs.
-                            unsafe { dnn.choose(convolution) }
+                            unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)
                         });
                         convolutions.add(chosen.map(|ready| {
                             let bytes = ready.workspace_bytes();
@@ -543,7 +575,9 @@ impl Session {
             is_single: false,
             blas,
             dnn,
+            multiplies,
             tallies: [products, convolutions],
+            compiler: compiler.facts().clone(),
             workspaces,
             events,
             turns: events_of(true)?,
@@ -601,14 +635,9 @@ impl Session {
 
     /// Zeros for all of the arena.
     fn clear(&self) -> Result<(), String> {
-        const PIECE: u64 = 1 << 20;
-        let zeros = vec![0u8; PIECE as usize];
         for (start, bytes) in self.arena.parts() {
-            for at in (0..bytes).step_by(PIECE as usize) {
-                let (to, bytes) = (start + at, PIECE.min(bytes - at));
-                // SAFETY: both have so many bytes, and the zeros stay zeros until the copies are done.
-                unsafe { self.gpu.to_device(Stream::Compute, to, zeros.as_ptr(), bytes)? };
-            }
+            // SAFETY: the arena has so many bytes from there on, and nothing else runs.
+            unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
         }
         self.gpu.wait_for(Stream::Compute)
     }
@@ -643,6 +672,56 @@ impl Session {
         Some(match self.dnn.as_ref()? {
             Ok(dnn) => self.tallies[1].told(dnn.name()),
             Err(why) => format!("own kernels: {why}"),
+        })
+    }
+
+    /// The libraries that it uses: the driver, NVRTC, and those of cuBLAS and cuDNN that are found.
+    pub fn libraries(&self) -> Vec<LibraryFacts> {
+        let found = [
+            self.blas.as_ref().ok().map(Blas::facts),
+            self.dnn.as_ref().and_then(|dnn| dnn.as_ref().ok()).map(Dnn::facts),
+        ];
+        [self.gpu.driver(), &self.compiler].into_iter().chain(found.into_iter().flatten()).cloned().collect()
+    }
+
+    /// What own kernels do although a library was to do it, each with the reason.
+    pub fn fallbacks(&self) -> Vec<String> {
+        if self.options.own_kernels {
+            return Vec::new();
+        }
+        let products = match &self.blas {
+            Err(why) if self.multiplies => Some(format!("own kernels multiply matrices: {why}")),
+            Ok(_) if self.tallies[0].own > 0 => Some(format!("products by {}", self.products())),
+            _ => None,
+        };
+        let convolutions = match &self.dnn {
+            Some(Err(why)) => Some(format!("own kernels convolve: {why}")),
+            Some(Ok(dnn)) if self.tallies[1].own > 0 => {
+                Some(format!("convolutions by {}", self.tallies[1].told(dnn.name())))
+            }
+            _ => None,
+        };
+        [products, convolutions].into_iter().flatten().collect()
+    }
+
+    /// Why own kernels do something that a library would do elsewhere.
+    fn lacks(&self) -> Option<String> {
+        if self.options.own_kernels {
+            return None;
+        }
+        let none = |library: &str, why: &String| Some(format!("{library} cannot be used: {why}"));
+        let some = |library: String, tally: &Tally| {
+            let why = tally.mendable.as_ref()?;
+            Some(format!("{library} does not do {} of {}: {why}", tally.own, tally.all))
+        };
+        let products = match &self.blas {
+            Err(why) if self.multiplies => none("cuBLAS", why),
+            Ok(blas) => some(blas.name(), &self.tallies[0]),
+            Err(_) => None,
+        };
+        products.or_else(|| match self.dnn.as_ref()? {
+            Err(why) => none("cuDNN", why),
+            Ok(dnn) => some(dnn.name(), &self.tallies[1]),
         })
     }
 
