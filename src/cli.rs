@@ -51,6 +51,8 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
+    /// List what a step asks of a GPU, with the least time that each call takes there: without a GPU.
+    Launches(LaunchesArgs),
     /// Give buffers with known lifetimes addresses, without a model.
     Offsets(OffsetsArgs),
     /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or write it as MLIR or ONNX.
@@ -517,6 +519,39 @@ pub struct InspectArgs {
     /// How many of the largest storages to list.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     pub largest: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// List what a step asks of a GPU, with the least time that each call takes there: without a GPU.
+///
+/// MODEL is any training step, or one that `lmsc` wrote for a budget. Each line is a call: a kernel of lmsc (elementwise
+/// operators that follow each other are one, as they run), a product of matrices by cuBLAS, a convolution by cuDNN, or a
+/// copy. Its floor is the time in which the target could move its bytes or do its operations, whichever is longer; each
+/// tensor counts once. A real call takes longer: where a step's floors are far below what `lmsc run` measures, kernels
+/// are slow; where they are near, only a smaller step is faster. Totals by kind come last.
+///
+/// Floors do not count launches, which the last line does, nor waits for copies, which `lmsc plan` shows.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc launches training_model.onnx --dim batch=64 --summary
+  lmsc training_model.onnx --dim batch=256 --budget 16GiB -o step.onnx
+  lmsc launches step.onnx --target a100-pcie4
+  lmsc launches training_model.onnx --dim batch=64 --json | jq '.totals'")]
+pub struct LaunchesArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// The machine whose memory and processor set the floors; `lmsc targets` lists them. [default: h100-pcie5]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// List the kernels that run where cuBLAS and cuDNN are not found.
+    #[arg(long)]
+    pub own_kernels: bool,
+    /// Print the totals alone.
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

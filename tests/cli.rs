@@ -34,6 +34,7 @@ fn help() {
         "env",
         "explain",
         "inspect",
+        "launches",
         "offsets",
         "opt",
         "plan",
@@ -76,6 +77,14 @@ fn calls_that_are_wrong() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+}
+
+#[test]
+fn launches() {
+    check("launches", &format!("launches {CNN_STEP}"), 0);
+    check("launches-own-kernels", &format!("launches {CNN_STEP} --own-kernels --summary --target v100-pcie"), 0);
+    check("launches-json", &format!("launches {FOUR_LAYERS} --json"), 0);
+    check("launches-no-such-target", &format!("launches {FOUR_LAYERS} --target h1000"), 2);
 }
 
 #[test]

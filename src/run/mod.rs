@@ -3,6 +3,7 @@
 mod calibrate;
 mod checkpoint;
 mod interrupt;
+mod launches;
 mod page;
 mod report;
 mod runner;
@@ -27,6 +28,7 @@ use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
+pub use launches::launches;
 use checkpoint::{Checkpoint, Origin, Value};
 use report::{Prediction, Report};
 use runner::Runner;

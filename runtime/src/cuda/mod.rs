@@ -21,6 +21,8 @@ mod driver;
 #[cfg(feature = "cuda")]
 mod fuse;
 #[cfg(feature = "cuda")]
+mod launches;
+#[cfg(feature = "cuda")]
 mod library;
 mod make;
 #[cfg(feature = "cuda")]
@@ -35,6 +37,8 @@ mod table;
 pub use compile::{CompileError, Compiler};
 #[cfg(feature = "cuda")]
 pub use driver::{OpenError, probe};
+#[cfg(feature = "cuda")]
+pub use launches::{Kind, Listed, launches};
 #[cfg(feature = "cuda")]
 pub use library::{LibraryFacts, Missing};
 #[cfg(feature = "cuda")]

@@ -199,12 +199,12 @@ impl Drop for Session {
 
 /// Where a program's constants are on the device, behind the step's number and seed.
 #[derive(Default)]
-struct Constants {
+pub(super) struct Constants {
     bytes: Vec<u8>,
 }
 
 /// What addresses are of.
-struct Places<'a> {
+pub(super) struct Places<'a> {
     program: &'a Program,
     recipes: &'a [Option<Recipe>],
     /// By command, where its recipe's constants are.
@@ -216,13 +216,28 @@ struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// The constants and where they are in their memory; memories are nowhere yet.
-    fn new(program: &'a Program, recipes: &'a [Option<Recipe>], known: &Known) -> (Constants, Places<'a>) {
+    pub(super) fn new(
+        program: &'a Program,
+        recipes: &'a [Option<Recipe>],
+        known: &Known,
+    ) -> (Constants, Places<'a>) {
         let mut constants = Constants::default();
         constants.add(&[0; size_of::<Step>()]);
         let of_recipe = |recipe: &Option<Recipe>| recipe.as_ref().map_or(0, |r| constants.add(&r.constants));
         let of_recipes = recipes.iter().map(of_recipe).collect();
         let of_known = known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
         (constants, Places { program, recipes, of_recipes, of_known, constants: 0, arena: 0 })
+    }
+
+    /// Puts both memories somewhere: wherever they are, kernels are the same.
+    pub(super) fn put(&mut self, constants: &Constants) {
+        self.constants = ALIGNMENT;
+        self.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    }
+
+    /// Where the arena begins.
+    pub(super) fn arena(&self) -> u64 {
+        self.arena
     }
 
     fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
@@ -249,7 +264,7 @@ impl<'a> Places<'a> {
     }
 
     /// By command that computes, what it launches, where that is elementwise and nothing else.
-    fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
+    pub(super) fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
         let mut all: Vec<Option<Vec<One<'a>>>> = self.recipes.iter().map(|_| None).collect();
         for (index, launch) in self.program.launches() {
             let Some(recipe) = &self.recipes[index as usize] else { continue };
@@ -269,7 +284,7 @@ impl<'a> Places<'a> {
 }
 
 /// Recipes by command that computes, and what is known of contents.
-fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
+pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
     let (recipes, mut known) = prepared(program, |spec| {
         let recipe = prepare(spec)?;
         let needed = recipe.needed();
@@ -287,9 +302,7 @@ fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> 
 pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
     let (recipes, known) = recipes(program)?;
     let (constants, mut places) = Places::new(program, &recipes, &known);
-    // Wherever memory is, kernels are the same.
-    places.constants = ALIGNMENT;
-    places.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    places.put(&constants);
     Ok(fuse(program, places.arena, &places.elementwise()).1.done())
 }
 
