@@ -51,7 +51,16 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
-    /// List what a step asks of a GPU, with the least time that each call takes there: without a GPU.
+    /// List the calls of a step on a GPU, with the least time that each takes there; no GPU is needed.
+    ///
+    /// MODEL is any training step, or one that `lmsc` wrote for a budget. Each line is a call: a kernel of lmsc (elementwise
+    /// operators that follow each other are one, as they run), a product of matrices by cuBLAS, a convolution by cuDNN, or
+    /// a copy. Its floor is the time in which the target moves its bytes or does its operations at full speed, whichever
+    /// is longer; each tensor counts once. Totals by kind come last.
+    ///
+    /// A real call takes longer. Where the floors of a step are far below the time that `lmsc run` measures, its kernels are
+    /// slow; where they are near, only a smaller step is faster. Floors do not count launches, which the last line does, nor
+    /// waits for copies, which `lmsc plan` shows.
     Launches(LaunchesArgs),
     /// Give buffers with known lifetimes addresses, without a model.
     Offsets(OffsetsArgs),
@@ -524,15 +533,7 @@ pub struct InspectArgs {
     pub json: bool,
 }
 
-/// List what a step asks of a GPU, with the least time that each call takes there: without a GPU.
-///
-/// MODEL is any training step, or one that `lmsc` wrote for a budget. Each line is a call: a kernel of lmsc (elementwise
-/// operators that follow each other are one, as they run), a product of matrices by cuBLAS, a convolution by cuDNN, or a
-/// copy. Its floor is the time in which the target could move its bytes or do its operations, whichever is longer; each
-/// tensor counts once. A real call takes longer: where a step's floors are far below what `lmsc run` measures, kernels
-/// are slow; where they are near, only a smaller step is faster. Totals by kind come last.
-///
-/// Floors do not count launches, which the last line does, nor waits for copies, which `lmsc plan` shows.
+/// `lmsc launches`.
 #[derive(Debug, Args, Clone)]
 #[command(after_help = "Examples:
   lmsc launches training_model.onnx --dim batch=64 --summary
@@ -916,9 +917,7 @@ impl RunArgs {
     pub fn device(&self) -> Result<Device, Error> {
         self.options.suits(self.device)?;
         match self.device {
-            Device::Host if self.precision != Precision::F32 => {
-                Err(needs_gpu("--precision"))
-            }
+            Device::Host if self.precision != Precision::F32 => Err(needs_gpu("--precision")),
             Device::Host if self.own_kernels => Err(needs_gpu("--own-kernels")),
             Device::Host => Ok(Device::Host),
             Device::Cuda { ordinal, graph, .. } => {

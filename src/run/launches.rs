@@ -75,8 +75,8 @@ impl Floored {
             Kind::Convolution { found, extents: [image, weights, _] } => {
                 let what = match found {
                     Found::Positions => "",
-                    Found::Image => "gradient of the image, ",
-                    Found::Weights => "gradient of the weights, ",
+                    Found::Image => "image gradient, ",
+                    Found::Weights => "weight gradient, ",
                 };
                 format!("{what}{} by {}", dims(image), dims(weights))
             }
@@ -148,7 +148,7 @@ impl Total {
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
     let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;
-    let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
+    let load::Loaded { mut graph, model, .. } = load::load(path, &args.input.binding)?;
     let budget = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
     let mut files = Files::new(model.and_then(|model| model.folder));
     tensors::inline_small(&mut graph, &mut files)?;
@@ -229,7 +229,7 @@ fn in_units(operations: u64) -> String {
 fn row(out: &mut String, first: &str, second: &str, total: &Total, unit: f64) {
     let Total { bytes, operations, floor, .. } = *total;
     let (bytes, operations) = (Bytes(bytes).to_string(), in_units(operations));
-    writeln!(out, "{first:<12} {second:<44} {bytes:>12} {operations:>12} {:>12.3}", floor * unit)
+    writeln!(out, "{first:<12} {second:<52} {bytes:>12} {operations:>12} {:>12.3}", floor * unit)
         .expect("a String takes everything");
 }
 
@@ -248,7 +248,10 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
     ));
     if !args.summary {
         line(String::new());
-        line(format!("{:<12} {:<44} {:>12} {:>12} {:>12}  node", "kind", "call", "bytes", "operations", "us"));
+        line(format!(
+            "{:<12} {:<52} {:>12} {:>12} {:>12}  node",
+            "kind", "call", "bytes", "operations", "us"
+        ));
         for call in calls {
             let mut total = Total::default();
             total.add(call);
@@ -261,7 +264,7 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
     }
     let mut line = |text: String| out += &(text + "\n");
     line(String::new());
-    line(format!("{:<12} {:<44} {:>12} {:>12} {:>12}", "by kind", "calls", "bytes", "operations", "ms"));
+    line(format!("{:<12} {:<52} {:>12} {:>12} {:>12}", "by kind", "calls", "bytes", "operations", "ms"));
     for (kind, total) in totals(calls) {
         row(&mut out, kind, &total.calls.to_string(), &total, 1e3);
     }
@@ -276,7 +279,10 @@ fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs)
     by_name.sort_by(|(_, a), (_, b)| b.floor.total_cmp(&a.floor));
     let mut line = |text: String| out += &(text + "\n");
     line(String::new());
-    line(format!("{:<57} {:>12} {:>12} {:>12}", "kernels with the highest floors", "bytes", "operations", "ms"));
+    line(format!(
+        "{:<65} {:>12} {:>12} {:>12}",
+        "kernels with the highest floors", "bytes", "operations", "ms"
+    ));
     for (name, total) in by_name.iter().take(NAMES) {
         row(&mut out, &total.calls.to_string(), name, total, 1e3);
     }

@@ -28,8 +28,8 @@ use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
-pub use launches::launches;
 use checkpoint::{Checkpoint, Origin, Value};
+pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
 pub use synthetic::synthetic;
@@ -202,7 +202,8 @@ impl Job<'_> {
         // In chunks, the session's program has addresses of its own.
         (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
         if let Some(out) = out {
-            out.write_all(report.to_text(self.verbose).as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))?;
+            out.write_all(report.to_text(self.verbose).as_bytes())
+                .map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
         steps_and_saves.save(&mut session)?;
         // What is fetched is of the last step, which a signal may have made another one.

@@ -15,11 +15,11 @@ use std::ptr::{from_ref, null_mut};
 use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
-    self, cudaStream_t, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
-    cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionDescriptor_t, cudnnConvolutionFwdAlgo_t,
-    cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionMode_t, cudnnDataType_t, cudnnDeterminism_t,
-    cudnnFilterDescriptor_t, cudnnHandle_t, cudnnMathType_t, cudnnStatus_t, cudnnTensorDescriptor_t,
-    cudnnTensorFormat_t,
+    self, cudaStream_t, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t,
+    cudnnConvolutionBwdFilterAlgo_t, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionDescriptor_t,
+    cudnnConvolutionFwdAlgo_t, cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionMode_t, cudnnDataType_t,
+    cudnnDeterminism_t, cudnnFilterDescriptor_t, cudnnHandle_t, cudnnMathType_t, cudnnStatus_t,
+    cudnnTensorDescriptor_t, cudnnTensorFormat_t,
 };
 use lmsc_ir::program::Stream;
 
@@ -147,7 +147,9 @@ impl Descriptors {
         }
         let (weights, plain) = (&filter.weights, cudnnTensorFormat_t::CUDNN_TENSOR_NCHW);
         // SAFETY: the descriptor is there to be written.
-        api.check("cudnnCreateFilterDescriptor", unsafe { api.cudnnCreateFilterDescriptor(&mut all.weights) })?;
+        api.check("cudnnCreateFilterDescriptor", unsafe {
+            api.cudnnCreateFilterDescriptor(&mut all.weights)
+        })?;
         // SAFETY: the descriptor is there, and so are as many numbers.
         api.check("cudnnSetFilterNdDescriptor", unsafe {
             let rank = weights.len() as c_int;
@@ -246,7 +248,8 @@ impl Dnn {
     pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Dnn, String> {
         let library = Opened::find(&[NAME]).map_err(|_| "cuDNN is not found".to_owned())?;
         let path = library.path_of("cudnnCreate");
-        let api = Cudnn::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
+        let api =
+            Cudnn::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
         // SAFETY: the library is there.
         let version = unsafe { api.cudnnGetVersion() };
         if version < OLDEST {

@@ -7,8 +7,8 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction,
-    CUgraph, CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction, CUgraph,
+    CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
     CUmemAllocationHandleType_enum, CUmemAllocationProp, CUmemAllocationProp_st__bindgen_ty_1,
     CUmemAllocationType_enum, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType_enum, CUmodule,
     CUresult, CUstream, CUstream_flags_enum, CUstreamCaptureMode_enum,
@@ -119,8 +119,8 @@ fn check(what: &str, result: CUresult) -> Result<(), String> {
     }
     let mut name = std::ptr::null();
     // SAFETY: the driver writes the address of a constant that ends with null, or null.
-    let known =
-        unsafe { driver().cuda.cuGetErrorName(result, &mut name) } == CUresult::CUDA_SUCCESS && !name.is_null();
+    let known = unsafe { driver().cuda.cuGetErrorName(result, &mut name) } == CUresult::CUDA_SUCCESS
+        && !name.is_null();
     // SAFETY: as above.
     let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy() } else { "unknown error".into() };
     Err(format!("{what}: {name}"))
@@ -161,18 +161,23 @@ impl Gpu {
         let attribute = |which| {
             let mut value = 0;
             // SAFETY: the device is there, and the number is there to be written.
-            check("cuDeviceGetAttribute", unsafe { driver().cuda.cuDeviceGetAttribute(&mut value, which, device) })?;
+            check("cuDeviceGetAttribute", unsafe {
+                driver().cuda.cuDeviceGetAttribute(&mut value, which, device)
+            })?;
             Ok::<i32, String>(value)
         };
         let major = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let mut name = [0u8; 128];
         // SAFETY: there is room for so many bytes, and the driver ends them with null.
-        let named = unsafe { driver().cuda.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device) };
+        let named =
+            unsafe { driver().cuda.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device) };
         check("cuDeviceGetName", named)?;
         let name = CStr::from_bytes_until_nul(&name).map(|name| name.to_string_lossy().into_owned());
         // SAFETY: the device is there, and it is released when this ends.
-        check("cuDevicePrimaryCtxRetain", unsafe { driver().cuda.cuDevicePrimaryCtxRetain(&mut context, device) })?;
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            driver().cuda.cuDevicePrimaryCtxRetain(&mut context, device)
+        })?;
         let architecture = format!("sm_{major}{minor}");
         let mut gpu =
             Gpu { device, context, streams: [null_mut(); 3], architecture, name: name.unwrap_or_default() };
@@ -272,7 +277,8 @@ impl Gpu {
         }
         let least = CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         // SAFETY: what chunks are is there to be read, and the number to be written.
-        let asked = unsafe { mappings().cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
+        let asked =
+            unsafe { mappings().cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
         check("cuMemGetAllocationGranularity", asked)?;
         match granularity {
             0 => Err("cuMemGetAllocationGranularity: 0".to_owned()),
@@ -325,7 +331,9 @@ impl Gpu {
     /// Lets the stream go on only when what was last recorded is done.
     pub(super) fn after(&self, stream: Stream, event: &Event) -> Result<(), String> {
         // SAFETY: stream and event are there.
-        check("cuStreamWaitEvent", unsafe { driver().cuda.cuStreamWaitEvent(self.stream(stream), event.0, 0) })
+        check("cuStreamWaitEvent", unsafe {
+            driver().cuda.cuStreamWaitEvent(self.stream(stream), event.0, 0)
+        })
     }
 
     /// Records what is in the stream so far.
@@ -378,7 +386,19 @@ impl Gpu {
         let (stream, args) = (self.stream(stream), ready.pointers.as_ptr().cast_mut());
         // SAFETY: as the caller promises; the driver reads the arguments before it returns.
         let result = unsafe {
-            driver().cuda.cuLaunchKernel(ready.function, ready.blocks, 1, 1, BLOCK, 1, 1, 0, stream, args, null_mut())
+            driver().cuda.cuLaunchKernel(
+                ready.function,
+                ready.blocks,
+                1,
+                1,
+                BLOCK,
+                1,
+                1,
+                0,
+                stream,
+                args,
+                null_mut(),
+            )
         };
         check(&format!("cuLaunchKernel of {}", ready.kernel), result)
     }
@@ -532,7 +552,8 @@ impl Pinned {
     fn registered(size: usize) -> Result<Pinned, String> {
         /// Of all systems; of larger pages a part is registered as well.
         const PAGE: usize = 4096;
-        let start = map(size).ok_or_else(|| format!("the system does not give {size} bytes of host memory"))?;
+        let start =
+            map(size).ok_or_else(|| format!("the system does not give {size} bytes of host memory"))?;
         let at = start.as_ptr().cast::<c_void>();
         let register = |bytes: usize| {
             // SAFETY: the bytes are there until they are unregistered.
@@ -546,7 +567,8 @@ impl Pinned {
             // All threads touch the pages: the driver would do so in one.
             // SAFETY: so many bytes are there, and nothing else refers to them.
             let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) };
-            all.par_chunks_mut(PIECE).for_each(|piece| piece.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0));
+            all.par_chunks_mut(PIECE)
+                .for_each(|piece| piece.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0));
             register(size)
         });
         match registered {
@@ -641,9 +663,7 @@ impl Event {
     pub(super) fn seconds_since(&self, other: &Event) -> Result<f64, String> {
         let mut milliseconds = 0.0;
         // SAFETY: both events are there, and the number is there to be written.
-        check("cuEventElapsedTime", unsafe {
-            (driver().elapsed)(&mut milliseconds, other.0, self.0)
-        })?;
+        check("cuEventElapsedTime", unsafe { (driver().elapsed)(&mut milliseconds, other.0, self.0) })?;
         Ok(f64::from(milliseconds) / 1e3)
     }
 }
@@ -674,7 +694,9 @@ impl Module {
         let image: Vec<u8> = image.iter().copied().chain([0]).collect();
         let mut module = null_mut();
         // SAFETY: the image is there, and the handle is there to be written.
-        check("cuModuleLoadData", unsafe { driver().cuda.cuModuleLoadData(&mut module, image.as_ptr().cast()) })?;
+        check("cuModuleLoadData", unsafe {
+            driver().cuda.cuModuleLoadData(&mut module, image.as_ptr().cast())
+        })?;
         Ok(Module(module))
     }
 

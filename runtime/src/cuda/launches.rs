@@ -115,12 +115,7 @@ fn listed(stream: Stream, command: u32, node: &str, kind: Kind) -> Listed {
 }
 
 /// Adds what a call comes to.
-fn of_call(
-    (command, launch): (u32, &Launch),
-    call: &Call,
-    own_kernels: bool,
-    all: &mut Vec<Listed>,
-) {
+fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, all: &mut Vec<Listed>) {
     let of = |kind| listed(Stream::Compute, command, &launch.node, kind);
     let kernels = match call {
         Call::Products { library, .. } if !own_kernels => {
@@ -194,7 +189,9 @@ fn of_kernel(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
             let (elements, read) = (words[2], distinct(&words[2..]));
             ((elements + read) * width_by_name(), elements)
         }
-        (name, Some(Arg::Words(words))) if name.starts_with("fill_") => (words[0] * width_by_name(), words[0]),
+        (name, Some(Arg::Words(words))) if name.starts_with("fill_") => {
+            (words[0] * width_by_name(), words[0])
+        }
         ("copy", Some(Arg::Words(words))) => (2 * words[0], 0),
         _ => of_tensors(launch, kernel),
     }

@@ -429,7 +429,7 @@ API int cudnnSetConvolutionMathType(Math* of, int math) { return of->math = math
         return *count = (int)setting("NULLCUDA_DNN", 1), 0;                                                                  \
     }                                                                                                                        \
     API int cudnnGetConvolution##Way##WorkspaceSize(Dnn*, Shape*, Shape*, Math*, Shape*, int, size_t* bytes) {               \
-        return *bytes = 1 << 20, 0;                                                                                          \
+        return *bytes = 1 << 10, 0;                                                                                          \
     }
 LIBRARY_ANSWERS(Forward)
 LIBRARY_ANSWERS(BackwardData)
