@@ -382,7 +382,7 @@ fn drivers_that_will_not_do_are_refused() {
     assert!(errors.contains("the CUDA driver refuses: cuInit: CUDA_ERROR_NO_DEVICE"), "{errors}");
     let errors = refused(&installed, &[("NULLCUDA_MEMORY", "537000000")]);
     assert!(errors.contains("CUDA_ERROR_OUT_OF_MEMORY; "), "{errors}");
-    assert!(errors.contains(" of its 512.12 MiB are free"), "{errors}");
+    assert!(errors.contains(" bytes (") && errors.contains(") of 512.12 MiB are free"), "{errors}");
     let ancient = Installed::with(&[DRIVER, NVRTC, BLAS, DNN], 2).unwrap();
     let errors = refused(&ancient, &[]);
     let path = ancient.path(&format!("cuda/{DRIVER}"));

@@ -236,7 +236,7 @@ impl Gpu {
     /// Why memory was refused, with how much there is.
     fn with_free(&self, why: String) -> String {
         match self.free() {
-            Ok([free, all]) => format!("{why}; {} of its {} are free", Bytes(free), Bytes(all)),
+            Ok([free, all]) => format!("{why}; {free} bytes ({}) of {} are free", Bytes(free), Bytes(all)),
             Err(_) => why,
         }
     }

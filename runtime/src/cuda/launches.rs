@@ -77,7 +77,7 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
     let fused: BTreeMap<u32, Fused> = fused.into_iter().map(|one| (one.commands[0], one)).collect();
     let mut all = Vec::new();
     let mut until = None;
-    for &(stream, command, ref of) in &program.in_order() {
+    for &(stream, command, of) in &program.in_order() {
         let node = match &of.action {
             Action::Turn => {
                 let name = "next_step".to_owned();
