@@ -130,6 +130,38 @@ impl Tally {
     }
 }
 
+/// The libraries that a program may use on a device.
+struct Libraries {
+    blas: Result<Blas, String>,
+    /// None where there is nothing to convolve.
+    dnn: Option<Result<Dnn, String>>,
+    multiplies: bool,
+}
+
+impl Libraries {
+    fn open(gpu: &Gpu, options: Options, recipes: &[Option<Recipe>]) -> Libraries {
+        let calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
+        let blas = match options.own_kernels {
+            true => Err("cuBLAS is not asked for".to_owned()),
+            false => Blas::open(gpu, options.precision),
+        };
+        let dnn =
+            calls().any(|call| matches!(call, Call::Convolution { .. })).then(|| match options.own_kernels {
+                true => Err("cuDNN is not asked for".to_owned()),
+                false => Dnn::open(gpu, options.precision),
+            });
+        let multiplies = calls().any(|call| matches!(call, Call::Products { .. }));
+        Libraries { blas, dnn, multiplies }
+    }
+
+    /// Why one that the program needs cannot be used.
+    fn missing(&self) -> Option<String> {
+        let cannot = |library: &str, why: &String| format!("{library} cannot be used: {why}");
+        let blas = self.blas.as_ref().err().filter(|_| self.multiplies).map(|why| cannot("cuBLAS", why));
+        blas.or_else(|| Some(cannot("cuDNN", self.dnn.as_ref()?.as_ref().err()?)))
+    }
+}
+
 /// A program on a device, with what its variables hold.
 pub struct Session {
     // What uses others goes before them when this ends.
@@ -330,16 +362,29 @@ impl Kernels<'_> {
         let sources: Vec<_> = SOURCES.iter().filter(|source| !rare || source.has_rare).collect();
         let images = sources.par_iter().map(|source| compiler.image(source, rare, architecture));
         for image in images.collect::<Vec<_>>() {
-            self.modules.push(Module::new(&image.map_err(|e| e.to_string())?)?);
+            self.add(&image.map_err(|e| e.to_string())?)?;
         }
+        Ok(())
+    }
+
+    /// Loads what was compiled.
+    fn add(&mut self, image: &[u8]) -> Result<(), String> {
+        let module = Module::new(image).map_err(|why| {
+            let (nvrtc, driver) = (self.compiler.facts(), self.gpu.driver());
+            format!(
+                "{why}: kernels that NVRTC {} has compiled for {}, on a driver of CUDA {}; a driver takes kernels of no newer \
+                 NVRTC than its own version",
+                nvrtc.version, self.gpu.architecture, driver.version
+            )
+        })?;
+        self.modules.push(module);
         Ok(())
     }
 
     /// Compiles and loads kernels that fuse others.
     fn load_fused(&mut self, text: &str) -> Result<(), String> {
         let image = self.compiler.fused_image(text, &self.gpu.architecture).map_err(|e| e.to_string())?;
-        self.modules.push(Module::new(&image)?);
-        Ok(())
+        self.add(&image)
     }
 
     fn get(&mut self, name: &str) -> Result<Function, String> {
@@ -414,36 +459,31 @@ impl Session {
         mapping: Option<&Mapping>,
     ) -> Result<Session, RunError> {
         let (recipes, known) = recipes(&program)?;
-        let session = Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping);
+        let gpu = gpu()?;
+        // Before the arena, which may leave no room for what libraries hold.
+        let libraries = Libraries::open(&gpu, options, &recipes);
+        let required = options.require_libraries && !options.own_kernels;
+        if let Some(why) = libraries.missing().filter(|_| required) {
+            return Err(RunError::NoLibrary(why));
+        }
+        let opened = (gpu, libraries, compiler);
+        let session = Session::on(opened, program, options, (&recipes, known), mapping);
         let session = session.map_err(RunError::Device)?;
         match session.lacks() {
-            Some(why) if options.require_libraries => Err(RunError::NoLibrary(why)),
+            Some(why) if required => Err(RunError::NoLibrary(why)),
             _ => Ok(session),
         }
     }
 
     fn on(
-        gpu: Gpu,
+        (gpu, libraries, compiler): (Gpu, Libraries, &Compiler),
         program: Checked,
         options: Options,
-        compiler: &Compiler,
         (recipes, known): (&[Option<Recipe>], Known),
         mapping: Option<&Mapping>,
     ) -> Result<Session, String> {
         let (constants, mut places) = Places::new(&program, recipes, &known);
-        // Before the arena, which may leave no room for what the library holds.
-        let blas = match options.own_kernels {
-            true => Err("cuBLAS is not asked for".to_owned()),
-            false => Blas::open(&gpu, options.precision),
-        };
-        let is_convolution = |call: &Call| matches!(call, Call::Convolution { .. });
-        let all_calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
-        let convolves = all_calls().any(is_convolution);
-        let multiplies = all_calls().any(|call| matches!(call, Call::Products { .. }));
-        let mut dnn = convolves.then(|| match options.own_kernels {
-            true => Err("cuDNN is not asked for".to_owned()),
-            false => Dnn::open(&gpu, options.precision),
-        });
+        let Libraries { blas, mut dnn, multiplies } = libraries;
         let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = match mapping {
@@ -717,25 +757,14 @@ impl Session {
         [products, convolutions].into_iter().flatten().collect()
     }
 
-    /// Why own kernels do something that a library would do elsewhere.
+    /// Why own kernels do something that a library which is there would do elsewhere.
     fn lacks(&self) -> Option<String> {
-        if self.options.own_kernels {
-            return None;
-        }
-        let none = |library: &str, why: &String| Some(format!("{library} cannot be used: {why}"));
         let some = |library: String, tally: &Tally| {
             let why = tally.mendable.as_ref()?;
             Some(format!("{library} does not do {} of {}: {why}", tally.own, tally.all))
         };
-        let products = match &self.blas {
-            Err(why) if self.multiplies => none("cuBLAS", why),
-            Ok(blas) => some(blas.name(), &self.tallies[0]),
-            Err(_) => None,
-        };
-        products.or_else(|| match self.dnn.as_ref()? {
-            Err(why) => none("cuDNN", why),
-            Ok(dnn) => some(dnn.name(), &self.tallies[1]),
-        })
+        let products = self.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.tallies[0]));
+        products.or_else(|| some(self.dnn.as_ref()?.as_ref().ok()?.name(), &self.tallies[1]))
     }
 
     /// The bytes of workspace with which a command of what computes does what it does here: a library may need less than a
