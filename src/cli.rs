@@ -51,6 +51,17 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
+    /// List the calls of a step on a GPU, with the least time that each takes there; no GPU is needed.
+    ///
+    /// MODEL is any training step, or one that `lmsc` wrote for a budget. Each line is a call: a kernel of lmsc (elementwise
+    /// operators that follow each other are one, as they run), a product of matrices by cuBLAS, a convolution by cuDNN, or
+    /// a copy. Its floor is the time in which the target moves its bytes or does its operations at full speed, whichever
+    /// is longer; each tensor counts once. Totals by kind come last.
+    ///
+    /// A real call takes longer. Where the floors of a step are far below the time that `lmsc run` measures, its kernels are
+    /// slow; where they are near, only a smaller step is faster. Floors do not count launches, which the last line does, nor
+    /// waits for copies, which `lmsc plan` shows.
+    Launches(LaunchesArgs),
     /// Give buffers with known lifetimes addresses, without a model.
     Offsets(OffsetsArgs),
     /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or write it as MLIR or ONNX.
@@ -524,6 +535,31 @@ pub struct InspectArgs {
     pub json: bool,
 }
 
+/// `lmsc launches`.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc launches training_model.onnx --dim batch=64 --summary
+  lmsc training_model.onnx --dim batch=256 --budget 16GiB -o step.onnx
+  lmsc launches step.onnx --target a100-pcie4
+  lmsc launches training_model.onnx --dim batch=64 --json | jq '.totals'")]
+pub struct LaunchesArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// The machine whose memory and processor set the floors; `lmsc targets` lists them. [default: h100-pcie5]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// List the kernels that run where cuBLAS and cuDNN are not found.
+    #[arg(long)]
+    pub own_kernels: bool,
+    /// Print the totals alone.
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Give buffers with known lifetimes addresses, without a model.
 ///
 /// FILE is MiniMalloc's CSV. Its first line names the columns `id,lower,upper,size` and, if they are there, `alignment`
@@ -826,6 +862,9 @@ pub struct CalibrateArgs {
     /// How many steps to measure, after one that is not.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
+    /// Refuse to measure on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning.
+    #[arg(long)]
+    pub require_libraries: bool,
     /// Where to write the profile, as JSON.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -859,8 +898,11 @@ pub struct RunArgs {
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Precision,
     /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
-    #[arg(long, conflicts_with = "precision")]
+    #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
     pub own_kernels: bool,
+    /// Print also the version and the path of each library that a GPU uses.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -877,20 +919,20 @@ impl RunArgs {
     pub fn device(&self) -> Result<Device, Error> {
         self.options.suits(self.device)?;
         match self.device {
-            Device::Host if self.precision != Precision::F32 => {
-                let message = "--precision is of GPUs alone, and the step runs on the host".to_owned();
-                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
-            }
-            Device::Host if self.own_kernels => {
-                let message = "--own-kernels is of GPUs alone, and the step runs on the host".to_owned();
-                Err(Error::Input(message).with_help("add --device cuda, or leave it out"))
-            }
+            Device::Host if self.precision != Precision::F32 => Err(needs_gpu("--precision")),
+            Device::Host if self.own_kernels => Err(needs_gpu("--own-kernels")),
             Device::Host => Ok(Device::Host),
             Device::Cuda { ordinal, graph, .. } => {
                 Ok(Device::Cuda { ordinal, graph, precision: self.precision, own_kernels: self.own_kernels })
             }
         }
     }
+}
+
+/// What is said of an option that means nothing on the host.
+pub(crate) fn needs_gpu(option: &str) -> Error {
+    let message = format!("{option} is of GPUs alone, and the step runs on the host");
+    Error::Input(message).with_help("add --device cuda, or leave it out")
 }
 
 /// What runs a program.
@@ -992,6 +1034,10 @@ pub struct RunOptions {
     /// Bytes that cross the link in a second, each way, such as 9GB. [default: as many as can]
     #[arg(long, value_name = "BYTES")]
     pub copy_bandwidth: Option<Bytes>,
+    /// Refuse to run on a GPU where own kernels would do what cuBLAS and cuDNN could. Otherwise that is a warning: such a step is
+    /// several times slower.
+    #[arg(long)]
+    pub require_libraries: bool,
 }
 
 impl RunOptions {
@@ -1000,7 +1046,12 @@ impl RunOptions {
     /// # Errors
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
-        let Device::Cuda { graph, .. } = device else { return Ok(()) };
+        let Device::Cuda { graph, .. } = device else {
+            return match self.require_libraries {
+                true => Err(needs_gpu("--require-libraries")),
+                false => Ok(()),
+            };
+        };
         let needs_host =
             [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
@@ -1034,6 +1085,7 @@ impl RunOptions {
             ("--skip-closed", self.skip_closed),
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
+            ("--require-libraries", self.require_libraries),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }

@@ -65,6 +65,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Env(args)) => lmsc::env(args, out).map(|()| String::new()),
         Some(Command::Explain(args)) => lmsc::explain(args),
         Some(Command::Inspect(args)) => lmsc::inspect(args),
+        Some(Command::Launches(args)) => lmsc::run::launches(args),
         Some(Command::Offsets(args)) => lmsc::offsets(args),
         Some(Command::Opt(args)) => lmsc::opt(args),
         Some(Command::Plan(args)) => lmsc::plan(args),

@@ -34,6 +34,7 @@ fn help() {
         "env",
         "explain",
         "inspect",
+        "launches",
         "offsets",
         "opt",
         "plan",
@@ -76,6 +77,33 @@ fn calls_that_are_wrong() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+}
+
+#[test]
+fn launches() {
+    check("launches", &format!("launches {CNN_STEP}"), 0);
+    check(
+        "launches-own-kernels",
+        &format!("launches {CNN_STEP} --own-kernels --summary --target v100-pcie"),
+        0,
+    );
+    let bench = Bench::new();
+    let swapped = "g (float[4,8] x, float[8,8] w) => (float[4,8] y, float[4,8] z)
+{
+  [out] float[4,8]@host away = ai.lmsc.SwapOut(x)
+  [a] float[4,8] h = MatMul(x, w)
+  [b] float[4,8] k = Exp(h)
+  [c] float[4,8] y = Softmax(k)
+  [in] float[4,8] back = ai.lmsc.SwapIn(away) after [a]
+  [d] float[4,8] z = MatMul(back, w)
+}
+";
+    bench.write("swapped.lms", swapped);
+    let arguments = "launches @/swapped.lms --json";
+    let outcome = bench.run(arguments);
+    snapshot("cli", "launches-json", &bench.show(arguments, &outcome));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    check("launches-no-such-target", &format!("launches {FOUR_LAYERS} --target h1000"), 2);
 }
 
 #[test]

@@ -915,8 +915,11 @@ fn chunks_are_there_before_the_first_launch() {
     driver.memory(bytes - 1);
     driver.seed(1);
     let why = in_chunks(&program, options, 1 << 16, None).unwrap_err().to_string();
-    let last =
-        format!("cuMemCreate of chunk {needed} of {needed}, each of 65536 bytes: CUDA_ERROR_OUT_OF_MEMORY");
+    let last = format!(
+        "cuMemCreate of chunk {needed} of {needed}, each of 65536 bytes: CUDA_ERROR_OUT_OF_MEMORY; 65535 bytes (64 KiB) of {} \
+         are free",
+        Bytes(bytes - 1)
+    );
     assert_eq!(why, last);
     assert_eq!([3, 4, 5].map(|what| driver.count(what)), [0, 0, 0]);
     for chunk in [0, 1 << 41] {
@@ -998,6 +1001,11 @@ fn the_command_runs_on_a_device() {
             installed.add(&libraries().unwrap()[2], "libcublas.so.13");
         }
     }
+    // Pinned memory that is the driver's is not zero by itself.
+    let refuses = [("FAKECUDA_REGISTER", "0")];
+    let driver_pins =
+        installed.lmsc(&["run", &model, "--dim", "batch=4", "--steps", "3", "--device", "cuda"], &refuses);
+    assert_eq!((driver_pins.0, losses(&driver_pins.1)), (Some(0), losses(&host)), "{}", driver_pins.2);
     let kept = std::fs::read_dir(installed.path("lmsc/kernels")).unwrap().count();
     assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");
     // Where kernels need no workspace, both devices have the same chunks.

@@ -221,6 +221,8 @@ fn refusals() {
     check("calibrate-replayed", "calibrate @/g.lms --device cuda+graph -o @/p.json", 2);
     check("run-host-does-not-round", "run @/g.lms --precision tf32", 2);
     check("run-host-has-own-kernels-alone", "run @/g.lms --own-kernels", 2);
+    check("run-host-needs-no-libraries", "run @/g.lms --require-libraries", 2);
+    check("calibrate-host-needs-no-libraries", "calibrate @/g.lms --require-libraries -o @/p.json", 2);
     check("run-no-number", "run @/g.lms --feeds @/x.safetensors --check-numerics", 1);
     let unknown = "<opset: \"\" = 20, \"my.domain\" = 1>
     g (float[2] x) => (float[2] z) {

@@ -14,7 +14,7 @@ use lmsc_runtime::{RunError, Turn, Watch, cuda};
 use super::runner::Runner;
 use super::tensors::{self, Files};
 use super::{compute_here, not_ready, open_inputs, program, refused, synthetic};
-use crate::cli::{CalibrateArgs, Device, RunOptions};
+use crate::cli::{CalibrateArgs, Device, RunOptions, needs_gpu};
 use crate::{Error, emit, load};
 
 /// Runs the model's steps, measures its operators, and writes the profile that planners read; what there is to tell comes
@@ -30,6 +30,9 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
         return Err(Error::Input(message.to_owned()));
     }
+    if args.require_libraries && device == Device::Host {
+        return Err(needs_gpu("--require-libraries"));
+    }
     let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
     compute_here(&graph);
     let mut files = Files::new(model.and_then(|model| model.folder));
@@ -41,7 +44,8 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let link = link_of(device).map_err(|e| not_ready(path, e))?;
     let costs = costs_of(device).map_err(|e| not_ready(path, e))?;
     let open = open_inputs(&program);
-    let (options, unlimited) = (RunOptions::default(), lmsc_runtime::Link::default());
+    let options = RunOptions { require_libraries: args.require_libraries, ..RunOptions::default() };
+    let unlimited = lmsc_runtime::Link::default();
     let session = Runner::new(program, device, &options, unlimited, None);
     let mut session = session.map_err(|e| not_ready(path, e))?;
     for (name, ty) in &open {

@@ -3,6 +3,7 @@
 mod calibrate;
 mod checkpoint;
 mod interrupt;
+mod launches;
 mod page;
 mod report;
 mod runner;
@@ -28,6 +29,7 @@ use crate::error::{called, note};
 use crate::{Compiled, Error, emit, load, targets, view};
 pub use calibrate::calibrate;
 use checkpoint::{Checkpoint, Origin, Value};
+pub use launches::launches;
 use report::{Prediction, Report};
 use runner::Runner;
 pub use synthetic::synthetic;
@@ -70,7 +72,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
         ..PassCx::default()
     };
     let options = &args.options;
-    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device };
+    let verbose = args.verbose;
+    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         let mut json = ran.report.to_json();
@@ -94,7 +97,8 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
     let chunk = args.options.chunk.or(args.plan.pages);
     let (options, device) = (&RunOptions { chunk, ..args.options.clone() }, Device::Host);
-    let job = Job { path, graph, files, mapped, cx: &cx, options, device };
+    let verbose = args.verbose;
+    let job = Job { path, graph, files, mapped, cx: &cx, options, device, verbose };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
@@ -162,6 +166,8 @@ struct Job<'a> {
     options: &'a RunOptions,
     /// What runs them.
     device: Device,
+    /// Whether there is to be told more.
+    verbose: bool,
 }
 
 /// What they came to.
@@ -196,7 +202,8 @@ impl Job<'_> {
         // In chunks, the session's program has addresses of its own.
         (report.arena, report.extent, report.drawn) = (arena, extent, drawn);
         if let Some(out) = out {
-            out.write_all(report.to_text().as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e))?;
+            out.write_all(report.to_text(self.verbose).as_bytes())
+                .map_err(|e| Error::writing(Path::new("-"), &e))?;
         }
         steps_and_saves.save(&mut session)?;
         // What is fetched is of the last step, which a signal may have made another one.
@@ -391,6 +398,12 @@ fn not_ready(path: &Path, error: RunError) -> Error {
         RunError::NoDevice(_) => {
             return Error::No(format!("{} cannot run on a CUDA device: {error}", called(path))).with_help(
                 "name the folders of CUDA's libraries in LMSC_CUDA_PATH, or run on the host, without --device",
+            );
+        }
+        RunError::NoLibrary(why) => {
+            return Error::No(format!("{} does not run by --require-libraries: {why}", called(path))).with_help(
+                "install cuBLAS and cuDNN (Python's packages will do), name their folders in LMSC_CUDA_PATH, or leave out \
+                 --require-libraries",
             );
         }
         RunError::NoThread { .. } => {

@@ -7,6 +7,7 @@ use lmsc_ir::{Bytes, Graph, words};
 use lmsc_passes::PassCx;
 use lmsc_plan::Execution;
 use lmsc_plan::bridge::Cost;
+use lmsc_runtime::cuda::LibraryFacts;
 use lmsc_runtime::{Fragmentation, Measured};
 use serde_json::json;
 
@@ -190,15 +191,25 @@ impl Report {
             "copies_in": self.copies[1],
             "stalled_seconds": self.stalled.as_secs_f64(),
             "hidden_percent": self.hidden,
-            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions }| {
-                json!({ "name": name, "products": products, "convolutions": convolutions })
+            "gpu": self.gpu.as_ref().map(|Gpu { name, products, convolutions, libraries }| {
+                let library = |it: &LibraryFacts| {
+                    json!({ "name": it.name, "version": it.version, "path": it.path.display().to_string() })
+                };
+                let libraries: Vec<_> = libraries.iter().map(library).collect();
+                json!({
+                    "name": name,
+                    "products": products,
+                    "convolutions": convolutions,
+                    "libraries": libraries,
+                })
             }),
             "virtual": chunks,
             "drawn": self.drawn,
         })
     }
 
-    pub(super) fn to_text(&self) -> String {
+    /// The report; with `verbose`, the libraries of a GPU as well.
+    pub(super) fn to_text(&self, verbose: bool) -> String {
         let mut text = String::new();
         if let Some(loss) =
             self.losses.last().filter(|_| !self.steps.is_empty() && self.losses.len() == self.steps.len())
@@ -210,9 +221,12 @@ impl Report {
             let (predicted, source) = (ms(self.step), &self.source);
             text += &format!("{:.3} ms a step, predicted {predicted:.3} ms ({source})\n", ms(time));
         }
-        if let Some(Gpu { name, products, convolutions }) = &self.gpu {
+        if let Some(Gpu { name, products, convolutions, libraries }) = &self.gpu {
             let convolutions = convolutions.as_ref().map(|by| format!(", convolutions by {by}"));
             text += &format!("on {name}, products by {products}{}\n", convolutions.unwrap_or_default());
+            for LibraryFacts { name, version, path } in libraries.iter().filter(|_| verbose) {
+                text += &format!("{name} {version}: {}\n", path.display());
+            }
         }
         let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
         text += &format!(

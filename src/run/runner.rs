@@ -1,10 +1,11 @@
 //! A program on the device that was asked for.
 
 use lmsc_ir::program::{Checked, Launch};
-use lmsc_runtime::cuda::{self, Compiler};
+use lmsc_runtime::cuda::{self, Compiler, LibraryFacts};
 use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
 
 use crate::cli::{Device, RunOptions};
+use crate::load;
 
 /// A session on the host, or on a device of CUDA.
 pub(super) enum Runner {
@@ -19,6 +20,8 @@ pub(super) struct Gpu {
     /// What multiplies matrices, and what convolves, if anything is to be convolved.
     pub(super) products: String,
     pub(super) convolutions: Option<String>,
+    /// The libraries that it uses.
+    pub(super) libraries: Vec<LibraryFacts>,
 }
 
 /// Calls the same method of either.
@@ -45,12 +48,23 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph, precision, own_kernels, single_kernels: false };
+                let require_libraries = options.require_libraries;
+                let single_kernels = false;
+                let options = cuda::Options {
+                    ordinal,
+                    graph,
+                    precision,
+                    own_kernels,
+                    require_libraries,
+                    single_kernels,
+                };
                 let compiler = compiler?;
-                Runner::Cuda(Box::new(match chunk {
+                let session = match chunk {
                     Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,
                     None => cuda::Session::new(program, options, &compiler)?,
-                }))
+                };
+                load::warn(&session.fallbacks());
+                Runner::Cuda(Box::new(session))
             }
             (Device::Host, Some(chunk)) => {
                 Runner::Host(Box::new(Session::in_chunks(&program, link, chunk.0, budget)?))
@@ -102,6 +116,7 @@ impl Runner {
                 name: session.device().to_owned(),
                 products: session.products(),
                 convolutions: session.convolutions(),
+                libraries: session.libraries(),
             }),
         }
     }

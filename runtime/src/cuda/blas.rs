@@ -4,22 +4,40 @@
 //! call, and then, by NVIDIA's description, allocates nothing, written down as a graph or not. What it holds for itself from
 //! the time it is opened, its code and a workspace that is not used, lies outside the arena, as what the driver holds does.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::{from_ref, null_mut};
 
 use cudarc::cublas::sys::{
     self, cublasAtomicsMode_t, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t,
-    cublasStatus_t, cudaDataType,
+    cublasStatus_t, cudaDataType, cudaStream_t,
 };
 use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
-use super::library;
+use super::library::{LibraryFacts, Opened, functions};
 use super::recipe::{Factor, Float, Product};
 use super::session::Precision;
 
 /// The versions of the library that have all that is called here, the newest first.
 const VERSIONS: [u32; 2] = [13, 12];
+
+functions! { Cublas:
+    cublasCreate_v2(handle: *mut cublasHandle_t) -> cublasStatus_t;
+    cublasDestroy_v2(handle: cublasHandle_t) -> cublasStatus_t;
+    cublasGemmEx(handle: cublasHandle_t, turn_a: cublasOperation_t, turn_b: cublasOperation_t, m: c_int, n: c_int,
+        k: c_int, alpha: *const c_void, a: *const c_void, of_a: cudaDataType, lda: c_int, b: *const c_void,
+        of_b: cudaDataType, ldb: c_int, beta: *const c_void, c: *mut c_void, of_c: cudaDataType, ldc: c_int,
+        sums: cublasComputeType_t, algorithm: cublasGemmAlgo_t) -> cublasStatus_t;
+    cublasGemmStridedBatchedEx(handle: cublasHandle_t, turn_a: cublasOperation_t, turn_b: cublasOperation_t, m: c_int,
+        n: c_int, k: c_int, alpha: *const c_void, a: *const c_void, of_a: cudaDataType, lda: c_int,
+        stride_a: c_longlong, b: *const c_void, of_b: cudaDataType, ldb: c_int, stride_b: c_longlong,
+        beta: *const c_void, c: *mut c_void, of_c: cudaDataType, ldc: c_int, stride_c: c_longlong, batch: c_int,
+        sums: cublasComputeType_t, algorithm: cublasGemmAlgo_t) -> cublasStatus_t;
+    cublasGetVersion_v2(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t;
+    cublasSetAtomicsMode(handle: cublasHandle_t, mode: cublasAtomicsMode_t) -> cublasStatus_t;
+    cublasSetStream_v2(handle: cublasHandle_t, stream: cudaStream_t) -> cublasStatus_t;
+    cublasSetWorkspace_v2(handle: cublasHandle_t, workspace: *mut c_void, bytes: usize) -> cublasStatus_t;
+}
 
 /// What the library's answer means, with what was asked.
 fn check(what: &str, status: cublasStatus_t) -> Result<(), String> {
@@ -31,43 +49,61 @@ fn check(what: &str, status: cublasStatus_t) -> Result<(), String> {
 
 /// The library on a device, whose products are behind what computes.
 pub(super) struct Blas {
+    api: Cublas,
     handle: cublasHandle_t,
     precision: Precision,
-    version: i32,
+    facts: LibraryFacts,
 }
 
 impl Blas {
-    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this.
+    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this. The newest
+    /// version that works is taken.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Blas, String> {
-        let is_found = VERSIONS.iter().any(|version| {
-            // Asked for by the other one, it would be looked for in the loader's places alone.
-            _ = library::find(&[&format!("libcublasLt.so.{version}")]);
-            library::find(&[&format!("libcublas.so.{version}")]).is_ok()
-        });
-        // SAFETY: it opens libraries by name, of which one is known now.
-        if !is_found || !unsafe { sys::is_culib_present() } {
-            return Err("cuBLAS is not found".to_owned());
+        let mut why = None;
+        for version in VERSIONS {
+            // It needs the other one, and the loader would search that in its own places alone.
+            _ = Opened::find(&[&format!("libcublasLt.so.{version}")]);
+            let Ok(library) = Opened::find(&[&format!("libcublas.so.{version}")]) else { continue };
+            match Blas::of(&library, gpu, precision) {
+                Ok(blas) => return Ok(blas),
+                Err(error) => _ = why.get_or_insert(error),
+            }
         }
-        let mut blas = Blas { handle: null_mut(), precision, version: 0 };
+        Err(why.unwrap_or_else(|| "cuBLAS is not found".to_owned()))
+    }
+
+    fn of(library: &Opened, gpu: &Gpu, precision: Precision) -> Result<Blas, String> {
+        let path = library.path_of("cublasCreate_v2");
+        let api = Cublas::of(library).map_err(|name| format!("{} has no {name}", path.display()))?;
+        let facts = LibraryFacts { name: "cuBLAS", version: String::new(), path };
+        let mut blas = Blas { api, handle: null_mut(), precision, facts };
+        let in_file = |why: String| format!("{why} ({})", blas.facts.path.display());
         // SAFETY: the handle is there to be written.
-        check("cublasCreate", unsafe { sys::cublasCreate_v2(&mut blas.handle) })?;
+        check("cublasCreate", unsafe { blas.api.cublasCreate_v2(&mut blas.handle) }).map_err(in_file)?;
         let stream = gpu.stream(Stream::Compute).cast();
         // SAFETY: handle and stream are there, and the library goes before the stream does.
-        check("cublasSetStream", unsafe { sys::cublasSetStream_v2(blas.handle, stream) })?;
+        check("cublasSetStream", unsafe { blas.api.cublasSetStream_v2(blas.handle, stream) })?;
         let none = cublasAtomicsMode_t::CUBLAS_ATOMICS_NOT_ALLOWED;
         // SAFETY: the handle is there.
-        check("cublasSetAtomicsMode", unsafe { sys::cublasSetAtomicsMode(blas.handle, none) })?;
+        check("cublasSetAtomicsMode", unsafe { blas.api.cublasSetAtomicsMode(blas.handle, none) })?;
+        let mut version = 0;
         // SAFETY: the handle is there, and the number is there to be written.
-        check("cublasGetVersion", unsafe { sys::cublasGetVersion_v2(blas.handle, &mut blas.version) })?;
+        check("cublasGetVersion", unsafe { blas.api.cublasGetVersion_v2(blas.handle, &mut version) })?;
+        blas.facts.version = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
         Ok(blas)
     }
 
     /// Its name and version.
     pub(super) fn name(&self) -> String {
-        format!("cuBLAS {}.{}.{}", self.version / 10_000, self.version / 100 % 100, self.version % 100)
+        format!("{} {}", self.facts.name, self.facts.version)
+    }
+
+    /// What it is and where.
+    pub(super) fn facts(&self) -> &LibraryFacts {
+        &self.facts
     }
 
     /// Multiplies once what computes has come so far.
@@ -99,12 +135,12 @@ impl Blas {
         let [alpha, beta] = [&product.alpha, &product.beta].map(|number| from_ref(number).cast::<c_void>());
         let (room, bytes) = (at(product.workspace), product.workspace_bytes as usize);
         // SAFETY: as the caller promises. The stream stays the one that was set: to set one would take this away again.
-        check("cublasSetWorkspace", unsafe { sys::cublasSetWorkspace_v2(self.handle, room, bytes) })?;
+        check("cublasSetWorkspace", unsafe { self.api.cublasSetWorkspace_v2(self.handle, room, bytes) })?;
         #[rustfmt::skip]
         let done = match batch {
             // SAFETY: as the caller promises; alpha and beta are read before this returns.
             1 => unsafe {
-                sys::cublasGemmEx(
+                self.api.cublasGemmEx(
                     self.handle, turn(left), turn(right), m, n, k,
                     alpha, at(left.at), factors_are, left.leading, at(right.at), factors_are, right.leading,
                     beta, at(out.at), out_is, out.leading, sums, algorithm,
@@ -112,7 +148,7 @@ impl Blas {
             },
             // SAFETY: as above.
             _ => unsafe {
-                sys::cublasGemmStridedBatchedEx(
+                self.api.cublasGemmStridedBatchedEx(
                     self.handle, turn(left), turn(right), m, n, k,
                     alpha, at(left.at), factors_are, left.leading, left.stride,
                     at(right.at), factors_are, right.leading, right.stride,
@@ -128,7 +164,7 @@ impl Drop for Blas {
     fn drop(&mut self) {
         if !self.handle.is_null() {
             // SAFETY: it was created, and nothing is asked of it any more.
-            _ = unsafe { sys::cublasDestroy_v2(self.handle) };
+            _ = unsafe { self.api.cublasDestroy_v2(self.handle) };
         }
     }
 }

@@ -1,16 +1,30 @@
 //! Kernels compiled for a device by NVRTC, once: what comes of a source is kept on disk.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr::null;
+use std::sync::Arc;
 
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
-use super::library::{self, Missing};
+use super::library::{LibraryFacts, Missing, Opened, functions};
 use super::{PRELUDE, SOURCES, Source};
 
 /// The names that NVRTC's library may have, the newest first.
 const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
+
+functions! { Nvrtc:
+    nvrtcCompileProgram(program: nvrtcProgram, count: c_int, options: *const *const c_char) -> nvrtcResult;
+    nvrtcCreateProgram(program: *mut nvrtcProgram, text: *const c_char, name: *const c_char, count: c_int,
+        headers: *const *const c_char, names: *const *const c_char) -> nvrtcResult;
+    nvrtcDestroyProgram(program: *mut nvrtcProgram) -> nvrtcResult;
+    nvrtcGetCUBIN(program: nvrtcProgram, image: *mut c_char) -> nvrtcResult;
+    nvrtcGetCUBINSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
+    nvrtcGetErrorString(result: nvrtcResult) -> *const c_char;
+    nvrtcGetProgramLog(program: nvrtcProgram, log: *mut c_char) -> nvrtcResult;
+    nvrtcGetProgramLogSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
+    nvrtcVersion(major: *mut c_int, minor: *mut c_int) -> nvrtcResult;
+}
 
 /// Has no product and sum rounded as one: then what an expression comes to does not depend on what stands around it.
 const NOT_CONTRACTED: &str = "--fmad=false";
@@ -21,6 +35,14 @@ pub enum CompileError {
     /// There is no NVRTC.
     #[error(transparent)]
     Missing(#[from] Missing),
+    /// It lacks a function.
+    #[error("the NVRTC in {} has no {lacks}; install one of CUDA 12 or later", .path.display())]
+    Lacks {
+        /// The library.
+        path: PathBuf,
+        /// The function's name.
+        lacks: &'static str,
+    },
     /// It does not take the source.
     #[error("NVRTC does not compile `{name}.cu` for {architecture}: {log}")]
     Refused {
@@ -36,7 +58,8 @@ pub enum CompileError {
 /// NVRTC, and where what it makes is kept.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    version: (i32, i32),
+    api: Arc<Nvrtc>,
+    facts: LibraryFacts,
     cache: Option<PathBuf>,
 }
 
@@ -62,18 +85,21 @@ impl Compiler {
     /// NVRTC, which keeps what it makes among the user's caches.
     ///
     /// # Errors
-    /// [`Missing`], where it is not found.
-    pub fn new() -> Result<Compiler, Missing> {
-        library::find(&NAMES)?;
-        // SAFETY: it opens libraries by name, of which the one above is known now.
-        if !unsafe { sys::is_culib_present() } {
-            let names = NAMES.map(str::to_owned).to_vec();
-            return Err(Missing { names, searched: Vec::new() });
-        }
+    /// [`CompileError::Missing`], where it is not found; [`CompileError::Lacks`], where it is too old.
+    pub fn new() -> Result<Compiler, CompileError> {
+        let library = Opened::find(&NAMES)?;
+        let path = library.path_of("nvrtcVersion");
+        let api = Nvrtc::of(&library).map_err(|lacks| CompileError::Lacks { path: path.clone(), lacks })?;
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both numbers are there to be written.
-        _ = unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
-        Ok(Compiler { version: (major, minor), cache: user_cache() })
+        _ = unsafe { api.nvrtcVersion(&mut major, &mut minor) };
+        let facts = LibraryFacts { name: "NVRTC", version: format!("{major}.{minor}"), path };
+        Ok(Compiler { api: Arc::new(api), facts, cache: user_cache() })
+    }
+
+    /// What it is and where.
+    pub fn facts(&self) -> &LibraryFacts {
+        &self.facts
     }
 
     /// The same with another folder for what it makes, or none.
@@ -115,15 +141,14 @@ impl Compiler {
     ) -> Result<Vec<u8>, CompileError> {
         let mut options = vec![format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
         options.extend(more.iter().map(|&option| option.to_owned()));
-        let (major, minor) = self.version;
-        let key = format!("{} {major}.{minor}", options.join(" "));
+        let key = format!("{} {}", options.join(" "), self.facts.version);
         let key = fingerprint(&[key.as_bytes(), text.as_bytes()]);
         let file = format!("{name}{part}-{architecture}-{key:016x}.cubin");
         let file = self.cache.as_ref().map(|folder| folder.join(file));
         if let Some(image) = file.as_deref().and_then(kept) {
             return Ok(image);
         }
-        let image = compile(text, name, &options).map_err(|log| CompileError::Refused {
+        let image = compile(&self.api, text, name, &options).map_err(|log| CompileError::Refused {
             name: name.to_owned(),
             architecture: architecture.to_owned(),
             log,
@@ -151,12 +176,12 @@ fn keep(file: &Path, image: &[u8]) -> std::io::Result<()> {
 }
 
 /// A program of NVRTC, which ends with it.
-struct Program(nvrtcProgram);
+struct Program<'a>(&'a Nvrtc, nvrtcProgram);
 
-impl Drop for Program {
+impl Drop for Program<'_> {
     fn drop(&mut self) {
         // SAFETY: the program is there, and nobody uses it any more.
-        _ = unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
+        _ = unsafe { self.0.nvrtcDestroyProgram(&mut self.1) };
     }
 }
 
@@ -174,39 +199,39 @@ fn written(
 }
 
 /// The image of a source, or why there is none.
-fn compile(text: &str, name: &str, options: &[String]) -> Result<Vec<u8>, String> {
+fn compile(api: &Nvrtc, text: &str, name: &str, options: &[String]) -> Result<Vec<u8>, String> {
     let owned = |text: &str| CString::new(text).map_err(|_| "it holds a null".to_owned());
     let (text, name) = (owned(text)?, owned(&format!("{name}.cu"))?);
     let options = options.iter().map(|option| owned(option)).collect::<Result<Vec<_>, _>>()?;
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    let mut program = Program(std::ptr::null_mut());
+    let mut program = Program(api, std::ptr::null_mut());
     // SAFETY: text and name end with null and live longer than the call; there are no headers.
     let made =
-        unsafe { sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()) };
+        unsafe { api.nvrtcCreateProgram(&mut program.1, text.as_ptr(), name.as_ptr(), 0, null(), null()) };
     let said = |result: nvrtcResult| {
         // SAFETY: NVRTC's names of results are constants that end with null.
-        unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(result)) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(api.nvrtcGetErrorString(result)) }.to_string_lossy().into_owned()
     };
     if made != nvrtcResult::NVRTC_SUCCESS {
         return Err(said(made));
     }
     // SAFETY: the options end with null and live longer than the call, and there are so many.
-    let compiled = unsafe { sys::nvrtcCompileProgram(program.0, pointers.len() as i32, pointers.as_ptr()) };
+    let compiled = unsafe { api.nvrtcCompileProgram(program.1, pointers.len() as i32, pointers.as_ptr()) };
     if compiled != nvrtcResult::NVRTC_SUCCESS {
         let log = written(
             // SAFETY: the program is there, and so is the number.
-            |size| unsafe { sys::nvrtcGetProgramLogSize(program.0, size) },
+            |size| unsafe { api.nvrtcGetProgramLogSize(program.1, size) },
             // SAFETY: there is room for as much as it has said.
-            |room| unsafe { sys::nvrtcGetProgramLog(program.0, room) },
+            |room| unsafe { api.nvrtcGetProgramLog(program.1, room) },
         );
         let log = log.map(|log| String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned());
         return Err(format!("{}\n{}", said(compiled), log.unwrap_or_default()));
     }
     let image = written(
         // SAFETY: the program is compiled, and the number is there.
-        |size| unsafe { sys::nvrtcGetCUBINSize(program.0, size) },
+        |size| unsafe { api.nvrtcGetCUBINSize(program.1, size) },
         // SAFETY: there is room for as much as it has said.
-        |room| unsafe { sys::nvrtcGetCUBIN(program.0, room) },
+        |room| unsafe { api.nvrtcGetCUBIN(program.1, room) },
     );
     image.ok_or_else(|| "there is no image".to_owned())
 }

@@ -9,21 +9,22 @@
 //! NVIDIA's description of cuDNN: `cudnnGetConvolutionForwardAlgorithm_v7` and its like answer in the order of the expected
 //! time, each with its workspace and whether it is deterministic; "Reproducibility" names those that are not.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::zeroed;
 use std::ptr::{from_ref, null_mut};
+use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
-    self, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
-    cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionDescriptor_t, cudnnConvolutionFwdAlgo_t,
-    cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionMode_t, cudnnDataType_t, cudnnDeterminism_t,
-    cudnnFilterDescriptor_t, cudnnHandle_t, cudnnMathType_t, cudnnStatus_t, cudnnTensorDescriptor_t,
-    cudnnTensorFormat_t,
+    self, cudaStream_t, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t,
+    cudnnConvolutionBwdFilterAlgo_t, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionDescriptor_t,
+    cudnnConvolutionFwdAlgo_t, cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionMode_t, cudnnDataType_t,
+    cudnnDeterminism_t, cudnnFilterDescriptor_t, cudnnHandle_t, cudnnMathType_t, cudnnStatus_t,
+    cudnnTensorDescriptor_t, cudnnTensorFormat_t,
 };
 use lmsc_ir::program::Stream;
 
 use super::driver::Gpu;
-use super::library;
+use super::library::{LibraryFacts, Opened, functions};
 use super::recipe::{Convolution, Filter, Float, Found};
 use super::session::Precision;
 
@@ -31,44 +32,73 @@ use super::session::Precision;
 const NAME: &str = "libcudnn.so.9";
 const OLDEST: usize = 90_000;
 
-/// What is called; a later version may lack some, which are deprecated.
-const FUNCTIONS: [&str; 23] = [
-    "cudnnConvolutionBackwardData",
-    "cudnnConvolutionBackwardFilter",
-    "cudnnConvolutionForward",
-    "cudnnCreate",
-    "cudnnCreateConvolutionDescriptor",
-    "cudnnCreateFilterDescriptor",
-    "cudnnCreateTensorDescriptor",
-    "cudnnDestroy",
-    "cudnnDestroyConvolutionDescriptor",
-    "cudnnDestroyFilterDescriptor",
-    "cudnnDestroyTensorDescriptor",
-    "cudnnGetConvolutionBackwardDataAlgorithm_v7",
-    "cudnnGetConvolutionBackwardDataWorkspaceSize",
-    "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
-    "cudnnGetConvolutionBackwardFilterWorkspaceSize",
-    "cudnnGetConvolutionForwardAlgorithm_v7",
-    "cudnnGetConvolutionForwardWorkspaceSize",
-    "cudnnGetErrorString",
-    "cudnnSetConvolutionGroupCount",
-    "cudnnSetConvolutionMathType",
-    "cudnnSetConvolutionNdDescriptor",
-    "cudnnSetFilterNdDescriptor",
-    "cudnnSetTensorNdDescriptor",
-];
+// A later version may lack some of these, which are deprecated.
+functions! { Cudnn:
+    cudnnConvolutionBackwardData(handle: cudnnHandle_t, alpha: *const c_void, of_w: cudnnFilterDescriptor_t,
+        w: *const c_void, of_y: cudnnTensorDescriptor_t, y: *const c_void, of: cudnnConvolutionDescriptor_t,
+        algorithm: cudnnConvolutionBwdDataAlgo_t, workspace: *mut c_void, bytes: usize, beta: *const c_void,
+        of_x: cudnnTensorDescriptor_t, x: *mut c_void) -> cudnnStatus_t;
+    cudnnConvolutionBackwardFilter(handle: cudnnHandle_t, alpha: *const c_void, of_x: cudnnTensorDescriptor_t,
+        x: *const c_void, of_y: cudnnTensorDescriptor_t, y: *const c_void, of: cudnnConvolutionDescriptor_t,
+        algorithm: cudnnConvolutionBwdFilterAlgo_t, workspace: *mut c_void, bytes: usize, beta: *const c_void,
+        of_w: cudnnFilterDescriptor_t, w: *mut c_void) -> cudnnStatus_t;
+    cudnnConvolutionForward(handle: cudnnHandle_t, alpha: *const c_void, of_x: cudnnTensorDescriptor_t,
+        x: *const c_void, of_w: cudnnFilterDescriptor_t, w: *const c_void, of: cudnnConvolutionDescriptor_t,
+        algorithm: cudnnConvolutionFwdAlgo_t, workspace: *mut c_void, bytes: usize, beta: *const c_void,
+        of_y: cudnnTensorDescriptor_t, y: *mut c_void) -> cudnnStatus_t;
+    cudnnCreate(handle: *mut cudnnHandle_t) -> cudnnStatus_t;
+    cudnnCreateConvolutionDescriptor(of: *mut cudnnConvolutionDescriptor_t) -> cudnnStatus_t;
+    cudnnCreateFilterDescriptor(of: *mut cudnnFilterDescriptor_t) -> cudnnStatus_t;
+    cudnnCreateTensorDescriptor(of: *mut cudnnTensorDescriptor_t) -> cudnnStatus_t;
+    cudnnDestroy(handle: cudnnHandle_t) -> cudnnStatus_t;
+    cudnnDestroyConvolutionDescriptor(of: cudnnConvolutionDescriptor_t) -> cudnnStatus_t;
+    cudnnDestroyFilterDescriptor(of: cudnnFilterDescriptor_t) -> cudnnStatus_t;
+    cudnnDestroyTensorDescriptor(of: cudnnTensorDescriptor_t) -> cudnnStatus_t;
+    cudnnGetConvolutionBackwardDataAlgorithm_v7(handle: cudnnHandle_t, of_w: cudnnFilterDescriptor_t,
+        of_y: cudnnTensorDescriptor_t, of: cudnnConvolutionDescriptor_t, of_x: cudnnTensorDescriptor_t, most: c_int,
+        count: *mut c_int, answers: *mut cudnnConvolutionBwdDataAlgoPerf_t) -> cudnnStatus_t;
+    cudnnGetConvolutionBackwardDataWorkspaceSize(handle: cudnnHandle_t, of_w: cudnnFilterDescriptor_t,
+        of_y: cudnnTensorDescriptor_t, of: cudnnConvolutionDescriptor_t, of_x: cudnnTensorDescriptor_t,
+        algorithm: cudnnConvolutionBwdDataAlgo_t, bytes: *mut usize) -> cudnnStatus_t;
+    cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle: cudnnHandle_t, of_x: cudnnTensorDescriptor_t,
+        of_y: cudnnTensorDescriptor_t, of: cudnnConvolutionDescriptor_t, of_w: cudnnFilterDescriptor_t, most: c_int,
+        count: *mut c_int, answers: *mut cudnnConvolutionBwdFilterAlgoPerf_t) -> cudnnStatus_t;
+    cudnnGetConvolutionBackwardFilterWorkspaceSize(handle: cudnnHandle_t, of_x: cudnnTensorDescriptor_t,
+        of_y: cudnnTensorDescriptor_t, of: cudnnConvolutionDescriptor_t, of_w: cudnnFilterDescriptor_t,
+        algorithm: cudnnConvolutionBwdFilterAlgo_t, bytes: *mut usize) -> cudnnStatus_t;
+    cudnnGetConvolutionForwardAlgorithm_v7(handle: cudnnHandle_t, of_x: cudnnTensorDescriptor_t,
+        of_w: cudnnFilterDescriptor_t, of: cudnnConvolutionDescriptor_t, of_y: cudnnTensorDescriptor_t, most: c_int,
+        count: *mut c_int, answers: *mut cudnnConvolutionFwdAlgoPerf_t) -> cudnnStatus_t;
+    cudnnGetConvolutionForwardWorkspaceSize(handle: cudnnHandle_t, of_x: cudnnTensorDescriptor_t,
+        of_w: cudnnFilterDescriptor_t, of: cudnnConvolutionDescriptor_t, of_y: cudnnTensorDescriptor_t,
+        algorithm: cudnnConvolutionFwdAlgo_t, bytes: *mut usize) -> cudnnStatus_t;
+    cudnnGetErrorString(status: cudnnStatus_t) -> *const c_char;
+    cudnnGetVersion() -> usize;
+    cudnnSetConvolutionGroupCount(of: cudnnConvolutionDescriptor_t, groups: c_int) -> cudnnStatus_t;
+    cudnnSetConvolutionMathType(of: cudnnConvolutionDescriptor_t, math: cudnnMathType_t) -> cudnnStatus_t;
+    cudnnSetConvolutionNdDescriptor(of: cudnnConvolutionDescriptor_t, rank: c_int, padding: *const c_int,
+        stride: *const c_int, dilation: *const c_int, mode: cudnnConvolutionMode_t, sums: cudnnDataType_t)
+        -> cudnnStatus_t;
+    cudnnSetFilterNdDescriptor(of: cudnnFilterDescriptor_t, elements: cudnnDataType_t, format: cudnnTensorFormat_t,
+        rank: c_int, extents: *const c_int) -> cudnnStatus_t;
+    cudnnSetStream(handle: cudnnHandle_t, stream: cudaStream_t) -> cudnnStatus_t;
+    cudnnSetTensorNdDescriptor(of: cudnnTensorDescriptor_t, elements: cudnnDataType_t, rank: c_int,
+        extents: *const c_int, strides: *const c_int) -> cudnnStatus_t;
+}
 
 /// The most algorithms that are asked for: each with and without tensor cores.
 const MOST: usize = 16;
 
-/// What the library's answer means, with what was asked.
-fn check(what: &str, status: cudnnStatus_t) -> Result<(), String> {
-    if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
-        return Ok(());
+impl Cudnn {
+    /// What the library's answer means, with what was asked.
+    fn check(&self, what: &str, status: cudnnStatus_t) -> Result<(), String> {
+        if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
+            return Ok(());
+        }
+        // SAFETY: the library's text, which ends with null and stays.
+        let text = unsafe { CStr::from_ptr(self.cudnnGetErrorString(status)) };
+        Err(format!("{what}: {}", text.to_string_lossy()))
     }
-    // SAFETY: the library's text, which ends with null and stays.
-    let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(status)) };
-    Err(format!("{what}: {}", text.to_string_lossy()))
 }
 
 /// What the library calls an algorithm.
@@ -81,6 +111,7 @@ enum Algorithm {
 
 /// What the library knows of a convolution's extents.
 struct Descriptors {
+    api: Arc<Cudnn>,
     image: cudnnTensorDescriptor_t,
     weights: cudnnFilterDescriptor_t,
     positions: cudnnTensorDescriptor_t,
@@ -88,13 +119,14 @@ struct Descriptors {
 }
 
 impl Descriptors {
-    fn new(filter: &Filter, stored: Float) -> Result<Descriptors, String> {
+    fn new(api: &Arc<Cudnn>, filter: &Filter, stored: Float) -> Result<Descriptors, String> {
         let elements = match stored {
             Float::F32 => cudnnDataType_t::CUDNN_DATA_FLOAT,
             Float::F16 => cudnnDataType_t::CUDNN_DATA_HALF,
             Float::Bf16 => cudnnDataType_t::CUDNN_DATA_BFLOAT16,
         };
         let mut all = Descriptors {
+            api: Arc::clone(api),
             image: null_mut(),
             weights: null_mut(),
             positions: null_mut(),
@@ -107,31 +139,33 @@ impl Descriptors {
             }
             let rank = extents.len() as c_int;
             // SAFETY: the descriptor is there to be written.
-            check("cudnnCreateTensorDescriptor", unsafe { sys::cudnnCreateTensorDescriptor(tensor) })?;
+            api.check("cudnnCreateTensorDescriptor", unsafe { api.cudnnCreateTensorDescriptor(tensor) })?;
             // SAFETY: the descriptor is there, and so are as many numbers in both lists.
-            check("cudnnSetTensorNdDescriptor", unsafe {
-                sys::cudnnSetTensorNdDescriptor(*tensor, elements, rank, extents.as_ptr(), strides.as_ptr())
+            api.check("cudnnSetTensorNdDescriptor", unsafe {
+                api.cudnnSetTensorNdDescriptor(*tensor, elements, rank, extents.as_ptr(), strides.as_ptr())
             })?;
         }
         let (weights, plain) = (&filter.weights, cudnnTensorFormat_t::CUDNN_TENSOR_NCHW);
         // SAFETY: the descriptor is there to be written.
-        check("cudnnCreateFilterDescriptor", unsafe { sys::cudnnCreateFilterDescriptor(&mut all.weights) })?;
+        api.check("cudnnCreateFilterDescriptor", unsafe {
+            api.cudnnCreateFilterDescriptor(&mut all.weights)
+        })?;
         // SAFETY: the descriptor is there, and so are as many numbers.
-        check("cudnnSetFilterNdDescriptor", unsafe {
+        api.check("cudnnSetFilterNdDescriptor", unsafe {
             let rank = weights.len() as c_int;
-            sys::cudnnSetFilterNdDescriptor(all.weights, elements, plain, rank, weights.as_ptr())
+            api.cudnnSetFilterNdDescriptor(all.weights, elements, plain, rank, weights.as_ptr())
         })?;
         // SAFETY: the descriptor is there to be written.
-        check("cudnnCreateConvolutionDescriptor", unsafe {
-            sys::cudnnCreateConvolutionDescriptor(&mut all.convolution)
+        api.check("cudnnCreateConvolutionDescriptor", unsafe {
+            api.cudnnCreateConvolutionDescriptor(&mut all.convolution)
         })?;
         let rank = filter.padding.len() as c_int;
         let [padding, stride, dilation] =
             [&filter.padding, &filter.stride, &filter.dilation].map(|list| list.as_ptr());
         let mode = cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION;
         // SAFETY: the descriptor is there, and so are as many numbers in each list.
-        check("cudnnSetConvolutionNdDescriptor", unsafe {
-            sys::cudnnSetConvolutionNdDescriptor(
+        api.check("cudnnSetConvolutionNdDescriptor", unsafe {
+            api.cudnnSetConvolutionNdDescriptor(
                 all.convolution,
                 rank,
                 padding,
@@ -142,8 +176,8 @@ impl Descriptors {
             )
         })?;
         // SAFETY: the descriptor is there.
-        check("cudnnSetConvolutionGroupCount", unsafe {
-            sys::cudnnSetConvolutionGroupCount(all.convolution, filter.groups)
+        api.check("cudnnSetConvolutionGroupCount", unsafe {
+            api.cudnnSetConvolutionGroupCount(all.convolution, filter.groups)
         })?;
         Ok(all)
     }
@@ -151,8 +185,8 @@ impl Descriptors {
     /// Says what the numbers may be rounded to when they are multiplied.
     fn set_math(&self, math: cudnnMathType_t) -> Result<(), String> {
         // SAFETY: the descriptor is there.
-        check("cudnnSetConvolutionMathType", unsafe {
-            sys::cudnnSetConvolutionMathType(self.convolution, math)
+        self.api.check("cudnnSetConvolutionMathType", unsafe {
+            self.api.cudnnSetConvolutionMathType(self.convolution, math)
         })
     }
 }
@@ -162,13 +196,13 @@ impl Drop for Descriptors {
         // SAFETY: each was created or is null, and nothing is asked of it any more.
         unsafe {
             for tensor in [self.image, self.positions].into_iter().filter(|tensor| !tensor.is_null()) {
-                _ = sys::cudnnDestroyTensorDescriptor(tensor);
+                _ = self.api.cudnnDestroyTensorDescriptor(tensor);
             }
             if !self.weights.is_null() {
-                _ = sys::cudnnDestroyFilterDescriptor(self.weights);
+                _ = self.api.cudnnDestroyFilterDescriptor(self.weights);
             }
             if !self.convolution.is_null() {
-                _ = sys::cudnnDestroyConvolutionDescriptor(self.convolution);
+                _ = self.api.cudnnDestroyConvolutionDescriptor(self.convolution);
             }
         }
     }
@@ -198,10 +232,11 @@ impl Ready {
 
 /// The library on a device, whose convolutions are behind what computes.
 pub(super) struct Dnn {
+    api: Arc<Cudnn>,
     handle: cudnnHandle_t,
     chosen: Vec<Chosen>,
     precision: Precision,
-    version: usize,
+    facts: LibraryFacts,
 }
 
 impl Dnn {
@@ -211,33 +246,34 @@ impl Dnn {
     /// # Errors
     /// Why it cannot be used.
     pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Dnn, String> {
-        // SAFETY: it opens libraries by name, of which one is known then.
-        if library::find(&[NAME]).is_err() || !unsafe { sys::is_culib_present() } {
-            return Err("cuDNN is not found".to_owned());
-        }
-        // SAFETY: the library is there, and its functions are looked at, not called.
-        let lacks = |name: &&&str| unsafe { sys::culib().get::<*const c_void>(name.as_bytes()) }.is_err();
-        if let Some(name) = FUNCTIONS.iter().find(lacks) {
-            return Err(format!("this cuDNN has no {name}"));
-        }
+        let library = Opened::find(&[NAME]).map_err(|_| "cuDNN is not found".to_owned())?;
+        let path = library.path_of("cudnnCreate");
+        let api =
+            Cudnn::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
         // SAFETY: the library is there.
-        let version = unsafe { sys::cudnnGetVersion() };
+        let version = unsafe { api.cudnnGetVersion() };
         if version < OLDEST {
-            return Err(format!("this cuDNN is older than version 9 ({version})"));
+            return Err(format!("this cuDNN is older than version 9 ({version}, {})", path.display()));
         }
-        let mut dnn = Dnn { handle: null_mut(), chosen: Vec::new(), precision, version };
+        let version = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
+        let facts = LibraryFacts { name: "cuDNN", version, path };
+        let mut dnn = Dnn { api: Arc::new(api), handle: null_mut(), chosen: Vec::new(), precision, facts };
         // SAFETY: the handle is there to be written.
-        check("cudnnCreate", unsafe { sys::cudnnCreate(&mut dnn.handle) })?;
+        dnn.api.check("cudnnCreate", unsafe { dnn.api.cudnnCreate(&mut dnn.handle) })?;
         let stream = gpu.stream(Stream::Compute).cast();
         // SAFETY: handle and stream are there, and the library goes before the stream does.
-        check("cudnnSetStream", unsafe { sys::cudnnSetStream(dnn.handle, stream) })?;
+        dnn.api.check("cudnnSetStream", unsafe { dnn.api.cudnnSetStream(dnn.handle, stream) })?;
         Ok(dnn)
     }
 
     /// Its name and version.
     pub(super) fn name(&self) -> String {
-        let version = self.version;
-        format!("cuDNN {}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+        format!("{} {}", self.facts.name, self.facts.version)
+    }
+
+    /// What it is and where.
+    pub(super) fn facts(&self) -> &LibraryFacts {
+        &self.facts
     }
 
     /// The convolution with an algorithm, which has run on one of these extents.
@@ -274,7 +310,7 @@ impl Dnn {
             (Float::F32, Precision::Tf32 | Precision::Bf16) => &[EXACT, SHORT, TF32],
             (Float::F32, Precision::F16) => &[EXACT, SHORT, TF32, TO_SHORT],
         };
-        let descriptors = Descriptors::new(&of.filter, of.stored)?;
+        let descriptors = Descriptors::new(&self.api, &of.filter, of.stored)?;
         descriptors.set_math(allowed[allowed.len() - 1])?;
         let mut why = "the library has no deterministic algorithm for one".to_owned();
         for (algorithm, math) in self.candidates(of.filter.found, &descriptors)? {
@@ -314,8 +350,8 @@ impl Dnn {
                 // SAFETY: all are numbers, or names of numbers of which 0 is one.
                 let (mut list, mut count): ([$answer; MOST], c_int) = (unsafe { zeroed() }, 0);
                 // SAFETY: handle and descriptors are there, and so many answers to be written.
-                check(stringify!($name), unsafe {
-                    sys::$name(
+                self.api.check(stringify!($name), unsafe {
+                    self.api.$name(
                         self.handle,
                         of.$first,
                         of.$second,
@@ -365,11 +401,11 @@ impl Dnn {
     /// The bytes of workspace that an algorithm needs.
     fn needed(&self, algorithm: Algorithm, of: &Descriptors) -> Result<usize, String> {
         let (handle, mut bytes) = (self.handle, 0);
-        let Descriptors { image, weights, positions, convolution } = *of;
+        let Descriptors { image, weights, positions, convolution, .. } = *of;
         // SAFETY: handle and descriptors are there, and the number is there to be written.
         let answer = unsafe {
             match algorithm {
-                Algorithm::Positions(algorithm) => sys::cudnnGetConvolutionForwardWorkspaceSize(
+                Algorithm::Positions(algorithm) => self.api.cudnnGetConvolutionForwardWorkspaceSize(
                     handle,
                     image,
                     weights,
@@ -378,7 +414,7 @@ impl Dnn {
                     algorithm,
                     &mut bytes,
                 ),
-                Algorithm::Image(algorithm) => sys::cudnnGetConvolutionBackwardDataWorkspaceSize(
+                Algorithm::Image(algorithm) => self.api.cudnnGetConvolutionBackwardDataWorkspaceSize(
                     handle,
                     weights,
                     positions,
@@ -387,7 +423,7 @@ impl Dnn {
                     algorithm,
                     &mut bytes,
                 ),
-                Algorithm::Weights(algorithm) => sys::cudnnGetConvolutionBackwardFilterWorkspaceSize(
+                Algorithm::Weights(algorithm) => self.api.cudnnGetConvolutionBackwardFilterWorkspaceSize(
                     handle,
                     image,
                     positions,
@@ -398,7 +434,7 @@ impl Dnn {
                 ),
             }
         };
-        check("cudnnGetConvolutionWorkspaceSize", answer).map(|()| bytes)
+        self.api.check("cudnnGetConvolutionWorkspaceSize", answer).map(|()| bytes)
     }
 
     /// Convolves once what computes has come so far.
@@ -419,7 +455,7 @@ impl Dnn {
         at: &Convolution<u64>,
         bytes: usize,
     ) -> Result<(), String> {
-        let Descriptors { image, weights, positions, convolution } = *descriptors;
+        let Descriptors { image, weights, positions, convolution, .. } = *descriptors;
         let [x, w, y] = [at.image, at.weights, at.positions].map(|at| at as *mut c_void);
         // Where there is no room, what would be its place may be outside.
         let room = if bytes > 0 { at.workspace as *mut c_void } else { null_mut() };
@@ -429,19 +465,19 @@ impl Dnn {
         // SAFETY: as the caller promises; the factors are read before this returns.
         let done = unsafe {
             match algorithm {
-                Algorithm::Positions(algorithm) => sys::cudnnConvolutionForward(
+                Algorithm::Positions(algorithm) => self.api.cudnnConvolutionForward(
                     handle, one, image, x, weights, w, convolution, algorithm, room, bytes, zero, positions, y,
                 ),
-                Algorithm::Image(algorithm) => sys::cudnnConvolutionBackwardData(
+                Algorithm::Image(algorithm) => self.api.cudnnConvolutionBackwardData(
                     handle, one, weights, w, positions, y, convolution, algorithm, room, bytes, zero, image, x,
                 ),
-                Algorithm::Weights(algorithm) => sys::cudnnConvolutionBackwardFilter(
+                Algorithm::Weights(algorithm) => self.api.cudnnConvolutionBackwardFilter(
                     handle, one, image, x, positions, y, convolution, algorithm, room, bytes, zero, weights, w,
                 ),
             }
         };
         let Filter { found, image, weights, .. } = &at.filter;
-        check(&format!("{found:?} of a convolution of {image:?} with {weights:?}"), done)
+        self.api.check(&format!("{found:?} of a convolution of {image:?} with {weights:?}"), done)
     }
 }
 
@@ -450,7 +486,7 @@ impl Drop for Dnn {
         self.chosen.clear();
         if !self.handle.is_null() {
             // SAFETY: it was created, and nothing is asked of it any more.
-            _ = unsafe { sys::cudnnDestroy(self.handle) };
+            _ = unsafe { self.api.cudnnDestroy(self.handle) };
         }
     }
 }

@@ -1,36 +1,81 @@
 //! The driver's calls, each of which says what went wrong. What they are given belongs to [`Gpu`] or to its caller.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
+use std::path::PathBuf;
 use std::ptr::{NonNull, null_mut};
+use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction,
-    CUgraph, CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags_enum, CUfunction, CUgraph,
+    CUgraphExec, CUmemAccess_flags_enum, CUmemAccessDesc, CUmemAllocationGranularity_flags_enum,
     CUmemAllocationHandleType_enum, CUmemAllocationProp, CUmemAllocationProp_st__bindgen_ty_1,
     CUmemAllocationType_enum, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType_enum, CUmodule,
     CUresult, CUstream, CUstream_flags_enum, CUstreamCaptureMode_enum,
 };
+use lmsc_ir::Bytes;
 use lmsc_ir::program::{Mapping, Stream};
+use rayon::prelude::*;
 
 use super::BLOCK;
-use super::library::{self, Missing};
+use super::calls::{Cuda, Mappings};
+use super::library::{LibraryFacts, Missing, Opened};
 
 /// The names that the driver's library may have.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-/// The functions that map chunks to addresses; old drivers have none of them.
-const MAPPING: [&str; 8] = [
-    "cuMemAddressFree",
-    "cuMemAddressReserve",
-    "cuMemCreate",
-    "cuMemGetAllocationGranularity",
-    "cuMemMap",
-    "cuMemRelease",
-    "cuMemSetAccess",
-    "cuMemUnmap",
-];
+/// A driver that is open.
+struct Driver {
+    cuda: Cuda,
+    /// Milliseconds between two events. Since CUDA 12.8 it has another name.
+    // SAFETY: a type; what calls it promises what the vendor's description demands.
+    elapsed: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult,
+    /// What maps chunks, or what of it there is not.
+    mappings: Result<Mappings, &'static str>,
+    facts: LibraryFacts,
+}
+
+/// The driver of this process, once it is open.
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// The driver, which [`Gpu::open`] has opened.
+fn driver() -> &'static Driver {
+    DRIVER.get().expect("whatever calls the driver has a device")
+}
+
+/// The driver's functions that map chunks, which [`Gpu::granularity`] has seen.
+fn mappings() -> &'static Mappings {
+    driver().mappings.as_ref().expect("it is asked for the granularity of chunks first")
+}
+
+impl Driver {
+    /// The driver, opened by the first call that finds it.
+    fn open() -> Result<&'static Driver, OpenError> {
+        if let Some(driver) = DRIVER.get() {
+            return Ok(driver);
+        }
+        let driver = Driver::of(&Opened::find(&NAMES)?)?;
+        Ok(DRIVER.get_or_init(|| driver))
+    }
+
+    fn of(library: &Opened) -> Result<Driver, OpenError> {
+        let path = library.path_of("cuInit");
+        let old = |lacks| OpenError::Old { path: path.clone(), lacks };
+        let cuda = Cuda::of(library).map_err(old)?;
+        // SAFETY: by the vendor's description both are of this type, and so is the older one in its bindings.
+        let elapsed = unsafe {
+            let newer = library.function("cuEventElapsedTime_v2");
+            newer.or_else(|_| library.function("cuEventElapsedTime"))
+        };
+        let mut version = 0;
+        // SAFETY: the number is there to be written, and this may be called before the first call.
+        _ = unsafe { cuda.cuDriverGetVersion(&mut version) };
+        let version = format!("{}.{}", version / 1000, version / 10 % 100);
+        let elapsed = elapsed.map_err(old)?;
+        let facts = LibraryFacts { name: "CUDA driver", version, path };
+        Ok(Driver { cuda, elapsed, mappings: Mappings::of(library), facts })
+    }
+}
 
 /// Why there is no device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +90,14 @@ pub enum OpenError {
         ordinal: u32,
         /// How many there are.
         count: u32,
+    },
+    /// The driver lacks a function that is called.
+    #[error("the CUDA driver in {} is too old: it has no {lacks}; install one of CUDA 12 or later", .path.display())]
+    Old {
+        /// The library.
+        path: PathBuf,
+        /// The function's name.
+        lacks: &'static str,
     },
     /// The driver refuses.
     #[error("the CUDA driver refuses: {0}")]
@@ -66,8 +119,8 @@ fn check(what: &str, result: CUresult) -> Result<(), String> {
     }
     let mut name = std::ptr::null();
     // SAFETY: the driver writes the address of a constant that ends with null, or null.
-    let known =
-        unsafe { sys::cuGetErrorName(result, &mut name) } == CUresult::CUDA_SUCCESS && !name.is_null();
+    let known = unsafe { driver().cuda.cuGetErrorName(result, &mut name) } == CUresult::CUDA_SUCCESS
+        && !name.is_null();
     // SAFETY: as above.
     let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy() } else { "unknown error".into() };
     Err(format!("{what}: {name}"))
@@ -87,44 +140,44 @@ pub(super) struct Gpu {
 impl Gpu {
     /// The device of this number.
     pub(super) fn open(ordinal: u32) -> Result<Gpu, OpenError> {
-        library::find(&NAMES)?;
-        // SAFETY: it opens libraries by name, of which the one above is known now.
-        if !unsafe { sys::is_culib_present() } {
-            let names = NAMES.map(str::to_owned).to_vec();
-            return Err(Missing { names, searched: Vec::new() }.into());
-        }
-        let driver = OpenError::Driver;
+        let cuda = &Driver::open()?.cuda;
+        let refused = OpenError::Driver;
         // SAFETY: the first call of the driver.
-        check("cuInit", unsafe { sys::cuInit(0) }).map_err(driver)?;
+        check("cuInit", unsafe { cuda.cuInit(0) }).map_err(refused)?;
         let mut count = 0;
         // SAFETY: the number is there to be written.
-        check("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&mut count) }).map_err(driver)?;
+        check("cuDeviceGetCount", unsafe { cuda.cuDeviceGetCount(&mut count) }).map_err(refused)?;
         let count = u32::try_from(count).unwrap_or(0);
         if ordinal >= count {
             return Err(OpenError::NoDevice { ordinal, count });
         }
-        Gpu::of(ordinal as i32).map_err(driver)
+        Gpu::of(ordinal as i32).map_err(OpenError::Driver)
     }
 
     fn of(ordinal: i32) -> Result<Gpu, String> {
         let (mut device, mut context) = (0, null_mut());
         // SAFETY: there is such a device, and the number is there to be written.
-        check("cuDeviceGet", unsafe { sys::cuDeviceGet(&mut device, ordinal) })?;
+        check("cuDeviceGet", unsafe { driver().cuda.cuDeviceGet(&mut device, ordinal) })?;
         let attribute = |which| {
             let mut value = 0;
             // SAFETY: the device is there, and the number is there to be written.
-            check("cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&mut value, which, device) })?;
+            check("cuDeviceGetAttribute", unsafe {
+                driver().cuda.cuDeviceGetAttribute(&mut value, which, device)
+            })?;
             Ok::<i32, String>(value)
         };
         let major = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let mut name = [0u8; 128];
         // SAFETY: there is room for so many bytes, and the driver ends them with null.
-        let named = unsafe { sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device) };
+        let named =
+            unsafe { driver().cuda.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device) };
         check("cuDeviceGetName", named)?;
         let name = CStr::from_bytes_until_nul(&name).map(|name| name.to_string_lossy().into_owned());
         // SAFETY: the device is there, and it is released when this ends.
-        check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) })?;
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            driver().cuda.cuDevicePrimaryCtxRetain(&mut context, device)
+        })?;
         let architecture = format!("sm_{major}{minor}");
         let mut gpu =
             Gpu { device, context, streams: [null_mut(); 3], architecture, name: name.unwrap_or_default() };
@@ -132,7 +185,7 @@ impl Gpu {
         for stream in &mut gpu.streams {
             let flags = CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
             // SAFETY: the context is this thread's, and the handle is there to be written.
-            check("cuStreamCreate", unsafe { sys::cuStreamCreate(stream, flags) })?;
+            check("cuStreamCreate", unsafe { driver().cuda.cuStreamCreate(stream, flags) })?;
         }
         Ok(gpu)
     }
@@ -140,19 +193,52 @@ impl Gpu {
     /// Makes the context that of this thread.
     pub(super) fn enter(&self) -> Result<(), String> {
         // SAFETY: the context is retained.
-        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
+        check("cuCtxSetCurrent", unsafe { driver().cuda.cuCtxSetCurrent(self.context) })
     }
 
     pub(super) fn stream(&self, stream: Stream) -> CUstream {
         self.streams[stream as usize]
     }
 
+    /// What the driver is and where.
+    pub(super) fn driver(&self) -> &'static LibraryFacts {
+        &driver().facts
+    }
+
+    /// Sets so many bytes of the device's memory to zero once the stream has come so far.
+    ///
+    /// # Safety
+    /// The memory has so many bytes, which stay there, and nobody else uses them until that is done.
+    pub(super) unsafe fn zeros(&self, stream: Stream, at: CUdeviceptr, bytes: u64) -> Result<(), String> {
+        // SAFETY: as the caller promises.
+        check("cuMemsetD8Async", unsafe {
+            driver().cuda.cuMemsetD8Async(at, 0, bytes as usize, self.stream(stream))
+        })
+    }
+
     /// Memory of the device.
     pub(super) fn memory(&self, bytes: u64) -> Result<Memory, String> {
         let (mut address, size) = (0, usize::try_from(bytes.max(1)).map_err(|e| e.to_string())?);
         // SAFETY: the address is there to be written.
-        check(&format!("cuMemAlloc of {bytes} bytes"), unsafe { sys::cuMemAlloc_v2(&mut address, size) })?;
+        let given = unsafe { driver().cuda.cuMemAlloc_v2(&mut address, size) };
+        check(&format!("cuMemAlloc of {bytes} bytes"), given).map_err(|why| self.with_free(why))?;
         Ok(Memory(address))
+    }
+
+    /// Bytes of the device's memory that are free, and all of them.
+    pub(super) fn free(&self) -> Result<[u64; 2], String> {
+        let (mut free, mut all) = (0, 0);
+        // SAFETY: both numbers are there to be written.
+        check("cuMemGetInfo", unsafe { driver().cuda.cuMemGetInfo_v2(&mut free, &mut all) })?;
+        Ok([free as u64, all as u64])
+    }
+
+    /// Why memory was refused, with how much there is.
+    fn with_free(&self, why: String) -> String {
+        match self.free() {
+            Ok([free, all]) => format!("{why}; {free} bytes ({}) of {} are free", Bytes(free), Bytes(all)),
+            Err(_) => why,
+        }
     }
 
     /// What chunks are: memory of this device.
@@ -178,22 +264,21 @@ impl Gpu {
 
     /// What the bytes of chunks are multiples of.
     pub(super) fn granularity(&self) -> Result<u64, String> {
-        // SAFETY: the library is there, and its functions are looked at, not called.
-        let lacks = |name: &&&str| unsafe { sys::culib().get::<*const c_void>(name.as_bytes()) }.is_err();
-        if let Some(name) = MAPPING.iter().find(lacks) {
+        if let Err(name) = driver().mappings {
             return Err(format!("this driver cannot map chunks to addresses: it has no {name}"));
         }
         let (mut maps, mut granularity) = (0, 0);
         let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
         // SAFETY: the device is there, and the number is there to be written.
-        let asked = unsafe { sys::cuDeviceGetAttribute(&mut maps, which, self.device) };
+        let asked = unsafe { driver().cuda.cuDeviceGetAttribute(&mut maps, which, self.device) };
         check("cuDeviceGetAttribute", asked)?;
         if maps == 0 {
             return Err("this device cannot map chunks to addresses".to_owned());
         }
         let least = CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         // SAFETY: what chunks are is there to be read, and the number to be written.
-        let asked = unsafe { sys::cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
+        let asked =
+            unsafe { mappings().cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
         check("cuMemGetAllocationGranularity", asked)?;
         match granularity {
             0 => Err("cuMemGetAllocationGranularity: 0".to_owned()),
@@ -209,14 +294,15 @@ impl Gpu {
         let bytes = spots.checked_mul(chunk).ok_or("so many addresses there are not")?;
         let mut mapped = Mapped { start: 0, bytes, chunk, chunks: Vec::new(), at: Vec::new() };
         // SAFETY: the address is there to be written.
-        let reserved = unsafe { sys::cuMemAddressReserve(&mut mapped.start, bytes, 0, 0, 0) };
+        let reserved = unsafe { mappings().cuMemAddressReserve(&mut mapped.start, bytes, 0, 0, 0) };
         check(&format!("cuMemAddressReserve of {bytes} bytes"), reserved)?;
         let count = mapping.chunks.iter().flatten().max().map_or(0, |&last| last as usize + 1);
         for number in 1..=count {
             let mut handle = 0;
             // SAFETY: what the chunk is is there to be read, and the handle to be written.
-            let made = unsafe { sys::cuMemCreate(&mut handle, chunk, &self.chunks(), 0) };
-            check(&format!("cuMemCreate of chunk {number} of {count}, each of {chunk} bytes"), made)?;
+            let made = unsafe { mappings().cuMemCreate(&mut handle, chunk, &self.chunks(), 0) };
+            check(&format!("cuMemCreate of chunk {number} of {count}, each of {chunk} bytes"), made)
+                .map_err(|why| self.with_free(why))?;
             mapped.chunks.push(handle);
         }
         let access = CUmemAccessDesc {
@@ -228,10 +314,10 @@ impl Gpu {
             let at = mapped.start + (spot * chunk) as u64;
             let handle = mapped.chunks[number as usize];
             // SAFETY: the addresses are reserved, nothing is mapped to them yet, and the chunk is there.
-            check("cuMemMap", unsafe { sys::cuMemMap(at, chunk, 0, handle, 0) })?;
+            check("cuMemMap", unsafe { mappings().cuMemMap(at, chunk, 0, handle, 0) })?;
             mapped.at.push((spot, number));
             // SAFETY: the chunk is mapped to these addresses, and what is allowed is there to be read.
-            check("cuMemSetAccess", unsafe { sys::cuMemSetAccess(at, chunk, &access, 1) })?;
+            check("cuMemSetAccess", unsafe { mappings().cuMemSetAccess(at, chunk, &access, 1) })?;
         }
         Ok(mapped)
     }
@@ -239,19 +325,21 @@ impl Gpu {
     /// Waits until everything in the stream is done.
     pub(super) fn wait_for(&self, stream: Stream) -> Result<(), String> {
         // SAFETY: the stream is there.
-        check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.stream(stream)) })
+        check("cuStreamSynchronize", unsafe { driver().cuda.cuStreamSynchronize(self.stream(stream)) })
     }
 
     /// Lets the stream go on only when what was last recorded is done.
     pub(super) fn after(&self, stream: Stream, event: &Event) -> Result<(), String> {
         // SAFETY: stream and event are there.
-        check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(self.stream(stream), event.0, 0) })
+        check("cuStreamWaitEvent", unsafe {
+            driver().cuda.cuStreamWaitEvent(self.stream(stream), event.0, 0)
+        })
     }
 
     /// Records what is in the stream so far.
     pub(super) fn record(&self, event: &Event, stream: Stream) -> Result<(), String> {
         // SAFETY: stream and event are there.
-        check("cuEventRecord", unsafe { sys::cuEventRecord(event.0, self.stream(stream)) })
+        check("cuEventRecord", unsafe { driver().cuda.cuEventRecord(event.0, self.stream(stream)) })
     }
 
     /// Copies to the device once the stream has come so far.
@@ -268,7 +356,7 @@ impl Gpu {
         let stream = self.stream(stream);
         // SAFETY: as the caller promises.
         check("cuMemcpyHtoDAsync", unsafe {
-            sys::cuMemcpyHtoDAsync_v2(to, from.cast::<c_void>(), bytes as usize, stream)
+            driver().cuda.cuMemcpyHtoDAsync_v2(to, from.cast::<c_void>(), bytes as usize, stream)
         })
     }
 
@@ -286,7 +374,7 @@ impl Gpu {
         let stream = self.stream(stream);
         // SAFETY: as the caller promises.
         check("cuMemcpyDtoHAsync", unsafe {
-            sys::cuMemcpyDtoHAsync_v2(to.cast::<c_void>(), from, bytes as usize, stream)
+            driver().cuda.cuMemcpyDtoHAsync_v2(to.cast::<c_void>(), from, bytes as usize, stream)
         })
     }
 
@@ -298,7 +386,19 @@ impl Gpu {
         let (stream, args) = (self.stream(stream), ready.pointers.as_ptr().cast_mut());
         // SAFETY: as the caller promises; the driver reads the arguments before it returns.
         let result = unsafe {
-            sys::cuLaunchKernel(ready.function, ready.blocks, 1, 1, BLOCK, 1, 1, 0, stream, args, null_mut())
+            driver().cuda.cuLaunchKernel(
+                ready.function,
+                ready.blocks,
+                1,
+                1,
+                BLOCK,
+                1,
+                1,
+                0,
+                stream,
+                args,
+                null_mut(),
+            )
         };
         check(&format!("cuLaunchKernel of {}", ready.kernel), result)
     }
@@ -307,7 +407,7 @@ impl Gpu {
     pub(super) fn begin_graph(&self) -> Result<(), String> {
         let mode = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is there.
-        let begun = unsafe { sys::cuStreamBeginCapture_v2(self.stream(Stream::Compute), mode) };
+        let begun = unsafe { driver().cuda.cuStreamBeginCapture_v2(self.stream(Stream::Compute), mode) };
         check("cuStreamBeginCapture", begun)
     }
 
@@ -315,12 +415,12 @@ impl Gpu {
     pub(super) fn end_graph(&self) -> Result<Graph, String> {
         let (mut graph, mut exec): (CUgraph, CUgraphExec) = (null_mut(), null_mut());
         // SAFETY: the stream is there, and the handle is there to be written.
-        let ended = unsafe { sys::cuStreamEndCapture(self.stream(Stream::Compute), &mut graph) };
+        let ended = unsafe { driver().cuda.cuStreamEndCapture(self.stream(Stream::Compute), &mut graph) };
         check("cuStreamEndCapture", ended)?;
         // SAFETY: the graph is there, and the handle is there to be written.
-        let made = unsafe { sys::cuGraphInstantiateWithFlags(&mut exec, graph, 0) };
+        let made = unsafe { driver().cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 0) };
         // SAFETY: the graph is there, and nobody uses it any more.
-        _ = unsafe { sys::cuGraphDestroy(graph) };
+        _ = unsafe { driver().cuda.cuGraphDestroy(graph) };
         check("cuGraphInstantiate", made)?;
         Ok(Graph(exec))
     }
@@ -328,7 +428,7 @@ impl Gpu {
     /// Does what was written down, once what computes has come so far.
     pub(super) fn replay(&self, graph: &Graph) -> Result<(), String> {
         // SAFETY: graph and stream are there, and the memory that it uses belongs to who owns both.
-        check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(graph.0, self.stream(Stream::Compute)) })
+        check("cuGraphLaunch", unsafe { driver().cuda.cuGraphLaunch(graph.0, self.stream(Stream::Compute)) })
     }
 }
 
@@ -338,12 +438,12 @@ impl Drop for Gpu {
         for &stream in self.streams.iter().filter(|stream| !stream.is_null()) {
             // SAFETY: the stream is there; nothing is in it any more.
             unsafe {
-                _ = sys::cuStreamSynchronize(stream);
-                _ = sys::cuStreamDestroy_v2(stream);
+                _ = driver().cuda.cuStreamSynchronize(stream);
+                _ = driver().cuda.cuStreamDestroy_v2(stream);
             }
         }
         // SAFETY: it was retained once.
-        _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+        _ = unsafe { driver().cuda.cuDevicePrimaryCtxRelease_v2(self.device) };
     }
 }
 
@@ -359,7 +459,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: it was allocated, and is freed once.
-        _ = unsafe { sys::cuMemFree_v2(self.0) };
+        _ = unsafe { driver().cuda.cuMemFree_v2(self.0) };
     }
 }
 
@@ -384,15 +484,15 @@ impl Drop for Mapped {
         // SAFETY: nothing runs any more when that is back; what was mapped is unmapped once, chunk by chunk, and what was
         // made and reserved is given back once.
         unsafe {
-            _ = sys::cuCtxSynchronize();
+            _ = driver().cuda.cuCtxSynchronize();
             for &(spot, _) in &self.at {
-                _ = sys::cuMemUnmap(self.spot(spot), self.chunk);
+                _ = mappings().cuMemUnmap(self.spot(spot), self.chunk);
             }
             for &handle in &self.chunks {
-                _ = sys::cuMemRelease(handle);
+                _ = mappings().cuMemRelease(handle);
             }
             if self.start != 0 {
-                _ = sys::cuMemAddressFree(self.start, self.bytes);
+                _ = mappings().cuMemAddressFree(self.start, self.bytes);
             }
         }
     }
@@ -430,25 +530,73 @@ impl Arena {
 /// Memory of the host that the device copies from and to by itself: plain, so that the processor reads it fast.
 pub(super) struct Pinned {
     start: NonNull<u8>,
-    layout: Layout,
+    size: usize,
+    /// Whether it is the driver's, and not memory of this process that was registered.
+    is_drivers: bool,
 }
 
+/// Bytes that a thread touches at once: 8192 small pages or 16 large ones. With half as many the threads ask for work more often;
+/// with twice as many a slab of 512 MiB leaves some of 16 threads idle.
+const PIECE: usize = 32 << 20;
+
 impl Pinned {
+    /// Zeros that the device copies from and to: memory of this process that the driver registers, or where it refuses that, its
+    /// own.
     pub(super) fn new(bytes: u64) -> Result<Pinned, String> {
-        const PAGE: usize = 4096;
         let size = usize::try_from(bytes.max(1)).map_err(|e| e.to_string())?;
-        let layout = Layout::from_size_align(size, PAGE).map_err(|e| e.to_string())?;
-        // SAFETY: the layout has at least one byte.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        let start = start.ok_or_else(|| format!("the system does not give {bytes} bytes of host memory"))?;
-        // SAFETY: the bytes are there until they are unregistered.
-        let registered = unsafe { sys::cuMemHostRegister_v2(start.as_ptr().cast(), size, 0) };
-        if let Err(why) = check(&format!("cuMemHostRegister of {bytes} bytes"), registered) {
-            // SAFETY: it was allocated with this layout, and is not used.
-            unsafe { dealloc(start.as_ptr(), layout) };
-            return Err(why);
+        Pinned::registered(size).or_else(|refused| {
+            Pinned::of_driver(size).map_err(|why| format!("{why}; before that, {refused}"))
+        })
+    }
+
+    fn registered(size: usize) -> Result<Pinned, String> {
+        /// Of all systems; of larger pages a part is registered as well.
+        const PAGE: usize = 4096;
+        let start =
+            map(size).ok_or_else(|| format!("the system does not give {size} bytes of host memory"))?;
+        let at = start.as_ptr().cast::<c_void>();
+        let register = |bytes: usize| {
+            // SAFETY: the bytes are there until they are unregistered.
+            let answer = unsafe { driver().cuda.cuMemHostRegister_v2(at, bytes, 0) };
+            check(&format!("cuMemHostRegister of {bytes} bytes"), answer)
+        };
+        // Whether it registers memory at all is known before all pages are touched.
+        let registered = register(size.min(PAGE)).and_then(|()| {
+            // SAFETY: it was registered just now, and nothing copies yet.
+            _ = unsafe { driver().cuda.cuMemHostUnregister(at) };
+            // All threads touch the pages: the driver would do so in one.
+            // SAFETY: so many bytes are there, and nothing else refers to them.
+            let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) };
+            all.par_chunks_mut(PIECE)
+                .for_each(|piece| piece.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0));
+            register(size)
+        });
+        match registered {
+            Ok(()) => Ok(Pinned { start, size, is_drivers: false }),
+            Err(why) => {
+                // SAFETY: it was mapped with this size, and is not used.
+                unsafe { libc::munmap(at, size) };
+                Err(why)
+            }
         }
-        Ok(Pinned { start, layout })
+    }
+
+    fn of_driver(size: usize) -> Result<Pinned, String> {
+        let mut at = null_mut();
+        // SAFETY: the address is there to be written.
+        let answer = unsafe { driver().cuda.cuMemHostAlloc(&mut at, size, 0) };
+        check(&format!("cuMemHostAlloc of {size} bytes"), answer)?;
+        let start = NonNull::new(at.cast()).ok_or("cuMemHostAlloc: null")?;
+        let pinned = Pinned { start, size, is_drivers: true };
+        // SAFETY: so many bytes are there, and nothing else refers to them.
+        let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) };
+        // The system gives zeros, which are only read.
+        all.par_chunks_mut(PIECE).for_each(|piece| {
+            if piece.iter().any(|&byte| byte != 0) {
+                piece.fill(0);
+            }
+        });
+        Ok(pinned)
     }
 
     /// Where the byte is.
@@ -456,18 +604,36 @@ impl Pinned {
     /// # Panics
     /// If so many bytes from there on are not inside.
     pub(super) fn at(&self, offset: u64, bytes: u64) -> *mut u8 {
-        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.layout.size() as u64));
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.size as u64));
         // SAFETY: it is inside.
         unsafe { self.start.as_ptr().add(offset as usize) }
     }
 }
 
+/// So many bytes of zeros, whose pages are there when they are touched.
+fn map(size: usize) -> Option<NonNull<u8>> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory, which nothing refers to.
+    let at = unsafe { libc::mmap(null_mut(), size, access, kind, -1, 0) };
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the memory is there. Large pages are fewer to touch and to pin; a system without them says so, and does without.
+    _ = unsafe { libc::madvise(at, size, libc::MADV_HUGEPAGE) };
+    NonNull::new(at.cast())
+}
+
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: it was registered, and allocated with this layout; nothing copies any more.
+        let at = self.start.as_ptr().cast::<c_void>();
+        // SAFETY: it is the driver's, or was registered and mapped with this size; nothing copies any more.
         unsafe {
-            _ = sys::cuMemHostUnregister(self.start.as_ptr().cast());
-            dealloc(self.start.as_ptr(), self.layout);
+            if self.is_drivers {
+                _ = driver().cuda.cuMemFreeHost(at);
+            } else {
+                _ = driver().cuda.cuMemHostUnregister(at);
+                libc::munmap(at, self.size);
+            }
         }
     }
 }
@@ -483,23 +649,21 @@ impl Event {
         };
         let mut event = null_mut();
         // SAFETY: the handle is there to be written.
-        check("cuEventCreate", unsafe { sys::cuEventCreate(&mut event, flags as u32) })?;
+        check("cuEventCreate", unsafe { driver().cuda.cuEventCreate(&mut event, flags as u32) })?;
         Ok(Event(event))
     }
 
     /// Waits until what was recorded last is done.
     pub(super) fn wait(&self) -> Result<(), String> {
         // SAFETY: the event is there.
-        check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.0) })
+        check("cuEventSynchronize", unsafe { driver().cuda.cuEventSynchronize(self.0) })
     }
 
     /// Seconds from another one to this one. Both have times and are done.
     pub(super) fn seconds_since(&self, other: &Event) -> Result<f64, String> {
         let mut milliseconds = 0.0;
         // SAFETY: both events are there, and the number is there to be written.
-        check("cuEventElapsedTime", unsafe {
-            sys::cuEventElapsedTime_v2(&mut milliseconds, other.0, self.0)
-        })?;
+        check("cuEventElapsedTime", unsafe { (driver().elapsed)(&mut milliseconds, other.0, self.0) })?;
         Ok(f64::from(milliseconds) / 1e3)
     }
 }
@@ -507,7 +671,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: it is there; the driver keeps it until nothing waits for it.
-        _ = unsafe { sys::cuEventDestroy_v2(self.0) };
+        _ = unsafe { driver().cuda.cuEventDestroy_v2(self.0) };
     }
 }
 
@@ -517,7 +681,7 @@ pub(super) struct Graph(CUgraphExec);
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: it is there, and the driver keeps it until it has run.
-        _ = unsafe { sys::cuGraphExecDestroy(self.0) };
+        _ = unsafe { driver().cuda.cuGraphExecDestroy(self.0) };
     }
 }
 
@@ -530,7 +694,9 @@ impl Module {
         let image: Vec<u8> = image.iter().copied().chain([0]).collect();
         let mut module = null_mut();
         // SAFETY: the image is there, and the handle is there to be written.
-        check("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&mut module, image.as_ptr().cast()) })?;
+        check("cuModuleLoadData", unsafe {
+            driver().cuda.cuModuleLoadData(&mut module, image.as_ptr().cast())
+        })?;
         Ok(Module(module))
     }
 
@@ -539,7 +705,7 @@ impl Module {
         let Ok(text) = CString::new(name) else { return Ok(None) };
         let mut function = null_mut();
         // SAFETY: module and name are there, and the handle is there to be written.
-        match unsafe { sys::cuModuleGetFunction(&mut function, self.0, text.as_ptr()) } {
+        match unsafe { driver().cuda.cuModuleGetFunction(&mut function, self.0, text.as_ptr()) } {
             CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
             result => {
                 check(&format!("cuModuleGetFunction of {name}"), result).map(|()| Some(Function(function)))
@@ -551,7 +717,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: it is there, and none of its kernels runs any more.
-        _ = unsafe { sys::cuModuleUnload(self.0) };
+        _ = unsafe { driver().cuda.cuModuleUnload(self.0) };
     }
 }
 

@@ -14,7 +14,7 @@ use lmsc_ir::program::{Memory, Program, Residency, Stream, Until, residencies};
 
 use super::BLOCK;
 use super::compile::fingerprint;
-use super::recipe::{Each, Reach};
+use super::recipe::{Each, RANK, Reach};
 
 /// The words of a kernel's one argument: some compilers' most are 4096 bytes.
 const MOST_WORDS: usize = 512;
@@ -110,8 +110,25 @@ enum Meeting {
     Otherwise,
 }
 
+/// How many elements a box of indices finds: how many, dimensions, extents, and strides.
+pub(super) fn distinct(words: &[u64]) -> u64 {
+    let rank = words[1] as usize;
+    let (extents, strides) = (&words[2..2 + RANK], &words[2 + RANK..2 + 2 * RANK]);
+    let repeats = |&(_, stride): &(&u64, &u64)| *stride == 0;
+    extents.iter().zip(strides).take(rank).filter(|pair| !repeats(pair)).map(|(extent, _)| extent).product()
+}
+
+/// How many elements of an operand a function of so many elements is given.
+pub(super) fn reached(reach: &Reach, elements: u64) -> u64 {
+    match reach {
+        Reach::Same => elements,
+        Reach::First => 1,
+        Reach::Spread(words) => distinct(words),
+    }
+}
+
 /// The bytes of an element.
-fn width(element: &str) -> u64 {
+pub(super) fn width(element: &str) -> u64 {
     match element {
         "u8" | "i8" => 1,
         "u16" | "f16" | "bf16" => 2,
@@ -132,6 +149,10 @@ pub(super) struct Fused {
     pub(super) words: Vec<u64>,
     /// How many launches it stands for.
     pub(super) launches: usize,
+    /// Bytes that it loads and stores.
+    pub(super) bytes: u64,
+    /// How many elements it computes, of all operators together.
+    pub(super) operations: u64,
 }
 
 /// A launch of a run.
@@ -213,6 +234,10 @@ struct Lane {
     text: String,
     words: Vec<u64>,
     elements: u64,
+    /// Bytes that it loads and stores.
+    bytes: u64,
+    /// How many elements it computes, of all operators together.
+    operations: u64,
 }
 
 impl Lane {
@@ -224,6 +249,7 @@ impl Lane {
         let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
         let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
         let (mut registers, mut elements) = (0, 0);
+        let (mut bytes, mut operations) = (0, 0);
         let mut register = || {
             registers += 1;
             registers - 1
@@ -232,6 +258,7 @@ impl Lane {
         let mut loads = String::new();
         for Member { one, read_until, .. } in members {
             elements = one.each.elements;
+            operations += elements;
             let numbers = match (&one.each.parameters[..], one.each.made_of) {
                 ([], _) => "Parameters{}".to_owned(),
                 (numbers, of) => {
@@ -254,6 +281,7 @@ impl Lane {
                 let (r, of) = known.unwrap_or_else(|| {
                     let (r, at) = (register(), words.len() + 1);
                     words.push(start);
+                    bytes += width(element) * reached(reach, elements);
                     _ = writeln!(before, "    const {element}* a{r} = (const {element}*)w[{at}];");
                     match reach {
                         Reach::Same => {
@@ -309,11 +337,12 @@ impl Lane {
         }
         for (start, (r, element, _)) in written.into_iter().filter(|(_, (.., is_read))| *is_read) {
             words.push(start);
+            bytes += width(element) * elements;
             _ = writeln!(body, "        (({element}*)w[{}])[i] = r{r};", words.len());
         }
         words.insert(0, elements);
         let text = format!("{before}    for (i64 i = first; i < w[0]; i += step) {{\n{loads}{body}    }}\n");
-        Lane { text, words, elements }
+        Lane { text, words, elements, bytes, operations }
     }
 
     fn blocks(&self) -> u64 {
@@ -438,7 +467,16 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
         let words = words(&lanes, &loops);
         let kernel = text.kernel(&loops, words.len());
         let blocks = lanes.iter().map(Lane::blocks).sum::<u64>() as u32;
-        fused.push(Fused { commands: run.commands, kernel, blocks, words, launches: run.members.len() });
+        let sum = |of: fn(&Lane) -> u64| lanes.iter().map(of).sum();
+        fused.push(Fused {
+            commands: run.commands,
+            kernel,
+            blocks,
+            words,
+            launches: run.members.len(),
+            bytes: sum(|lane| lane.bytes),
+            operations: sum(|lane| lane.operations),
+        });
     };
     for (index, ones) in (0u32..).zip(ones) {
         let Some(ones) = ones else {

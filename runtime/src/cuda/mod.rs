@@ -11,6 +11,8 @@
 #[cfg(feature = "cuda")]
 mod blas;
 #[cfg(feature = "cuda")]
+mod calls;
+#[cfg(feature = "cuda")]
 mod compile;
 #[cfg(feature = "cuda")]
 mod dnn;
@@ -18,6 +20,8 @@ mod dnn;
 mod driver;
 #[cfg(feature = "cuda")]
 mod fuse;
+#[cfg(feature = "cuda")]
+mod launches;
 #[cfg(feature = "cuda")]
 mod library;
 mod make;
@@ -34,7 +38,9 @@ pub use compile::{CompileError, Compiler};
 #[cfg(feature = "cuda")]
 pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
-pub use library::Missing;
+pub use launches::{Kind, Listed, launches};
+#[cfg(feature = "cuda")]
+pub use library::{LibraryFacts, Missing};
 #[cfg(feature = "cuda")]
 pub use measure::{Copies, Costs};
 pub use recipe::{

@@ -20,6 +20,7 @@ use super::compile::Compiler;
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
 use super::fuse::{One, fuse};
+use super::library::LibraryFacts;
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
 use crate::kernel::Step;
@@ -70,6 +71,8 @@ pub struct Options {
     pub precision: Precision,
     /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
     pub own_kernels: bool,
+    /// Whether a program does not run where own kernels would do what cuBLAS and cuDNN could.
+    pub require_libraries: bool,
     /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
     /// each other are one.
     pub single_kernels: bool,
@@ -88,26 +91,74 @@ struct Tally {
     all: usize,
     own: usize,
     why: String,
+    /// The first reason that another library, or more workspace, would take away.
+    mendable: Option<String>,
+}
+
+/// Why a library does not do something.
+enum Unfit {
+    /// It does not do it anywhere.
+    Ever(String),
+    /// It would do it elsewhere.
+    Here(String),
 }
 
 impl Tally {
     /// One that the library does, or why not.
-    fn add<T>(&mut self, done: Result<T, String>) -> Option<T> {
+    fn add<T>(&mut self, done: Result<T, Unfit>) -> Option<T> {
         self.all += 1;
-        done.inspect_err(|why| {
-            if self.own == 0 {
-                self.why.clone_from(why);
-            }
-            self.own += 1;
-        })
-        .ok()
+        let unfit = match done {
+            Ok(done) => return Some(done),
+            Err(unfit) => unfit,
+        };
+        let (Unfit::Ever(why) | Unfit::Here(why)) = &unfit;
+        if self.own == 0 {
+            self.why.clone_from(why);
+        }
+        self.own += 1;
+        if let Unfit::Here(why) = unfit {
+            self.mendable.get_or_insert(why);
+        }
+        None
     }
 
     fn told(&self, library: String) -> String {
         match self {
             Tally { own: 0, .. } => library,
-            Tally { all, own, why } => format!("{library}, {own} of {all} by own kernels: {why}"),
+            Tally { all, own, why, .. } => format!("{library}, {own} of {all} by own kernels: {why}"),
         }
+    }
+}
+
+/// The libraries that a program may use on a device.
+struct Libraries {
+    blas: Result<Blas, String>,
+    /// None where there is nothing to convolve.
+    dnn: Option<Result<Dnn, String>>,
+    multiplies: bool,
+}
+
+impl Libraries {
+    fn open(gpu: &Gpu, options: Options, recipes: &[Option<Recipe>]) -> Libraries {
+        let calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
+        let blas = match options.own_kernels {
+            true => Err("cuBLAS is not asked for".to_owned()),
+            false => Blas::open(gpu, options.precision),
+        };
+        let dnn =
+            calls().any(|call| matches!(call, Call::Convolution { .. })).then(|| match options.own_kernels {
+                true => Err("cuDNN is not asked for".to_owned()),
+                false => Dnn::open(gpu, options.precision),
+            });
+        let multiplies = calls().any(|call| matches!(call, Call::Products { .. }));
+        Libraries { blas, dnn, multiplies }
+    }
+
+    /// Why one that the program needs cannot be used.
+    fn missing(&self) -> Option<String> {
+        let cannot = |library: &str, why: &String| format!("{library} cannot be used: {why}");
+        let blas = self.blas.as_ref().err().filter(|_| self.multiplies).map(|why| cannot("cuBLAS", why));
+        blas.or_else(|| Some(cannot("cuDNN", self.dnn.as_ref()?.as_ref().err()?)))
     }
 }
 
@@ -126,6 +177,10 @@ pub struct Session {
     blas: Result<Blas, String>,
     /// What convolves, or why it does not; none where there is nothing to convolve.
     dnn: Option<Result<Dnn, String>>,
+    /// Whether there is something to multiply.
+    multiplies: bool,
+    /// What has compiled the kernels.
+    compiler: LibraryFacts,
     /// What of both they do.
     tallies: [Tally; 2],
     /// By command of what computes, the bytes of workspace with which it does what it does.
@@ -176,12 +231,12 @@ impl Drop for Session {
 
 /// Where a program's constants are on the device, behind the step's number and seed.
 #[derive(Default)]
-struct Constants {
+pub(super) struct Constants {
     bytes: Vec<u8>,
 }
 
 /// What addresses are of.
-struct Places<'a> {
+pub(super) struct Places<'a> {
     program: &'a Program,
     recipes: &'a [Option<Recipe>],
     /// By command, where its recipe's constants are.
@@ -193,13 +248,28 @@ struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// The constants and where they are in their memory; memories are nowhere yet.
-    fn new(program: &'a Program, recipes: &'a [Option<Recipe>], known: &Known) -> (Constants, Places<'a>) {
+    pub(super) fn new(
+        program: &'a Program,
+        recipes: &'a [Option<Recipe>],
+        known: &Known,
+    ) -> (Constants, Places<'a>) {
         let mut constants = Constants::default();
         constants.add(&[0; size_of::<Step>()]);
         let of_recipe = |recipe: &Option<Recipe>| recipe.as_ref().map_or(0, |r| constants.add(&r.constants));
         let of_recipes = recipes.iter().map(of_recipe).collect();
         let of_known = known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
         (constants, Places { program, recipes, of_recipes, of_known, constants: 0, arena: 0 })
+    }
+
+    /// Puts both memories somewhere: wherever they are, kernels are the same.
+    pub(super) fn put(&mut self, constants: &Constants) {
+        self.constants = ALIGNMENT;
+        self.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    }
+
+    /// Where the arena begins.
+    pub(super) fn arena(&self) -> u64 {
+        self.arena
     }
 
     fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
@@ -226,7 +296,7 @@ impl<'a> Places<'a> {
     }
 
     /// By command that computes, what it launches, where that is elementwise and nothing else.
-    fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
+    pub(super) fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
         let mut all: Vec<Option<Vec<One<'a>>>> = self.recipes.iter().map(|_| None).collect();
         for (index, launch) in self.program.launches() {
             let Some(recipe) = &self.recipes[index as usize] else { continue };
@@ -246,7 +316,7 @@ impl<'a> Places<'a> {
 }
 
 /// Recipes by command that computes, and what is known of contents.
-fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
+pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
     let (recipes, mut known) = prepared(program, |spec| {
         let recipe = prepare(spec)?;
         let needed = recipe.needed();
@@ -264,9 +334,7 @@ fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> 
 pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
     let (recipes, known) = recipes(program)?;
     let (constants, mut places) = Places::new(program, &recipes, &known);
-    // Wherever memory is, kernels are the same.
-    places.constants = ALIGNMENT;
-    places.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    places.put(&constants);
     Ok(fuse(program, places.arena, &places.elementwise()).1.done())
 }
 
@@ -294,16 +362,29 @@ impl Kernels<'_> {
         let sources: Vec<_> = SOURCES.iter().filter(|source| !rare || source.has_rare).collect();
         let images = sources.par_iter().map(|source| compiler.image(source, rare, architecture));
         for image in images.collect::<Vec<_>>() {
-            self.modules.push(Module::new(&image.map_err(|e| e.to_string())?)?);
+            self.add(&image.map_err(|e| e.to_string())?)?;
         }
+        Ok(())
+    }
+
+    /// Loads what was compiled.
+    fn add(&mut self, image: &[u8]) -> Result<(), String> {
+        let module = Module::new(image).map_err(|why| {
+            let (nvrtc, driver) = (self.compiler.facts(), self.gpu.driver());
+            format!(
+                "{why}: kernels that NVRTC {} has compiled for {}, on a driver of CUDA {}; a driver takes kernels of no newer \
+                 NVRTC than its own version",
+                nvrtc.version, self.gpu.architecture, driver.version
+            )
+        })?;
+        self.modules.push(module);
         Ok(())
     }
 
     /// Compiles and loads kernels that fuse others.
     fn load_fused(&mut self, text: &str) -> Result<(), String> {
         let image = self.compiler.fused_image(text, &self.gpu.architecture).map_err(|e| e.to_string())?;
-        self.modules.push(Module::new(&image)?);
-        Ok(())
+        self.add(&image)
     }
 
     fn get(&mut self, name: &str) -> Result<Function, String> {
@@ -378,29 +459,31 @@ impl Session {
         mapping: Option<&Mapping>,
     ) -> Result<Session, RunError> {
         let (recipes, known) = recipes(&program)?;
-        Session::on(gpu()?, program, options, compiler, (&recipes, known), mapping).map_err(RunError::Device)
+        let gpu = gpu()?;
+        // Before the arena, which may leave no room for what libraries hold.
+        let libraries = Libraries::open(&gpu, options, &recipes);
+        let required = options.require_libraries && !options.own_kernels;
+        if let Some(why) = libraries.missing().filter(|_| required) {
+            return Err(RunError::NoLibrary(why));
+        }
+        let opened = (gpu, libraries, compiler);
+        let session = Session::on(opened, program, options, (&recipes, known), mapping);
+        let session = session.map_err(RunError::Device)?;
+        match session.lacks() {
+            Some(why) if required => Err(RunError::NoLibrary(why)),
+            _ => Ok(session),
+        }
     }
 
     fn on(
-        gpu: Gpu,
+        (gpu, libraries, compiler): (Gpu, Libraries, &Compiler),
         program: Checked,
         options: Options,
-        compiler: &Compiler,
         (recipes, known): (&[Option<Recipe>], Known),
         mapping: Option<&Mapping>,
     ) -> Result<Session, String> {
         let (constants, mut places) = Places::new(&program, recipes, &known);
-        // Before the arena, which may leave no room for what the library holds.
-        let blas = match options.own_kernels {
-            true => Err("cuBLAS is not asked for".to_owned()),
-            false => Blas::open(&gpu, options.precision),
-        };
-        let is_convolution = |call: &Call| matches!(call, Call::Convolution { .. });
-        let convolves = recipes.iter().flatten().flat_map(|recipe| &recipe.calls).any(is_convolution);
-        let mut dnn = convolves.then(|| match options.own_kernels {
-            true => Err("cuDNN is not asked for".to_owned()),
-            false => Dnn::open(&gpu, options.precision),
-        });
+        let Libraries { blas, mut dnn, multiplies } = libraries;
         let (mut products, mut convolutions) = (Tally::default(), Tally::default());
         let on_device = gpu.memory(constants.bytes.len() as u64)?;
         let arena = match mapping {
@@ -441,7 +524,8 @@ impl Session {
                 let by_library = match (call, &blas, &mut dnn) {
                     (Call::Products { library, .. }, Ok(_), _) => {
                         let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
-                        let too_little = || format!("one has {room} bytes of workspace, not {wanted}");
+                        let too_little =
+                            || Unfit::Here(format!("one has {room} bytes of workspace, not {wanted}"));
                         let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
                         products.add(fits.map(|()| {
                             let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
@@ -449,13 +533,14 @@ impl Session {
                         }))
                     }
                     (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
-                        let unsuitable = || "its padding or its size does not suit the library".to_owned();
+                        let unsuitable =
+                            || Unfit::Ever("its padding or its size does not suit the library".to_owned());
                         let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
                             let mut convolution = (*convolution).map(|at| address(&at));
                             convolution.workspace_bytes = convolution.workspace_bytes.min(room);
                             // SAFETY: the recipe says how large its tensors are, and where the program says that they are.
                             // The arena is cleared later, and nothing else runs.
-                            unsafe { dnn.choose(convolution) }
+                            unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)
                         });
                         convolutions.add(chosen.map(|ready| {
                             let bytes = ready.workspace_bytes();
@@ -543,7 +628,9 @@ impl Session {
             is_single: false,
             blas,
             dnn,
+            multiplies,
             tallies: [products, convolutions],
+            compiler: compiler.facts().clone(),
             workspaces,
             events,
             turns: events_of(true)?,
@@ -601,14 +688,9 @@ impl Session {
 
     /// Zeros for all of the arena.
     fn clear(&self) -> Result<(), String> {
-        const PIECE: u64 = 1 << 20;
-        let zeros = vec![0u8; PIECE as usize];
         for (start, bytes) in self.arena.parts() {
-            for at in (0..bytes).step_by(PIECE as usize) {
-                let (to, bytes) = (start + at, PIECE.min(bytes - at));
-                // SAFETY: both have so many bytes, and the zeros stay zeros until the copies are done.
-                unsafe { self.gpu.to_device(Stream::Compute, to, zeros.as_ptr(), bytes)? };
-            }
+            // SAFETY: the arena has so many bytes from there on, and nothing else runs.
+            unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
         }
         self.gpu.wait_for(Stream::Compute)
     }
@@ -644,6 +726,45 @@ impl Session {
             Ok(dnn) => self.tallies[1].told(dnn.name()),
             Err(why) => format!("own kernels: {why}"),
         })
+    }
+
+    /// The libraries that it uses: the driver, NVRTC, and those of cuBLAS and cuDNN that are found.
+    pub fn libraries(&self) -> Vec<LibraryFacts> {
+        let found = [
+            self.blas.as_ref().ok().map(Blas::facts),
+            self.dnn.as_ref().and_then(|dnn| dnn.as_ref().ok()).map(Dnn::facts),
+        ];
+        [self.gpu.driver(), &self.compiler].into_iter().chain(found.into_iter().flatten()).cloned().collect()
+    }
+
+    /// What own kernels do although a library was to do it, each with the reason.
+    pub fn fallbacks(&self) -> Vec<String> {
+        if self.options.own_kernels {
+            return Vec::new();
+        }
+        let products = match &self.blas {
+            Err(why) if self.multiplies => Some(format!("own kernels multiply matrices: {why}")),
+            Ok(_) if self.tallies[0].own > 0 => Some(format!("products by {}", self.products())),
+            _ => None,
+        };
+        let convolutions = match &self.dnn {
+            Some(Err(why)) => Some(format!("own kernels convolve: {why}")),
+            Some(Ok(dnn)) if self.tallies[1].own > 0 => {
+                Some(format!("convolutions by {}", self.tallies[1].told(dnn.name())))
+            }
+            _ => None,
+        };
+        [products, convolutions].into_iter().flatten().collect()
+    }
+
+    /// Why own kernels do something that a library which is there would do elsewhere.
+    fn lacks(&self) -> Option<String> {
+        let some = |library: String, tally: &Tally| {
+            let why = tally.mendable.as_ref()?;
+            Some(format!("{library} does not do {} of {}: {why}", tally.own, tally.all))
+        };
+        let products = self.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.tallies[0]));
+        products.or_else(|| some(self.dnn.as_ref()?.as_ref().ok()?.name(), &self.tallies[1]))
     }
 
     /// The bytes of workspace with which a command of what computes does what it does here: a library may need less than a

@@ -77,6 +77,9 @@ pub enum RunError {
     /// There is no such device, or what it needs is not found.
     #[error("{0}")]
     NoDevice(String),
+    /// Own kernels would do what a library could, and they may not.
+    #[error("{0}")]
+    NoLibrary(String),
     /// The device fails.
     #[error("{0}")]
     Device(String),

@@ -5,7 +5,7 @@
 // which copies to the device in a stream that runs kernels, too, are one for themselves;
 // FAKECUDA_SLOW: the same of kernels, copies to the host and copies to the device, such as "0 200 0". Besides, operations are
 // held up for random times, which follow from fakecuda_seed, or FAKECUDA_SEED, and from the order in which they are given.
-// FAKECUDA_MAPS=0: the device cannot map chunks.
+// FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -272,6 +272,7 @@ API void fakecuda_push(Stream* stream, void (*work)(const void*), const void* da
 }
 
 API int cuInit(unsigned) { return OK; }
+API int cuDriverGetVersion(int* version) { return *version = 13000, OK; }
 API int cuGetErrorName(int error, const char** name) {
     *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID     ? "CUDA_ERROR_INVALID_VALUE"
@@ -387,6 +388,10 @@ API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     live_bytes += bytes;
     allocations++;
     *address = (uint64_t)at;
+    return OK;
+}
+API int cuMemGetInfo_v2(size_t* free, size_t* total) {
+    *total = capacity(), *free = live_bytes < capacity() ? capacity() - live_bytes : 0;
     return OK;
 }
 API int cuMemFree_v2(uint64_t address) {
@@ -509,6 +514,8 @@ API int cuMemUnmap(uint64_t at, size_t bytes) {
     return OK;
 }
 API int cuMemHostRegister_v2(void* at, size_t bytes, unsigned) {
+    const char* registers = getenv("FAKECUDA_REGISTER");
+    if (registers && !strcmp(registers, "0")) return INVALID;
     std::lock_guard<std::mutex> guard(all);
     pinned[(uintptr_t)at] = bytes;
     return OK;
@@ -516,6 +523,25 @@ API int cuMemHostRegister_v2(void* at, size_t bytes, unsigned) {
 API int cuMemHostUnregister(void* at) {
     std::lock_guard<std::mutex> guard(all);
     return pinned.erase((uintptr_t)at) ? OK : INVALID;
+}
+API int cuMemHostAlloc(void** at, size_t bytes, unsigned) {
+    *at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!*at) return OUT_OF_MEMORY;
+    // What was never written is no number.
+    memset(*at, 0xff, bytes);
+    std::lock_guard<std::mutex> guard(all);
+    pinned[(uintptr_t)*at] = bytes;
+    return OK;
+}
+API int cuMemFreeHost(void* at) {
+    std::lock_guard<std::mutex> guard(all);
+    if (!pinned.erase((uintptr_t)at)) return INVALID;
+    return free(at), OK;
+}
+API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t bytes, Stream* stream) {
+    if (!is_device(to, bytes)) return INVALID;
+    stream->push([=] { memset((void*)to, byte, bytes); });
+    return OK;
 }
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
     if (!is_device(to, bytes)) return INVALID;

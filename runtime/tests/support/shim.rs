@@ -99,7 +99,8 @@ pub(crate) fn build(
     flags.extend([format!("-I{}", shim.display()), format!("-I{}", folder.display())]);
     let mut files: Vec<PathBuf> = kernels.iter().map(PathBuf::from).collect();
     files.extend(sources.iter().map(|source| shim.join(source)));
-    files.extend([shim.join("shim.h"), shim.join("fake_library.h"), folder.join("prelude.cuh")]);
+    let included = ["shim.h", "fake_library.h", "null.cpp"].map(|file| shim.join(file));
+    files.extend(included.into_iter().chain([folder.join("prelude.cuh")]));
     let linked: Vec<String> = link.iter().map(|flag| (*flag).to_owned()).collect();
     let of = fingerprint(&files, &[&flags[..], &linked].concat());
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{of}-{name}"));
@@ -209,6 +210,16 @@ pub(crate) fn fake() -> Result<Option<[PathBuf; 4]>, String> {
     let blas = library("libcublas.so.13", "fake_cublas.cpp")?;
     let dnn = library("libcudnn.so.9", "fake_cudnn.cpp")?;
     Ok(nvrtc.zip(blas).zip(dnn).map(|((nvrtc, blas), dnn)| [driver, nvrtc, blas, dnn]))
+}
+
+/// CUDA that computes nothing, in one library: as it is, without what CUDA 12.8 brought, and too old to be used; none where there
+/// is no compiler.
+pub(crate) fn null() -> Result<Option<[PathBuf; 3]>, String> {
+    let one = |name: &str, source: &str| build(name, &[], &[source], Mode::Fibers, &["-shared", "-ldl"]);
+    let Some(whole) = one("null.so", "null.cpp")? else { return Ok(None) };
+    let old = one("null-old.so", "null_old.cpp")?;
+    let ancient = one("null-ancient.so", "null_ancient.cpp")?;
+    Ok(old.zip(ancient).map(|(old, ancient)| [whole, old, ancient]))
 }
 
 impl Shim {

@@ -1,0 +1,297 @@
+//! `lmsc launches`: the calls of a step on a GPU, with their floors on a target, without a GPU.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use lmsc_ir::program::{Checked, Stream};
+use lmsc_ir::{Bytes, ElementType, Graph, words};
+use lmsc_plan::{Costs, Target};
+use lmsc_runtime::cuda::{self, Float, Found, Kind, Listed, Precision};
+use serde_json::{Value, json};
+
+use super::{not_ready, planned_budget, program, refused, tensors};
+use crate::cli::{Device, LaunchesArgs};
+use crate::run::tensors::Files;
+use crate::{Error, load, targets};
+
+/// The target where the user names none.
+const TARGET: &str = "h100-pcie5";
+
+/// How many kernels are listed by name.
+const NAMES: usize = 12;
+
+/// A call, with the time below which the target cannot do it.
+struct Floored {
+    call: Listed,
+    /// Seconds for the bytes, and for the operations.
+    seconds: [f64; 2],
+}
+
+impl Floored {
+    fn new(call: Listed, target: &Target) -> Floored {
+        let rate = match call.stream {
+            Stream::Compute => target.compute.memory_bytes_per_second,
+            Stream::Out => target.link.out_bytes_per_second,
+            Stream::In => target.link.in_bytes_per_second,
+        };
+        let element = match call.factors {
+            Float::F32 => ElementType::Float,
+            Float::F16 => ElementType::Float16,
+            Float::Bf16 => ElementType::Bfloat16,
+        };
+        // What is no product counts as single precision.
+        let flops = target.compute.flops_per_second.of(element);
+        let seconds = [call.bytes as f64 / rate as f64, call.operations as f64 / flops as f64];
+        Floored { call, seconds }
+    }
+
+    fn floor(&self) -> f64 {
+        self.seconds[0].max(self.seconds[1])
+    }
+
+    /// What it is limited by.
+    fn bound(&self) -> &'static str {
+        if self.seconds[1] > self.seconds[0] { "operations" } else { "bytes" }
+    }
+
+    fn kind(&self) -> &'static str {
+        match (&self.call.kind, self.call.stream) {
+            (Kind::Kernel { .. }, _) => "kernel",
+            (Kind::Product { .. }, _) => "product",
+            (Kind::Convolution { .. }, _) => "convolution",
+            (Kind::Copy, Stream::In) => "copy in",
+            (Kind::Copy, _) => "copy out",
+        }
+    }
+
+    /// What it is, in a few words.
+    fn text(&self) -> String {
+        let dims = |extents: &[i32]| extents.iter().map(i32::to_string).collect::<Vec<_>>().join("x");
+        match &self.call.kind {
+            Kind::Kernel { name, operators: 1, .. } => name.clone(),
+            Kind::Kernel { operators, .. } => format!("fused, {operators} operators"),
+            Kind::Product { batch: 1, extents: [m, n, k] } => format!("{m} x {n}, sums of {k}"),
+            Kind::Product { batch, extents: [m, n, k] } => format!("{batch} of {m} x {n}, sums of {k}"),
+            Kind::Convolution { found, extents: [image, weights, _] } => {
+                let what = match found {
+                    Found::Positions => "",
+                    Found::Image => "image gradient, ",
+                    Found::Weights => "weight gradient, ",
+                };
+                format!("{what}{} by {}", dims(image), dims(weights))
+            }
+            Kind::Copy => String::new(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let Listed { stream, command, node, bytes, operations, .. } = &self.call;
+        let mut json = json!({
+            "kind": self.kind(),
+            "stream": stream.to_string(),
+            "command": command,
+            "node": node,
+            "bytes": bytes,
+            "operations": operations,
+            "floor_seconds": self.floor(),
+            "bound": self.bound(),
+        });
+        match &self.call.kind {
+            Kind::Kernel { name, blocks, operators } => {
+                json["kernel"] = name.clone().into();
+                json["blocks"] = (*blocks).into();
+                json["operators"] = (*operators).into();
+            }
+            Kind::Product { batch, extents } => {
+                json["batch"] = (*batch).into();
+                json["extents"] = json!(extents);
+            }
+            Kind::Convolution { found, extents: [image, weights, positions] } => {
+                json["computes"] = match found {
+                    Found::Positions => "positions",
+                    Found::Image => "image",
+                    Found::Weights => "weights",
+                }
+                .into();
+                json["image"] = json!(image);
+                json["weights"] = json!(weights);
+                json["positions"] = json!(positions);
+            }
+            Kind::Copy => {}
+        }
+        json
+    }
+}
+
+/// What several calls come to.
+#[derive(Clone, Copy, Default)]
+struct Total {
+    calls: usize,
+    bytes: u64,
+    operations: u64,
+    floor: f64,
+}
+
+impl Total {
+    fn add(&mut self, one: &Floored) {
+        self.calls += 1;
+        self.bytes += one.call.bytes;
+        self.operations += one.call.operations;
+        self.floor += one.floor();
+    }
+}
+
+/// The calls of a step on a GPU, as text or JSON.
+///
+/// # Errors
+/// [`Error::Input`] for whatever is wrong with the file or the target; [`Error::No`] where the step does not fit.
+pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
+    let path = args.input.path();
+    let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;
+    let load::Loaded { mut graph, model, .. } = load::load(path, &args.input.binding)?;
+    let budget = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
+    let mut files = Files::new(model.and_then(|model| model.folder));
+    tensors::inline_small(&mut graph, &mut files)?;
+    let (precision, own_kernels) = (Precision::default(), args.own_kernels);
+    let device = Device::Cuda { ordinal: 0, graph: false, precision, own_kernels };
+    let program = program(&graph, budget, device).map_err(|e| refused(path, &graph, e))?;
+    let program =
+        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+    let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(path, e))?;
+    count_convolutions(&graph, &target, &mut calls);
+    let calls: Vec<Floored> = calls.into_iter().map(|call| Floored::new(call, &target)).collect();
+    let model = path.display().to_string();
+    Ok(if args.json { to_json(&model, &target, &calls) } else { to_text(&model, &target, &calls, args) })
+}
+
+/// Counts the operations of convolutions that no library does: their kernels do not tell them.
+fn count_convolutions(graph: &Graph, target: &Target, calls: &mut [Listed]) {
+    let costs = Costs::of(graph, target, None);
+    for call in calls {
+        let Kind::Kernel { name, .. } = &call.kind else { continue };
+        if let Some(node) = graph.node_named(&call.node).filter(|_| name.starts_with("convolve")) {
+            call.operations = call.operations.max(costs.work(node).flops);
+        }
+    }
+}
+
+/// By kind, in this order.
+const KINDS: [&str; 5] = ["kernel", "product", "convolution", "copy out", "copy in"];
+
+fn totals(calls: &[Floored]) -> Vec<(&'static str, Total)> {
+    let total = |kind| {
+        let mut total = Total::default();
+        calls.iter().filter(|call| call.kind() == kind).for_each(|call| total.add(call));
+        (kind, total)
+    };
+    KINDS.into_iter().map(total).filter(|(_, total)| total.calls > 0).collect()
+}
+
+/// Seconds below which what computes cannot be done, and the seconds that its launches take besides.
+fn computing(calls: &[Floored], target: &Target) -> [f64; 2] {
+    let computes = || calls.iter().filter(|call| call.call.stream == Stream::Compute);
+    let launches = computes().count() as f64 * target.compute.launch_nanos as f64 * 1e-9;
+    [computes().map(Floored::floor).sum(), launches]
+}
+
+fn to_json(model: &str, target: &Target, calls: &[Floored]) -> String {
+    let [floor, launches] = computing(calls, target);
+    let total = |(kind, it): (&str, Total)| {
+        json!({
+            "kind": kind,
+            "calls": it.calls,
+            "bytes": it.bytes,
+            "operations": it.operations,
+            "floor_seconds": it.floor,
+        })
+    };
+    let json = json!({
+        "format": 1,
+        "model": model,
+        "target": target.name,
+        "calls": calls.iter().map(Floored::to_json).collect::<Vec<_>>(),
+        "totals": totals(calls).into_iter().map(total).collect::<Vec<_>>(),
+        "compute_floor_seconds": floor,
+        "launch_seconds": launches,
+    });
+    format!("{json:#}\n")
+}
+
+/// A number of operations, with three digits.
+fn in_units(operations: u64) -> String {
+    let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.into_iter().find(|(unit, _)| operations as f64 >= *unit) {
+        Some((unit, name)) => format!("{:.2} {name}", operations as f64 / unit),
+        None => operations.to_string(),
+    }
+}
+
+fn row(out: &mut String, first: &str, second: &str, total: &Total, unit: f64) {
+    let Total { bytes, operations, floor, .. } = *total;
+    let (bytes, operations) = (Bytes(bytes).to_string(), in_units(operations));
+    writeln!(out, "{first:<12} {second:<52} {bytes:>12} {operations:>12} {:>12.3}", floor * unit)
+        .expect("a String takes everything");
+}
+
+fn to_text(model: &str, target: &Target, calls: &[Floored], args: &LaunchesArgs) -> String {
+    let mut out = String::new();
+    let rate = |bytes: u64| format!("{} GB/s", bytes as f64 / 1e9);
+    let (compute, link) = (&target.compute, &target.link);
+    let mut line = |text: String| out += &(text + "\n");
+    line(format!("{model} on {}: {} a step", target.name, words::count(calls.len(), "call")));
+    line(format!(
+        "floors at {} of memory, {} TFLOP/s in float32, copies at {} out and {} in",
+        rate(compute.memory_bytes_per_second),
+        compute.flops_per_second.float32 as f64 / 1e12,
+        rate(link.out_bytes_per_second),
+        rate(link.in_bytes_per_second)
+    ));
+    if !args.summary {
+        line(String::new());
+        line(format!(
+            "{:<12} {:<52} {:>12} {:>12} {:>12}  node",
+            "kind", "call", "bytes", "operations", "us"
+        ));
+        for call in calls {
+            let mut total = Total::default();
+            total.add(call);
+            row(&mut out, call.kind(), &call.text(), &total, 1e6);
+            out.pop();
+            out += &format!("  {}", call.call.node);
+            out.truncate(out.trim_end().len());
+            out += "\n";
+        }
+    }
+    let mut line = |text: String| out += &(text + "\n");
+    line(String::new());
+    line(format!("{:<12} {:<52} {:>12} {:>12} {:>12}", "by kind", "calls", "bytes", "operations", "ms"));
+    for (kind, total) in totals(calls) {
+        row(&mut out, kind, &total.calls.to_string(), &total, 1e3);
+    }
+    let mut by_name: BTreeMap<&str, Total> = BTreeMap::new();
+    for call in calls {
+        if let Kind::Kernel { name, operators, .. } = &call.call.kind {
+            let name = if *operators > 1 { "fused" } else { &**name };
+            by_name.entry(name).or_default().add(call);
+        }
+    }
+    let mut by_name: Vec<_> = by_name.into_iter().collect();
+    by_name.sort_by(|(_, a), (_, b)| b.floor.total_cmp(&a.floor));
+    let mut line = |text: String| out += &(text + "\n");
+    line(String::new());
+    line(format!(
+        "{:<65} {:>12} {:>12} {:>12}",
+        "kernels with the highest floors", "bytes", "operations", "ms"
+    ));
+    for (name, total) in by_name.iter().take(NAMES) {
+        row(&mut out, &total.calls.to_string(), name, total, 1e3);
+    }
+    let [floor, launches] = computing(calls, target);
+    out += &format!(
+        "\ncomputing takes at least {:.3} ms, and {:.3} ms for the launches at {} us each; copies run beside it\n",
+        floor * 1e3,
+        launches * 1e3,
+        target.compute.launch_nanos as f64 / 1e3
+    );
+    out
+}
