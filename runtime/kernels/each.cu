@@ -202,7 +202,76 @@ FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
     EXPORT(where_##T))
 NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
 
-// Any number of operands up to MANY, or MOST of the result's shape, folded in order.
+// Batch normalization and its gradient: coefficients belong to channels. Neighbours of one channel are taken together.
+__device__ inline f32 each_batch_apply_f32(const Parameters&, f32 x, Coefficients c) { return x * c.v[0] + c.v[1]; }
+__device__ inline f32 each_batch_grad_f32(const Parameters&, f32 dy, f32 x, Coefficients c) {
+    return c.v[0] * dy + (c.v[1] * (x - c.v[2]) + c.v[3]);
+}
+struct BatchApply {
+    const f32* x;
+    template <int W> struct Taken {
+        Pack<W> x;
+    };
+    __device__ bool aligned() const { return is_aligned(x); }
+    template <int W, bool whole> __device__ Taken<W> load(i64 at) const { return {loaded<W, whole>(x + at)}; }
+    template <int W> __device__ static f32 of(const Taken<W>& t, int w, const Coefficients& c) {
+        return each_batch_apply_f32(Parameters{}, t.x.v[w], c);
+    }
+};
+struct BatchGrad {
+    const f32 *dy, *x;
+    template <int W> struct Taken {
+        Pack<W> dy, x;
+    };
+    __device__ bool aligned() const { return is_aligned(dy) && is_aligned(x); }
+    template <int W, bool whole> __device__ Taken<W> load(i64 at) const {
+        return {loaded<W, whole>(dy + at), loaded<W, whole>(x + at)};
+    }
+    template <int W> __device__ static f32 of(const Taken<W>& t, int w, const Coefficients& c) {
+        return each_batch_grad_f32(Parameters{}, t.dy.v[w], t.x.v[w], c);
+    }
+};
+// `n` packs, of channels by pack; operands may lie where the result does.
+template <int W, bool whole, bool is_short, class Op>
+__device__ inline void packs_by_channel(i64 n, const Across& a, const Op& op, const Coefficients* of, f32* out) {
+    const i64 step = threads_of_all();
+    for (i64 first = first_of_mine(); first < n; first += FLIGHT * step) {
+        typename Op::template Taken<W> taken[FLIGHT];
+        Coefficients c[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 i = first + j * step;
+            if (i >= n) continue;
+            taken[j] = op.template load<W, whole>(i * W);
+            c[j] = of[is_short ? short_channel(a, i) : long_channel(a, i)];
+        }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 i = first + j * step;
+            if (i >= n) continue;
+            Pack<W> y;
+            for (int w = 0; w < W; w++) y.v[w] = Op::template of<W>(taken[j], w, c[j]);
+            stored<W, whole>(out + i * W, y);
+        }
+    }
+}
+template <int W, bool whole, class Op>
+__device__ inline void by_channel(i64 n, const Across& a, const Op& op, const Coefficients* of, f32* out) {
+    if (a.inner.by != 0) packs_by_channel<W, whole, true>(n, a, op, of, out);
+    else packs_by_channel<W, false, false>(n, a, op, of, out);
+}
+ALONE(KERNEL batch_apply_f32(i64 n, i64 width, Across a, const f32* x, const Coefficients* of, f32* out) {
+    const BatchApply op = {x};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, of, out);
+}
+EXPORT(batch_apply_f32))
+ALONE(KERNEL batch_grad_f32(i64 n, i64 width, Across a, const f32* dy, const f32* x, const Coefficients* of, f32* out) {
+    const BatchGrad op = {dy, x};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, of, out);
+}
+EXPORT(batch_grad_f32))
+
+// Any number of operands up to MANY that are broadcast, or up to MOST of the result's shape, folded in order.
 #define MANY 16
 #define MOST 256
 template <int most, class T>
@@ -234,10 +303,24 @@ struct Several {
     }                                                                                 \
     EXPORT(name##_##T))                                                               \
     ALONE(KERNEL name##_whole_##T(i64 n, i64 count, Several<MOST, T> x, T* out) {     \
-        EACH(i, n) {                                                                  \
-            T sum = x.of[0][i];                                                       \
-            for (i64 k = 1; k < count; k++) sum = with(sum, x.of[k][i]);              \
-            out[i] = fold_##name##_##T(count, sum);                                   \
+        for (i64 first = first_of_mine(); first < n; first += FLIGHT * threads_of_all()) { \
+            T sum[FLIGHT];                                                            \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                      \
+                const i64 i = first + j * threads_of_all();                           \
+                sum[j] = i < n ? x.of[0][i] : T(0);                                   \
+            }                                                                         \
+            for (i64 k = 1; k < count; k++) {                                         \
+                T y[FLIGHT];                                                          \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                  \
+                    const i64 i = first + j * threads_of_all();                       \
+                    y[j] = i < n ? x.of[k][i] : T(0);                                 \
+                }                                                                     \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) sum[j] = with(sum[j], y[j]); \
+            }                                                                         \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                      \
+                const i64 i = first + j * threads_of_all();                           \
+                if (i < n) out[i] = fold_##name##_##T(count, sum[j]);                 \
+            }                                                                         \
         }                                                                             \
     }                                                                                 \
     EXPORT(name##_whole_##T))

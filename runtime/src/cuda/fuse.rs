@@ -4,6 +4,9 @@
 //! each other's elements at the same addresses stand in one lane; who uses nothing that another writes may stand in another
 //! one, of another length, beside it. What nobody reads later is not written.
 //!
+//! A command that ends in elementwise launches and does something else before them is the first of its run: the batch
+//! normalization whose activation follows, say. It does the other things first.
+//!
 //! Bits are those of single kernels: both call the same functions, and neither contracts products and sums
 //! ([`Source::contracts`](super::Source)).
 
@@ -68,6 +71,8 @@ impl<'a> One<'a> {
                     .map(|(n, by)| n.saturating_sub(1) * by)
                     .sum::<u64>()
             }
+            // The divisors by the neighbours of a channel and by the channels.
+            Reach::Channel(words) => words[2],
         };
         let of_each = (*reach == Reach::Same).then_some(width);
         Use { start: self.addresses[index], bytes: elements * width, of_each }
@@ -83,6 +88,14 @@ impl<'a> One<'a> {
         self.each.elements == other.one.each.elements
             && self.operands().filter(is_whole).any(|used| other.loads.contains(&used))
     }
+}
+
+/// The elementwise launches in which a command ends.
+pub(super) struct Ending<'a> {
+    /// The launches, in order.
+    pub(super) ones: Vec<One<'a>>,
+    /// Whether the command does something else before them.
+    pub(super) is_behind: bool,
 }
 
 /// Addresses that a launch reads or writes.
@@ -116,6 +129,7 @@ fn width(element: &str) -> u64 {
         "u8" | "i8" => 1,
         "u16" | "f16" | "bf16" => 2,
         "f32" | "u32" | "i32" => 4,
+        "Coefficients" => 16,
         _ => 8,
     }
 }
@@ -132,6 +146,8 @@ pub(super) struct Fused {
     pub(super) words: Vec<u64>,
     /// How many launches it stands for.
     pub(super) launches: usize,
+    /// How many of them are the first command's; those that it has before them are launched as they are.
+    pub(super) of_first: usize,
 }
 
 /// A launch of a run.
@@ -171,6 +187,8 @@ impl Member<'_> {
 struct Run<'a> {
     commands: [u32; 2],
     members: Vec<Member<'a>>,
+    /// How many of them are the first command's.
+    of_first: usize,
     /// Lanes, as members in order.
     lanes: Vec<Vec<usize>>,
 }
@@ -247,8 +265,8 @@ impl Lane {
                 let known = match reach {
                     Reach::Same => current.get(&(start, width(element))).copied(),
                     Reach::First => read.get(&(start, *element, Vec::new())).map(|&r| (r, *element)),
-                    Reach::Spread(box_of) => {
-                        read.get(&(start, *element, box_of.clone())).map(|&r| (r, *element))
+                    Reach::Spread(of) | Reach::Channel(of) => {
+                        read.get(&(start, *element, of.clone())).map(|&r| (r, *element))
                     }
                 };
                 let (r, of) = known.unwrap_or_else(|| {
@@ -272,6 +290,16 @@ impl Lane {
                                 at + 1
                             );
                             read.insert((start, element, box_of.clone()), r);
+                        }
+                        Reach::Channel(divisors) => {
+                            words.extend(divisors);
+                            let which = if divisors[1] == 0 { "long" } else { "short" };
+                            _ = writeln!(
+                                loads,
+                                "        const {element} r{r} = a{r}[{which}_channel(*(const Across*)(w + {}), i)];",
+                                at + 1
+                            );
+                            read.insert((start, element, divisors.clone()), r);
                         }
                     }
                     (r, element)
@@ -413,9 +441,9 @@ EXPORT({name})
 
 /// The launches that stand for several of the program's, and their kernels.
 ///
-/// Of each command that computes it is given what it launches, where that is elementwise and nothing else. The arena begins
-/// at `arena`.
-pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>]) -> (Vec<Fused>, Text) {
+/// Of each command that computes it is given the elementwise launches in which it ends; none where it ends otherwise. The
+/// arena begins at `arena`.
+pub(super) fn fuse(program: &Program, arena: u64, endings: &[Option<Ending<'_>>]) -> (Vec<Fused>, Text) {
     let commands = program.stream(Stream::Compute);
     let mut signals = vec![false; commands.len()];
     for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
@@ -438,15 +466,16 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
         let words = words(&lanes, &loops);
         let kernel = text.kernel(&loops, words.len());
         let blocks = lanes.iter().map(Lane::blocks).sum::<u64>() as u32;
-        fused.push(Fused { commands: run.commands, kernel, blocks, words, launches: run.members.len() });
+        let (launches, of_first) = (run.members.len(), run.of_first);
+        fused.push(Fused { commands: run.commands, kernel, blocks, words, launches, of_first });
     };
-    for (index, ones) in (0u32..).zip(ones) {
-        let Some(ones) = ones else {
+    for (index, ending) in (0u32..).zip(endings) {
+        let Some(Ending { ones, is_behind }) = ending else {
             end(run.take());
             continue;
         };
-        // What waits is the first of a run, what is waited for the last.
-        if !commands[index as usize].waits.is_empty() {
+        // What waits, or does something else before, is the first of a run, what is waited for the last.
+        if *is_behind || !commands[index as usize].waits.is_empty() {
             end(run.take());
         }
         let mut now = run.take();
@@ -455,7 +484,7 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
                 Some(run) if !begins_anew => run,
                 before => {
                     end(before);
-                    Run { commands: [index; 2], members: Vec::new(), lanes: Vec::new() }
+                    Run { commands: [index; 2], members: Vec::new(), of_first: ones.len(), lanes: Vec::new() }
                 }
             };
             let before = (next.members.len(), next.lanes.clone(), next.commands);
