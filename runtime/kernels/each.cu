@@ -202,72 +202,76 @@ FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
     EXPORT(where_##T))
 NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
 
-// Batch normalization and its gradient: coefficients belong to channels. Neighbours of one channel are taken together.
-__device__ inline f32 each_batch_apply_f32(const Parameters&, f32 x, Coefficients c) { return x * c.v[0] + c.v[1]; }
+// Batch normalization and its gradient, of what belongs to the element's channel. Neighbours are taken together.
+__device__ inline f32 each_batch_apply_f32(const Parameters&, f32 x, f32 mean, f32 inverse, f32 scale, f32 bias) {
+    const f32 factor = inverse * scale;
+    return x * factor + (bias - mean * factor);
+}
 __device__ inline f32 each_batch_grad_f32(const Parameters&, f32 dy, f32 x, Coefficients c) {
     return c.v[0] * dy + (c.v[1] * (x - c.v[2]) + c.v[3]);
 }
 struct BatchApply {
-    const f32* x;
+    const f32 *x, *mean, *inverse, *scale, *bias;
     template <int W> struct Taken {
         Pack<W> x;
+        f32 mean, inverse, scale, bias;
+        __device__ f32 result(i64 w) const {
+            return each_batch_apply_f32(Parameters{}, x.v[w], mean, inverse, scale, bias);
+        }
     };
     __device__ bool aligned() const { return is_aligned(x); }
-    template <int W, bool whole> __device__ Taken<W> load(i64 at) const { return {loaded<W, whole>(x + at)}; }
-    template <int W> __device__ static f32 of(const Taken<W>& t, int w, const Coefficients& c) {
-        return each_batch_apply_f32(Parameters{}, t.x.v[w], c);
+    template <int W, bool whole> __device__ Taken<W> load(i64 at, i64 c) const {
+        return {loaded<W, whole>(x + at), mean[c], inverse[c], scale[c], bias[c]};
     }
 };
 struct BatchGrad {
     const f32 *dy, *x;
+    const Coefficients* of;
     template <int W> struct Taken {
         Pack<W> dy, x;
+        Coefficients c;
+        __device__ f32 result(i64 w) const { return each_batch_grad_f32(Parameters{}, dy.v[w], x.v[w], c); }
     };
     __device__ bool aligned() const { return is_aligned(dy) && is_aligned(x); }
-    template <int W, bool whole> __device__ Taken<W> load(i64 at) const {
-        return {loaded<W, whole>(dy + at), loaded<W, whole>(x + at)};
-    }
-    template <int W> __device__ static f32 of(const Taken<W>& t, int w, const Coefficients& c) {
-        return each_batch_grad_f32(Parameters{}, t.dy.v[w], t.x.v[w], c);
+    template <int W, bool whole> __device__ Taken<W> load(i64 at, i64 c) const {
+        return {loaded<W, whole>(dy + at), loaded<W, whole>(x + at), of[c]};
     }
 };
 // `n` packs, of channels by pack; operands may lie where the result does.
 template <int W, bool whole, bool is_short, class Op>
-__device__ inline void packs_by_channel(i64 n, const Across& a, const Op& op, const Coefficients* of, f32* out) {
+__device__ inline void packs_by_channel(i64 n, const Across& a, const Op& op, f32* out) {
     const i64 step = threads_of_all();
     for (i64 first = first_of_mine(); first < n; first += FLIGHT * step) {
         typename Op::template Taken<W> taken[FLIGHT];
-        Coefficients c[FLIGHT];
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
             const i64 i = first + j * step;
-            if (i >= n) continue;
-            taken[j] = op.template load<W, whole>(i * W);
-            c[j] = of[is_short ? short_channel(a, i) : long_channel(a, i)];
+            if (i < n) taken[j] = op.template load<W, whole>(i * W, is_short ? short_channel(a, i) : long_channel(a, i));
         }
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
             const i64 i = first + j * step;
             if (i >= n) continue;
             Pack<W> y;
-            for (int w = 0; w < W; w++) y.v[w] = Op::template of<W>(taken[j], w, c[j]);
+            for (int w = 0; w < W; w++) y.v[w] = taken[j].result(w);
             stored<W, whole>(out + i * W, y);
         }
     }
 }
 template <int W, bool whole, class Op>
-__device__ inline void by_channel(i64 n, const Across& a, const Op& op, const Coefficients* of, f32* out) {
-    if (a.inner.by != 0) packs_by_channel<W, whole, true>(n, a, op, of, out);
-    else packs_by_channel<W, false, false>(n, a, op, of, out);
+__device__ inline void by_channel(i64 n, const Across& a, const Op& op, f32* out) {
+    if (a.inner.by != 0) packs_by_channel<W, whole, true>(n, a, op, out);
+    else packs_by_channel<W, false, false>(n, a, op, out);
 }
-ALONE(KERNEL batch_apply_f32(i64 n, i64 width, Across a, const f32* x, const Coefficients* of, f32* out) {
-    const BatchApply op = {x};
-    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, of, out);
+ALONE(KERNEL batch_apply_f32(i64 n, i64 width, Across a, const f32* x, const f32* mean, const f32* inverse, const f32* scale,
+                             const f32* bias, f32* out) {
+    const BatchApply op = {x, mean, inverse, scale, bias};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, out);
 }
 EXPORT(batch_apply_f32))
 ALONE(KERNEL batch_grad_f32(i64 n, i64 width, Across a, const f32* dy, const f32* x, const Coefficients* of, f32* out) {
-    const BatchGrad op = {dy, x};
-    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, of, out);
+    const BatchGrad op = {dy, x, of};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, out);
 }
 EXPORT(batch_grad_f32))
 

@@ -50,10 +50,9 @@ struct Batch {
     f64 epsilon, momentum;
 };
 
-// Mean and variance of each channel, of the batch's moments or as they run on; what runs on; and the factor and the addend
-// that normalize.
-KERNEL batch_statistics(Batch b, const Moments* parts, const f32* scale, const f32* bias, const f32* mean, const f32* variance,
-                        Coefficients* out, f32* new_mean, f32* new_variance, f32* saved_mean, f32* saved_inverse) {
+// Mean and 1/σ of each channel, of the batch's moments or as they run on; and what runs on.
+KERNEL batch_statistics(Batch b, const Moments* parts, const f32* mean, const f32* variance, f32* new_mean, f32* new_variance,
+                        f32* saved_mean, f32* saved_inverse) {
     const Channels r = b.channels;
     const f64 n = (f64)(r.outer * r.inner);
     Team team(b.lanes, 0);
@@ -71,14 +70,12 @@ KERNEL batch_statistics(Batch b, const Moments* parts, const f32* scale, const f
         const f64 spread = team.sum(squares) / n;
         if (c >= r.axis || team.lane != 0) continue;
         const f64 m = b.training ? about : (f64)mean[c], v = b.training ? spread : (f64)variance[c];
-        const f32 inverse = (f32)(1.0 / sqrt(v + b.epsilon)), factor = inverse * scale[c];
-        out[c] = Coefficients{{factor, bias[c] - (f32)m * factor, 0, 0}};
         const f32 old_mean = mean[c], old_variance = variance[c];
         if (new_mean) new_mean[c] = b.training ? (f32)(b.momentum * old_mean + (1 - b.momentum) * (f32)m) : old_mean;
         if (new_variance)
             new_variance[c] = b.training ? (f32)(b.momentum * old_variance + (1 - b.momentum) * (f32)v) : old_variance;
-        if (saved_mean) saved_mean[c] = (f32)m;
-        if (saved_inverse) saved_inverse[c] = inverse;
+        saved_mean[c] = (f32)m;
+        saved_inverse[c] = (f32)(1.0 / sqrt(v + b.epsilon));
     }
 }
 EXPORT(batch_statistics)

@@ -71,7 +71,7 @@ impl<'a> One<'a> {
                     .map(|(n, by)| n.saturating_sub(1) * by)
                     .sum::<u64>()
             }
-            // The divisors by the neighbours of a channel and by the channels.
+            // The third of the words is the number of channels.
             Reach::Channel(words) => words[2],
         };
         let of_each = (*reach == Reach::Same).then_some(width);
@@ -241,6 +241,8 @@ impl Lane {
         let mut current: BTreeMap<(u64, u64), (usize, &str)> = BTreeMap::new();
         let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
         let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
+        // By divisors, the name of an element's channel.
+        let mut channels: BTreeMap<Vec<u64>, String> = BTreeMap::new();
         let (mut registers, mut elements) = (0, 0);
         let mut register = || {
             registers += 1;
@@ -292,13 +294,17 @@ impl Lane {
                             read.insert((start, element, box_of.clone()), r);
                         }
                         Reach::Channel(divisors) => {
-                            words.extend(divisors);
-                            let which = if divisors[1] == 0 { "long" } else { "short" };
-                            _ = writeln!(
-                                loads,
-                                "        const {element} r{r} = a{r}[{which}_channel(*(const Across*)(w + {}), i)];",
-                                at + 1
-                            );
+                            let channel = channels.entry(divisors.clone()).or_insert_with(|| {
+                                let (name, at) = (format!("c{r}"), words.len() + 1);
+                                words.extend(divisors);
+                                let kind = if divisors[1] == 0 { "long" } else { "short" };
+                                _ = writeln!(
+                                    loads,
+                                    "        const i64 {name} = {kind}_channel(*(const Across*)(w + {at}), i);"
+                                );
+                                name
+                            });
+                            _ = writeln!(loads, "        const {element} r{r} = a{r}[{channel}];");
                             read.insert((start, element, divisors.clone()), r);
                         }
                     }

@@ -18,26 +18,28 @@ pub(super) fn rows_words(rows: Rows) -> Vec<u64> {
     [rows.outer, rows.axis, rows.inner].map(|n| n as u64).to_vec()
 }
 
-/// Launches what normalization does to each element, where coefficients are those of its channel. Operands go before them.
+/// Launches what normalization does to each element: `whole` operands have the result's elements, those behind them one for
+/// each channel, of this type.
 fn by_channel(
     recipe: &mut Recipe,
     kernel: &str,
     rows: Rows,
-    operands: &[Address],
-    of: Address,
+    [whole, of_channels]: [&[Address]; 2],
+    element: &'static str,
     out: Address,
 ) {
     let n = rows.outer * rows.axis * rows.inner;
     let width = sums::width(rows.inner);
     let mut args = vec![(n / width).into(), width.into(), Arg::Words(channel_words(rows, width))];
-    args.extend(operands.iter().chain([&of, &out]).map(|&at| Arg::from(at)));
-    let mut reach = vec![("f32", Reach::Same); operands.len()];
-    reach.push(("Coefficients", Reach::Channel(channel_words(rows, 1))));
+    args.extend(whole.iter().chain(of_channels).chain([&out]).map(|&at| Arg::from(at)));
+    let mut operands = vec![("f32", Reach::Same); whole.len()];
+    let reach = Reach::Channel(channel_words(rows, 1));
+    operands.extend(of_channels.iter().map(|_| (element, reach.clone())));
     let each = Each {
         elements: n as u64,
         parameters: Vec::new(),
         made_of: None,
-        operands: reach,
+        operands,
         results: vec!["f32"],
     };
     recipe.elementwise_by(kernel.to_owned(), args, each, n / width);
@@ -54,7 +56,12 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     }
     let channels = sums::Channels::new(rows);
     let mut recipe = Recipe::default();
-    let of = recipe.room::<Coefficients>(rows.axis);
+    // Results, if they are kept: nothing takes their place while what follows is fused with the last launch.
+    let mut kept = |i: usize| match saves && spec.wants(i) {
+        true => result(i),
+        false => recipe.room::<f32>(rows.axis),
+    };
+    let [mean, inverse] = [kept(3), kept(4)];
     let parts = if training { recipe.room::<Moments>(channels.all()) } else { NOWHERE };
     if training {
         let args = vec![Arg::Words(channels.words()), operand(0).into(), parts.into()];
@@ -63,12 +70,11 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     let lanes = if training { lanes(channels.slices) } else { 1 };
     let mut words = channels.words();
     words.extend([lanes as u64, u64::from(training), epsilon.to_bits(), momentum.to_bits()]);
-    let saved = |i: usize| if saves { result(i) } else { NOWHERE };
-    let mut args = vec![Arg::Words(words), parts.into()];
-    args.extend((1..5).map(|i| Arg::from(operand(i))));
-    args.extend([of, result(1), result(2), saved(3), saved(4)].map(Arg::from));
+    let mut args = vec![Arg::Words(words)];
+    args.extend([parts, operand(3), operand(4), result(1), result(2), mean, inverse].map(Arg::from));
     recipe.teams("batch_statistics", rows.axis, lanes, args);
-    by_channel(&mut recipe, "batch_apply_f32", rows, &[operand(0)], of, result(0));
+    let of_channels = [mean, inverse, operand(1), operand(2)];
+    by_channel(&mut recipe, "batch_apply_f32", rows, [&[operand(0)], &of_channels], "f32", result(0));
     Ok(recipe)
 }
 
@@ -86,7 +92,7 @@ pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     args.extend([scale, mean, inverse, of, result(1), result(2)].map(Arg::from));
     recipe.teams("batch_sums", rows.axis, lanes, args);
     if spec.wants(0) {
-        by_channel(&mut recipe, "batch_grad_f32", rows, &[dy, x], of, result(0));
+        by_channel(&mut recipe, "batch_grad_f32", rows, [&[dy, x], &[of]], "Coefficients", result(0));
     }
     Ok(recipe)
 }
