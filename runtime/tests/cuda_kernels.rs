@@ -925,7 +925,11 @@ fn displaced(by: usize, results: &str, op: &str, operands: &[Tensor]) -> Option<
     let from: Vec<_> = operands.iter().map(|operand| room(&operand.bytes)).collect();
     let sizes = results.split(", ").map(|ty| {
         let extents = ty.trim_start_matches("float[").split(']').next().unwrap();
-        4 * extents.split(',').filter(|n| !n.is_empty()).map(|n| n.parse::<usize>().unwrap()).product::<usize>()
+        4 * extents
+            .split(',')
+            .filter(|n| !n.is_empty())
+            .map(|n| n.parse::<usize>().unwrap())
+            .product::<usize>()
     });
     let to: Vec<_> = sizes.map(|bytes| (room(&vec![0; bytes]), bytes)).collect();
     let address = |(room, begin): &(Vec<[u8; 64]>, usize)| room.as_ptr() as u64 + *begin as u64;

@@ -34,7 +34,13 @@ fn weights(loss: &Loss) -> Address {
 }
 
 /// The loss of all labels, from logarithms of probabilities, and the weights of those that count.
-fn summed(recipe: &mut Recipe, loss: &Loss, log: Address, out: Address, weight: Address) -> Result<(), Refusal> {
+fn summed(
+    recipe: &mut Recipe,
+    loss: &Loss,
+    log: Address,
+    out: Address,
+    weight: Address,
+) -> Result<(), Refusal> {
     let (slices, length) = sums::slices(loss.batch * loss.positions);
     let parts = recipe.room::<[f64; 2]>(slices);
     let args = vec![

@@ -35,13 +35,8 @@ fn by_channel(
     let mut operands = vec![("f32", Reach::Same); whole.len()];
     let reach = Reach::Channel(channel_words(rows, 1));
     operands.extend(of_channels.iter().map(|_| (element, reach.clone())));
-    let each = Each {
-        elements: n as u64,
-        parameters: Vec::new(),
-        made_of: None,
-        operands,
-        results: vec!["f32"],
-    };
+    let each =
+        Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] };
     recipe.elementwise_by(kernel.to_owned(), args, each, n / width);
 }
 
@@ -151,13 +146,8 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
         let args = [Arg::Words(columns.words())].into_iter().chain(args).collect();
         columns.launch(&mut recipe, "layer_columns", args);
         let lanes = columns.lanes();
-        let args = vec![
-            Arg::Words(columns.words()),
-            lanes.into(),
-            parts.into(),
-            result(1).into(),
-            of_bias.into(),
-        ];
+        let args =
+            vec![Arg::Words(columns.words()), lanes.into(), parts.into(), result(1).into(), of_bias.into()];
         recipe.teams("layer_sums", rows.axis, lanes, args);
     }
     Ok(recipe)
@@ -204,13 +194,7 @@ pub(super) fn along(rows: Rows) -> (usize, bool) {
 }
 
 /// Softmax of rows, or its logarithm.
-pub(super) fn rows_softmax(
-    recipe: &mut Recipe,
-    rows: Rows,
-    log: bool,
-    from: Address,
-    to: Address,
-) {
+pub(super) fn rows_softmax(recipe: &mut Recipe, rows: Rows, log: bool, from: Address, to: Address) {
     let (lanes, across) = along(rows);
     let args =
         vec![Arg::Words(rows_words(rows)), lanes.into(), across.into(), log.into(), from.into(), to.into()];

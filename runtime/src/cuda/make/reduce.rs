@@ -23,10 +23,7 @@ fn apart(plan: &Reduction) -> [Dims; 2] {
 }
 
 /// The words that kernels begin with: outputs, values of each, lanes, and both boxes.
-fn head(
-    [kept, folded]: &[Dims; 2],
-    inner_is_folded: bool,
-) -> Result<(Vec<u64>, usize, usize), Refusal> {
+fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, usize, usize), Refusal> {
     let (outputs, values) = (count(&kept.0), count(&folded.0));
     let lanes = if inner_is_folded { lanes(values) } else { lanes_across(values) };
     let mut words = vec![outputs as u64, values as u64, lanes as u64, u64::from(!inner_is_folded)];

@@ -55,7 +55,9 @@ impl Channels {
     }
 
     pub(super) fn words(self) -> Vec<u64> {
-        [self.rows.outer, self.rows.axis, self.rows.inner, self.slices, self.length].map(|n| n as u64).to_vec()
+        [self.rows.outer, self.rows.axis, self.rows.inner, self.slices, self.length]
+            .map(|n| n as u64)
+            .to_vec()
     }
 
     /// Slices of all channels.
@@ -124,13 +126,7 @@ fn add_up(recipe: &mut Recipe, parts: Parts, factor: f64, from: Address, out: Ad
 }
 
 /// The sum of each channel, times a factor.
-pub(super) fn of_channels(
-    recipe: &mut Recipe,
-    rows: Rows,
-    factor: f64,
-    from: Address,
-    out: Address,
-) {
+pub(super) fn of_channels(recipe: &mut Recipe, rows: Rows, factor: f64, from: Address, out: Address) {
     let channels = Channels::new(rows);
     let parts = if channels.slices == 1 { NOWHERE } else { recipe.room::<f64>(channels.all()) };
     let args = vec![Arg::Words(channels.words()), factor.into(), from.into(), parts.into(), out.into()];
