@@ -202,7 +202,80 @@ FLOAT3(bias_fast_gelu_grad, x * fast_gelu_slope(y + z))
     EXPORT(where_##T))
 NARROW(WHERE(u32)) WIDE(WHERE(u8) WHERE(u16) WHERE(u64))
 
-// Any number of operands up to MANY, or MOST of the result's shape, folded in order.
+// Batch normalization and its gradient, of what belongs to the element's channel. Neighbours are taken together.
+__device__ inline f32 each_batch_apply_f32(const Parameters&, f32 x, f32 mean, f32 inverse, f32 scale, f32 bias) {
+    const f32 factor = inverse * scale;
+    return x * factor + (bias - mean * factor);
+}
+__device__ inline f32 each_batch_grad_f32(const Parameters&, f32 dy, f32 x, Coefficients c) {
+    return c.v[0] * dy + (c.v[1] * (x - c.v[2]) + c.v[3]);
+}
+struct BatchApply {
+    const f32 *x, *mean, *inverse, *scale, *bias;
+    template <int W> struct Taken {
+        Pack<W> x;
+        f32 mean, inverse, scale, bias;
+        __device__ f32 result(i64 w) const {
+            return each_batch_apply_f32(Parameters{}, x.v[w], mean, inverse, scale, bias);
+        }
+    };
+    __device__ bool aligned() const { return is_aligned(x); }
+    template <int W, bool whole> __device__ Taken<W> load(i64 at, i64 c) const {
+        return {loaded<W, whole>(x + at), mean[c], inverse[c], scale[c], bias[c]};
+    }
+};
+struct BatchGrad {
+    const f32 *dy, *x;
+    const Coefficients* of;
+    template <int W> struct Taken {
+        Pack<W> dy, x;
+        Coefficients c;
+        __device__ f32 result(i64 w) const { return each_batch_grad_f32(Parameters{}, dy.v[w], x.v[w], c); }
+    };
+    __device__ bool aligned() const { return is_aligned(dy) && is_aligned(x); }
+    template <int W, bool whole> __device__ Taken<W> load(i64 at, i64 c) const {
+        return {loaded<W, whole>(dy + at), loaded<W, whole>(x + at), of[c]};
+    }
+};
+// `n` packs, of channels by pack; operands may lie where the result does.
+template <int W, bool whole, bool is_short, class Op>
+__device__ inline void packs_by_channel(i64 n, const Across& a, const Op& op, f32* out) {
+    const i64 step = threads_of_all();
+    for (i64 first = first_of_mine(); first < n; first += FLIGHT * step) {
+        typename Op::template Taken<W> taken[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 i = first + j * step;
+            if (i < n) taken[j] = op.template load<W, whole>(i * W, is_short ? short_channel(a, i) : long_channel(a, i));
+        }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 i = first + j * step;
+            if (i >= n) continue;
+            Pack<W> y;
+            for (int w = 0; w < W; w++) y.v[w] = taken[j].result(w);
+            stored<W, whole>(out + i * W, y);
+        }
+    }
+}
+template <int W, bool whole, class Op>
+__device__ inline void by_channel(i64 n, const Across& a, const Op& op, f32* out) {
+    if (a.inner.by != 0) packs_by_channel<W, whole, true>(n, a, op, out);
+    else packs_by_channel<W, false, false>(n, a, op, out);
+}
+ALONE(KERNEL batch_apply_f32(i64 n, i64 width, Across a, const f32* x, const f32* mean, const f32* inverse, const f32* scale,
+                             const f32* bias, f32* out) {
+    const BatchApply op = {x, mean, inverse, scale, bias};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, out);
+}
+EXPORT(batch_apply_f32))
+ALONE(KERNEL batch_grad_f32(i64 n, i64 width, Across a, const f32* dy, const f32* x, const Coefficients* of, f32* out) {
+    const BatchGrad op = {dy, x, of};
+    BY_PACKS(width, op.aligned() && is_aligned(out), by_channel, n, a, op, out);
+}
+EXPORT(batch_grad_f32))
+
+// Any number of operands up to MANY that are broadcast, or up to MOST of the result's shape, folded in order.
 #define MANY 16
 #define MOST 256
 template <int most, class T>
@@ -234,10 +307,24 @@ struct Several {
     }                                                                                 \
     EXPORT(name##_##T))                                                               \
     ALONE(KERNEL name##_whole_##T(i64 n, i64 count, Several<MOST, T> x, T* out) {     \
-        EACH(i, n) {                                                                  \
-            T sum = x.of[0][i];                                                       \
-            for (i64 k = 1; k < count; k++) sum = with(sum, x.of[k][i]);              \
-            out[i] = fold_##name##_##T(count, sum);                                   \
+        for (i64 first = first_of_mine(); first < n; first += FLIGHT * threads_of_all()) { \
+            T sum[FLIGHT];                                                            \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                      \
+                const i64 i = first + j * threads_of_all();                           \
+                sum[j] = i < n ? x.of[0][i] : T(0);                                   \
+            }                                                                         \
+            for (i64 k = 1; k < count; k++) {                                         \
+                T y[FLIGHT];                                                          \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                  \
+                    const i64 i = first + j * threads_of_all();                       \
+                    y[j] = i < n ? x.of[k][i] : T(0);                                 \
+                }                                                                     \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) sum[j] = with(sum[j], y[j]); \
+            }                                                                         \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                      \
+                const i64 i = first + j * threads_of_all();                           \
+                if (i < n) out[i] = fold_##name##_##T(count, sum[j]);                 \
+            }                                                                         \
         }                                                                             \
     }                                                                                 \
     EXPORT(name##_whole_##T))

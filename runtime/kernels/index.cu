@@ -72,35 +72,90 @@ template <class T> __device__ inline T newer(T, T y) { return y; }
     EXPORT(row_places_##I)
 NARROW(PLACES(i64) PLACES(i32))
 
-// For each of `count` updates the next one to the same place in its group of `group`, or 0; and whether it is the first.
 #if !defined(RARE) || defined(EVERYTHING)
-KERNEL chain(i64 count, i64 group, const i64* places, i64* next, i64* first) {
-    EACH(i, count) {
-        const i64 at = places[i], begin = i - i % group, end = begin + group < count ? begin + group : count;
-        i64 later = i + 1, before = begin;
-        while (later < end && places[later] != at) later++;
-        while (before < i && places[before] != at) before++;
-        next[i] = later < end ? later : 0;
-        first[i] = before == i && at >= 0;
+// Updates in the order of their places, those of one place in their own: runs of BLOCK are sorted, and then merged two by two.
+KERNEL sort_runs(i64 count, const i64* places, i64* sorted, i64* order) {
+    __shared__ i64 run[BLOCK];
+    const i64 thread = (i64)threadIdx.x;
+    for (i64 base = block_index() * BLOCK; base < count; base += threads_of_all()) {
+        const i64 length = count - base < BLOCK ? count - base : BLOCK;
+        const i64 own = thread < length ? places[base + thread] : 0;
+        __syncthreads();
+        run[thread] = own;
+        __syncthreads();
+        if (thread >= length) continue;
+        i64 rank = 0;
+        for (i64 k = 0; k < length; k++) rank += run[k] < own || (run[k] == own && k < thread);
+        sorted[base + rank] = own;
+        order[base + rank] = base + thread;
     }
 }
-EXPORT(chain)
+EXPORT(sort_runs)
+
+KERNEL merge_runs(i64 count, i64 length, const i64* sorted, const i64* order, i64* merged, i64* merged_order) {
+    EACH(i, count) {
+        i64 at, run = divide(i, length, at);
+        const bool is_left = run % 2 == 0;
+        const i64 own = sorted[i], begin = i - at, other = is_left ? begin + length : begin - length;
+        const i64 end = other + length < count ? other + length : count;
+        // How many of the other run go before: of equal ones, those of the left run.
+        i64 low = other, high = end > other ? end : other;
+        while (low < high) {
+            const i64 middle = low + (high - low) / 2;
+            if (is_left ? sorted[middle] < own : sorted[middle] <= own) low = middle + 1;
+            else high = middle;
+        }
+        const i64 to = (is_left ? begin : other) + at + (low - other);
+        merged[to] = own;
+        merged_order[to] = order[i];
+    }
+}
+EXPORT(merge_runs)
+
+// How many updates come to the place of this one, if it is the first of them; else 0.
+KERNEL segments(i64 count, const i64* sorted, i64* lengths) {
+    EACH(i, count) {
+        const i64 own = sorted[i];
+        i64 low = i + 1, high = i + 1;
+        if (own < 0 || (i > 0 && sorted[i - 1] == own)) {
+            lengths[i] = 0;
+            continue;
+        }
+        for (i64 step = 1; high < count && sorted[high] == own; step *= 2) {
+            low = high + 1;
+            high = low + step;
+        }
+        if (high > count) high = count;
+        while (low < high) {
+            const i64 middle = low + (high - low) / 2;
+            if (sorted[middle] == own) low = middle + 1;
+            else high = middle;
+        }
+        lengths[i] = low - i;
+    }
+}
+EXPORT(segments)
 #endif
 
-// Updates come to their places one after the other: `out` holds what was there.
+// Sorted updates come to their places one after the other: `out` holds what was there.
 #define APPLY(T, name, ...)                                                                    \
-    KERNEL apply_##name##_##T(i64 count, i64 inner, const i64* places, const i64* next, const i64* first, \
+    KERNEL apply_##name##_##T(i64 count, i64 inner, const i64* places, const i64* order, const i64* lengths, \
                               const T* updates, T* out) {                                      \
         EACH(i, count * inner) {                                                               \
             i64 column, at = divide(i, inner, column);                                         \
-            if (!first[at]) continue;                                                          \
+            const i64 length = lengths[at];                                                    \
+            if (length == 0) continue;                                                         \
             T* target = out + places[at] + column;                                             \
             T x = *target;                                                                     \
-            do {                                                                               \
-                T y = updates[at * inner + column];                                            \
-                x = __VA_ARGS__;                                                               \
-                at = next[at];                                                                 \
-            } while (at);                                                                      \
+            for (i64 k = 0; k < length; k += FLIGHT) {                                         \
+                T next[FLIGHT];                                                                \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++)                             \
+                    next[j] = k + j < length ? updates[order[at + k + j] * inner + column] : T(0); \
+                _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                           \
+                    const T y = next[j];                                                       \
+                    if (k + j < length) x = __VA_ARGS__;                                       \
+                }                                                                              \
+            }                                                                                  \
             *target = x;                                                                       \
         }                                                                                      \
     }                                                                                          \

@@ -4,97 +4,137 @@ struct Rows {
     i64 outer, axis, inner;
 };
 
-// Statistics and what follows from them, by channel.
-struct Coefficients {
-    f32 v[4];
+// Mean of a slice's elements, and the sum of their squared distances from it.
+struct Moments {
+    f64 mean, about;
 };
 
-// The k-th element of a channel.
-__device__ inline i64 of_channel(const Rows& r, i64 channel, i64 k) {
-    i64 at, sample = divide(k, r.inner, at);
-    return (sample * r.axis + channel) * r.inner + at;
+// The moments of each slice of each channel, in one pass: sums of distances from the slice's first element, of up to sixteen
+// in single precision, and of these in double.
+template <int W, bool whole>
+__device__ inline void moments_of(const Channels& c, i64 channel, i64 slice, const f32* x, Moments* out) {
+    const f32 from = x[c.place<W>(channel, c.begin(slice))];
+    Pair sums = {0, 0};
+    over_slice<W>(c, channel, slice, [&](const i64 (&places)[FLIGHT]) {
+        Pack<W> v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) v[j] = places[j] < 0 ? all_of<W>(from) : loaded<W, whole>(x + places[j]);
+        f32 sum = 0, squares = 0;
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+#pragma unroll
+            for (int w = 0; w < W; w++) {
+                const f32 off = v[j].v[w] - from;
+                sum += off;
+                squares += off * off;
+            }
+        sums.a += (f64)sum;
+        sums.b += (f64)squares;
+    });
+    sums = Team(BLOCK, 0).fold(sums, both);
+    if ((i64)threadIdx.x != 0) return;
+    const f64 n = (f64)c.elements(slice), off = sums.a / n, about = sums.b - sums.a * off;
+    *out = {(f64)from + off, about > 0 || is_nan(about) ? about : 0};
 }
+KERNEL batch_moments(Channels c, const f32* x, Moments* out) {
+    for (i64 b = block_index(); b < c.axis * c.slices; b += (i64)gridDim.x) {
+        i64 slice, channel = divide(b, c.slices, slice);
+        BY_PACKS(c.width(), is_aligned(x), moments_of, c, channel, slice, x, out + b);
+    }
+}
+EXPORT(batch_moments)
 
 struct Batch {
-    Rows rows;
+    Channels channels;
     i64 lanes, training;
     f64 epsilon, momentum;
 };
 
-// Mean, variance and 1/σ of each channel, of the batch or as they run on; and what runs on.
-KERNEL batch_statistics(Batch b, const f32* x, const f32* mean, const f32* variance, Coefficients* out, f32* new_mean,
-                        f32* new_variance, f32* saved_mean, f32* saved_inverse) {
-    const Rows r = b.rows;
-    const i64 n = r.outer * r.inner;
+// Mean and 1/σ of each channel, of the batch's moments or as they run on; and what runs on.
+KERNEL batch_statistics(Batch b, const Moments* parts, const f32* mean, const f32* variance, f32* new_mean, f32* new_variance,
+                        f32* saved_mean, f32* saved_inverse) {
+    const Channels r = b.channels;
+    const f64 n = (f64)(r.outer * r.inner);
     Team team(b.lanes, 0);
     for (i64 base = team.first(); base < r.axis; base += team.step()) {
         const i64 c = base + team.team;
+        const bool mine = b.training && c < r.axis;
+        const Moments* of = parts + c * r.slices;
         f64 sum = 0, squares = 0;
-        for (i64 k = team.lane; b.training && c < r.axis && k < n; k += b.lanes) sum += (f64)x[of_channel(r, c, k)];
-        const f64 about = team.sum(sum) / (f64)n;
-        for (i64 k = team.lane; b.training && c < r.axis && k < n; k += b.lanes) {
-            f64 off = (f64)x[of_channel(r, c, k)] - about;
-            squares += off * off;
+        for (i64 s = team.lane; mine && s < r.slices; s += b.lanes) sum += of[s].mean * (f64)r.elements(s);
+        const f64 about = team.sum(sum) / n;
+        for (i64 s = team.lane; mine && s < r.slices; s += b.lanes) {
+            const f64 off = of[s].mean - about;
+            squares += of[s].about + off * off * (f64)r.elements(s);
         }
-        const f64 spread = team.sum(squares) / (f64)n;
+        const f64 spread = team.sum(squares) / n;
         if (c >= r.axis || team.lane != 0) continue;
         const f64 m = b.training ? about : (f64)mean[c], v = b.training ? spread : (f64)variance[c];
-        const f32 inverse = (f32)(1.0 / sqrt(v + b.epsilon));
-        out[c] = Coefficients{{(f32)m, (f32)v, inverse, 0}};
         const f32 old_mean = mean[c], old_variance = variance[c];
         if (new_mean) new_mean[c] = b.training ? (f32)(b.momentum * old_mean + (1 - b.momentum) * (f32)m) : old_mean;
         if (new_variance)
             new_variance[c] = b.training ? (f32)(b.momentum * old_variance + (1 - b.momentum) * (f32)v) : old_variance;
-        if (saved_mean) saved_mean[c] = (f32)m;
-        if (saved_inverse) saved_inverse[c] = inverse;
+        saved_mean[c] = (f32)m;
+        saved_inverse[c] = (f32)(1.0 / sqrt(v + b.epsilon));
     }
 }
 EXPORT(batch_statistics)
 
-KERNEL batch_apply(Rows r, const f32* x, const f32* scale, const f32* bias, const Coefficients* of, f32* y) {
-    EACH(i, r.outer * r.axis * r.inner) {
-        i64 rest, c;
-        divide(divide(i, r.inner, rest), r.axis, c);
-        f32 factor = of[c].v[2] * scale[c];
-        y[i] = x[i] * factor + (bias[c] - of[c].v[0] * factor);
+// Σ dY and Σ dY · (X - mean) of each slice of each channel.
+template <int W, bool whole>
+__device__ inline void products_of(const Channels& c, i64 channel, i64 slice, const f32* dy, const f32* x, const f32* means,
+                                   Pair* out) {
+    const f32 mean = means[channel];
+    Pair sums = {0, 0};
+    over_slice<W>(c, channel, slice, [&](const i64 (&places)[FLIGHT]) {
+        Pack<W> d[FLIGHT], v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            d[j] = places[j] < 0 ? all_of<W>(0) : loaded<W, whole>(dy + places[j]);
+            v[j] = places[j] < 0 ? all_of<W>(mean) : loaded<W, whole>(x + places[j]);
+        }
+        f32 total = 0, product = 0;
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+#pragma unroll
+            for (int w = 0; w < W; w++) {
+                total += d[j].v[w];
+                product += d[j].v[w] * (v[j].v[w] - mean);
+            }
+        sums.a += (f64)total;
+        sums.b += (f64)product;
+    });
+    sums = Team(BLOCK, 0).fold(sums, both);
+    if ((i64)threadIdx.x == 0) *out = sums;
+}
+KERNEL batch_products(Channels c, const f32* dy, const f32* x, const f32* mean, Pair* out) {
+    for (i64 b = block_index(); b < c.axis * c.slices; b += (i64)gridDim.x) {
+        i64 slice, channel = divide(b, c.slices, slice);
+        BY_PACKS(c.width(), is_aligned(dy) && is_aligned(x), products_of, c, channel, slice, dy, x, mean, out + b);
     }
 }
-EXPORT(batch_apply)
+EXPORT(batch_products)
 
 // Σ dY · x̂ and Σ dY of each channel, and the coefficients of dX.
-KERNEL batch_sums(Rows r, i64 lanes, const f32* dy, const f32* x, const f32* scale, const f32* mean, const f32* inverse,
+KERNEL batch_sums(Channels r, i64 lanes, const Pair* parts, const f32* scale, const f32* mean, const f32* inverse,
                   Coefficients* out, f32* dscale, f32* dbias) {
     const i64 n = r.outer * r.inner;
     Team team(lanes, 0);
     for (i64 base = team.first(); base < r.axis; base += team.step()) {
         const i64 c = base + team.team;
-        f64 total = 0, product = 0;
-        for (i64 k = team.lane; c < r.axis && k < n; k += lanes) {
-            i64 at = of_channel(r, c, k);
-            total += (f64)dy[at];
-            product += (f64)(dy[at] * (x[at] - mean[c]));
-        }
-        total = team.sum(total);
-        product = team.sum(product);
+        Pair sums = {0, 0};
+        for (i64 s = team.lane; c < r.axis && s < r.slices; s += lanes) sums = both(sums, parts[c * r.slices + s]);
+        sums = team.fold(sums, both);
         if (c >= r.axis || team.lane != 0) continue;
-        // dX = scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂)), written as a · dY + b · X + d.
-        const f64 s = (f64)inverse[c], a = (f64)scale[c] * s, of_scale = product * s;
-        out[c] = Coefficients{{(f32)of_scale, (f32)total, (f32)(-a * s * of_scale / (f64)n), (f32)(-a * total / (f64)n)}};
+        // dX = scale/σ · (dY - mean(dY) - x̂ · mean(dY · x̂)), written as a · dY + (b · (X - mean) + d).
+        const f64 s = (f64)inverse[c], a = (f64)scale[c] * s, of_scale = sums.b * s;
+        const f32 by_x = (f32)(-a * s * of_scale / (f64)n), d = (f32)(-a * sums.a / (f64)n);
+        out[c] = Coefficients{{scale[c] * inverse[c], by_x, mean[c], d}};
         if (dscale) dscale[c] = (f32)of_scale;
-        if (dbias) dbias[c] = (f32)total;
+        if (dbias) dbias[c] = (f32)sums.a;
     }
 }
 EXPORT(batch_sums)
-
-KERNEL batch_grad(Rows r, const f32* dy, const f32* x, const f32* scale, const f32* mean, const f32* inverse,
-                  const Coefficients* of, f32* dx) {
-    EACH(i, r.outer * r.axis * r.inner) {
-        i64 rest, c;
-        divide(divide(i, r.inner, rest), r.axis, c);
-        dx[i] = (scale[c] * inverse[c] * dy[i] + of[c].v[3]) + of[c].v[2] * (x[i] - mean[c]);
-    }
-}
-EXPORT(batch_grad)
 
 // Rows, each by its own statistics. Scale and bias belong to elements of a row; a simplified one has no mean.
 KERNEL layer(Rows r, i64 lanes, i64 simplified, f64 epsilon, const f32* x, const f32* scale, const f32* bias, f32* y,
@@ -145,23 +185,59 @@ KERNEL layer_grad(Rows r, i64 lanes, const f32* dy, const f32* x, const f32* sca
 }
 EXPORT(layer_grad)
 
-// Sums over rows, by column.
-KERNEL layer_sums(Rows r, i64 lanes, const f32* dy, const f32* x, const f32* means, const f32* inverses, f32* dscale,
-                  f32* dbias) {
-    Team team(lanes, 1);
-    for (i64 base = team.first(); base < r.axis; base += team.step()) {
-        const i64 column = base + team.team;
-        f64 of_scale = 0, of_bias = 0;
-        for (i64 row = team.lane; column < r.axis && row < r.outer; row += lanes) {
-            i64 at = row * r.axis + column;
-            of_scale += (f64)(dy[at] * ((x[at] - (means ? means[row] : 0)) * inverses[row]));
-            of_bias += (f64)dy[at];
+// Sums over a slice of rows, by column, of dY · x̂ and of dY.
+template <int W, bool whole>
+__device__ inline void layer_columns_of(const ColumnSums& c, i64 tile, i64 slice, const f32* dy, const f32* x, const f32* means,
+                                        const f32* inverses, Pair* out) {
+    Pair sums[W] = {};
+    const i64 column = c.column<W>(tile);
+    over_rows<W>(c, column, slice, [&](const i64 (&rows)[FLIGHT]) {
+        Pack<W> d[FLIGHT], v[FLIGHT];
+        f32 mean[FLIGHT], inverse[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const i64 row = rows[j], at = row * c.columns + column;
+            d[j] = row < 0 ? all_of<W>(0) : loaded<W, whole>(dy + at);
+            v[j] = row < 0 ? all_of<W>(0) : loaded<W, whole>(x + at);
+            mean[j] = row >= 0 && means ? means[row] : 0;
+            inverse[j] = row < 0 ? 0 : inverses[row];
         }
-        of_scale = team.sum(of_scale);
-        of_bias = team.sum(of_bias);
-        if (column >= r.axis || team.lane != 0) continue;
-        if (dscale) dscale[column] = (f32)of_scale;
-        if (dbias) dbias[column] = (f32)of_bias;
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            f32 of_scale = 0, of_bias = 0;
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                of_scale += d[j].v[w] * ((v[j].v[w] - mean[j]) * inverse[j]);
+                of_bias += d[j].v[w];
+            }
+            sums[w] = both(sums[w], {(f64)of_scale, (f64)of_bias});
+        }
+    });
+    const Team team(ROW_LANES, 1);
+    for (int w = 0; w < W; w++) {
+        const Pair all = team.fold(sums[w], both);
+        if (team.lane == 0 && column < c.columns) out[slice * c.columns + column + w] = all;
+    }
+}
+KERNEL layer_columns(ColumnSums c, const f32* dy, const f32* x, const f32* means, const f32* inverses, Pair* out) {
+    for (i64 b = block_index(); b < c.tiles() * c.slices; b += (i64)gridDim.x) {
+        i64 tile, slice = divide(b, c.tiles(), tile);
+        BY_PACKS(c.width(), is_aligned(dy) && is_aligned(x), layer_columns_of, c, tile, slice, dy, x, means, inverses, out);
+    }
+}
+EXPORT(layer_columns)
+
+KERNEL layer_sums(ColumnSums c, i64 lanes, const Pair* parts, f32* dscale, f32* dbias) {
+    Team team(lanes, 1);
+    for (i64 base = team.first(); base < c.columns; base += team.step()) {
+        const i64 column = base + team.team;
+        Pair sums = {0, 0};
+        for (i64 s = team.lane; column < c.columns && s < c.slices; s += lanes)
+            sums = both(sums, parts[s * c.columns + column]);
+        sums = team.fold(sums, both);
+        if (column >= c.columns || team.lane != 0) continue;
+        if (dscale) dscale[column] = (f32)sums.a;
+        if (dbias) dbias[column] = (f32)sums.b;
     }
 }
 EXPORT(layer_sums)
@@ -253,6 +329,18 @@ template <class I> __device__ inline i64 class_of(const Loss& l, const I* labels
     return label < 0 || label >= l.rows.axis || (l.has_ignored && label == l.ignored) ? -1 : label;
 }
 
+// One block: the loss of all slices, and the weights.
+KERNEL loss_total(i64 slices, i64 total, const Pair* parts, f32* out, f64* weight_out) {
+    Team team(BLOCK, 0);
+    Pair sums = {0, 0};
+    for (i64 s = team.lane; s < slices; s += BLOCK) sums = both(sums, parts[s]);
+    sums = team.fold(sums, both);
+    if (team.lane != 0) return;
+    if (out) out[0] = (f32)(total == 2 ? sums.a / sums.b : sums.a);
+    if (weight_out) weight_out[0] = sums.b;
+}
+EXPORT(loss_total)
+
 #define LOSS(I)                                                                                    \
     KERNEL loss_each_##I(Loss l, const f32* log_of, const I* labels, const f32* weights, f32* out) { \
         EACH(row, l.rows.outer * l.rows.inner) {                                                   \
@@ -261,24 +349,30 @@ template <class I> __device__ inline i64 class_of(const Loss& l, const I* labels
         }                                                                                          \
     }                                                                                              \
     EXPORT(loss_each_##I)                                                                          \
-    /* One block: the loss of all labels, and the weights of those that count. */                  \
-    KERNEL loss_total_##I(Loss l, const f32* log_of, const I* labels, const f32* weights, f32* out, f64* weight_out) { \
-        Team team(BLOCK, 0);                                                                       \
-        f64 sum = 0, weight = 0;                                                                   \
-        for (i64 row = team.lane; row < l.rows.outer * l.rows.inner; row += BLOCK) {               \
-            i64 c = class_of(l, labels, row);                                                      \
-            if (c < 0) continue;                                                                   \
-            f32 w = weights ? weights[c] : 1;                                                      \
-            weight += (f64)w;                                                                      \
-            if (log_of) sum += (f64)(-log_of[of_row(l.rows, row, c)] * w);                         \
+    /* Of each slice of so many labels their loss, and the weights of those that count. */         \
+    KERNEL loss_slices_##I(Loss l, i64 length, const f32* log_of, const I* labels, const f32* weights, Pair* out) { \
+        const i64 rows = l.rows.outer * l.rows.inner, begin = block_index() * length;              \
+        const i64 end = begin + length < rows ? begin + length : rows;                             \
+        Pair sums = {0, 0};                                                                        \
+        for (i64 first = begin + (i64)threadIdx.x; first < end; first += FLIGHT * BLOCK) {         \
+            i64 of[FLIGHT];                                                                        \
+            f32 w[FLIGHT], loss[FLIGHT];                                                           \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                                   \
+                const i64 row = first + j * BLOCK;                                                 \
+                of[j] = row < end ? class_of(l, labels, row) : -1;                                 \
+            }                                                                                      \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++) {                                   \
+                const i64 row = first + j * BLOCK;                                                 \
+                w[j] = of[j] < 0 ? 0 : weights ? weights[of[j]] : 1;                               \
+                loss[j] = of[j] >= 0 && log_of ? log_of[of_row(l.rows, row, of[j])] : 0;           \
+            }                                                                                      \
+            _Pragma("unroll") for (int j = 0; j < FLIGHT; j++)                                     \
+                if (of[j] >= 0) sums = both(sums, {(f64)(-loss[j] * w[j]), (f64)w[j]});            \
         }                                                                                          \
-        sum = team.sum(sum);                                                                       \
-        weight = team.sum(weight);                                                                 \
-        if (team.lane != 0) return;                                                                \
-        if (out) out[0] = (f32)(l.total == 2 ? sum / weight : sum);                                \
-        if (weight_out) weight_out[0] = weight;                                                    \
+        sums = Team(BLOCK, 0).fold(sums, both);                                                    \
+        if ((i64)threadIdx.x == 0) out[block_index()] = sums;                                           \
     }                                                                                              \
-    EXPORT(loss_total_##I)                                                                         \
+    EXPORT(loss_slices_##I)                                                                        \
     KERNEL loss_grad_##I(Loss l, const f32* dloss, const f32* log_of, const I* labels, const f32* weights, \
                          const f64* weight, f32* out) {                                            \
         EACH(i, l.rows.outer * l.rows.axis * l.rows.inner) {                                       \

@@ -129,6 +129,154 @@ struct Team {
     }
 };
 
+// Two sums that belong together.
+struct Pair {
+    f64 a, b;
+};
+__device__ inline Pair both(Pair x, Pair y) { return {x.a + y.a, x.b + y.b}; }
+
+// Four numbers that are the same for all elements of a channel.
+struct alignas(16) Coefficients {
+    f32 v[4];
+};
+
+// A divisor that is known before: what indices below 2^31 are multiplied by, in the low 32 bits of `by`, and how far the
+// product is shifted then, in the high ones. With 0, indices may be longer.
+struct Divisor {
+    i64 extent;
+    u64 by;
+};
+__device__ inline i64 short_quotient(i64 i, const Divisor& d) {
+    return (i64)(((u64)(u32)i * (u32)d.by) >> (d.by >> 32));
+}
+// Which channel an element is of, where each has `inner` neighbours.
+struct Across {
+    Divisor inner, axis;
+};
+__device__ inline i64 short_channel(const Across& a, i64 i) {
+    const i64 row = short_quotient(i, a.inner);
+    return row - short_quotient(row, a.axis) * a.axis.extent;
+}
+__device__ inline i64 long_channel(const Across& a, i64 i) {
+    i64 rest, channel;
+    divide(divide(i, a.inner.extent, rest), a.axis.extent, channel);
+    return channel;
+}
+
+// W neighbouring elements, which one thread takes together.
+template <int W> struct Pack {
+    f32 v[W];
+};
+struct alignas(16) Quad {
+    f32 v[4];
+};
+// Four are read and written as one where they begin at a multiple of their bytes, which `whole` says.
+template <int W, bool whole> __device__ inline Pack<W> loaded(const f32* at) {
+    Pack<W> x;
+    if (whole) {
+        const Quad q = *(const Quad*)at;
+        for (int w = 0; w < W; w++) x.v[w] = q.v[w];
+    } else {
+        for (int w = 0; w < W; w++) x.v[w] = at[w];
+    }
+    return x;
+}
+template <int W, bool whole> __device__ inline void stored(f32* at, const Pack<W>& x) {
+    if (whole) {
+        Quad q;
+        for (int w = 0; w < W; w++) q.v[w] = x.v[w];
+        *(Quad*)at = q;
+    } else {
+        for (int w = 0; w < W; w++) at[w] = x.v[w];
+    }
+}
+template <int W> __device__ inline Pack<W> all_of(f32 x) {
+    Pack<W> all;
+    for (int w = 0; w < W; w++) all.v[w] = x;
+    return all;
+}
+__device__ inline bool is_aligned(const void* a) { return ((u64)a & 15) == 0; }
+
+// How many loads of a thread are under way at a time, of each operand.
+#define FLIGHT 4
+
+// Channels of `outer` samples, each of `inner` neighbours in memory. A channel's elements are taken four or one at a time, and
+// cut in `slices` of so many packs: which element belongs to which sum follows from the extents alone.
+struct Channels {
+    i64 outer, axis, inner, slices, length;
+
+    __device__ i64 width() const { return inner % 4 == 0 ? 4 : 1; }
+    __device__ i64 packs() const { return outer * inner / width(); }
+    __device__ i64 begin(i64 slice) const { return slice * length; }
+    __device__ i64 end(i64 slice) const {
+        const i64 end = begin(slice) + length, all = packs();
+        return end < all ? end : all;
+    }
+    // Elements of a slice.
+    __device__ i64 elements(i64 slice) const { return (end(slice) - begin(slice)) * width(); }
+    // Where a pack of a channel begins.
+    template <int W> __device__ i64 place(i64 channel, i64 pack) const {
+        i64 at, sample = divide(pack, inner / W, at);
+        return (sample * axis + channel) * inner + at * W;
+    }
+};
+
+// Gives `take` the places of FLIGHT of a thread's packs at a time, until the slice is done; a place is negative where there
+// is none. There is no division in the loop.
+template <int W, class Take>
+__device__ inline void over_slice(const Channels& c, i64 channel, i64 slice, const Take& take) {
+    const i64 inner = c.inner / W, end = c.end(slice);
+    i64 k = c.begin(slice) + (i64)threadIdx.x, at, more;
+    const i64 sample = divide(k, inner, at), samples = divide(BLOCK, inner, more);
+    const i64 hop = samples * c.axis * c.inner + more * W, wrap = (c.axis - 1) * c.inner;
+    i64 place = (sample * c.axis + channel) * c.inner + at * W;
+    for (; k < end; k += FLIGHT * BLOCK) {
+        i64 places[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            places[j] = k + j * BLOCK < end ? place : -1;
+            place += hop;
+            at += more;
+            if (at >= inner) at -= inner, place += wrap;
+        }
+        take(places);
+    }
+}
+
+// Rows whose columns are summed: a block takes a tile of columns, each of its ROW_LANES threads every ROW_LANES-th row of a
+// slice of `length` rows.
+#define ROW_LANES 8
+struct ColumnSums {
+    i64 rows, columns, slices, length;
+
+    __device__ i64 width() const { return columns % 4 == 0 ? 4 : 1; }
+    // ColumnSums of a tile.
+    __device__ i64 across() const { return BLOCK / ROW_LANES * width(); }
+    __device__ i64 tiles() const { return (columns + across() - 1) / across(); }
+    // The first of this thread's columns, or one behind all.
+    template <int W> __device__ i64 column(i64 tile) const {
+        return (tile * (BLOCK / ROW_LANES) + (i64)threadIdx.x % (BLOCK / ROW_LANES)) * W;
+    }
+};
+// Gives `take` FLIGHT of a thread's rows at a time, until the slice is done; a row is negative where there is none.
+template <int W, class Take>
+__device__ inline void over_rows(const ColumnSums& c, i64 column, i64 slice, const Take& take) {
+    const i64 begin = slice * c.length, end = begin + c.length < c.rows ? begin + c.length : c.rows;
+    if (column >= c.columns) return;
+    for (i64 first = begin + (i64)threadIdx.x / (BLOCK / ROW_LANES); first < end; first += FLIGHT * ROW_LANES) {
+        i64 rows[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) rows[j] = first + j * ROW_LANES < end ? first + j * ROW_LANES : -1;
+        take(rows);
+    }
+}
+
+// Calls a function template by the width of packs, and whether operands lie where a pack is one access.
+#define BY_PACKS(width, aligned, function, ...)          \
+    if ((width) != 4) function<1, false>(__VA_ARGS__);   \
+    else if (aligned) function<4, true>(__VA_ARGS__);    \
+    else function<4, false>(__VA_ARGS__)
+
 __device__ inline f32 infinity() { return __int_as_float(0x7f800000); }
 
 __device__ inline bool is_nan(f32 x) { return x != x; }

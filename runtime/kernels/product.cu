@@ -265,20 +265,3 @@ KERNEL convolve_weights(Convolution c, const f32* positions, const f32* image, f
          [&](i64 i, i64 j, f32 sum) { part[i * n + j] = sum; });
 }
 EXPORT(convolve_weights)
-
-// The sum of each channel over samples and places.
-KERNEL channel_sums(i64 lanes, i64 batch, i64 channels, i64 places, const f32* x, f32* out) {
-    Team team(lanes, 0);
-    for (i64 base = team.first(); base < channels; base += team.step()) {
-        const i64 channel = base + team.team;
-        f64 sum = 0;
-        if (channel < channels)
-            for (i64 k = team.lane; k < batch * places; k += lanes) {
-                i64 place, sample = divide(k, places, place);
-                sum += (f64)x[(sample * channels + channel) * places + place];
-            }
-        sum = team.sum(sum);
-        if (channel < channels && team.lane == 0) out[channel] = (f32)sum;
-    }
-}
-EXPORT(channel_sums)

@@ -81,6 +81,85 @@ KERNEL reduce_log_sum_exp_f32(Reduction r, const f32* x, f32* out) {
 EXPORT(reduce_log_sum_exp_f32)
 #endif
 
+#if !defined(RARE) || defined(EVERYTHING)
+// The sum of each slice of each channel, or, of channels of one slice, the sum times a factor.
+template <int W, bool whole>
+__device__ inline void channel_of_sums(const Channels& c, i64 channel, i64 slice, f64 factor, const f32* x, f64* part, f32* out) {
+    f64 sum = 0;
+    over_slice<W>(c, channel, slice, [&](const i64 (&places)[FLIGHT]) {
+        Pack<W> v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) v[j] = places[j] < 0 ? all_of<W>(0) : loaded<W, whole>(x + places[j]);
+        f32 some = 0;
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+#pragma unroll
+            for (int w = 0; w < W; w++) some += v[j].v[w];
+        sum += (f64)some;
+    });
+    sum = Team(BLOCK, 0).sum(sum);
+    if ((i64)threadIdx.x != 0) return;
+    if (part) *part = sum;
+    else *out = (f32)(sum * factor);
+}
+KERNEL channel_sums(Channels c, f64 factor, const f32* x, f64* parts, f32* out) {
+    for (i64 b = block_index(); b < c.axis * c.slices; b += (i64)gridDim.x) {
+        i64 slice, channel = divide(b, c.slices, slice);
+        f64* part = parts ? parts + b : nullptr;
+        BY_PACKS(c.width(), is_aligned(x), channel_of_sums, c, channel, slice, factor, x, part, out + channel);
+    }
+}
+EXPORT(channel_sums)
+
+// Sums over a slice of rows, by column, or, where there is but one slice, the sums times a factor.
+template <int W, bool whole>
+__device__ inline void column_of_sums(const ColumnSums& c, i64 tile, i64 slice, f64 factor, const f32* x, f64* parts, f32* out) {
+    f64 sums[W] = {};
+    const i64 column = c.column<W>(tile);
+    over_rows<W>(c, column, slice, [&](const i64 (&rows)[FLIGHT]) {
+        Pack<W> v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+            v[j] = rows[j] < 0 ? all_of<W>(0) : loaded<W, whole>(x + rows[j] * c.columns + column);
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            f32 some = 0;
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) some += v[j].v[w];
+            sums[w] += (f64)some;
+        }
+    });
+    const Team team(ROW_LANES, 1);
+    for (int w = 0; w < W; w++) {
+        const f64 all = team.sum(sums[w]);
+        if (team.lane != 0 || column >= c.columns) continue;
+        if (parts) parts[slice * c.columns + column + w] = all;
+        else out[column + w] = (f32)(all * factor);
+    }
+}
+KERNEL column_sums(ColumnSums c, f64 factor, const f32* x, f64* parts, f32* out) {
+    for (i64 b = block_index(); b < c.tiles() * c.slices; b += (i64)gridDim.x) {
+        i64 tile, slice = divide(b, c.tiles(), tile);
+        BY_PACKS(c.width(), is_aligned(x), column_of_sums, c, tile, slice, factor, x, parts, out);
+    }
+}
+EXPORT(column_sums)
+
+// Sums of the parts of outputs, times a factor. An output's parts are `apart` elements apart, and those of the next one
+// begin `next` elements on.
+KERNEL part_sums(i64 outputs, i64 count, i64 next, i64 apart, i64 lanes, f64 factor, const f64* parts, f32* out) {
+    Team team(lanes, next == 1);
+    for (i64 base = team.first(); base < outputs; base += team.step()) {
+        const i64 output = base + team.team;
+        f64 sum = 0;
+        for (i64 k = team.lane; output < outputs && k < count; k += lanes) sum += parts[output * next + k * apart];
+        sum = team.sum(sum);
+        if (output < outputs && team.lane == 0) out[output] = (f32)(sum * factor);
+    }
+}
+EXPORT(part_sums)
+#endif
+
 // A tensor cut at one axis.
 struct Rows {
     i64 outer, axis, inner;

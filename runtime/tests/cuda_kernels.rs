@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use lmsc_runtime::Step;
 use lmsc_runtime::cuda::{Call, Found, SOURCES};
 use support::shim::{self, Mode, shim};
 use support::{Tensor, cases, float, int64, numbers, run, run_in_place, run_step, tensor, truth};
@@ -305,6 +306,7 @@ fn reductions() {
         run("float[] y", "ReduceMax<keepdims = 0>", &[x(&[1 + n, 2]), list(&[0, 1])]);
         run("float[2] y", "ReduceLogSumExp<keepdims = 0>", &[x(&[1 + n, 2]), list(&[0])]);
     }
+    sums_in_slices();
     for element in NUMBERS {
         for attributes in ["axis = 1", "axis = 0, select_last_index = 1"] {
             for op in ["ArgMax", "ArgMin"] {
@@ -330,6 +332,28 @@ fn reductions() {
         let three = [floats(&out, 1), floats(a, 2), any("float", b, 3, 1.0)];
         let results = format!("float{} da, float{} db", dims(a), dims(b));
         run(&results, "com.microsoft.DivGrad", &three);
+    }
+}
+
+/// Sums of few outputs, of one slice and of several, with packs of four and of one.
+fn sums_in_slices() {
+    for (extents, axes, rest) in [
+        (&[1101][..], &[0][..], ""),
+        (&[64, 32], &[0], "32"),
+        (&[1000, 64], &[0], "64"),
+        (&[3000, 37], &[0], "37"),
+        (&[200, 300], &[0], "300"),
+        (&[9000, 5], &[0], "5"),
+        (&[3, 20_000], &[1], "3"),
+        (&[2, 9001], &[1], "2"),
+        (&[40, 3, 500], &[0, 2], "3"),
+        (&[50, 7, 49], &[0, 2], "7"),
+        (&[2500, 1000], &[0, 1], ""),
+    ] {
+        for op in ["Sum", "Mean"] {
+            let given = [floats(extents, 4), list(axes)];
+            run(&format!("float[{rest}] y"), &format!("Reduce{op}<keepdims = 0>"), &given);
+        }
     }
 }
 
@@ -399,6 +423,13 @@ fn movement() {
                 &[list(&[2, 6, 3]), indices(index, &[picks], 6, 9), dy],
             );
         }
+        // More than one block sorts, and more than two.
+        for picks in [300, 1000, 5000] {
+            let given = [list(&[40]), indices(index, &[picks], 40, 9), floats(&[picks], 1)];
+            run("float[40] y", "com.microsoft.GatherGrad", &given);
+        }
+        let given = [list(&[3]), indices(index, &[2000], 1, 9), floats(&[2000], 1)];
+        run("float[3] y", "com.microsoft.GatherGrad", &given);
         run(
             "float[4,4,5] y",
             "com.microsoft.GatherNDGrad",
@@ -616,8 +647,19 @@ fn normalizations() {
             }
         }
     }
-    for (batch, channels, plane) in [(2u64, 3u64, 5u64), (4, 2, 100), (1, 1, 1), (3, 300, 2)] {
-        let (x, c) = (floats(&[batch, channels, plane], 1), [channels]);
+    layers_in_slices();
+    for (batch, channels, plane, about) in [
+        (2u64, 3u64, 5u64, -4.0),
+        (4, 2, 100, -4.0),
+        (1, 1, 1, -4.0),
+        (3, 300, 2, -4.0),
+        // Of several slices, by four and by one; far from zero, where sums of squares alone would say little.
+        (5, 3, 2000, -4.0),
+        (4, 2, 4000, 1000.0),
+        (40, 2, 49, 300.0),
+        (9, 2, 2001, -300.0),
+    ] {
+        let (x, c) = (any("float", &[batch, channels, plane], 1, about), [channels]);
         let [scale, bias] = [2, 3].map(|seed| any("float", &c, seed, 0.5));
         let [mean, variance] = [4, 5].map(|seed| any("float", &c, seed, 0.5));
         let (xs, cs) = (format!("float[{batch},{channels},{plane}]"), format!("float[{channels}]"));
@@ -636,6 +678,7 @@ fn normalizations() {
             &[x, scale, bias],
         );
     }
+    losses_in_slices();
     for element in ["int64", "int32"] {
         for (reduction, out) in [("mean", ""), ("sum", ""), ("none", "5,3")] {
             let scores = floats(&[5, 7, 3], 1);
@@ -657,6 +700,36 @@ fn normalizations() {
                     &back,
                 );
             }
+        }
+    }
+}
+
+/// Sums of layer normalization over more rows than one slice has.
+fn layers_in_slices() {
+    for (rows, n) in [(700u64, 36u64), (200, 33), (65, 260)] {
+        let (x, scale) = (floats(&[rows, n], 1), floats(&[n], 2));
+        let results = format!("float[{rows},{n}] y, float[{rows},1] m, float[{rows},1] s");
+        let kept = run(&results, "LayerNormalization", &[x.clone(), scale.clone(), floats(&[n], 3)]);
+        let [m, s] = [1, 2].map(|i| float(&[rows, 1], kept[i].clone()));
+        let results = format!("float[{rows},{n}] dx, float[{n}] ds, float[{n}] db");
+        run(&results, "com.microsoft.LayerNormalizationGrad", &[floats(&[rows, n], 4), x, scale, m, s]);
+    }
+}
+
+/// Losses of more labels than one block sums up.
+fn losses_in_slices() {
+    for (n, places) in [(3000u64, 1u64), (7, 500)] {
+        let extents = [n, 5, places];
+        let (scores, labels) = (floats(&extents, 1), indices("int64", &[n, places], 5, 2));
+        for reduction in ["mean", "sum"] {
+            let attributes = format!("<reduction = \"{reduction}\", ignore_index = 2>");
+            let given = [scores.clone(), labels.clone(), any("float", &[5], 3, 0.5)];
+            let results = format!("float[] loss, float{} log", dims(&extents));
+            let op = format!("SoftmaxCrossEntropyLoss{attributes}");
+            let log = float(&extents, run(&results, &op, &given).remove(1));
+            let back = [floats(&[], 4), log, labels.clone(), given[2].clone()];
+            let op = format!("com.microsoft.SoftmaxCrossEntropyLossGrad{attributes}");
+            run(&format!("float{} dx", dims(&extents)), &op, &back);
         }
     }
 }
@@ -835,6 +908,71 @@ fn every_kernel_agrees_with_the_host() {
         let input: Vec<u8> = scenarios.iter().flat_map(|scenario| scenario.input.clone()).collect();
         let (ok, text) = shim::feed(&program, &input);
         assert!(ok, "{sanitizer}:\n{text}");
+    }
+}
+
+/// What the recipe comes to where each operand and result begins so many bytes behind a multiple of 64.
+fn displaced(by: usize, results: &str, op: &str, operands: &[Tensor]) -> Option<Vec<Vec<u8>>> {
+    let shim = shim()?;
+    let recipe = support::recipe(results, op, operands);
+    let room = |bytes: &[u8]| {
+        let mut room = vec![[0u8; 64]; bytes.len().div_ceil(64) + 2];
+        let bytes_of = room.as_flattened_mut();
+        let begin = bytes_of.as_ptr().align_offset(64) + by;
+        bytes_of[begin..begin + bytes.len()].copy_from_slice(bytes);
+        (room, begin)
+    };
+    let from: Vec<_> = operands.iter().map(|operand| room(&operand.bytes)).collect();
+    let sizes = results.split(", ").map(|ty| {
+        let extents = ty.trim_start_matches("float[").split(']').next().unwrap();
+        4 * extents
+            .split(',')
+            .filter(|n| !n.is_empty())
+            .map(|n| n.parse::<usize>().unwrap())
+            .product::<usize>()
+    });
+    let to: Vec<_> = sizes.map(|bytes| (room(&vec![0; bytes]), bytes)).collect();
+    let address = |(room, begin): &(Vec<[u8; 64]>, usize)| room.as_ptr() as u64 + *begin as u64;
+    let given: Vec<u64> = from.iter().map(address).collect();
+    let wanted: Vec<u64> = to.iter().map(|(room, _)| address(room)).collect();
+    shim.run(&recipe, &given, &wanted, Step::default(), false);
+    Some(to.iter().map(|((room, begin), bytes)| room.as_flattened()[*begin..][..*bytes].to_vec()).collect())
+}
+
+/// Slices and packs follow from the extents alone.
+#[test]
+fn bits_do_not_depend_on_addresses() {
+    let channels = |n: u64| [2, 3, 4, 5].map(|seed| any("float", &[n], seed, 0.5));
+    let [scale, bias, mean, variance] = channels(2);
+    let x = any("float", &[4, 2, 4000], 1, 3.0);
+    let dy = floats(&[4, 2, 4000], 6);
+    let rows = [floats(&[700, 36], 1), floats(&[700, 36], 2), floats(&[36], 3)];
+    let [m, s] = [4, 5].map(|seed| any("float", &[700, 1], seed, 0.5));
+    let [dy_rows, x_rows, scale_rows] = rows;
+    let wide = "float[4,2,4000] y";
+    for (results, op, operands) in [
+        (
+            format!("{wide}, float[2] rm, float[2] rv, float[2] sm, float[2] si"),
+            "com.microsoft.BatchNormInternal<training_mode = 1>",
+            vec![x.clone(), scale.clone(), bias, mean.clone(), variance.clone()],
+        ),
+        (
+            format!("{wide}, float[2] ds, float[2] db"),
+            "com.microsoft.BatchNormalizationGrad",
+            vec![dy, x.clone(), scale, mean, variance],
+        ),
+        (
+            "float[700,36] dx, float[36] ds, float[36] db".to_owned(),
+            "com.microsoft.LayerNormalizationGrad",
+            vec![dy_rows, x_rows.clone(), scale_rows, m, s],
+        ),
+        ("float[36] y".to_owned(), "ReduceSum<keepdims = 0, axes = [0]>", vec![x_rows]),
+        ("float[2] y".to_owned(), "ReduceSum<keepdims = 0, axes = [0, 2]>", vec![x]),
+    ] {
+        let Some(first) = displaced(0, &results, op, &operands) else { return };
+        for by in [4, 8, 16] {
+            assert!(displaced(by, &results, op, &operands).as_ref() == Some(&first), "{op}, {by} bytes on");
+        }
     }
 }
 

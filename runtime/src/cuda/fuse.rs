@@ -4,6 +4,9 @@
 //! each other's elements at the same addresses stand in one lane; who uses nothing that another writes may stand in another
 //! one, of another length, beside it. What nobody reads later is not written.
 //!
+//! A command that ends in elementwise launches and does something else before them is the first of its run: the batch
+//! normalization whose activation follows, say. It does the other things first.
+//!
 //! Bits are those of single kernels: both call the same functions, and neither contracts products and sums
 //! ([`Source::contracts`](super::Source)).
 
@@ -68,6 +71,8 @@ impl<'a> One<'a> {
                     .map(|(n, by)| n.saturating_sub(1) * by)
                     .sum::<u64>()
             }
+            // The third of the words is the number of channels.
+            Reach::Channel(words) => words[2],
         };
         let of_each = (*reach == Reach::Same).then_some(width);
         Use { start: self.addresses[index], bytes: elements * width, of_each }
@@ -83,6 +88,14 @@ impl<'a> One<'a> {
         self.each.elements == other.one.each.elements
             && self.operands().filter(is_whole).any(|used| other.loads.contains(&used))
     }
+}
+
+/// The elementwise launches in which a command ends.
+pub(super) struct Ending<'a> {
+    /// The launches, in order.
+    pub(super) ones: Vec<One<'a>>,
+    /// Whether the command does something else before them.
+    pub(super) is_behind: bool,
 }
 
 /// Addresses that a launch reads or writes.
@@ -124,6 +137,7 @@ pub(super) fn reached(reach: &Reach, elements: u64) -> u64 {
         Reach::Same => elements,
         Reach::First => 1,
         Reach::Spread(words) => distinct(words),
+        Reach::Channel(words) => words[2],
     }
 }
 
@@ -133,6 +147,7 @@ pub(super) fn width(element: &str) -> u64 {
         "u8" | "i8" => 1,
         "u16" | "f16" | "bf16" => 2,
         "f32" | "u32" | "i32" => 4,
+        "Coefficients" => 16,
         _ => 8,
     }
 }
@@ -153,6 +168,8 @@ pub(super) struct Fused {
     pub(super) bytes: u64,
     /// How many elements it computes, of all operators together.
     pub(super) operations: u64,
+    /// How many of them are the first command's; those that it has before them are launched as they are.
+    pub(super) of_first: usize,
 }
 
 /// A launch of a run.
@@ -192,6 +209,8 @@ impl Member<'_> {
 struct Run<'a> {
     commands: [u32; 2],
     members: Vec<Member<'a>>,
+    /// How many of them are the first command's.
+    of_first: usize,
     /// Lanes, as members in order.
     lanes: Vec<Vec<usize>>,
 }
@@ -248,6 +267,8 @@ impl Lane {
         let mut current: BTreeMap<(u64, u64), (usize, &str)> = BTreeMap::new();
         let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
         let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
+        // By divisors, the name of an element's channel.
+        let mut channels: BTreeMap<Vec<u64>, String> = BTreeMap::new();
         let (mut registers, mut elements) = (0, 0);
         let (mut bytes, mut operations) = (0, 0);
         let mut register = || {
@@ -274,8 +295,8 @@ impl Lane {
                 let known = match reach {
                     Reach::Same => current.get(&(start, width(element))).copied(),
                     Reach::First => read.get(&(start, *element, Vec::new())).map(|&r| (r, *element)),
-                    Reach::Spread(box_of) => {
-                        read.get(&(start, *element, box_of.clone())).map(|&r| (r, *element))
+                    Reach::Spread(of) | Reach::Channel(of) => {
+                        read.get(&(start, *element, of.clone())).map(|&r| (r, *element))
                     }
                 };
                 let (r, of) = known.unwrap_or_else(|| {
@@ -300,6 +321,20 @@ impl Lane {
                                 at + 1
                             );
                             read.insert((start, element, box_of.clone()), r);
+                        }
+                        Reach::Channel(divisors) => {
+                            let channel = channels.entry(divisors.clone()).or_insert_with(|| {
+                                let (name, at) = (format!("c{r}"), words.len() + 1);
+                                words.extend(divisors);
+                                let kind = if divisors[1] == 0 { "long" } else { "short" };
+                                _ = writeln!(
+                                    loads,
+                                    "        const i64 {name} = {kind}_channel(*(const Across*)(w + {at}), i);"
+                                );
+                                name
+                            });
+                            _ = writeln!(loads, "        const {element} r{r} = a{r}[{channel}];");
+                            read.insert((start, element, divisors.clone()), r);
                         }
                     }
                     (r, element)
@@ -442,9 +477,9 @@ EXPORT({name})
 
 /// The launches that stand for several of the program's, and their kernels.
 ///
-/// Of each command that computes it is given what it launches, where that is elementwise and nothing else. The arena begins
-/// at `arena`.
-pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>]) -> (Vec<Fused>, Text) {
+/// Of each command that computes it is given the elementwise launches in which it ends; none where it ends otherwise. The
+/// arena begins at `arena`.
+pub(super) fn fuse(program: &Program, arena: u64, endings: &[Option<Ending<'_>>]) -> (Vec<Fused>, Text) {
     let commands = program.stream(Stream::Compute);
     let mut signals = vec![false; commands.len()];
     for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
@@ -474,17 +509,18 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
             blocks,
             words,
             launches: run.members.len(),
+            of_first: run.of_first,
             bytes: sum(|lane| lane.bytes),
             operations: sum(|lane| lane.operations),
         });
     };
-    for (index, ones) in (0u32..).zip(ones) {
-        let Some(ones) = ones else {
+    for (index, ending) in (0u32..).zip(endings) {
+        let Some(Ending { ones, is_behind }) = ending else {
             end(run.take());
             continue;
         };
-        // What waits is the first of a run, what is waited for the last.
-        if !commands[index as usize].waits.is_empty() {
+        // What waits, or does something else before, is the first of a run, what is waited for the last.
+        if *is_behind || !commands[index as usize].waits.is_empty() {
             end(run.take());
         }
         let mut now = run.take();
@@ -493,7 +529,7 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
                 Some(run) if !begins_anew => run,
                 before => {
                     end(before);
-                    Run { commands: [index; 2], members: Vec::new(), lanes: Vec::new() }
+                    Run { commands: [index; 2], members: Vec::new(), of_first: ones.len(), lanes: Vec::new() }
                 }
             };
             let before = (next.members.len(), next.lanes.clone(), next.commands);

@@ -93,6 +93,12 @@ pub fn launches(program: &Checked, own_kernels: bool) -> Result<Vec<Listed>, Run
             Action::Launch(launch) => launch,
         };
         if let Some(one) = fused.get(&command).filter(|_| stream == Stream::Compute) {
+            let mut own = Vec::new();
+            for call in recipes[command as usize].iter().flat_map(|recipe| &recipe.calls) {
+                of_call((command, node), call, own_kernels, &mut own);
+            }
+            own.truncate(own.len() - one.of_first);
+            all.append(&mut own);
             let (name, blocks, operators) = (one.kernel.clone(), one.blocks, one.launches);
             let kind = Kind::Kernel { name, blocks, operators };
             let (bytes, operations) = (one.bytes, one.operations);

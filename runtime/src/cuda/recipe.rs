@@ -3,6 +3,7 @@
 use lmsc_ir::Bytes;
 
 use super::BLOCK;
+use crate::meaning::Rows;
 use crate::spec::{Refusal, refuse};
 
 /// The most dimensions that a kernel's arguments have room for.
@@ -162,6 +163,8 @@ pub enum Reach {
     First,
     /// One that a box of indices tells, as a kernel takes it.
     Spread(Vec<u64>),
+    /// That of the element's channel: the divisors that tell it, as a kernel takes them.
+    Channel(Vec<u64>),
 }
 
 /// What floats are stored as.
@@ -531,7 +534,13 @@ impl Recipe {
 
     /// Launches a kernel that does this to each element.
     pub(super) fn elementwise(&mut self, kernel: String, args: Vec<Arg>, each: Each) {
-        self.each(kernel, each.elements as usize, args);
+        let elements = each.elements as usize;
+        self.elementwise_by(kernel, args, each, elements);
+    }
+
+    /// The same where so many threads share the elements.
+    pub(super) fn elementwise_by(&mut self, kernel: String, args: Vec<Arg>, each: Each, threads: usize) {
+        self.each(kernel, threads, args);
         if let Some(Call::Kernel(launch)) = self.calls.last_mut().filter(|_| each.elements > 0) {
             launch.each = Some(Box::new(each));
         }
@@ -578,6 +587,28 @@ pub(super) fn lanes(values: usize) -> usize {
 /// The same where neighbouring outputs are neighbours in memory: so few that these are read together.
 pub(super) fn lanes_across(values: usize) -> usize {
     lanes(values).min(32)
+}
+
+/// The longest index that [`channel_words`] divides by multiplying.
+const SHORT: usize = 1 << 31;
+
+/// A number that indices below `all` are divided by, as a kernel takes it: itself, and what they are multiplied by instead,
+/// with how far the product is shifted in the high half; 0 where indices are too long.
+///
+/// # Source
+/// Granlund and Montgomery, *Division by Invariant Integers using Multiplication*, PLDI 1994, §4, for 31 bits.
+fn divisor(by: usize, all: usize) -> [u64; 2] {
+    if all > SHORT || by == 0 {
+        return [by as u64, 0];
+    }
+    let shift = 31 + u64::from((by as u64).next_power_of_two().trailing_zeros());
+    [by as u64, (shift << 32) | ((1 << shift) / by as u64 + 1)]
+}
+
+/// What tells the channel of an element, where each has `inner` neighbours, taken so many at a time, as a kernel takes it.
+pub(super) fn channel_words(rows: Rows, width: usize) -> Vec<u64> {
+    let all = rows.outer * rows.axis * rows.inner;
+    [divisor(rows.inner / width, all), divisor(rows.axis, all)].concat()
 }
 
 /// A box of indices, and strides in each of several tensors, as a kernel takes it.

@@ -19,7 +19,7 @@ use super::blas::Blas;
 use super::compile::Compiler;
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
-use super::fuse::{One, fuse};
+use super::fuse::{Ending, One, fuse};
 use super::library::LibraryFacts;
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
@@ -167,8 +167,9 @@ pub struct Session {
     // What uses others goes before them when this ends.
     graph: Option<Graph>,
     calls: Vec<Vec<Work>>,
-    /// By command, what stands for the calls of several, of which it is the first; none for the others of them.
-    fused: BTreeMap<u32, Option<Ready>>,
+    /// By command, what stands for the last calls of it and all of others behind it, and how many it has before them; none for
+    /// the others.
+    fused: BTreeMap<u32, Option<(usize, Ready)>>,
     /// How many kernels a step launches, fused and one by one.
     launches: [usize; 2],
     /// Whether each command does what it does by itself.
@@ -295,9 +296,9 @@ impl<'a> Places<'a> {
         if base == 0 { 0 } else { base + address.offset }
     }
 
-    /// By command that computes, what it launches, where that is elementwise and nothing else.
-    pub(super) fn elementwise(&self) -> Vec<Option<Vec<One<'a>>>> {
-        let mut all: Vec<Option<Vec<One<'a>>>> = self.recipes.iter().map(|_| None).collect();
+    /// By command that computes, the elementwise launches in which it ends, or none.
+    pub(super) fn elementwise(&self) -> Vec<Option<Ending<'a>>> {
+        let mut all: Vec<Option<Ending<'a>>> = self.recipes.iter().map(|_| None).collect();
         for (index, launch) in self.program.launches() {
             let Some(recipe) = &self.recipes[index as usize] else { continue };
             let one = |call: &'a Call| match call {
@@ -309,7 +310,12 @@ impl<'a> Places<'a> {
                 }
                 _ => None,
             };
-            all[index as usize] = recipe.calls.iter().map(one).collect();
+            let mut ones: Vec<One<'a>> = recipe.calls.iter().rev().map_while(one).collect();
+            ones.reverse();
+            let is_behind = ones.len() < recipe.calls.len();
+            if !(is_behind && ones.is_empty()) {
+                all[index as usize] = Some(Ending { ones, is_behind });
+            }
         }
         all
     }
@@ -583,7 +589,9 @@ impl Session {
                 let [first, last] = one.commands;
                 fused.extend((first..=last).map(|command| (command, None)));
                 let function = kernels.get(&one.kernel)?;
-                fused.insert(first, Some(Ready::new(one.kernel, one.blocks, function, &[one.words])));
+                let before = calls[first as usize].len() - one.of_first;
+                let ready = Ready::new(one.kernel, one.blocks, function, &[one.words]);
+                fused.insert(first, Some((before, ready)));
                 launches[0] -= one.launches - 1;
             }
         }
@@ -1000,8 +1008,12 @@ impl Session {
         }
         match &command.action {
             Action::Turn | Action::Launch(_) => match self.fused.get(&index).filter(|_| !self.is_single) {
-                // SAFETY: as of those whose place it takes.
-                Some(Some(ready)) => unsafe { self.gpu.launch(stream, ready)? },
+                Some(Some((before, ready))) => {
+                    let calls = &self.calls[index as usize][..*before];
+                    calls.iter().try_for_each(|work| self.work(stream, work))?;
+                    // SAFETY: as of those whose place it takes.
+                    unsafe { self.gpu.launch(stream, ready)? }
+                }
                 Some(None) => {}
                 None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work))?,
             },

@@ -11,7 +11,7 @@ use super::Tensor;
 
 /// Operands of more bytes are inputs, and nodes with any of many more are left out.
 const SMALL: usize = 256;
-const LARGEST: usize = 4096;
+const LARGEST: usize = 8192;
 
 #[derive(Default)]
 struct Kept {

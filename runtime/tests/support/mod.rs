@@ -14,7 +14,7 @@ use lmsc_runtime::{Io, Spec, Step, prepare};
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor {
     ty: String,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Tensor {

@@ -8,7 +8,7 @@ use crate::host::elementwise as host;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// How many operands a kernel that folds operands takes, and how many if each has the result's shape.
+/// The most operands of a kernel that folds operands which are broadcast, and of one whose operands have the result's shape.
 const MANY: usize = 16;
 const MOST: usize = 256;
 
@@ -139,7 +139,7 @@ pub(crate) fn fold(spec: &Spec<'_>, kernel: &str) -> Made {
     let number = number(spec.element(0)?)?;
     let each = each(&plan, &vec![number; operands], [0.0; 3], number)?;
     let mut addresses: Vec<_> = (0..operands).map(operand).collect();
-    let (kernel, shape) = match operands > MANY {
+    let (kernel, shape) = match whole {
         true => {
             addresses.resize(MOST, NOWHERE);
             (format!("{kernel}_whole"), plan.len().into())

@@ -1,6 +1,7 @@
 //! Gathering and scattering by indices that are data.
 
 use super::{Made, number, width};
+use crate::cuda::BLOCK;
 use crate::cuda::recipe::{Address, Arg, RANK, Recipe, operand, result, spread_forward};
 use crate::host::index::{Elements, Tuples, batch_dims};
 use crate::meaning::{Rows, count, strides};
@@ -82,24 +83,35 @@ fn reduction(spec: &Spec<'_>) -> Result<String, Refusal> {
     })
 }
 
-/// Updates whose places are written by a kernel before, one after the other to each place of result 0.
+/// Updates whose places are written by a kernel before, one after the other to each place of result 0: they are sorted by
+/// their places.
 fn apply(
     recipe: &mut Recipe,
     reduction: &str,
-    [updates, group, inner]: [usize; 3],
+    [updates, inner]: [usize; 2],
     from: usize,
     places: impl FnOnce(&mut Recipe, Address),
 ) {
-    let [at, next, first] = [(); 3].map(|()| recipe.room::<i64>(updates));
-    places(recipe, at);
-    let args = vec![updates.into(), group.into(), at.into(), next.into(), first.into()];
-    recipe.each("chain", updates, args);
+    let [mut sorted, mut order, mut other, mut other_order] = [(); 4].map(|()| recipe.room::<i64>(updates));
+    places(recipe, other);
+    recipe.each("sort_runs", updates, vec![updates.into(), other.into(), sorted.into(), order.into()]);
+    let mut length = BLOCK as usize;
+    while length < updates {
+        let args = vec![updates.into(), length.into(), sorted.into(), order.into()];
+        let args = args.into_iter().chain([other.into(), other_order.into()]).collect();
+        recipe.each("merge_runs", updates, args);
+        (sorted, other) = (other, sorted);
+        (order, other_order) = (other_order, order);
+        length *= 2;
+    }
+    let lengths = other;
+    recipe.each("segments", updates, vec![updates.into(), sorted.into(), lengths.into()]);
     let args = vec![
         updates.into(),
         inner.into(),
-        at.into(),
-        next.into(),
-        first.into(),
+        sorted.into(),
+        order.into(),
+        lengths.into(),
         operand(from).into(),
         result(0).into(),
     ];
@@ -114,7 +126,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     recipe.zeros(count(&dims), result(0));
     let updates = rows.outer * picks;
-    apply(&mut recipe, "add_f32", [updates, picks.max(1), rows.inner], 2, |recipe, places| {
+    apply(&mut recipe, "add_f32", [updates, rows.inner], 2, |recipe, places| {
         let args = vec![rows_words(rows), picks.into(), operand(1).into(), places.into()];
         recipe.each(format!("row_places_{index}"), updates, args);
     });
@@ -125,7 +137,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
 fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &str) -> Result<(), Refusal> {
     let updates = tuples(&spec.dims(1)?);
     let (index, words) = (number(spec.element(1)?)?, tuples_words(plan)?);
-    apply(recipe, reduction, [updates, updates.max(1), plan.inner], 2, |recipe, places| {
+    apply(recipe, reduction, [updates, plan.inner], 2, |recipe, places| {
         let args = vec![words, updates.into(), operand(1).into(), places.into()];
         recipe.each(format!("tuple_places_{index}"), updates, args);
     });

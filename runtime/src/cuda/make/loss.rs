@@ -1,24 +1,27 @@
 //! Losses over classes.
 
-use super::Made;
 use super::normalize::{rows_softmax, rows_words};
+use super::{Made, sums};
 use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, operand, result};
 use crate::host::loss::{Loss, Total};
 use crate::meaning::Rows;
-use crate::spec::Spec;
+use crate::spec::{Refusal, Spec};
 
 fn rows(loss: &Loss) -> Rows {
     Rows { outer: loss.batch, axis: loss.classes, inner: loss.positions }
 }
 
-fn words(loss: &Loss) -> Arg {
-    let total: u64 = match loss.total {
+fn total_word(loss: &Loss) -> u64 {
+    match loss.total {
         Total::Each => 0,
         Total::Sum => 1,
         Total::Mean => 2,
-    };
+    }
+}
+
+fn words(loss: &Loss) -> Arg {
     let mut words = rows_words(rows(loss));
-    words.extend([total, u64::from(loss.ignored.is_some()), loss.ignored.unwrap_or(0) as u64]);
+    words.extend([total_word(loss), u64::from(loss.ignored.is_some()), loss.ignored.unwrap_or(0) as u64]);
     Arg::Words(words)
 }
 
@@ -30,17 +33,39 @@ fn weights(loss: &Loss) -> Address {
     loss.weights.map_or(NOWHERE, operand)
 }
 
+/// The loss of all labels, from logarithms of probabilities, and the weights of those that count.
+fn summed(
+    recipe: &mut Recipe,
+    loss: &Loss,
+    log: Address,
+    out: Address,
+    weight: Address,
+) -> Result<(), Refusal> {
+    let (slices, length) = sums::slices(loss.batch * loss.positions);
+    let parts = recipe.room::<[f64; 2]>(slices);
+    let args = vec![
+        words(loss),
+        length.into(),
+        log.into(),
+        operand(loss.labels).into(),
+        weights(loss).into(),
+        parts.into(),
+    ];
+    recipe.blocks(format!("loss_slices_{}", index(loss)), slices, args)?;
+    let args = vec![slices.into(), total_word(loss).into(), parts.into(), out.into(), weight.into()];
+    recipe.each("loss_total", 1, args);
+    Ok(())
+}
+
 /// The loss, from logarithms of probabilities.
-fn total(recipe: &mut Recipe, loss: &Loss, log: Address) {
-    let mut args =
-        vec![words(loss), log.into(), operand(loss.labels).into(), weights(loss).into(), result(0).into()];
-    match loss.total {
-        Total::Each => recipe.each(format!("loss_each_{}", index(loss)), loss.batch * loss.positions, args),
-        _ => {
-            args.push(NOWHERE.into());
-            recipe.each(format!("loss_total_{}", index(loss)), 1, args);
-        }
+fn total(recipe: &mut Recipe, loss: &Loss, log: Address) -> Result<(), Refusal> {
+    if loss.total != Total::Each {
+        return summed(recipe, loss, log, result(0), NOWHERE);
     }
+    let args =
+        vec![words(loss), log.into(), operand(loss.labels).into(), weights(loss).into(), result(0).into()];
+    recipe.each(format!("loss_each_{}", index(loss)), loss.batch * loss.positions, args);
+    Ok(())
 }
 
 pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
@@ -50,14 +75,14 @@ pub(crate) fn cross_entropy(spec: &Spec<'_>) -> Made {
     let log = if spec.wants(1) { result(1) } else { recipe.room::<f32>(n) };
     rows_softmax(&mut recipe, rows(&loss), true, operand(0), log);
     if spec.wants(0) {
-        total(&mut recipe, &loss, log);
+        total(&mut recipe, &loss, log)?;
     }
     Ok(recipe)
 }
 
 pub(crate) fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
-    total(&mut recipe, &Loss::new(spec, 0)?, operand(0));
+    total(&mut recipe, &Loss::new(spec, 0)?, operand(0))?;
     Ok(recipe)
 }
 
@@ -67,15 +92,7 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     let weight = recipe.room::<f64>(1);
     let (labels, of_classes) = (operand(loss.labels), weights(&loss));
     if loss.total == Total::Mean {
-        let args = vec![
-            words(&loss),
-            NOWHERE.into(),
-            labels.into(),
-            of_classes.into(),
-            NOWHERE.into(),
-            weight.into(),
-        ];
-        recipe.each(format!("loss_total_{}", index(&loss)), 1, args);
+        summed(&mut recipe, &loss, NOWHERE, NOWHERE, weight)?;
     }
     let args = vec![
         words(&loss),

@@ -15,6 +15,7 @@ pub(super) mod random;
 pub(super) mod reduce;
 pub(super) mod rnn;
 pub(super) mod shape;
+mod sums;
 
 use lmsc_ir::ElementType;
 

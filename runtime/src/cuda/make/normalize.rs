@@ -1,7 +1,9 @@
 //! Normalizations and softmax.
 
-use super::Made;
-use crate::cuda::recipe::{Arg, NOWHERE, Recipe, lanes, lanes_across, operand, result};
+use super::{Made, sums};
+use crate::cuda::recipe::{
+    Address, Arg, Each, NOWHERE, Reach, Recipe, channel_words, lanes, lanes_across, operand, result,
+};
 use crate::host::normalization::{channels, trains};
 use crate::host::softmax;
 use crate::meaning::{Rows, count};
@@ -9,9 +11,33 @@ use crate::spec::{Spec, refuse};
 
 /// Four floats of a channel.
 type Coefficients = [f32; 4];
+/// A slice's mean, and the sum of squared distances from it.
+type Moments = [f64; 2];
 
 pub(super) fn rows_words(rows: Rows) -> Vec<u64> {
     [rows.outer, rows.axis, rows.inner].map(|n| n as u64).to_vec()
+}
+
+/// Launches what normalization does to each element: `whole` operands have the result's elements, those behind them one for
+/// each channel, of this type.
+fn by_channel(
+    recipe: &mut Recipe,
+    kernel: &str,
+    rows: Rows,
+    [whole, of_channels]: [&[Address]; 2],
+    element: &'static str,
+    out: Address,
+) {
+    let n = rows.outer * rows.axis * rows.inner;
+    let width = sums::width(rows.inner);
+    let mut args = vec![(n / width).into(), width.into(), Arg::Words(channel_words(rows, width))];
+    args.extend(whole.iter().chain(of_channels).chain([&out]).map(|&at| Arg::from(at)));
+    let mut operands = vec![("f32", Reach::Same); whole.len()];
+    let reach = Reach::Channel(channel_words(rows, 1));
+    operands.extend(of_channels.iter().map(|_| (element, reach.clone())));
+    let each =
+        Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] };
+    recipe.elementwise_by(kernel.to_owned(), args, each, n / width);
 }
 
 pub(crate) fn batch(spec: &Spec<'_>) -> Made {
@@ -23,51 +49,45 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     if !saves && (spec.wants(3) || spec.wants(4)) {
         return refuse("results 3 and 4, statistics of the batch, are not supported on CUDA");
     }
-    let lanes = lanes(rows.outer * rows.inner);
+    let channels = sums::Channels::new(rows);
     let mut recipe = Recipe::default();
-    let of = recipe.room::<Coefficients>(rows.axis);
-    let mut words = rows_words(rows);
+    // Results, if they are kept: nothing takes their place while what follows is fused with the last launch.
+    let mut kept = |i: usize| match saves && spec.wants(i) {
+        true => result(i),
+        false => recipe.room::<f32>(rows.axis),
+    };
+    let [mean, inverse] = [kept(3), kept(4)];
+    let parts = if training { recipe.room::<Moments>(channels.all()) } else { NOWHERE };
+    if training {
+        let args = vec![Arg::Words(channels.words()), operand(0).into(), parts.into()];
+        channels.launch(&mut recipe, "batch_moments", args);
+    }
+    let lanes = if training { lanes(channels.slices) } else { 1 };
+    let mut words = channels.words();
     words.extend([lanes as u64, u64::from(training), epsilon.to_bits(), momentum.to_bits()]);
-    let saved = |i: usize| if saves { result(i) } else { NOWHERE };
-    let args = vec![
-        Arg::Words(words),
-        operand(0).into(),
-        operand(3).into(),
-        operand(4).into(),
-        of.into(),
-        result(1).into(),
-        result(2).into(),
-        saved(3).into(),
-        saved(4).into(),
-    ];
+    let mut args = vec![Arg::Words(words)];
+    args.extend([parts, operand(3), operand(4), result(1), result(2), mean, inverse].map(Arg::from));
     recipe.teams("batch_statistics", rows.axis, lanes, args);
-    let args = vec![
-        Arg::Words(rows_words(rows)),
-        operand(0).into(),
-        operand(1).into(),
-        operand(2).into(),
-        of.into(),
-        result(0).into(),
-    ];
-    recipe.each("batch_apply", rows.outer * rows.axis * rows.inner, args);
+    let of_channels = [mean, inverse, operand(1), operand(2)];
+    by_channel(&mut recipe, "batch_apply_f32", rows, [&[operand(0)], &of_channels], "f32", result(0));
     Ok(recipe)
 }
 
 pub(crate) fn batch_grad(spec: &Spec<'_>) -> Made {
     let rows = channels(spec, 1)?;
-    let lanes = lanes(rows.outer * rows.inner);
+    let channels = sums::Channels::new(rows);
     let mut recipe = Recipe::default();
     let of = recipe.room::<Coefficients>(rows.axis);
-    let operands = (0..5).map(|i| Arg::from(operand(i)));
-    let mut args = vec![Arg::Words(rows_words(rows)), lanes.into()];
-    args.extend(operands.clone());
-    args.extend([of.into(), result(1).into(), result(2).into()]);
+    let parts = recipe.room::<[f64; 2]>(channels.all());
+    let [dy, x, scale, mean, inverse] = [0, 1, 2, 3, 4].map(operand);
+    let args = vec![Arg::Words(channels.words()), dy.into(), x.into(), mean.into(), parts.into()];
+    channels.launch(&mut recipe, "batch_products", args);
+    let lanes = lanes(channels.slices);
+    let mut args = vec![Arg::Words(channels.words()), lanes.into(), parts.into()];
+    args.extend([scale, mean, inverse, of, result(1), result(2)].map(Arg::from));
     recipe.teams("batch_sums", rows.axis, lanes, args);
     if spec.wants(0) {
-        let mut args = vec![Arg::Words(rows_words(rows))];
-        args.extend(operands);
-        args.extend([of.into(), result(0).into()]);
-        recipe.each("batch_grad", rows.outer * rows.axis * rows.inner, args);
+        by_channel(&mut recipe, "batch_grad_f32", rows, [&[dy, x], &[of]], "Coefficients", result(0));
     }
     Ok(recipe)
 }
@@ -104,7 +124,7 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     let rows = Rows::from(&dims, spec.axis(spec.int("axis", -1)?, dims.len())?);
     let [means, inverses] = if simplified { [NOWHERE, operand(3)] } else { [operand(3), operand(4)] };
     let mut recipe = Recipe::default();
-    let (along, down) = (lanes(rows.axis), lanes_across(rows.outer));
+    let along = lanes(rows.axis);
     if spec.wants(0) {
         let args = vec![
             Arg::Words(rows_words(rows)),
@@ -120,17 +140,15 @@ pub(crate) fn layer_grad(spec: &Spec<'_>, simplified: bool) -> Made {
     }
     let of_bias = if simplified { NOWHERE } else { result(2) };
     if spec.wants(1) || spec.wants(2) {
-        let args = vec![
-            Arg::Words(rows_words(rows)),
-            down.into(),
-            operand(0).into(),
-            operand(1).into(),
-            means.into(),
-            inverses.into(),
-            result(1).into(),
-            of_bias.into(),
-        ];
-        recipe.teams("layer_sums", rows.axis, down, args);
+        let columns = sums::Columns::new(rows.outer, rows.axis);
+        let parts = recipe.room::<[f64; 2]>(columns.all());
+        let args = [operand(0), operand(1), means, inverses, parts].map(Arg::from);
+        let args = [Arg::Words(columns.words())].into_iter().chain(args).collect();
+        columns.launch(&mut recipe, "layer_columns", args);
+        let lanes = columns.lanes();
+        let args =
+            vec![Arg::Words(columns.words()), lanes.into(), parts.into(), result(1).into(), of_bias.into()];
+        recipe.teams("layer_sums", rows.axis, lanes, args);
     }
     Ok(recipe)
 }
@@ -176,13 +194,7 @@ pub(super) fn along(rows: Rows) -> (usize, bool) {
 }
 
 /// Softmax of rows, or its logarithm.
-pub(super) fn rows_softmax(
-    recipe: &mut Recipe,
-    rows: Rows,
-    log: bool,
-    from: crate::cuda::Address,
-    to: crate::cuda::Address,
-) {
+pub(super) fn rows_softmax(recipe: &mut Recipe, rows: Rows, log: bool, from: Address, to: Address) {
     let (lanes, across) = along(rows);
     let args =
         vec![Arg::Words(rows_words(rows)), lanes.into(), across.into(), log.into(), from.into(), to.into()];

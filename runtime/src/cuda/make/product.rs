@@ -1,13 +1,13 @@
 //! Products of matrices and convolutions.
 
-use super::Made;
+use super::{Made, sums};
 use crate::cuda::recipe::{
-    self, Address, Arg, Convolution, Factor, Filter, Float, Found, NOWHERE, Recipe, lanes, operand, result,
+    self, Address, Arg, Convolution, Factor, Filter, Float, Found, NOWHERE, Recipe, operand, result,
     spread_forward,
 };
 use crate::gemm::Extents;
 use crate::host::conv::Conv;
-use crate::meaning::{Gemm, Product};
+use crate::meaning::{Gemm, Product, Rows};
 use crate::spec::{Refusal, Spec};
 
 /// The side of a tile of a result, and how many products are added up at a time.
@@ -389,12 +389,6 @@ fn weights_grad(
     recipe.convolution_or(library, |_| Ok(()), kernels)
 }
 
-fn bias_grad(recipe: &mut Recipe, batch: usize, channels: usize, places: usize, from: Address, out: Address) {
-    let lanes = lanes(batch * places);
-    let args = vec![lanes.into(), batch.into(), channels.into(), places.into(), from.into(), out.into()];
-    recipe.teams("channel_sums", channels, lanes, args);
-}
-
 pub(crate) fn conv(spec: &Spec<'_>) -> Made {
     let conv = Conv::new(spec, &spec.dims(0)?, &spec.dims(1)?, &spec.result_dims(0)?)?;
     let mut recipe = Recipe::default();
@@ -413,7 +407,8 @@ pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
     }
     if spec.wants(2) {
         let (channels, places) = (conv.groups * conv.outer, conv.window.positions_len());
-        bias_grad(&mut recipe, conv.batch, channels, places, operand(0), result(2));
+        let rows = Rows { outer: conv.batch, axis: channels, inner: places };
+        sums::of_channels(&mut recipe, rows, 1.0, operand(0), result(2));
     }
     Ok(recipe)
 }
@@ -436,7 +431,8 @@ pub(crate) fn conv_transpose_grad(spec: &Spec<'_>) -> Made {
     }
     if spec.wants(2) {
         let (channels, places) = (conv.groups * conv.inner, conv.window.image_len());
-        bias_grad(&mut recipe, conv.batch, channels, places, operand(0), result(2));
+        let rows = Rows { outer: conv.batch, axis: channels, inner: places };
+        sums::of_channels(&mut recipe, rows, 1.0, operand(0), result(2));
     }
     Ok(recipe)
 }

@@ -1,10 +1,12 @@
 //! Reductions, and the gradient of a quotient.
 
-use super::{Made, number};
+use lmsc_ir::ElementType;
+
+use super::{Made, number, sums};
 use crate::cuda::recipe::{Arg, Recipe, lanes, lanes_across, operand, result, spread_forward};
 use crate::host::reduce as host;
 use crate::meaning::{Broadcast, Reduction, Rows, count, strides};
-use crate::spec::Spec;
+use crate::spec::{Refusal, Spec};
 
 /// Extents, and strides of several tensors, of some dimensions.
 type Dims = (Vec<usize>, Vec<Vec<usize>>);
@@ -21,10 +23,7 @@ fn apart(plan: &Reduction) -> [Dims; 2] {
 }
 
 /// The words that kernels begin with: outputs, values of each, lanes, and both boxes.
-fn head(
-    [kept, folded]: &[Dims; 2],
-    inner_is_folded: bool,
-) -> Result<(Vec<u64>, usize, usize), crate::spec::Refusal> {
+fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, usize, usize), Refusal> {
     let (outputs, values) = (count(&kept.0), count(&folded.0));
     let lanes = if inner_is_folded { lanes(values) } else { lanes_across(values) };
     let mut words = vec![outputs as u64, values as u64, lanes as u64, u64::from(!inner_is_folded)];
@@ -33,10 +32,47 @@ fn head(
     Ok((words, outputs, lanes))
 }
 
+/// The fewest values of an output that a block sums up by itself, and of one of many columns that it takes together. Of
+/// fewer, a team of threads is as fast.
+const MANY: usize = 512;
+const MANY_ROWS: usize = 64;
+
+/// The fewest columns that are taken together: of fewer, threads would be idle.
+const MANY_COLUMNS: usize = 32;
+
+/// A sum of many values each, in two stages; false where it is none of them.
+fn in_slices(recipe: &mut Recipe, spec: &Spec<'_>, plan: &Reduction, kernel: &str) -> Result<bool, Refusal> {
+    let factor = match kernel {
+        "reduce_sum" => 1.0,
+        "reduce_mean" => 1.0 / plan.reduced() as f64,
+        _ => return Ok(false),
+    };
+    if spec.element(0)? != ElementType::Float || plan.kept() == 0 {
+        return Ok(false);
+    }
+    let many = plan.reduced() >= MANY;
+    let rows = match plan.groups[..] {
+        [(rows, true), (columns, false)] if columns >= MANY_COLUMNS && rows >= MANY_ROWS => {
+            sums::of_columns(recipe, [rows, columns], factor, operand(0), result(0));
+            return Ok(true);
+        }
+        [(inner, true)] if many => Rows { outer: 1, axis: 1, inner },
+        [(axis, false), (inner, true)] if many => Rows { outer: 1, axis, inner },
+        [(outer, true), (axis, false)] if many => Rows { outer, axis, inner: 1 },
+        [(outer, true), (axis, false), (inner, true)] if many => Rows { outer, axis, inner },
+        _ => return Ok(false),
+    };
+    sums::of_channels(recipe, rows, factor, operand(0), result(0));
+    Ok(true)
+}
+
 pub(crate) fn reduce(spec: &Spec<'_>, kernel: &str) -> Made {
     let plan = host::reduction(spec)?;
-    let (words, outputs, lanes) = head(&apart(&plan), plan.inner().1)?;
     let mut recipe = Recipe::default();
+    if in_slices(&mut recipe, spec, &plan, kernel)? {
+        return Ok(recipe);
+    }
+    let (words, outputs, lanes) = head(&apart(&plan), plan.inner().1)?;
     let kernel = format!("{kernel}_{}", number(spec.element(0)?)?);
     recipe.teams(kernel, outputs, lanes, vec![Arg::Words(words), operand(0).into(), result(0).into()]);
     Ok(recipe)
