@@ -63,8 +63,10 @@ pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
 /// What the passes are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct PassCx {
-    /// The device bytes that the step may use, if there is a limit.
+    /// The device bytes that the step's values and workspaces may use, if there is a limit.
     pub budget: Option<Bytes>,
+    /// The device bytes that the constants of kernels take beside them: with the budget, all that the step may use.
+    pub constants: Bytes,
     /// The host bytes that swapped tensors may occupy; those of the target where none are given.
     pub host_budget: Option<Bytes>,
     /// Who decides in the pass `plan`.
@@ -84,6 +86,9 @@ pub struct PassCx {
     /// What nodes of a graph need besides their values while they run, where that is known for certain, in place of what
     /// the target's model or the profile says.
     pub workspaces: Option<Workspaces>,
+    /// What nodes need at least, where they may need more to do their best: then nodes that the profile knows need what it
+    /// says, and no less than this.
+    pub least_workspaces: Option<Workspaces>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
@@ -109,6 +114,11 @@ impl PassCx {
         self.target().alignment_bytes
     }
 
+    /// All device bytes that the step may use, constants of kernels included, if there is a limit.
+    pub fn whole_budget(&self) -> Option<Bytes> {
+        self.budget.map(|budget| Bytes(budget.0.saturating_add(self.constants.0)))
+    }
+
     /// The host bytes that swapped tensors may occupy.
     pub fn host_budget(&self) -> Bytes {
         self.host_budget.unwrap_or_else(|| self.target().host_bytes)
@@ -117,9 +127,12 @@ impl PassCx {
     /// What each node of the graph costs: as measured, else by the model of the target.
     pub fn costs(&self, graph: &Graph) -> Costs {
         let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
-        match self.workspaces {
-            Some(workspaces) => costs.with_workspaces(workspaces(graph)),
-            None => costs,
+        match (self.workspaces, self.least_workspaces) {
+            (Some(workspaces), Some(least)) if self.profile.is_some() => {
+                costs.with_least_workspaces(least(graph), &workspaces(graph))
+            }
+            (Some(workspaces), _) => costs.with_workspaces(workspaces(graph)),
+            (None, _) => costs,
         }
     }
 

@@ -45,7 +45,8 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let options = cuda::Options { ordinal, graph, precision, own_kernels, single_kernels: false };
+                let options =
+                    cuda::Options { ordinal, graph, precision, own_kernels, single_kernels: false, budget };
                 let compiler = compiler?;
                 Runner::Cuda(Box::new(match chunk {
                     Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,

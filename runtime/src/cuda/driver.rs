@@ -151,8 +151,33 @@ impl Gpu {
     pub(super) fn memory(&self, bytes: u64) -> Result<Memory, String> {
         let (mut address, size) = (0, usize::try_from(bytes.max(1)).map_err(|e| e.to_string())?);
         // SAFETY: the address is there to be written.
-        check(&format!("cuMemAlloc of {bytes} bytes"), unsafe { sys::cuMemAlloc_v2(&mut address, size) })?;
+        check(&format!("cuMemAlloc of {bytes} bytes"), unsafe { sys::cuMemAlloc_v2(&mut address, size) })
+            .map_err(|why| match self.free_memory() {
+                Ok(Some([free, total])) => format!("{why}; {free} of {total} bytes are free"),
+                _ => why,
+            })?;
         Ok(Memory(address))
+    }
+
+    /// The bytes of the device's memory that nobody has, and all of them; none where the driver does not say.
+    pub(super) fn free_memory(&self) -> Result<Option<[u64; 2]>, String> {
+        // SAFETY: the library is there, and its function is looked at, not called.
+        if unsafe { sys::culib().get::<*const c_void>(b"cuMemGetInfo_v2") }.is_err() {
+            return Ok(None);
+        }
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both numbers are there to be written.
+        check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
+        Ok(Some([free as u64, total as u64]))
+    }
+
+    /// An attribute of the device; 0 where the driver does not know it.
+    pub(super) fn attribute(&self, which: CUdevice_attribute) -> u32 {
+        let mut value = 0;
+        // SAFETY: the device is there, and the number is there to be written.
+        let asked = unsafe { sys::cuDeviceGetAttribute(&mut value, which, self.device) };
+        check("cuDeviceGetAttribute", asked).ok().and_then(|()| u32::try_from(value).ok()).unwrap_or(0)
     }
 
     /// What chunks are: memory of this device.

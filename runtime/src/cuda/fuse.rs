@@ -132,6 +132,8 @@ pub(super) struct Fused {
     pub(super) words: Vec<u64>,
     /// How many launches it stands for.
     pub(super) launches: usize,
+    /// The bytes that it reads and writes.
+    pub(super) moved: u64,
 }
 
 /// A launch of a run.
@@ -200,6 +202,15 @@ impl<'a> Run<'a> {
         let loads = one.operands().filter(|used| !is_known(used)).collect();
         self.members.push(Member { one, read_until, loads });
         true
+    }
+
+    /// The bytes that it reads, and those that it writes because they are read later.
+    fn moved(&self) -> u64 {
+        let of = |member: &Member<'_>| {
+            let written = member.written(self.commands[1] + 1);
+            written.chain(member.loads.iter().copied()).map(|used| used.bytes).sum::<u64>()
+        };
+        self.members.iter().map(of).sum()
     }
 
     fn lanes(&self) -> Vec<Lane> {
@@ -438,7 +449,15 @@ pub(super) fn fuse(program: &Program, arena: u64, ones: &[Option<Vec<One<'_>>>])
         let words = words(&lanes, &loops);
         let kernel = text.kernel(&loops, words.len());
         let blocks = lanes.iter().map(Lane::blocks).sum::<u64>() as u32;
-        fused.push(Fused { commands: run.commands, kernel, blocks, words, launches: run.members.len() });
+        let moved = run.moved();
+        fused.push(Fused {
+            commands: run.commands,
+            kernel,
+            blocks,
+            words,
+            launches: run.members.len(),
+            moved,
+        });
     };
     for (index, ones) in (0u32..).zip(ones) {
         let Some(ones) = ones else {

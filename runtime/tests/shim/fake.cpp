@@ -8,6 +8,7 @@
 // FAKECUDA_MAPS=0: the device cannot map chunks.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -285,7 +286,15 @@ API int cuDeviceGetCount(int* count) { return *count = 1, OK; }
 API int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, OK; }
 API int cuDeviceGetAttribute(int* value, int which, int) {
     const char* maps = getenv("FAKECUDA_MAPS");
-    return *value = which == 75 ? 9 : which == 102 ? !maps || strcmp(maps, "0") : 0, OK;
+    // Compute capability 9.0, chunks, 4 multiprocessors at 1 GHz, 64 lines to a memory at 1 GHz.
+    return *value = which == 75    ? 9
+                    : which == 102 ? !maps || strcmp(maps, "0")
+                    : which == 16  ? 4
+                    : which == 13  ? 1000000
+                    : which == 36  ? 1000000
+                    : which == 37  ? 64
+                                   : 0,
+           OK;
 }
 API int cuDeviceGetName(char* name, int length, int) { return strncpy(name, "a processor", (size_t)length), OK; }
 API int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &all, OK; }
@@ -387,6 +396,11 @@ API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     live_bytes += bytes;
     allocations++;
     *address = (uint64_t)at;
+    return OK;
+}
+API int cuMemGetInfo_v2(size_t* free, size_t* total) {
+    *total = capacity();
+    *free = *total - std::min<uint64_t>(live_bytes, *total);
     return OK;
 }
 API int cuMemFree_v2(uint64_t address) {
