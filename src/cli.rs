@@ -60,11 +60,11 @@ pub enum Command {
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
-    /// Run training steps on this machine's processor, within the budget, and tell what they came to.
+    /// Run training steps on this machine's processor or GPU, within the budget, and tell what they came to.
     Run(Box<RunArgs>),
     /// List the passes.
     Passes,
-    /// List the targets that costs are known for, or print one as TOML, to copy and change.
+    /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
         /// Which target to print.
         name: Option<String>,

@@ -281,6 +281,12 @@ impl Task {
         }
     }
 
+    /// The refusal, with the constants of kernels in what was asked for and what is needed.
+    fn whole(&self, refused: &DoesNotFit) -> DoesNotFit {
+        let add = |bytes: u64| bytes.saturating_add(self.constants().0);
+        DoesNotFit { budget: add(refused.budget), needed: add(refused.needed), ..*refused }
+    }
+
     /// All bytes.
     fn memory(&self) -> Bytes {
         Bytes(self.room().0.saturating_add(self.constants().0))
@@ -365,6 +371,7 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
 }
 
 fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
+    let refused = &task.whole(refused);
     match refused.needed <= refused.budget {
         true => format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget)),
         false => too_much(task, refused),
@@ -373,6 +380,7 @@ fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
 
 /// What an environment says of a limit that is too low.
 pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
+    let refused = &task.whole(refused);
     let floor = format!("give --memory {}, the least with which everything can be swapped", refused.needed);
     Error::No(too_much(task, refused)).with_help(floor)
 }

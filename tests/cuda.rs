@@ -905,7 +905,10 @@ fn chunks_are_there_before_the_first_launch() {
     let session = in_chunks(&program, options, 1 << 16, None).unwrap();
     let (it, bytes) = (session.fragmentation.unwrap(), driver.count(3));
     drop(session);
-    let budget = it.mapped * it.chunk;
+    // The constants of kernels count, too; with a chunk less for them, a chunk is missing.
+    let constants = bytes - it.mapped * it.chunk;
+    assert!((1..it.chunk).contains(&constants), "{constants}");
+    let budget = bytes;
     drop(in_chunks(&program, options, 1 << 16, Some(budget)).unwrap());
     let refused = in_chunks(&program, options, 1 << 16, Some(budget - 1)).unwrap_err();
     let (needed, chunks, bytes_each) = (it.mapped, it.mapped - 1, it.chunk);
@@ -914,10 +917,9 @@ fn chunks_are_there_before_the_first_launch() {
     drop(in_chunks(&program, options, 1 << 16, None).unwrap());
     driver.memory(bytes - 1);
     driver.seed(1);
-    let why = in_chunks(&program, options, 1 << 16, None).unwrap_err().to_string();
-    let last =
-        format!("cuMemCreate of chunk {needed} of {needed}, each of 65536 bytes: CUDA_ERROR_OUT_OF_MEMORY");
-    assert_eq!(why, last);
+    let why = in_chunks(&program, options, 1 << 16, None).unwrap_err();
+    let (free, needed) = (Bytes(bytes - 1), Bytes(bytes));
+    assert_eq!(why, RunError::DeviceMemory { needed, free, total: free });
     assert_eq!([3, 4, 5].map(|what| driver.count(what)), [0, 0, 0]);
     for chunk in [0, 1 << 41] {
         let why = in_chunks(&program, options, chunk, None).unwrap_err();
@@ -1018,12 +1020,12 @@ fn the_command_runs_on_a_device() {
     assert_eq!((code, losses(&found)), (Some(0), losses(&host)), "{errors}");
     assert!(found.contains("\nchunks of 64 KiB: at most "), "{found}");
     let (code, _, errors) = run(&["--device", "cuda", "--virtual", "64KiB"], "400000");
-    assert!(code == Some(1) && errors.contains("cuMemCreate of chunk "), "{errors}");
+    assert!(code == Some(1) && errors.contains("(400000 bytes) are free"), "{errors}");
     let run_on = ["run", &model, "--dim", "batch=4", "--device", "cuda", "--virtual", "64KiB"];
     let (code, _, errors) = installed.lmsc(&run_on, &[("FAKECUDA_MAPS", "0")]);
     assert!(code == Some(1) && errors.contains("this device cannot map chunks to addresses"), "{errors}");
     let (code, _, errors) = run(&["--device", "cuda"], "1000");
-    assert!(code == Some(1) && errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
+    assert!(code == Some(1) && errors.contains("(1000 bytes) are free"), "{errors}");
     let (code, _, errors) = run(&["--device", "cuda:7"], "1000000");
     assert!(code == Some(1) && errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
 }
@@ -1189,9 +1191,13 @@ fn what_a_device_refuses_is_not_measured() {
     };
     let errors = both("batch=4", "cuda:7", "1000000");
     assert!(errors.contains("no CUDA device 7; the driver knows 1"), "{errors}");
-    // Room for the copies that are measured, not for such a step.
-    let errors = both("batch=500000", "cuda", "70000000");
-    assert!(errors.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{errors}");
+    // No plan fits what there is, of which `run` asks for more, and `calibrate` for a plan.
+    let call = ["--dim", "batch=500000", "--device", "cuda", &model];
+    let settings = [("FAKECUDA_MEM", "70000000")];
+    let (code, _, errors) = installed.lmsc(&[&["run"], &call[..]].concat(), &settings);
+    assert!(code == Some(1) && errors.contains("(70000000 bytes) are free"), "{errors}");
+    let (code, _, errors) = installed.lmsc(&[&["calibrate", "-o", &profile], &call[..]].concat(), &settings);
+    assert!(code == Some(1) && errors.contains("does not fit 60.08 MiB"), "{errors}");
     assert!(!Path::new(&profile).exists());
 }
 
@@ -1225,7 +1231,6 @@ fn a_plan_made_anywhere_runs_on_a_device() {
             "--budget",
             budget,
             "--planner",
-            "lru",
             "--json",
             "-o",
             &planned,
@@ -1236,11 +1241,11 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     };
     let run = ["run", "--steps", "2", "--json", "--device", "cuda"];
     let whole = json(&installed.ok(&[&run[..], &step].concat(), &[]));
-    let report = plan("h200-sxm", "0.8x");
+    let report = plan("h200-sxm", "0.9x");
     let budget = report["budget"].as_u64().unwrap();
     let constants = report["constants"].as_u64().unwrap();
     assert!(constants > 0 && report["after"]["peak"].as_u64().unwrap() + constants <= budget, "{report}");
-    assert_eq!(budget, (report["before"]["peak"].as_u64().unwrap() + constants) * 8 / 10);
+    assert_eq!(budget, (report["before"]["peak"].as_u64().unwrap() + constants) * 9 / 10);
 
     let memory = budget.to_string();
     let swapped = json(&installed.ok(&[&run[..], &[&planned]].concat(), &[("FAKECUDA_MEM", &memory)]));
@@ -1264,7 +1269,7 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     let (code, _, errors) = installed.lmsc(&[&run[..], &[&planned, "--budget", &less]].concat(), &[]);
     assert!(code == Some(1) && errors.contains("plan the original again"), "{errors}");
 
-    plan("host", "0.8x");
+    plan("host", "0.9x");
     let (code, _, errors) = installed.lmsc(&[&run[..], &[&planned]].concat(), &[]);
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("it was planned for the target `host`"), "{errors}");

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::Planner;
-use lmsc_plan::{Memory, Target, tflms};
+use lmsc_plan::{Memory, Refusal, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use lower::{LowerError, Lowering, lower};
@@ -114,9 +114,24 @@ impl PassCx {
         self.target().alignment_bytes
     }
 
+    /// So many bytes, and those of the constants of kernels.
+    pub(crate) fn with_constants(&self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.0.saturating_add(self.constants.0))
+    }
+
+    /// The refusal, with the constants of kernels among what is resident.
+    pub(crate) fn whole_refusal(&self, refusal: Refusal) -> Refusal {
+        Refusal {
+            budget: self.with_constants(refusal.budget),
+            smallest: self.with_constants(refusal.smallest),
+            resident: self.with_constants(refusal.resident),
+            ..refusal
+        }
+    }
+
     /// All device bytes that the step may use, constants of kernels included, if there is a limit.
     pub fn whole_budget(&self) -> Option<Bytes> {
-        self.budget.map(|budget| Bytes(budget.0.saturating_add(self.constants.0)))
+        self.budget.map(|budget| self.with_constants(budget))
     }
 
     /// The host bytes that swapped tensors may occupy.

@@ -79,11 +79,11 @@ impl Pass for Plan {
         }
         if !spots.is_empty() {
             let longer = placed_plan.schedule.makespan().saturating_sub(counted);
-            let arena = Bytes(budget.0);
+            let arena = cx.with_constants(budget);
             outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
         }
         if let Some(page) = cx.pages {
-            let run = format!("lmsc run --virtual {} --budget {}", page.0, budget.0);
+            let run = format!("lmsc run --virtual {} --budget {}", page.0, cx.with_constants(budget).0);
             outcome.remarks.push(format!("for memory in pages: {run}"));
         }
         outcome.changed = true;
@@ -116,7 +116,7 @@ fn planned(
     request: &Request,
     cx: &PassCx,
 ) -> Result<(u64, Placed), PassError> {
-    let refused = |no| PassError::DoesNotFit(refusal(graph, bridge, planner, no));
+    let refused = |no| PassError::DoesNotFit(refusal(graph, bridge, planner, no, cx));
     if let Some(page) = cx.pages {
         let paged = pages::plan(planner, request, page.0).map_err(|why| match why {
             Unpaged::DoesNotFit(no) => refused(no),
@@ -130,7 +130,7 @@ fn planned(
     let plan = (planner.run)(request).map_err(refused)?;
     let counted = plan.schedule.makespan();
     if cx.addresses {
-        return Ok((counted, placed(planner, request, &plan)?));
+        return Ok((counted, placed(planner, request, &plan, cx)?));
     }
     let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget));
     let edges = edges.map_err(|e| PassError::Ours { pass: Plan.name(), what: e.to_string() })?;
@@ -138,13 +138,18 @@ fn planned(
 }
 
 /// The plan with addresses in an arena of the budget's size.
-fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result<Placed, PassError> {
+fn placed(
+    planner: &Planner,
+    request: &Request,
+    plan: &planners::Plan,
+    cx: &PassCx,
+) -> Result<Placed, PassError> {
     let Some(placed) = address::place_plan(planner, request, plan) else {
         return Err(PassError::DoesNotFit(format!(
             "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
              off, which counts bytes",
             planner.name,
-            Bytes(request.budget)
+            cx.with_constants(Bytes(request.budget))
         )));
     };
     address::check(&placed, Arena::of(request))
@@ -153,12 +158,12 @@ fn placed(planner: &Planner, request: &Request, plan: &planners::Plan) -> Result
 }
 
 /// Why the planner has no plan, in words.
-fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) -> String {
+fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit, cx: &PassCx) -> String {
     if no.needed <= no.budget {
         return format!(
             "the planner `{}` finds no plan for {}\nhelp: give a larger --budget, or another --planner",
             planner.name,
-            Bytes(no.budget)
+            cx.with_constants(Bytes(no.budget))
         );
     }
     let stays = |tensor: TensorId| {
@@ -173,7 +178,8 @@ fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) ->
     let node = bridge.nodes.get(no.tick as usize).copied();
     let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
-    Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node).describe(graph)
+    let refusal = Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node);
+    cx.whole_refusal(refusal).describe(graph)
 }
 
 fn millis(nanos: u64) -> String {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::budget::Budget;
 use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions};
-use crate::{DEFAULT_PLANNER, Error, device, emit, load};
+use crate::{DEFAULT_PLANNER, Error, emit, load};
 
 /// Measures the model's operators within the budget, and writes the profile that planners read; what there is to tell comes
 /// back.
@@ -39,7 +39,6 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
         return Err(Error::Input(message.to_owned()));
     }
-    device::check(device)?;
     let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
     compute_here(&graph);
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
