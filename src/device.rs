@@ -10,7 +10,7 @@ use lmsc_runtime::cuda::{Facts, OpenError};
 use crate::Error;
 use crate::cli::Device;
 use crate::error::note;
-use crate::run::{MOST, link_of};
+use crate::run::{LEAST, MOST, link_of};
 
 /// What the target of this machine's GPU is called.
 pub(crate) const AUTO: &str = "auto";
@@ -66,7 +66,7 @@ fn asked(ordinal: u32) -> Result<Target, Error> {
     let facts = Facts::of(ordinal).map_err(|error| no_gpu(&error))?;
     let device = Device::cuda(ordinal);
     // A quarter of what is free for each way leaves room for whoever else allocates.
-    let most = facts.memory.map_or(MOST, |[free, _]| (free / 4).clamp(1, MOST));
+    let most = facts.memory.map_or(MOST, |[free, _]| (free / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|error| {
         Error::No(format!("--target {AUTO}: the link of {} cannot be measured: {error}", facts.name))
             .with_help("give a target by its name; `lmsc targets` lists them")

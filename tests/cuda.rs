@@ -1225,16 +1225,7 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     let elsewhere = tempfile::tempdir().unwrap();
     let plan = |target: &str, budget: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lmsc"));
-        command.args(step).args([
-            "--target",
-            target,
-            "--budget",
-            budget,
-            "--planner",
-            "--json",
-            "-o",
-            &planned,
-        ]);
+        command.args(step).args(["--target", target, "--budget", budget, "--json", "-o", &planned]);
         let output = command.env("LMSC_CUDA_PATH", elsewhere.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         json(&String::from_utf8_lossy(&output.stdout))

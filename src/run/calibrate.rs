@@ -235,7 +235,7 @@ pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
 }
 
 /// A copy of so few bytes takes as long as one of none.
-const LEAST: u64 = 256;
+pub(crate) const LEAST: u64 = 256;
 
 /// The largest copy that is measured, where there is room for it.
 pub(crate) const MOST: u64 = 32 << 20;

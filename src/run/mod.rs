@@ -30,7 +30,7 @@ use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
 use crate::{Compiled, Error, device, emit, load, targets, view};
 pub use calibrate::calibrate;
-pub(crate) use calibrate::{MOST, link_of};
+pub(crate) use calibrate::{LEAST, MOST, link_of};
 use checkpoint::{Checkpoint, Origin, Value};
 use report::{Prediction, Report};
 use runner::Runner;
