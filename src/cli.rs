@@ -12,7 +12,8 @@ use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
 
-use crate::{DEFAULT_PLANNER, Error};
+use crate::budget::{Budget, BudgetRange};
+use crate::{DEFAULT_PLANNER, Error, device};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
@@ -70,11 +71,11 @@ pub enum Command {
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
-    /// Run training steps on this machine's processor, within the budget, and tell what they came to.
+    /// Run training steps on this machine's processor or GPU, within the budget, and tell what they came to.
     Run(Box<RunArgs>),
     /// List the passes.
     Passes,
-    /// List the targets that costs are known for, or print one as TOML, to copy and change.
+    /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
         /// Which target to print.
         name: Option<String>,
@@ -156,13 +157,15 @@ pub enum StateArg {
 #[derive(Debug, Args, Clone, Default)]
 #[command(next_help_heading = "Planning")]
 pub struct PlanArgs {
-    /// Device bytes that the whole step may use: inputs, parameters, state, activations, gradients.
-    #[arg(long, value_name = "BYTES")]
-    pub budget: Option<Bytes>,
-    /// Host bytes that what leaves the device may use, variables that live there between steps included. [default: the
-    /// host memory of the target]
-    #[arg(long, value_name = "BYTES")]
-    pub host_budget: Option<Bytes>,
+    /// Device memory that the whole step may use: inputs, parameters, state, activations, gradients, and on a GPU constants of
+    /// kernels. Bytes, such as 16GiB; a share of the target's memory, such as 90%, which with --target auto is what is free; or
+    /// of the step's own peak, such as 0.7x.
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<Budget>,
+    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
+    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    #[arg(long, value_name = "BUDGET")]
+    pub host_budget: Option<Budget>,
     /// Who decides what leaves the device and when.
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
@@ -182,7 +185,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides
-    /// their tensors: a name that `lmsc targets` lists, or a TOML file of that form. [default: a100-pcie4]
+    /// their tensors: a name that `lmsc targets` lists; a TOML file of that form; or `auto` (`auto:1` and so on), which asks a GPU
+    /// of this machine and measures its link. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
@@ -309,13 +313,14 @@ impl PlanArgs {
         }
     }
 
-    /// The same for the passes.
+    /// The same for the passes; budgets and what is known of the machine come besides.
     pub fn pass_cx(&self) -> PassCx {
         let scopes = |texts: &[String]| texts.iter().map(|t| Scope::new(t)).collect::<Vec<_>>();
         let default = tflms::Params::default();
         PassCx {
-            budget: self.budget,
-            host_budget: self.host_budget,
+            budget: None,
+            constants: Bytes::ZERO,
+            host_budget: None,
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
             effort: self.effort,
@@ -326,6 +331,7 @@ impl PlanArgs {
             workspaces: None,
             scheduler: Scheduler::default(),
             options: Options::default(),
+            least_workspaces: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
                 lb: self.lb.unwrap_or(default.lb),
@@ -403,9 +409,13 @@ pub struct CompileArgs {
     /// What to show between passes.
     #[command(flatten)]
     pub look: LookArgs,
-    /// Run steps of the result on this machine's processor, as `lmsc run` does; it is planned for the target `host` then.
+    /// Run steps of the result, as `lmsc run` does: on this machine's processor, or on the GPU that --device names. Without
+    /// --target it is planned for what runs it.
     #[arg(long, help_heading = "Running")]
     pub run: bool,
+    /// What runs it.
+    #[command(flatten)]
+    pub on: DeviceArgs,
     /// How to run.
     #[command(flatten)]
     pub options: RunOptions,
@@ -416,7 +426,8 @@ impl CompileArgs {
     pub fn for_run(&self) -> CompileArgs {
         let mut args = self.clone();
         if args.run {
-            args.plan.target.get_or_insert_with(|| "host".to_owned());
+            let device = args.on.device.unwrap_or(Device::Host);
+            args.plan.target.get_or_insert_with(|| device::target_of(device));
         }
         args
     }
@@ -626,11 +637,12 @@ pub struct TaskArgs {
     /// operations of a step, as JSON lines of the format lmsc-trace-1.
     #[arg(long, value_name = "FILE")]
     pub instance: Option<PathBuf>,
-    /// Device bytes that may be allocated at once.
-    #[arg(long, visible_alias = "budget", value_name = "BYTES")]
-    pub memory: Bytes,
-    /// The machine that runs a model: a name that `lmsc targets` lists, or a TOML file of that form.
-    /// [default: a100-pcie4]
+    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
+    /// the step's own peak, such as 0.7x.
+    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
+    pub memory: Budget,
+    /// The machine that runs a model: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
+    /// machine. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
@@ -810,17 +822,18 @@ pub struct SweepArgs {
     /// What is kept from step to step.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Device bytes that the step may use, such as `2GiB..32GiB`, or one number.
-    #[arg(long, value_name = "BYTES", value_parser = byte_range)]
-    pub budget: RangeInclusive<u64>,
+    /// Device memory that the step may use, such as `2GiB..32GiB`, `20%..90%` of the target's, `0.3x..1x` of the step's own
+    /// peak, or one of these.
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: BudgetRange,
     /// How many budgets to try, each the same factor above the one before.
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,
-    /// The machine that runs the step: a name that `lmsc targets` lists, or a TOML file of that form.
-    /// [default: a100-pcie4]
+    /// The machine that runs the step: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
+    /// machine. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
@@ -859,6 +872,11 @@ pub struct CalibrateArgs {
     /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU.
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub device: Device,
+    /// Device memory that may be used: bytes, such as 16GiB; a share of the device's memory that is free, such as 90%; or of
+    /// the step's own peak, such as 0.7x. A step that needs more is planned for it before it is measured. [default: as much as
+    /// the step needs, or 90% on a GPU on which that is less]
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<Budget>,
     /// How many steps to measure, after one that is not.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
@@ -876,30 +894,21 @@ pub struct RunArgs {
     /// Which graph: as `lmsc` wrote it for a budget, or any other.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// Device bytes that there are. [default: those for which the model was written, else as many as it needs]
-    #[arg(long, value_name = "BYTES")]
-    pub budget: Option<Bytes>,
+    /// Device memory that there is: bytes, a share of the device's memory, such as 90%, or of the step's own peak, such as
+    /// 0.7x. [default: that for which the model was written, else as much as it needs]
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<Budget>,
     /// What was measured on this machine by `lmsc calibrate`: the time of a step is predicted by it, in place of what is
-    /// assumed of the target `host`.
+    /// assumed of the target `host`, or of the GPU by its clocks.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Write a page that shows the step as it was simulated and as it ran to this file, as HTML; or, if it ends in
     /// `.json`, all that the page shows.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU, whose libraries are found and loaded then; with
-    /// `+graph` a step is written down once and replayed.
-    #[arg(long, value_name = "DEVICE", default_value = "host")]
-    pub device: Device,
-    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed: `tf32` keeps 11 of
-    /// their 24 bits; `bf16` 8, but convolutions are as with `tf32`; `f16` 11, and what is above 65504 becomes infinite. They
-    /// are stored and added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded.
-    #[arg(long, value_name = "FLOAT", default_value = "f32", value_parser = PossibleValuesParser::new(Precision::NAMES)
-        .try_map(|name| name.parse::<Precision>()))]
-    pub precision: Precision,
-    /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
-    #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
-    pub own_kernels: bool,
+    /// What runs it.
+    #[command(flatten)]
+    pub on: DeviceArgs,
     /// Print also the version and the path of each library that a GPU uses.
     #[arg(short, long)]
     pub verbose: bool,
@@ -911,21 +920,52 @@ pub struct RunArgs {
     pub options: RunOptions,
 }
 
-impl RunArgs {
+/// What runs a step, and how it computes.
+#[derive(Debug, Args, Clone, Default)]
+#[command(next_help_heading = "Running")]
+pub struct DeviceArgs {
+    /// What runs it: `host`, or `cuda`, `cuda:1` and so on for a GPU, whose libraries are found and loaded then; with
+    /// `+graph` a step is written down once and replayed. [default: host]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// What a GPU may round numbers of 32 bits to when it multiplies matrices and convolves, for speed: `tf32` keeps 11 of
+    /// their 24 bits; `bf16` 8, but convolutions are as with `tf32`; `f16` 11, and what is above 65504 becomes infinite. They
+    /// are stored and added up as they are. Where cuBLAS and cuDNN are not found nothing is rounded. [default: f32]
+    #[arg(long, value_name = "FLOAT", value_parser = PossibleValuesParser::new(Precision::NAMES)
+        .try_map(|name| name.parse::<Precision>()))]
+    pub precision: Option<Precision>,
+    /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
+    #[arg(long, conflicts_with = "precision")]
+    pub own_kernels: bool,
+}
+
+impl DeviceArgs {
     /// What runs it, and how.
     ///
     /// # Errors
     /// [`Error::Input`] where the device does not do what is asked of it.
-    pub fn device(&self) -> Result<Device, Error> {
-        self.options.suits(self.device)?;
-        match self.device {
-            Device::Host if self.precision != Precision::F32 => Err(needs_gpu("--precision")),
+    pub fn device(&self, options: &RunOptions) -> Result<Device, Error> {
+        let device = self.device.unwrap_or(Device::Host);
+        options.suits(device)?;
+        let precision = self.precision.unwrap_or_default();
+        match device {
+            Device::Host if precision != Precision::F32 => Err(needs_gpu("--precision")),
             Device::Host if self.own_kernels => Err(needs_gpu("--own-kernels")),
             Device::Host => Ok(Device::Host),
             Device::Cuda { ordinal, graph, .. } => {
-                Ok(Device::Cuda { ordinal, graph, precision: self.precision, own_kernels: self.own_kernels })
+                Ok(Device::Cuda { ordinal, graph, precision, own_kernels: self.own_kernels })
             }
         }
+    }
+
+    /// The options given.
+    pub fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--device", self.device.is_some()),
+            ("--precision", self.precision.is_some()),
+            ("--own-kernels", self.own_kernels),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 }
 
@@ -951,6 +991,13 @@ pub enum Device {
         /// Whether own kernels do what libraries could.
         own_kernels: bool,
     },
+}
+
+impl Device {
+    /// The GPU of this number.
+    pub(crate) fn cuda(ordinal: u32) -> Device {
+        Device::Cuda { ordinal, graph: false, precision: Precision::F32, own_kernels: false }
+    }
 }
 
 impl std::str::FromStr for Device {
@@ -1172,17 +1219,6 @@ fn dim_range(text: &str) -> Result<(String, RangeInclusive<u64>), String> {
     match first <= last && first > 0 {
         true => Ok((name, first..=last)),
         false => Err(format!("`{text}` is no range: the first value is above the last, or zero")),
-    }
-}
-
-/// One number of bytes, or two with `..` between them.
-fn byte_range(text: &str) -> Result<RangeInclusive<u64>, String> {
-    let (first, last) = text.split_once("..").unwrap_or((text, text));
-    let [first, last] = [first, last].map(str::parse::<Bytes>);
-    let (first, last) = (first.map_err(|e| e.to_string())?.0, last.map_err(|e| e.to_string())?.0);
-    match first <= last && first > 0 {
-        true => Ok(first..=last),
-        false => Err(format!("`{text}` is no range: the first budget is above the last, or zero")),
     }
 }
 

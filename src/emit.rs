@@ -137,6 +137,10 @@ pub(crate) struct Says<'a> {
     pub(crate) hash: &'a str,
     /// The workspaces of nodes that have no addresses.
     pub(crate) workspaces: Option<String>,
+    /// The bytes of the device that it may use.
+    pub(crate) budget: Option<Bytes>,
+    /// The machine for which it is planned.
+    pub(crate) target: Option<String>,
 }
 
 /// What the model says about itself.
@@ -145,8 +149,11 @@ fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String,
     let mut say = |key: &str, value: String| _ = metadata.insert(key.to_owned(), value);
     say(key::PEAK, says.peak.0.to_string());
     say(key::HASH, says.hash.to_owned());
-    if let Some(budget) = args.plan.budget {
+    if let Some(budget) = says.budget {
         say(key::BUDGET, budget.0.to_string());
+    }
+    if let Some(target) = says.target {
+        say(key::TARGET, target);
     }
     if let Some(workspaces) = says.workspaces {
         say(key::WORKSPACES, workspaces);

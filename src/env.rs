@@ -93,7 +93,7 @@ pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
             SchedulerArg::Paper => Scheduler::Paper,
             SchedulerArg::Justified => Scheduler::Justified,
         },
-        ..Request::new(problem, args.task.memory.0)
+        ..Request::new(problem, task.room().0)
     };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
     say_json(out, &hello(&env, &request, task.name()))?;

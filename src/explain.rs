@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Error, floors_of, load, pass_cx, passes, run, smaller};
+use crate::{Error, floors_of, load, machine, pass_cx, passes, run, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -102,11 +102,12 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         let instead = instead(&args.tensor, names, "tensors");
         return Err(Error::Input(format!("the model has no tensor `{}`; {instead}", args.tensor)));
     };
-    let Some(budget) = args.plan.budget else {
+    if args.plan.budget.is_none() {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::Input(message).with_help("give --budget, for example --budget 16GiB"));
-    };
-    let cx = pass_cx(&args.plan)?;
+    }
+    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let cx = pass_cx(&args.plan, machine, &original)?;
     let passes = passes(pipeline(args.plan.planner()), None)?;
     let mut graph = original.clone();
     let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
@@ -135,7 +136,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         planner: args.plan.planner().to_owned(),
         target: target.name.clone(),
         profile: ProfileFacts::of(&cx, &original),
-        budget: budget.0,
+        budget: cx.whole_budget().unwrap_or_default().0,
         decision,
         reason,
         events,
@@ -203,8 +204,8 @@ fn changes(
     let waits = || events.iter().filter(|event| event.waits_ms.is_some());
     let rates: Option<Vec<u64>> = waits().map(|event| event.hidden_at_bytes_per_second).collect();
     Ok(Changes {
-        stays_with,
-        leaves_with,
+        stays_with: stays_with.map(|bytes| bytes.saturating_add(cx.constants.0)),
+        leaves_with: leaves_with.saturating_add(cx.constants.0),
         waits_ms: (waits().filter_map(|event| event.waits_ms).sum::<f64>() * 1e6).round() / 1e6,
         hidden_at_bytes_per_second: rates.and_then(|rates| rates.into_iter().max()),
         slack_ms: events.iter().filter_map(|event| event.slack_ms).min_by(f64::total_cmp),

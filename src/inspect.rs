@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
-use lmsc_passes::PassCx;
 use lmsc_plan::Memory;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
@@ -12,8 +11,7 @@ use crate::cli::InspectArgs;
 use crate::load::look;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
-use crate::targets::named_target;
-use crate::{Error, Loaded};
+use crate::{Error, Loaded, machine};
 
 #[derive(Serialize)]
 struct Inspection {
@@ -58,9 +56,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let target = args.target.as_deref().map(named_target).transpose()?;
-    let workspaces = crate::workspaces(target.as_ref());
-    let memory = PassCx { target, workspaces, ..PassCx::default() }.memory(&graph);
+    let memory = machine(args.target.as_deref(), None)?.memory(&graph);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);
         let bytes = value.ty.byte_size().unwrap_or_default().0;

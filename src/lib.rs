@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod budget;
 pub mod cli;
+mod device;
 mod emit;
 mod env;
 mod error;
@@ -34,13 +36,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, Workspaces, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_plan::Floors;
 use lmsc_plan::pages::in_pages;
 use lmsc_plan::planners::Planner;
+use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
-use lmsc_plan::{Floors, Target};
+use lmsc_runtime::cuda;
 use xxhash_rust::xxh3::xxh3_64;
 
+use budget::Budget;
 use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
@@ -79,6 +84,11 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// The graph as it came.
+    pub(crate) fn original(&self) -> &Graph {
+        &self.graphs[0]
+    }
+
     /// The graph as it is now.
     pub(crate) fn graph(&self) -> &Graph {
         &self.graphs[1]
@@ -103,7 +113,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
         ));
     }
-    let given = args.options.given();
+    let given = [args.on.given(), args.options.given()].concat();
     if !given.is_empty() && !args.run {
         let message = format!("nothing is run, but how is said: {}", given.join(", "));
         return Err(Error::Input(message).with_help("add --run, or leave these out"));
@@ -126,6 +136,10 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         ));
     }
     run::check_targets(&args.options, None)?;
+    if args.run {
+        device::check(args.on.device(&args.options)?)?;
+    }
+    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
@@ -141,7 +155,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let original = graph.clone();
 
     stage.show("planning");
-    let cx = pass_cx(&args.plan)?;
+    let cx = pass_cx(&args.plan, machine, &original)?;
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
@@ -162,6 +176,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
                 peak: after.peak(),
                 hash: &hash,
                 workspaces: proof::workspaces(&graph, cx.workspace(&graph)),
+                budget: cx.whole_budget(),
+                target: (!nothing_planned).then(|| cx.target().name),
             };
             let emit = |output| Emitted::new(args, model, &graph, changed, &dims, says, output);
             let emitted = args.output.as_deref().map(emit);
@@ -235,7 +251,8 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
         external::check_not_data(model, output)?;
     }
     let passes = passes(&args.passes, args.look.pass_limit)?;
-    let (cx, of_text) = (pass_cx(&args.plan)?, model.is_none());
+    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
@@ -279,7 +296,9 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
             };
             match fits && cx.addresses && cx.planner.is_some_and(plans) {
                 true => with_room(error, original, cx),
-                false => with_floors(error, &floors, cx.budget),
+                false => {
+                    with_floors(with_constants(error, cx), &floors.beside(cx.constants), cx.whole_budget())
+                }
             }
         }
         // What planners cannot work on was refused for another reason.
@@ -306,8 +325,18 @@ fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };
         run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
     });
-    match found {
+    match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
         Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
+        None => refusal,
+    }
+}
+
+/// The refusal, with what of the budget the constants of kernels take.
+fn with_constants(refusal: Error, cx: &PassCx) -> Error {
+    match cx.whole_budget().filter(|_| cx.constants > Bytes::ZERO) {
+        Some(budget) => {
+            refusal.with_facts(format!("Of {budget} the constants of kernels take {}.", cx.constants))
+        }
         None => refusal,
     }
 }
@@ -346,8 +375,11 @@ fn beyond(args: &CompileArgs, mut original: Graph, peak: Bytes, budget: Bytes) -
     let message = format!("the peak is {peak} with {given}, above the budget of {budget}");
     let free = args.plan.without_fixed_parameters();
     let passes = passes(pipeline(args.plan.planner()), None);
-    let found = passes
-        .and_then(|passes| Ok(run_pipeline(&mut original, &passes, &pass_cx(&free)?, &mut |_, _, _| ())?));
+    let found = passes.and_then(|passes| {
+        let machine = machine(free.target.as_deref(), free.profile.as_deref())?;
+        let cx = pass_cx(&free, machine, &original)?;
+        Ok(run_pipeline(&mut original, &passes, &cx, &mut |_, _, _| ())?)
+    });
     match found {
         Ok(_) => Error::No(message)
             .with_help(format!("leave out {given}, and lmsc finds a plan within the budget")),
@@ -369,8 +401,44 @@ pub fn list_passes() -> String {
     REGISTRY.iter().map(line).collect()
 }
 
-/// What the passes are told, the target read.
-fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
+/// What the passes are told of the machine that runs a step.
+pub(crate) fn machine(target: Option<&str>, profile: Option<&Path>) -> Result<PassCx, Error> {
+    let target = target.map(targets::named_target).transpose()?;
+    Ok(of_machine(PassCx { target, profile: targets::read_profile(profile)?, ..PassCx::default() }))
+}
+
+/// The same, with what the kernels of the target need.
+pub(crate) fn of_machine(cx: PassCx) -> PassCx {
+    match cx.target().kernels {
+        Kernels::Host => PassCx { workspaces: Some(lmsc_runtime::workspaces), least_workspaces: None, ..cx },
+        Kernels::Cuda => PassCx {
+            workspaces: Some(cuda::workspaces),
+            least_workspaces: Some(cuda::least_workspaces),
+            ..cx
+        },
+    }
+}
+
+/// What the passes are told of the machine, with the budgets for a step.
+pub(crate) fn with_budgets(
+    machine: PassCx,
+    graph: &Graph,
+    budget: Option<Budget>,
+    host_budget: Option<Budget>,
+) -> Result<PassCx, Error> {
+    let target = machine.target();
+    let constants = match target.kernels {
+        Kernels::Host => Bytes::ZERO,
+        Kernels::Cuda => cuda::constants(graph),
+    };
+    let peak = || Bytes(machine.memory(graph).peak().0.saturating_add(constants.0));
+    let budget = budget.map(|budget| budget.bytes(target.device_bytes, peak).saturating_sub(constants));
+    let of_host = |budget: Budget| budget.of_memory("--host-budget", target.host_bytes);
+    Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
+}
+
+/// What the passes are told for this step on this machine.
+fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Error> {
     let planner = args.planner();
     if args.ranges {
         knows_ranges(planner)?;
@@ -379,14 +447,9 @@ fn pass_cx(args: &PlanArgs) -> Result<PassCx, Error> {
         let help = "leave it out, or choose another --planner, for example --planner auto";
         return Err(Error::Input(format!("--pages: {TFLMS} knows bytes only")).with_help(help));
     }
-    let target = args.target.as_deref().map(targets::named_target).transpose()?;
-    let profile = targets::read_profile(args.profile.as_deref())?;
-    Ok(PassCx { workspaces: workspaces(target.as_ref()), target, profile, ..args.pass_cx() })
-}
-
-/// What tells the workspaces of a target whose kernels are here.
-fn workspaces(target: Option<&Target>) -> Option<Workspaces> {
-    target.filter(|target| target.name == "host").map(|_| lmsc_runtime::workspaces as Workspaces)
+    let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
+    let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
+    with_budgets(machine, graph, args.budget, args.host_budget)
 }
 
 /// Refuses planners that copy whole tensors only.
@@ -501,7 +564,8 @@ fn report(
         model,
         graph,
         profile,
-        budget: cx.budget.map(|b| b.0),
+        budget: cx.whole_budget().map(|b| b.0),
+        constants: cx.constants.0,
         state: Vec::new(),
         before,
         after,

@@ -74,7 +74,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Run(args)) => lmsc::run::run(args, out).map(|()| String::new()),
         Some(Command::Passes) => Ok(lmsc::list_passes()),
         Some(Command::Targets { name: None }) => Ok(lmsc::list_targets()),
-        Some(Command::Targets { name: Some(name) }) => lmsc::target(name).map(str::to_owned),
+        Some(Command::Targets { name: Some(name) }) => lmsc::target(name),
         Some(Command::Verify(args)) => lmsc::verify(args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -18,13 +18,13 @@ use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
 use lmsc_plan::{Bridge, Floors};
 use serde::Serialize;
 
+use crate::budget::Budget;
 use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch, TaskArgs};
 use crate::emit::{check_target, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
-use crate::targets::{named_target, read_profile};
 use crate::view::{self, Ladder, Numbers, OfModel};
-use crate::{Error, Loaded, knows_ranges, load, passes, run, smaller, with_floors};
+use crate::{Error, Loaded, knows_ranges, load, machine, passes, run, smaller, with_budgets, with_floors};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -172,7 +172,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         },
         options: args.parameters.options(),
         learning: learning(&args.parameters, weights.as_ref()),
-        ..Request::new(problem, args.task.memory.0)
+        ..Request::new(problem, task.room().0)
     };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
@@ -184,7 +184,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     if let Some(file) = &args.schedule {
         write_schedule(file, paged.as_ref().map_or(&plan, |(paged, _)| &paged.plan), placed.as_ref())?;
     }
-    let replayed = replayed(args, &plan)?;
+    let replayed = replayed(args, &request, &plan)?;
     if let Some(file) = &args.certificate {
         let json = serde_json::to_string_pretty(bounds.on(&plan)?).expect("a certificate is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -198,12 +198,12 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         instance: (!is_model).then(|| task.name().to_owned()),
         model: is_model.then(|| task.name().to_owned()),
         profile: task.profile(),
-        memory_bytes: args.task.memory.0,
+        memory_bytes: task.memory().0,
         compute_ms: millis(problem.compute_nanos()),
         found,
         addressed: placed.map(|placed| Addressed {
             addressed_makespan_ms: millis(placed.plan.schedule.makespan()),
-            arena_bytes: args.task.memory.0,
+            arena_bytes: task.room().0,
         }),
         paged: paged.map(|(paged, peak)| PagedFacts {
             paged_makespan_ms: millis(paged.plan.schedule.makespan()),
@@ -230,10 +230,17 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
 
 /// What is planned.
 pub(crate) enum Task {
-    /// Without a model.
-    Instance(Box<Instance>),
+    /// Without a model, in so many bytes.
+    Instance(Box<Instance>, Bytes),
     /// A model.
-    Model { name: String, model: Box<OfModel>, profile: Option<ProfileFacts>, warnings: Vec<String> },
+    Model {
+        name: String,
+        model: Box<OfModel>,
+        profile: Option<ProfileFacts>,
+        warnings: Vec<String>,
+        /// The bytes for values and workspaces, and those of the constants of kernels beside them.
+        memory: [Bytes; 2],
+    },
 }
 
 impl Task {
@@ -242,58 +249,87 @@ impl Task {
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
-            return Ok(Task::Instance(Box::new(instance)));
+            let memory = of_instance(args.memory, &instance.problem)?;
+            return Ok(Task::Instance(Box::new(instance), memory));
         }
         let path = args.model.as_deref().expect("one of the two is required");
-        let target = args.target.as_deref().map(named_target).transpose()?;
-        let profile = read_profile(args.profile.as_deref())?;
-        let workspaces = crate::workspaces(target.as_ref());
-        let cx = PassCx { budget: Some(args.memory), target, profile, workspaces, ..asked };
+        let PassCx { target, profile, workspaces, least_workspaces, .. } =
+            machine(args.target.as_deref(), args.profile.as_deref())?;
         let Loaded { mut graph, warnings, .. } = load(path, &args.binding)?;
+        let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
+        let cx = with_budgets(cx, &graph, Some(args.memory), None)?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
-        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile, warnings })
+        let memory = [cx.budget.unwrap_or_default(), cx.constants];
+        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile, warnings, memory })
+    }
+
+    /// The bytes for values and workspaces.
+    pub(crate) fn room(&self) -> Bytes {
+        match self {
+            Task::Instance(_, memory) => *memory,
+            Task::Model { memory: [room, _], .. } => *room,
+        }
+    }
+
+    /// The bytes of the constants of kernels.
+    fn constants(&self) -> Bytes {
+        match self {
+            Task::Instance(..) => Bytes::ZERO,
+            Task::Model { memory: [_, constants], .. } => *constants,
+        }
+    }
+
+    /// The refusal, with the constants of kernels in what was asked for and what is needed.
+    fn whole(&self, refused: &DoesNotFit) -> DoesNotFit {
+        let add = |bytes: u64| bytes.saturating_add(self.constants().0);
+        DoesNotFit { budget: add(refused.budget), needed: add(refused.needed), ..*refused }
+    }
+
+    /// All bytes.
+    fn memory(&self) -> Bytes {
+        Bytes(self.room().0.saturating_add(self.constants().0))
     }
 
     pub(crate) fn name(&self) -> &str {
         match self {
-            Task::Instance(instance) => &instance.name,
+            Task::Instance(instance, _) => &instance.name,
             Task::Model { name, .. } => name,
         }
     }
 
     fn warnings(&self) -> &[String] {
         match self {
-            Task::Instance(_) => &[],
+            Task::Instance(..) => &[],
             Task::Model { warnings, .. } => warnings,
         }
     }
 
     fn profile(&self) -> Option<ProfileFacts> {
         match self {
-            Task::Instance(_) => None,
+            Task::Instance(..) => None,
             Task::Model { profile, .. } => profile.clone(),
         }
     }
 
     pub(crate) fn problem(&self) -> &Problem {
         match self {
-            Task::Instance(instance) => &instance.problem,
+            Task::Instance(instance, _) => &instance.problem,
             Task::Model { model, .. } => &model.bridge.problem,
         }
     }
 
     fn link(&mut self) -> &mut Link {
         match self {
-            Task::Instance(instance) => &mut instance.problem.link,
+            Task::Instance(instance, _) => &mut instance.problem.link,
             Task::Model { model, .. } => &mut model.bridge.problem.link,
         }
     }
 
     fn op(&self, tick: u32) -> String {
         match self {
-            Task::Instance(instance) => {
+            Task::Instance(instance, _) => {
                 let op = &instance.problem.ops[tick as usize];
                 format!("operator {tick} ({})", instance.problem.kinds[op.kind as usize])
             }
@@ -303,6 +339,17 @@ impl Task {
             }
         }
     }
+}
+
+/// The bytes that a budget is for an instance.
+fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
+    if let Budget::OfMemory(_) = budget {
+        let message = format!("--memory {budget}: an instance has no target whose memory this is a share of");
+        return Err(Error::Input(message)
+            .with_help("give bytes, such as 16GiB, or a share of the instance's own peak, such as 0.7x"));
+    }
+    let peak = || Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0));
+    Ok(budget.bytes(Bytes::ZERO, peak))
 }
 
 /// Runs the passes that come before a planner, and returns what it sees then.
@@ -316,16 +363,15 @@ pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, 
 /// Why there is no plan, and for which budgets there would be one.
 fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
     let refusal = Error::No(refusal(&args.planner, task, refused));
-    let floors = Floors::of(task.problem());
+    let floors = Floors::of(task.problem()).beside(task.constants());
     match task {
-        Task::Instance(_) => with_floors(refusal, &floors, None),
-        Task::Model { .. } => {
-            smaller(with_floors(refusal, &floors, Some(args.task.memory)), &args.task.binding)
-        }
+        Task::Instance(..) => with_floors(refusal, &floors, None),
+        Task::Model { .. } => smaller(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding),
     }
 }
 
 fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
+    let refused = &task.whole(refused);
     match refused.needed <= refused.budget {
         true => format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget)),
         false => too_much(task, refused),
@@ -334,6 +380,7 @@ fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
 
 /// What an environment says of a limit that is too low.
 pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
+    let refused = &task.whole(refused);
     let floor = format!("give --memory {}, the least with which everything can be swapped", refused.needed);
     Error::No(too_much(task, refused)).with_help(floor)
 }
@@ -463,7 +510,7 @@ fn ladder(request: &Request, args: &PlanCommandArgs, plan: &Plan) -> Result<Ladd
 }
 
 /// Replays the plan, where asked for.
-fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
+fn replayed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
     if args.noise.is_none() && args.contention.is_none() {
         return Ok(None);
     }
@@ -472,7 +519,7 @@ fn replayed(args: &PlanCommandArgs, plan: &Plan) -> Result<Option<ReplayedFacts>
         contention_percent: args.contention.unwrap_or(0),
     };
     let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
-    let budget = args.task.memory.0;
+    let budget = request.budget;
     let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget));
     let edges = edges.map_err(|e| ours(e.to_string()))?;
     let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
@@ -523,7 +570,7 @@ impl Answer {
         let problem = task.problem();
         let ladder = args.report.as_ref().map(|_| ladder(request, args, plan)).transpose()?;
         let data = match task {
-            Task::Instance(_) => view::plan_data(problem, plan, &Numbers(problem), ladder.as_ref()),
+            Task::Instance(..) => view::plan_data(problem, plan, &Numbers(problem), ladder.as_ref()),
             Task::Model { model, .. } => view::plan_data(problem, plan, &**model, ladder.as_ref()),
         };
         let mut data = data.map_err(ours)?;

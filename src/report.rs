@@ -26,6 +26,9 @@ pub struct Report {
     pub profile: Option<ProfileFacts>,
     /// The limit, if one was given.
     pub budget: Option<u64>,
+    /// What of it the constants of kernels take.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub constants: u64,
     /// What is kept from step to step.
     pub state: Vec<StateFacts>,
     /// Memory of the graph as it came.
@@ -49,6 +52,10 @@ pub struct Report {
     /// Faults of the file that do not keep it from being used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// What came in.
@@ -282,8 +289,13 @@ impl Report {
         line("before", memory_line(&self.before));
         line("after", memory_line(&self.after));
         if let Some(budget) = self.budget {
-            let room = Bytes(budget).saturating_sub(Bytes(self.after.peak));
-            line("budget", format!("{}, {room} to spare", Bytes(budget)));
+            let taken = Bytes(self.after.peak.saturating_add(self.constants));
+            let room = Bytes(budget).saturating_sub(taken);
+            let constants = match self.constants {
+                0 => String::new(),
+                bytes => format!(", {} for constants of kernels", Bytes(bytes)),
+            };
+            line("budget", format!("{}{constants}, {room} to spare", Bytes(budget)));
         }
         if self.passes.is_empty() && self.budget.is_none() {
             line("plan", "none: without --budget the model is written as it is".to_owned());

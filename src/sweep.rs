@@ -3,20 +3,20 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-use lmsc_ir::Bytes;
+use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::PassCx;
 use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::schedule;
 use lmsc_plan::{Floors, bound};
 use serde::Serialize;
 
+use crate::budget::{Budget, BudgetRange};
 use crate::cli::{BindingArgs, SweepArgs};
 use crate::emit::{check_target, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
 use crate::report::ProfileFacts;
-use crate::targets::{named_target, read_profile};
-use crate::{Error, Stage, knows_ranges, view};
+use crate::{Error, Stage, knows_ranges, machine, view, with_budgets};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -83,19 +83,12 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     if args.ranges {
         knows_ranges(planner.name)?;
     }
-    let target = args.target.as_deref().map(named_target).transpose()?;
-    let profile = read_profile(args.profile.as_deref())?;
-    let workspaces = crate::workspaces(target.as_ref());
     let cx = PassCx {
         planner: Some(planner),
         ranges: args.ranges,
         effort: Some(args.effort),
-        target,
-        profile,
-        workspaces,
-        ..PassCx::default()
+        ..machine(args.target.as_deref(), args.profile.as_deref())?
     };
-    let budgets = between(&args.budget, args.steps);
     let stage = Stage::new();
     let mut sizes = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
@@ -113,12 +106,15 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         warn(&new);
         warnings.extend(new);
         let original = loaded.graph;
+        let budgets = between(&budgets_of(&args.budget, &cx, &original)?, args.steps);
         let mut points: Vec<Point> = Vec::new();
         let mut smallest_budgets = None;
         let mut compute_ms = 0.0;
         for &budget in &budgets {
             stage.show(format!("{} {}", words(&dims), Bytes(budget)));
-            let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
+            let whole = Some(Budget::Bytes(Bytes(budget)));
+            let cx = with_budgets(cx.clone(), &original, whole, None)?;
+            let room = cx.budget.unwrap_or_default().0;
             let mut graph = original.clone();
             let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());
@@ -126,13 +122,15 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
                 granularity: if args.ranges { Granularity::Ranges } else { Granularity::Whole },
                 recompute: true,
                 effort: args.effort,
-                ..Request::new(&bridge.problem, budget)
+                ..Request::new(&bridge.problem, room)
             };
             let before = points.last().and_then(|point| point.plan);
             let point = match (planner.run)(&request) {
                 Err(refused) => {
-                    smallest_budgets = smallest_budgets.or_else(|| Some(Floors::of(&bridge.problem)));
-                    let needed_bytes = before.is_none().then_some(refused.needed);
+                    smallest_budgets =
+                        smallest_budgets.or_else(|| Some(Floors::of(&bridge.problem).beside(cx.constants)));
+                    let needed_bytes =
+                        before.is_none().then(|| refused.needed.saturating_add(cx.constants.0));
                     Point { budget_bytes: budget, plan: before, needed_bytes }
                 }
                 Ok(plan) => {
@@ -189,6 +187,30 @@ impl Found {
             returned_bytes,
             recompute_ms: millis(plan.recompute_nanos()),
         })
+    }
+}
+
+/// The bytes of the first and the last budget for a step.
+fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeInclusive<u64>, Error> {
+    let bytes = |budget: Budget| {
+        let cx = with_budgets(cx.clone(), graph, Some(budget), None)?;
+        // Less than constants take is asked for as it is.
+        let least = match budget {
+            Budget::Bytes(bytes) => bytes,
+            _ => cx.whole_budget().unwrap_or_default(),
+        };
+        Ok::<_, Error>(least.0)
+    };
+    let (first, last) = (bytes(range.first)?, bytes(range.last)?);
+    match first <= last && first > 0 {
+        true => Ok(first..=last),
+        false => Err(Error::Input(format!(
+            "--budget: the first budget, {} ({}), is above the last, {} ({}), or zero",
+            range.first,
+            Bytes(first),
+            range.last,
+            Bytes(last)
+        ))),
     }
 }
 

@@ -7,7 +7,7 @@ use lmsc_plan::Target;
 use lmsc_plan::cost::Profile;
 use lmsc_plan::target::BUILT_IN;
 
-use crate::Error;
+use crate::{Error, device};
 
 /// A table of the built-in targets: device memory, link, peak in single precision, and what each is.
 pub fn list_targets() -> String {
@@ -26,21 +26,27 @@ pub fn list_targets() -> String {
     Target::all_built_in().iter().map(line).collect()
 }
 
-/// The TOML of a built-in target, comments included.
+/// The TOML of a built-in target, comments included, or of a GPU of this machine.
 ///
 /// # Errors
 /// [`Error::Input`] with the names that there are.
-pub fn target(name: &str) -> Result<&'static str, Error> {
+pub fn target(name: &str) -> Result<String, Error> {
+    if device::ordinal(name).is_some() {
+        return named_target(name).map(|target| target.to_toml());
+    }
     let found = Target::built_in(name).map_err(|error| Error::Input(error.to_string()))?;
     let text = BUILT_IN.iter().find(|(name, _)| *name == found.name).map(|(_, text)| *text);
-    Ok(text.expect("a built-in target has a text"))
+    Ok(text.expect("a built-in target has a text").to_owned())
 }
 
-/// The target of this name, or of the file at this path.
+/// The target of this name, of the file at this path, or of a GPU of this machine.
 ///
 /// # Errors
 /// [`Error::Input`] with the names that there are, or what is wrong with the file.
 pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
+    if let Some(ordinal) = device::ordinal(name) {
+        return device::target(ordinal?);
+    }
     if !name.ends_with(".toml") {
         return Target::built_in(name).cloned().map_err(|error| Error::Input(error.to_string()));
     }

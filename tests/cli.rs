@@ -13,7 +13,7 @@ const CNN_STEP: &str = "testdata/models/tiny_cnn/static/training_model.onnx \
 const UNET: &str = "testdata/models/tiny_unet2d/static/training_model.onnx";
 const FOUR_LAYERS: &str = "@/four-layers.lms";
 
-/// A training step in the text form that swapping brings within 26 MiB.
+/// A training step in the text form that swapping brings within 30 MiB, with what products need on a GPU.
 const FOUR_LAYERS_TEXT: &str = include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms");
 
 /// Runs the words and compares what is printed with the snapshot of this name.
@@ -67,7 +67,7 @@ fn calls_that_are_wrong() {
     check("no-such-node", &format!("{FOUR_LAYERS} --n-tensors 1 --starting-op-names relu5"), 2);
     check(
         "no-such-target-file",
-        &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --target @/no.toml"),
+        &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/no.toml"),
         2,
     );
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
@@ -193,17 +193,17 @@ fn targets() {
 
 #[test]
 fn explain() {
-    let within = format!("explain {FOUR_LAYERS} --budget 26MiB");
+    let within = format!("explain {FOUR_LAYERS} --budget 30MiB");
     check("explain", &format!("{within} --planner tflms --tensor a1"), 0);
     check("explain-json", &format!("{within} --planner tflms --tensor a1 --json"), 0);
     check("explain-stays", &format!("{within} --planner tflms --tensor a4"), 0);
     check("explain-given", &format!("{within} --tensor x"), 0);
-    check("explain-again", &format!("explain {FOUR_LAYERS} --budget 20MiB --tensor a3"), 0);
+    check("explain-again", &format!("explain {FOUR_LAYERS} --budget 24MiB --tensor a2"), 0);
     let state = "testdata/passes/plan/parameters-live-on-the-host-between-steps.lms";
     check("explain-variable", &format!("explain {state} --budget 13MiB --planner optimal --tensor m1"), 0);
     check(
         "explain-ranges",
-        &format!("explain {FOUR_LAYERS} --budget 20MiB --planner optimal --ranges --tensor a1"),
+        &format!("explain {FOUR_LAYERS} --budget 24MiB --planner optimal --ranges --tensor a1"),
         0,
     );
     check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
@@ -225,28 +225,28 @@ fn the_main_job() {
     check("compile-fixed", &format!("{CNN_STEP} --n-tensors 3"), 0);
     check("compile-verbose", &format!("{CNN} --n-tensors 1 -v"), 0);
     check("compile-json", &format!("{CNN} --n-tensors 1 --json"), 0);
-    check("compile-text-form", &format!("{FOUR_LAYERS} --budget 26MiB"), 0);
-    check("compile-tflms", &format!("{FOUR_LAYERS} --budget 26MiB --planner tflms"), 0);
+    check("compile-text-form", &format!("{FOUR_LAYERS} --budget 30MiB"), 0);
+    check("compile-tflms", &format!("{FOUR_LAYERS} --budget 30MiB --planner tflms"), 0);
     check("compile-fits-already", &format!("{CNN_STEP} --budget 1GiB"), 0);
-    check("compile-planner", &format!("{FOUR_LAYERS} --budget 26MiB --planner optimal"), 0);
+    check("compile-planner", &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal"), 0);
     check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 400KiB"), 1);
-    check("compile-host-budget", &format!("{FOUR_LAYERS} --budget 24MiB --host-budget 2MiB"), 0);
-    let swapping = format!("{FOUR_LAYERS} --budget 22MiB --planner optimal --host-budget 2MiB");
+    check("compile-host-budget", &format!("{FOUR_LAYERS} --budget 30MiB --host-budget 2MiB"), 0);
+    let swapping = format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --host-budget 2MiB");
     check("compile-host-budget-does-not-fit", &swapping, 1);
     check(
         "compile-no-addresses",
-        "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 13000",
+        "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 30000",
         1,
     );
-    check("compile-pages", &format!("{FOUR_LAYERS} --budget 26MiB --pages 64KiB"), 0);
-    check("compile-pages-do-not-fit", &format!("{FOUR_LAYERS} --budget 26MiB --pages 16MiB"), 1);
-    check("compile-no-pages", &format!("{FOUR_LAYERS} --budget 26MiB --pages 10KB"), 2);
-    check("compile-pages-of-tflms", &format!("{FOUR_LAYERS} --budget 26MiB --pages 64KiB --n-tensors 1"), 2);
+    check("compile-pages", &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB"), 0);
+    check("compile-pages-do-not-fit", &format!("{FOUR_LAYERS} --budget 30MiB --pages 16MiB"), 1);
+    check("compile-no-pages", &format!("{FOUR_LAYERS} --budget 30MiB --pages 10KB"), 2);
+    check("compile-pages-of-tflms", &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB --n-tensors 1"), 2);
     check("compile-parameters-do-not-fit", &format!("{UNET} --budget 500KiB --n-tensors 1"), 1);
-    check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 26MiB --n-tensors 0 --lb 2"), 1);
-    check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 26MiB --pass-limit 1"), 1);
-    check("compile-another-planner-fits", &format!("{FOUR_LAYERS} --budget 18MiB --planner memonger"), 1);
+    check("compile-other-parameters-fit", &format!("{FOUR_LAYERS} --budget 30MiB --n-tensors 0 --lb 2"), 1);
+    check("compile-pass-limit", &format!("{FOUR_LAYERS} --budget 30MiB --pass-limit 1"), 1);
+    check("compile-another-planner-fits", &format!("{FOUR_LAYERS} --budget 22MiB --planner memonger"), 1);
     let dynamic = "testdata/models/tiny_mlp/training_model.onnx --dim batch=4096";
     check("compile-dimension-does-not-fit", &format!("{dynamic} --budget 100KiB"), 1);
 }
@@ -254,20 +254,20 @@ fn the_main_job() {
 #[test]
 fn passes_one_by_one() {
     check("opt-no-passes", &format!("opt {FOUR_LAYERS}"), 0);
-    check("opt-swap", &format!("opt {FOUR_LAYERS} -p swap --budget 26MiB"), 0);
+    check("opt-swap", &format!("opt {FOUR_LAYERS} -p swap --budget 30MiB"), 0);
     check(
         "opt-print-after",
-        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --print-after swap"),
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --print-after swap"),
         0,
     );
     check(
         "opt-print-after-all",
-        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --print-after-all"),
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --print-after-all"),
         0,
     );
     check(
         "opt-pass-limit",
-        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 26MiB --pass-limit 0"),
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --pass-limit 0"),
         0,
     );
     check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
@@ -332,7 +332,7 @@ fn a_file_without_its_edges_has_lost_its_bound() {
         };
         for (plan, options) in [("placed", ""), ("counted", " --addresses off")] {
             let written =
-                bench.run(&format!("{CNN} --budget 212KiB --form {form} -o @/{plan}.onnx{options}"));
+                bench.run(&format!("{CNN} --budget 230KiB --form {form} -o @/{plan}.onnx{options}"));
             assert_eq!(written.code, 0, "{written:?}");
             show(plan, &format!("verify {CNN} @/{plan}.onnx"), 0);
             lose(&format!("{plan}.onnx"), "edges.onnx", after, &[]);
@@ -352,7 +352,7 @@ fn a_file_without_its_edges_has_lost_its_bound() {
 #[test]
 fn bounds_are_those_of_the_last_plan() {
     let bench = Bench::new();
-    assert_eq!(bench.run(&format!("{CNN} --budget 212KiB -o @/a.onnx")).code, 0);
+    assert_eq!(bench.run(&format!("{CNN} --budget 230KiB -o @/a.onnx")).code, 0);
     let stated = |name: &str| {
         let model = lmsc_onnx::Model::open(bench.path(name)).unwrap();
         let of = |p: &lmsc_onnx::proto::StringStringEntryProto| (p.key().to_owned(), p.value().to_owned());
@@ -361,7 +361,7 @@ fn bounds_are_those_of_the_last_plan() {
         (get(lmsc_onnx::key::BUDGET), get(lmsc_onnx::key::PEAK), get(lmsc_onnx::key::HASH))
     };
     let planned = stated("a.onnx");
-    assert_eq!(planned.0.as_deref(), Some("217088"));
+    assert_eq!(planned.0.as_deref(), Some("235520"));
     assert_eq!(bench.run("opt @/a.onnx -o @/same.onnx").code, 0);
     assert_eq!(stated("same.onnx"), planned);
     let swapped = bench.run(&format!("opt {CNN} -p swap --n-tensors 1 -o @/b.onnx"));
@@ -427,7 +427,7 @@ fn targets_that_are_wrong() {
     bench.write("link.toml", good.replace("duplex = \"full\"", "duplex = \"half\""));
     let mut all = String::new();
     for target in ["key", "link"] {
-        let call = format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --target @/{target}.toml");
+        let call = format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/{target}.toml");
         let outcome = bench.run(&call);
         assert_eq!(outcome.code, 2, "{outcome:?}");
         all += &bench.show(&call, &outcome);

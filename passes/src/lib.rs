@@ -24,7 +24,7 @@ use std::sync::Arc;
 use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
-use lmsc_plan::{Memory, Target, tflms};
+use lmsc_plan::{Memory, Refusal, Target, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use lower::{LowerError, Lowering, lower};
@@ -65,8 +65,10 @@ pub type Workspaces = fn(&Graph) -> BTreeMap<NodeId, Bytes>;
 /// What the passes are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct PassCx {
-    /// The device bytes that the step may use, if there is a limit.
+    /// The device bytes that the step's values and workspaces may use, if there is a limit.
     pub budget: Option<Bytes>,
+    /// The device bytes that the constants of kernels take beside them: with the budget, all that the step may use.
+    pub constants: Bytes,
     /// The host bytes that swapped tensors may occupy; those of the target where none are given.
     pub host_budget: Option<Bytes>,
     /// Who decides in the pass `plan`.
@@ -90,6 +92,9 @@ pub struct PassCx {
     /// What nodes of a graph need besides their values while they run, where that is known for certain, in place of what
     /// the target's model or the profile says.
     pub workspaces: Option<Workspaces>,
+    /// What nodes need at least, where they may need more to do their best: then nodes that the profile knows need what it
+    /// says, and no less than this.
+    pub least_workspaces: Option<Workspaces>,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
@@ -115,6 +120,26 @@ impl PassCx {
         self.target().alignment_bytes
     }
 
+    /// So many bytes, and those of the constants of kernels.
+    pub(crate) fn with_constants(&self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.0.saturating_add(self.constants.0))
+    }
+
+    /// The refusal, with the constants of kernels among what is resident.
+    pub(crate) fn whole_refusal(&self, refusal: Refusal) -> Refusal {
+        Refusal {
+            budget: self.with_constants(refusal.budget),
+            smallest: self.with_constants(refusal.smallest),
+            resident: self.with_constants(refusal.resident),
+            ..refusal
+        }
+    }
+
+    /// All device bytes that the step may use, constants of kernels included, if there is a limit.
+    pub fn whole_budget(&self) -> Option<Bytes> {
+        self.budget.map(|budget| self.with_constants(budget))
+    }
+
     /// The host bytes that swapped tensors may occupy.
     pub fn host_budget(&self) -> Bytes {
         self.host_budget.unwrap_or_else(|| self.target().host_bytes)
@@ -123,9 +148,12 @@ impl PassCx {
     /// What each node of the graph costs: as measured, else by the model of the target.
     pub fn costs(&self, graph: &Graph) -> Costs {
         let costs = Costs::of(graph, &self.target(), self.profile.as_deref());
-        match self.workspaces {
-            Some(workspaces) => costs.with_workspaces(workspaces(graph)),
-            None => costs,
+        match (self.workspaces, self.least_workspaces) {
+            (Some(workspaces), Some(least)) if self.profile.is_some() => {
+                costs.with_least_workspaces(least(graph), &workspaces(graph))
+            }
+            (Some(workspaces), _) => costs.with_workspaces(workspaces(graph)),
+            (None, _) => costs,
         }
     }
 

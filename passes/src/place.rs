@@ -40,6 +40,7 @@ impl Pass for GiveAddresses {
         let placement = Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment(), Some(budget));
         let needed = placement.extent();
         if needed > budget {
+            let (needed, budget) = (cx.with_constants(needed), cx.with_constants(budget));
             return Err(PassError::DoesNotFit(format!(
                 "with addresses for everything, the step needs an arena of {needed}, above {budget}\nhelp: plan with \
                  --addresses off, which counts bytes"

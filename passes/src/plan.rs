@@ -77,7 +77,8 @@ impl Pass for Plan {
             return Ok(Outcome::default());
         }
         let question = question(&bridge.problem, planner, budget, cx);
-        let planned = service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why))?;
+        let planned =
+            service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why, cx))?;
         carry_out(graph, &bridge, &question, &planned, cx)
     }
 }
@@ -107,10 +108,11 @@ pub fn carry_out(
         Space::Counted => {}
         Space::Arena => {
             let longer = planned.nanos().saturating_sub(planned.counted_nanos);
-            outcome.remarks.push(format!("addresses in an arena of {budget} cost {}", millis(longer)));
+            let arena = cx.with_constants(budget);
+            outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
         }
         Space::Pages(page) => {
-            let run = format!("lmsc run --virtual {page} --budget {}", budget.0);
+            let run = format!("lmsc run --virtual {page} --budget {}", cx.with_constants(budget).0);
             outcome.remarks.push(format!("for memory in pages: {run}"));
         }
     }
@@ -125,31 +127,37 @@ fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
 }
 
 /// Why there is no plan, as an error of the pass.
-fn unplanned(graph: &Graph, bridge: &Bridge, question: &Question<'_>, why: Unplanned) -> PassError {
+fn unplanned(
+    graph: &Graph,
+    bridge: &Bridge,
+    question: &Question<'_>,
+    why: Unplanned,
+    cx: &PassCx,
+) -> PassError {
     let planner = question.planner;
     PassError::DoesNotFit(match why {
         Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
-        Unplanned::DoesNotFit(no) => refusal(graph, bridge, planner, no),
+        Unplanned::DoesNotFit(no) => refusal(graph, bridge, planner, no, cx),
         Unplanned::HostIsFull(no, host) => {
             let help = format!("no more than {} may leave the device; see --host-budget", Bytes(host));
-            format!("{}\nhelp: {help}", refusal(graph, bridge, planner, no))
+            format!("{}\nhelp: {help}", refusal(graph, bridge, planner, no, cx))
         }
         Unplanned::NoAddresses(budget) => format!(
             "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
              off, which counts bytes",
             planner.name,
-            Bytes(budget)
+            cx.with_constants(Bytes(budget))
         ),
     })
 }
 
 /// Why the planner has no plan, in words.
-fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) -> String {
+fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit, cx: &PassCx) -> String {
     if no.needed <= no.budget {
         return format!(
             "the planner `{}` finds no plan for {}\nhelp: give a larger --budget, or another --planner",
             planner.name,
-            Bytes(no.budget)
+            cx.with_constants(Bytes(no.budget))
         );
     }
     let stays = |tensor: TensorId| {
@@ -164,7 +172,8 @@ fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit) ->
     let node = bridge.nodes.get(no.tick as usize).copied();
     let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
-    Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node).describe(graph)
+    let refusal = Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node);
+    cx.whole_refusal(refusal).describe(graph)
 }
 
 fn millis(nanos: u64) -> String {

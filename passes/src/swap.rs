@@ -28,7 +28,8 @@ impl Pass for Swap {
         let decide = |budget| match budget {
             Some(budget) if !cx.tflms_fixed => {
                 let tuned = tflms::tune(&analysis, &cx.tflms, budget);
-                let tuned = tuned.map_err(|no| PassError::DoesNotFit(no.describe(graph)))?;
+                let tuned =
+                    tuned.map_err(|no| PassError::DoesNotFit(cx.whole_refusal(*no).describe(graph)))?;
                 Ok((limited(tuned.plan, cx.swap_limit), tuned.params))
             }
             budget => {

@@ -37,6 +37,16 @@ impl Floors {
         Floors { whole_tensors, recomputation, ranges }
     }
 
+    /// The same where so many bytes of the budget go to something else.
+    pub fn beside(&self, others: Bytes) -> Floors {
+        let add = |bytes: u64| bytes.saturating_add(others.0);
+        Floors {
+            whole_tensors: add(self.whole_tensors),
+            recomputation: add(self.recomputation),
+            ranges: add(self.ranges),
+        }
+    }
+
     /// The planner that holds the budget, if one does, as options of a call: the one that does the least.
     pub fn fitting(&self, budget: u64) -> Option<&'static str> {
         let kinds = [

@@ -29,6 +29,9 @@ pub struct Target {
     /// One line for people.
     #[serde(deserialize_with = "some_text")]
     pub description: String,
+    /// The device whose kernels run the step.
+    #[serde(default)]
+    pub kernels: Kernels,
     /// The device's memory.
     #[serde(deserialize_with = "bytes")]
     pub device_bytes: Bytes,
@@ -45,6 +48,26 @@ pub struct Target {
     pub link: Link,
     /// The device's processor.
     pub compute: Compute,
+}
+
+/// The device whose kernels run a step, which decides how much memory operators need besides their tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernels {
+    /// The processor on which lmsc itself runs.
+    Host,
+    /// A GPU, by the kernels and libraries of CUDA. The default: every target but `host` is one.
+    #[default]
+    Cuda,
+}
+
+impl fmt::Display for Kernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kernels::Host => "host",
+            Kernels::Cuda => "cuda",
+        })
+    }
 }
 
 /// The link between device and host. "Out" leaves the device.
@@ -127,6 +150,70 @@ impl FlopsPerSecond {
         }
     }
 }
+
+/// A GPU of CUDA as its driver describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CudaFacts {
+    /// The vendor's name for it.
+    pub name: String,
+    /// Its compute capability, such as 9 and 0.
+    pub capability: (u32, u32),
+    /// The number of multiprocessors.
+    pub multiprocessors: u32,
+    /// Their highest clock, in kHz.
+    pub clock_khz: u32,
+    /// The highest clock of its memory, in kHz; two bits a line cross in each cycle.
+    pub memory_clock_khz: u32,
+    /// The lines to its memory.
+    pub bus_bits: u32,
+}
+
+/// Multiply-adds of one multiprocessor in a cycle, in float64, in float32 and, of matrix products, in 16 bits.
+///
+/// # Source
+/// CUDA C++ Programming Guide, "Arithmetic Instructions", by compute capability; products of 16 bits: the white papers of the
+/// architectures, without sparsity. GeForce devices add up such products in float32 at half of that.
+fn multiply_adds(capability: (u32, u32), is_geforce: bool) -> [u64; 3] {
+    let halved = |products: u64| if is_geforce { products / 2 } else { products };
+    match capability {
+        (..=5, _) => [4, 128, 128],
+        (6, 0) => [32, 64, 128],
+        (6, _) => [4, 128, 128],
+        (7, 0) => [32, 64, 512],
+        (7, _) => [2, 64, halved(512)],
+        (8, 0) => [32, 64, 1024],
+        (9, _) => [64, 128, 2048],
+        (10 | 11, _) => [64, 128, 4096],
+        (8 | 12.., _) => [2, 128, halved(512)],
+    }
+}
+
+impl CudaFacts {
+    /// The processor of this GPU: the peaks that follow from its clocks.
+    pub fn compute(&self) -> Compute {
+        let rate = |of_each: u64| {
+            let cycles = u128::from(self.multiprocessors) * u128::from(self.clock_khz) * 1000;
+            u64::try_from(2 * cycles * u128::from(of_each)).unwrap_or(MOST).clamp(1, MOST)
+        };
+        let [float64, float32, products] = multiply_adds(self.capability, self.name.contains("GeForce"));
+        let bytes = u128::from(self.memory_clock_khz) * 2000 * u128::from(self.bus_bits) / 8;
+        Compute {
+            multiprocessors: u64::from(self.multiprocessors).clamp(1, 1 << 16),
+            memory_bytes_per_second: u64::try_from(bytes).unwrap_or(MOST).clamp(1, MOST),
+            launch_nanos: LAUNCH_NANOS,
+            flops_per_second: FlopsPerSecond {
+                float64: rate(float64),
+                float32: rate(float32),
+                float16: rate(products),
+                // Before the compute capability 8 there is no bfloat16 in tensor cores.
+                bfloat16: rate(if self.capability.0 < 8 { float32 } else { products }),
+            },
+        }
+    }
+}
+
+/// From the end of one kernel of CUDA to the start of the next: assumed, as in the built-in targets.
+const LAUNCH_NANOS: u64 = 5_000;
 
 impl Link {
     /// How long a copy out takes, the other direction idle.
@@ -219,7 +306,8 @@ macro_rules! built_in {
 
 /// Every built-in target: its name and its TOML. The only place to add one.
 pub static BUILT_IN: &[(&str, &str)] = built_in! {
-    "p100-nvlink" "v100-nvlink2" "v100-pcie" "gtx1080ti" "a100-pcie4" "h100-pcie5" "h200-pcie5" "gh200" "host"
+    "p100-nvlink" "v100-nvlink2" "v100-pcie" "gtx1080ti" "t4" "a100-pcie4" "a100-sxm-80" "rtx3090" "a6000" "a10"
+    "h100-pcie5" "h100-sxm" "rtx4090" "l4" "l40s" "gh200" "h200-pcie5" "h200-sxm" "b200" "gb200" "rtx5090" "host"
 };
 
 static PARSED: LazyLock<Vec<Target>> = LazyLock::new(|| {
@@ -252,6 +340,36 @@ impl Target {
             Some(message) => Err(TargetError::Contradiction { origin: origin.to_owned(), message }),
             None => Ok(target),
         }
+    }
+
+    /// The text that [`Target::parse`] reads.
+    pub fn to_toml(&self) -> String {
+        // JSON's escapes are among those of TOML.
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        let Target { link, compute, .. } = self;
+        let flops = &compute.flops_per_second;
+        let beside = |name: &str, rate: Option<u64>| {
+            rate.map(|rate| format!("{name}_bytes_per_second = {rate}\n")).unwrap_or_default()
+        };
+        let duplex = if link.duplex == Duplex::Full { "full" } else { "half" };
+        [
+            format!("name = {}\ndescription = {}\n", text(&self.name), text(&self.description)),
+            format!("kernels = \"{}\"\n\n", self.kernels),
+            format!("device_bytes = {}\nhost_bytes = {}\n", self.device_bytes.0, self.host_bytes.0),
+            format!("alignment_bytes = {}\npage_bytes = {}\n", self.alignment_bytes.0, self.page_bytes.0),
+            format!("\n[link]\nduplex = \"{duplex}\"\n"),
+            format!("out_bytes_per_second = {}\n", link.out_bytes_per_second),
+            format!("in_bytes_per_second = {}\n", link.in_bytes_per_second),
+            beside("out_beside_in", link.out_beside_in_bytes_per_second),
+            beside("in_beside_out", link.in_beside_out_bytes_per_second),
+            format!("latency_nanos = {}\n", link.latency_nanos),
+            format!("\n[compute]\nmultiprocessors = {}\n", compute.multiprocessors),
+            format!("memory_bytes_per_second = {}\n", compute.memory_bytes_per_second),
+            format!("launch_nanos = {}\n\n[compute.flops_per_second]\n", compute.launch_nanos),
+            format!("float64 = {}\nfloat32 = {}\n", flops.float64, flops.float32),
+            format!("float16 = {}\nbfloat16 = {}\n", flops.float16, flops.bfloat16),
+        ]
+        .concat()
     }
 
     /// The built-in target of this name.
@@ -407,8 +525,8 @@ mod tests {
     fn an_unknown_name_is_told_the_names() {
         assert_eq!(
             Target::built_in("v101").unwrap_err().to_string(),
-            "there is no target `v101`; the targets are p100-nvlink, v100-nvlink2, v100-pcie, gtx1080ti, a100-pcie4, \
-             h100-pcie5, h200-pcie5, gh200, host"
+            "there is no target `v101`; the targets are p100-nvlink, v100-nvlink2, v100-pcie, gtx1080ti, t4, a100-pcie4, \
+             a100-sxm-80, rtx3090, a6000, a10 and 12 more"
         );
     }
 
@@ -433,23 +551,23 @@ mod tests {
             assert_eq!(
                 refusal("out_bytes_per_second = 12.2e9", &line),
                 format!(
-                    "mine.toml:19: `{line}`: invalid value: {found}, expected a positive whole number per second, \
+                    "mine.toml:20: `{line}`: invalid value: {found}, expected a positive whole number per second, \
                      such as 12.2e9"
                 )
             );
         }
         assert_eq!(
             refusal("duplex = \"full\"", "duplex = \"both\""),
-            "mine.toml:17: `duplex = \"both\"`: unknown variant `both`, expected `half` or `full`"
+            "mine.toml:18: `duplex = \"both\"`: unknown variant `both`, expected `half` or `full`"
         );
         assert_eq!(
             refusal("\"15.75GiB\"", "\"lots\""),
-            "mine.toml:7: `device_bytes = \"lots\"`: invalid value: string \"lots\", expected a positive number of \
+            "mine.toml:8: `device_bytes = \"lots\"`: invalid value: string \"lots\", expected a positive number of \
              bytes, such as \"16GiB\""
         );
         assert_eq!(
             refusal("alignment_bytes = 256", "alignment_bytes = 100"),
-            "mine.toml:11: `alignment_bytes = 100`: invalid value: integer `100`, expected a power of two, such as \
+            "mine.toml:12: `alignment_bytes = 100`: invalid value: integer `100`, expected a power of two, such as \
              \"2MiB\""
         );
         assert!(refusal("name = \"v100-pcie\"", "name = \" \"").contains("expected some text"));
@@ -461,12 +579,12 @@ mod tests {
     fn unknown_and_missing_keys_are_named() {
         assert_eq!(
             refusal("multiprocessors = 80", "multiprocessors = 80\ncores = 5120"),
-            "mine.toml:31: `cores = 5120`: unknown field `cores`, expected one of `multiprocessors`, \
+            "mine.toml:32: `cores = 5120`: unknown field `cores`, expected one of `multiprocessors`, \
              `memory_bytes_per_second`, `launch_nanos`, `flops_per_second`"
         );
         assert_eq!(
             refusal("float32 = 14e12\n", ""),
-            "mine.toml:36: `[compute.flops_per_second]`: missing field `float32`"
+            "mine.toml:37: `[compute.flops_per_second]`: missing field `float32`"
         );
         assert!(Target::parse("", "mine.toml").unwrap_err().to_string().contains("missing field `name`"));
         assert!(Target::parse("name = [", "mine.toml").unwrap_err().to_string().starts_with("mine.toml:1: "));
@@ -496,6 +614,61 @@ mod tests {
         assert_eq!(link.out_nanos(Bytes::ZERO), 10_000);
         let slow = Link { out_bytes_per_second: 1, ..link };
         assert_eq!(slow.out_nanos(Bytes(u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn a_target_is_written_as_it_is_read() {
+        for target in Target::all_built_in() {
+            assert_eq!(Target::parse(&target.to_toml(), "").as_ref(), Ok(target));
+        }
+    }
+
+    #[test]
+    fn only_the_host_computes_with_its_kernels() {
+        for target in Target::all_built_in() {
+            let expected = if target.name == "host" { Kernels::Host } else { Kernels::Cuda };
+            assert_eq!(target.kernels, expected, "{}", target.name);
+        }
+        let silent = TEXT.replacen("kernels = \"cuda\"\n", "", 1);
+        assert_eq!(Target::parse(&silent, "").unwrap().kernels, Kernels::Cuda);
+        assert_eq!(
+            refusal("kernels = \"cuda\"", "kernels = \"rocm\""),
+            "mine.toml:5: `kernels = \"rocm\"`: unknown variant `rocm`, expected `host` or `cuda`"
+        );
+    }
+
+    /// The clocks that drivers report, against the peaks of the data sheets; those of an H100 in 16 bits are of a lower clock.
+    #[test]
+    fn clocks_give_the_peaks_of_the_data_sheets() {
+        let facts =
+            |name: &str, capability, multiprocessors, clock_khz, memory_clock_khz, bus_bits| CudaFacts {
+                name: name.to_owned(),
+                capability,
+                multiprocessors,
+                clock_khz,
+                memory_clock_khz,
+                bus_bits,
+            };
+        for (target, facts) in [
+            ("h100-sxm", facts("NVIDIA H100 80GB HBM3", (9, 0), 132, 1_980_000, 2_619_000, 5120)),
+            ("a100-sxm-80", facts("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1_410_000, 1_593_000, 5120)),
+            ("t4", facts("Tesla T4", (7, 5), 40, 1_590_000, 5_001_000, 256)),
+            ("rtx4090", facts("NVIDIA GeForce RTX 4090", (8, 9), 128, 2_520_000, 10_501_000, 384)),
+            ("rtx5090", facts("NVIDIA GeForce RTX 5090", (12, 0), 170, 2_407_000, 14_001_000, 512)),
+            ("a10", facts("NVIDIA A10", (8, 6), 72, 1_695_000, 6_251_000, 384)),
+        ] {
+            let (of_sheet, of_clocks) = (&Target::built_in(target).unwrap().compute, facts.compute());
+            assert_eq!(of_clocks.multiprocessors, of_sheet.multiprocessors, "{target}");
+            let rates = |compute: &Compute| {
+                let flops = &compute.flops_per_second;
+                [compute.memory_bytes_per_second, flops.float64, flops.float32, flops.float16, flops.bfloat16]
+            };
+            for (ours, theirs) in rates(&of_clocks).into_iter().zip(rates(of_sheet)) {
+                let ratio = ours as f64 / theirs as f64;
+                assert!((0.97..1.1).contains(&ratio), "{target}: {ours} for {theirs}");
+            }
+        }
+        assert_eq!(CudaFacts::default().compute().memory_bytes_per_second, 1, "no rate is zero");
     }
 
     #[test]

@@ -5,19 +5,28 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use lmsc_ir::program::{Checked, Stream};
-use lmsc_ir::words;
+use lmsc_ir::program::{Checked, Program, Stream};
+use lmsc_ir::{Bytes, Graph, words};
+use lmsc_onnx::key;
+use lmsc_passes::{PassCx, pipeline};
+use lmsc_plan::Costs;
 use lmsc_plan::cost::{Measured, Profile, signature};
+use lmsc_plan::planners;
 use lmsc_plan::target::{Duplex, Link};
-use lmsc_runtime::{RunError, Turn, Watch, cuda};
+use lmsc_runtime::cuda::{self, Timed};
+use lmsc_runtime::{RunError, Turn, Watch};
 
 use super::runner::Runner;
 use super::tensors::{self, Files};
-use super::{compute_here, not_ready, open_inputs, program, refused, synthetic};
-use crate::cli::{CalibrateArgs, Device, RunOptions, needs_gpu};
-use crate::{Error, emit, load};
+use super::{
+    Subject, compute_here, metadata, not_ready, open_inputs, planned_budget, predicted_by, program, refused,
+    synthetic,
+};
+use crate::budget::Budget;
+use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions, needs_gpu};
+use crate::{DEFAULT_PLANNER, Error, emit, load};
 
-/// Runs the model's steps, measures its operators, and writes the profile that planners read; what there is to tell comes
+/// Measures the model's operators within the budget, and writes the profile that planners read; what there is to tell comes
 /// back.
 ///
 /// # Errors
@@ -35,44 +44,41 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     }
     let load::Loaded { mut graph, model, .. } = load::load_to_run(path, &args.input.binding)?;
     compute_here(&graph);
+    let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
+    let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
+    let subject = Subject { path, device, planned_for: planned_for.as_deref() };
     let mut files = Files::new(model.and_then(|model| model.folder));
     tensors::inline_small(&mut graph, &mut files)?;
-    let program = program(&graph, None, device).map_err(|e| refused(path, &graph, e))?;
+    let cx = fitted(&mut graph, args, planned)?;
+    let budget = cx.whole_budget();
+    let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step has its memory: on a device both need not fit.
-    let link = link_of(device).map_err(|e| not_ready(path, e))?;
-    let costs = costs_of(device).map_err(|e| not_ready(path, e))?;
+    let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
+    let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;
+    let costs = match budget.is_none_or(|budget| budget.0 >= 2 * cuda::Costs::BYTES) {
+        true => costs_of(device).map_err(|e| not_ready(&subject, e))?,
+        false => None,
+    };
     let open = open_inputs(&program);
     let options = RunOptions { require_libraries: args.require_libraries, ..RunOptions::default() };
     let unlimited = lmsc_runtime::Link::default();
-    let session = Runner::new(program, device, &options, unlimited, None);
-    let mut session = session.map_err(|e| not_ready(path, e))?;
+    let session = Runner::new(program, device, &options, unlimited, budget.map(|budget| budget.0));
+    let mut session = session.map_err(|e| not_ready(&subject, e))?;
     for (name, ty) in &open {
         session.set(name, &synthetic(name, ty, 0));
     }
     tensors::let_go(&mut graph, &mut files, |name, bytes| _ = session.set(name, bytes))?;
-    session.set_traces(true);
-    // The first step finds memory and caches cold.
-    let measured = session.run(1 + args.steps, &mut Nobody).map_err(|e| not_ready(path, e))?;
+    let (mut times, steps) =
+        measured(&mut session, &graph, &cx, args.steps).map_err(|e| not_ready(&subject, e))?;
 
-    // From the end of the command before: what it costs to get from one to the next is the operators' time, too. What copies
-    // keep it waiting is not.
-    let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
-    let mut before = Duration::ZERO;
-    for event in measured.events.iter().filter(|e| e.stream == Stream::Compute) {
-        if event.step > 0 {
-            let stalled = event.begun.saturating_sub(event.waited);
-            times.entry(event.command).or_default().push(event.ended.saturating_sub(before + stalled));
-        }
-        before = event.ended;
-    }
     // Nodes of a signature find their operands near or far; their mean is what they take together.
     let mut by_signature: BTreeMap<String, (Vec<Duration>, u64)> = BTreeMap::new();
     for (index, launch) in session.program().launches() {
         let Some(node) = graph.node_named(&launch.node) else { continue };
         let entry = by_signature.entry(signature(&graph, graph.node(node))).or_default();
-        entry.0.push(median(times.remove(&index).unwrap_or_default()));
+        entry.0.push(times.remove(&index).unwrap_or_default());
         // More than it makes use of need not be planned.
         entry.1 = entry.1.max(session.workspace(index, launch));
     }
@@ -84,22 +90,106 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     }
     let text = profile.to_json();
     crate::write_atomically(&args.output, |w| w.write_all(text.as_bytes()))?;
-    let steps: Vec<Duration> = measured.steps[1..].to_vec();
-    let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
-    let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
+    let within = budget.map(|budget| format!(", within {budget}")).unwrap_or_default();
     let told = format!(
-        "{}: {} measured in {}, {:.3} ms each\ncopies: {} out, {} in; at once {} and {}; {:.1} µs besides\n",
+        "{}: {} measured in {}, {:.3} ms each{within}\n{}",
         session.device(),
         words::count(count, "kind") + " of nodes",
         words::count(steps.len(), "step"),
         median(steps).as_secs_f64() * 1e3,
+        link_told(&link)
+    );
+    Ok(told + &costs.map(costs_told).unwrap_or_default())
+}
+
+/// The share of what is free on a GPU within which a step is planned that needs more: the rest is for libraries and kernels.
+const OF_FREE: &str = "90%";
+
+/// The machine with the budget that the call or the file gives, or, on a GPU on which the step does not fit, with most of what
+/// is free. The graph is planned for it, unless it is already.
+fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Result<PassCx, Error> {
+    let cx = PassCx { target: predicted_by(args.device), ..PassCx::default() };
+    let cx = PassCx { planner: planners::planner(DEFAULT_PLANNER), addresses: true, ..crate::of_machine(cx) };
+    let given = args.budget.or(planned.map(Budget::Bytes));
+    let cx = crate::with_budgets(cx, graph, given, None)?;
+    let memory = cx.target().device_bytes;
+    let needed = || cx.memory(graph).peak().0.saturating_add(cx.constants.0);
+    let most: Budget = OF_FREE.parse().expect("it is a share");
+    let cx = match given {
+        None if args.device == Device::Host || needed() <= most.bytes(memory, || Bytes::ZERO).0 => {
+            return Ok(cx);
+        }
+        None => crate::with_budgets(cx, graph, Some(most), None)?,
+        Some(_) => cx,
+    };
+    if !graph.has_addresses() {
+        let original = graph.clone();
+        let passes = crate::passes(pipeline(DEFAULT_PLANNER), None)?;
+        crate::run(graph, &passes, &cx, &LookArgs::default())
+            .map_err(|e| crate::smaller(crate::floors_of(e, &original, &cx), &args.input.binding))?;
+    }
+    Ok(cx)
+}
+
+/// By command of what computes, how long it takes; and how long steps take as they run.
+fn measured(
+    session: &mut Runner,
+    graph: &Graph,
+    cx: &PassCx,
+    steps: u64,
+) -> Result<(BTreeMap<u32, Duration>, Vec<Duration>), RunError> {
+    if let Runner::Cuda(session) = session {
+        // The first step finds memory and caches cold.
+        let ran = session.run(1 + steps, &mut Nobody)?;
+        let timed = session.time(steps)?;
+        return Ok((shares(session.program(), graph, cx, &timed), ran.steps[1..].to_vec()));
+    }
+    session.set_traces(true);
+    let ran = session.run(1 + steps, &mut Nobody)?;
+    // From the end of the command before: what it costs to get from one to the next is the operators' time, too. What copies
+    // keep it waiting is not.
+    let mut times: BTreeMap<u32, Vec<Duration>> = BTreeMap::new();
+    let mut before = Duration::ZERO;
+    for event in ran.events.iter().filter(|e| e.stream == Stream::Compute) {
+        if event.step > 0 {
+            let stalled = event.begun.saturating_sub(event.waited);
+            times.entry(event.command).or_default().push(event.ended.saturating_sub(before + stalled));
+        }
+        before = event.ended;
+    }
+    let times = times.into_iter().map(|(command, times)| (command, median(times))).collect();
+    Ok((times, ran.steps[1..].to_vec()))
+}
+
+/// The time of each command. That of a launch that is the kernels of several commands is shared out among them as the target's
+/// model has them take it one by one: together they are as fast as they were measured.
+fn shares(program: &Program, graph: &Graph, cx: &PassCx, timed: &[Timed]) -> BTreeMap<u32, Duration> {
+    let costs = Costs::of(graph, &cx.target(), None);
+    let weights: BTreeMap<u32, u64> = program
+        .launches()
+        .filter_map(|(index, launch)| Some((index, costs.nanos(graph.node_named(&launch.node)?).max(1))))
+        .collect();
+    let mut times = BTreeMap::new();
+    for Timed { commands: [first, last], time } in timed {
+        let all: u64 = weights.range(first..=last).map(|(_, &weight)| weight).fold(0, u64::saturating_add);
+        for (&command, &weight) in weights.range(first..=last) {
+            times.insert(command, time.mul_f64(weight as f64 / all.max(1) as f64));
+        }
+    }
+    times
+}
+
+fn link_told(link: &Link) -> String {
+    let rate = |bytes: u64| format!("{:.2} GB/s", bytes as f64 / 1e9);
+    let beside = |bytes: Option<u64>| bytes.map(rate).unwrap_or_default();
+    format!(
+        "copies: {} out, {} in; at once {} and {}; {:.1} µs besides\n",
         rate(link.out_bytes_per_second),
         rate(link.in_bytes_per_second),
         beside(link.out_beside_in_bytes_per_second),
         beside(link.in_beside_out_bytes_per_second),
         link.latency_nanos as f64 / 1e3
-    );
-    Ok(told + &costs.map(costs_told).unwrap_or_default())
+    )
 }
 
 fn costs_told(costs: cuda::Costs) -> String {
@@ -134,29 +224,32 @@ fn costs_of(device: Device) -> Result<Option<cuda::Costs>, RunError> {
     cuda::Costs::measure(ordinal, &compiler).map(Some)
 }
 
-/// How fast the device and the host's memory exchange bytes.
-fn link_of(device: Device) -> Result<Link, RunError> {
+/// How fast the device and the host's memory exchange bytes, by copies of so many at most.
+pub(crate) fn link_of(device: Device, most: u64) -> Result<Link, RunError> {
     match device {
         Device::Host => std::thread::scope(|scope| {
             let threads = [Copier::new(scope, Stream::Out)?, Copier::new(scope, Stream::In)?];
-            link(|way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
+            link(most, |way, bytes, beside| Ok(Copier::time(&threads, way, bytes, beside)))
         }),
         Device::Cuda { ordinal, .. } => {
-            let copies = cuda::Copies::new(ordinal, MOST)?;
-            link(|way, bytes, beside| copies.time(way, bytes, beside))
+            let copies = cuda::Copies::new(ordinal, most)?;
+            link(most, |way, bytes, beside| copies.time(way, bytes, beside))
         }
     }
 }
 
 /// A copy of so few bytes takes as long as one of none.
-const LEAST: u64 = 256;
+pub(crate) const LEAST: u64 = 256;
 
-/// The largest copy that is measured.
-const MOST: u64 = 32 << 20;
+/// The largest copy that is measured, where there is room for it.
+pub(crate) const MOST: u64 = 32 << 20;
 
 /// The link on which a copy takes as long as `time` says: in the direction of the stream, of so many bytes, and perhaps while
 /// the other direction is busy.
-fn link(mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>) -> Result<Link, RunError> {
+fn link(
+    most: u64,
+    mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>,
+) -> Result<Link, RunError> {
     let mut typical = |way, bytes, beside, times: usize| {
         // The first finds memory and caches cold.
         let all = (0..=times).map(|_| time(way, bytes, beside)).collect::<Result<Vec<_>, _>>()?;
@@ -166,7 +259,7 @@ fn link(mut time: impl FnMut(Stream, u64, bool) -> Result<Duration, RunError>) -
     let latency = typical(Stream::Out, LEAST, false, 25)?.min(typical(Stream::In, LEAST, false, 25)?);
     let mut rate = |way, beside| {
         let (mut bytes, mut seconds) = (0, 0.0);
-        for size in [MOST / 16, MOST / 4, MOST] {
+        for size in [most / 16, most / 4, most] {
             bytes += size;
             seconds += typical(way, size, beside, 5)?.saturating_sub(latency).as_secs_f64();
         }

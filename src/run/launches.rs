@@ -9,13 +9,13 @@ use lmsc_plan::{Costs, Target};
 use lmsc_runtime::cuda::{self, Float, Found, Kind, Listed, Precision};
 use serde_json::{Value, json};
 
-use super::{not_ready, planned_budget, program, refused, tensors};
+use super::{Subject, not_ready, planned_budget, program, refused, tensors};
 use crate::cli::{Device, LaunchesArgs};
 use crate::run::tensors::Files;
 use crate::{Error, load, targets};
 
 /// The target where the user names none.
-const TARGET: &str = "h100-pcie5";
+const TARGET: &str = "h100-sxm";
 
 /// How many kernels are listed by name.
 const NAMES: usize = 12;
@@ -154,10 +154,11 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     tensors::inline_small(&mut graph, &mut files)?;
     let (precision, own_kernels) = (Precision::default(), args.own_kernels);
     let device = Device::Cuda { ordinal: 0, graph: false, precision, own_kernels };
-    let program = program(&graph, budget, device).map_err(|e| refused(path, &graph, e))?;
+    let subject = Subject { path, device, planned_for: None };
+    let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program =
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
-    let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(path, e))?;
+    let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(&subject, e))?;
     count_convolutions(&graph, &target, &mut calls);
     let calls: Vec<Floored> = calls.into_iter().map(|call| Floored::new(call, &target)).collect();
     let model = path.display().to_string();

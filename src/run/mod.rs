@@ -20,14 +20,18 @@ use std::sync::Arc;
 use lmsc_ir::program::{Checked, Memory, Program, Role};
 use lmsc_ir::{Bytes, Graph, Type, words};
 use lmsc_onnx::file::Opened;
+use lmsc_onnx::key;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::{Costs, Target};
+use lmsc_runtime::cuda::{self, Group};
 use lmsc_runtime::{Link, Measured, RunError, Unready};
 
+use crate::budget::Budget;
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
-use crate::{Compiled, Error, emit, load, targets, view};
+use crate::{Compiled, Error, device, emit, load, targets, view};
 pub use calibrate::calibrate;
+pub(crate) use calibrate::{LEAST, MOST, link_of};
 use checkpoint::{Checkpoint, Origin, Value};
 pub use launches::launches;
 use report::{Prediction, Report};
@@ -55,25 +59,22 @@ const STEPS: u64 = 10;
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
-    let device = args.device()?;
+    let device = args.on.device(&args.options)?;
     let load::Loaded { mut graph, model, warnings, .. } = load::load_to_run(path, &args.input.binding)?;
     not_fixed(&args.options, &model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default())?;
     compute_here(&graph);
     let mut files = Files::new(model.as_ref().and_then(|model| model.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
     let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
+    let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
     // The graph has what is still needed of its bytes.
     drop(model);
-    let cx = PassCx {
-        budget: args.budget.or(planned),
-        target: Some(Target::built_in("host").expect("the host is built in").clone()),
-        profile: targets::read_profile(args.profile.as_deref())?,
-        workspaces: Some(workspaces_of(device)),
-        ..PassCx::default()
-    };
+    let profile = targets::read_profile(args.profile.as_deref())?;
+    let cx = crate::of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
+    let cx = crate::with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
     let options = &args.options;
     let verbose = args.verbose;
-    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, verbose };
+    let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
         let mut json = ran.report.to_json();
@@ -90,15 +91,17 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
 /// # Errors
 /// As [`run()`].
 pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
-    let cx = crate::pass_cx(&args.plan)?;
+    let machine = crate::machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let cx = crate::pass_cx(&args.plan, machine, compiled.original())?;
     not_fixed(&args.options, &compiled.fixed)?;
     let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
     let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
     let chunk = args.options.chunk.or(args.plan.pages);
-    let (options, device) = (&RunOptions { chunk, ..args.options.clone() }, Device::Host);
-    let verbose = args.verbose;
-    let job = Job { path, graph, files, mapped, cx: &cx, options, device, verbose };
+    let device = args.on.device(&args.options)?;
+    let options = &RunOptions { chunk, ..args.options.clone() };
+    let (planned_for, verbose) = (Some(cx.target().name), args.verbose);
+    let job = Job { path, graph, files, mapped, cx: &cx, options, device, planned_for, verbose };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
@@ -168,6 +171,8 @@ struct Job<'a> {
     device: Device,
     /// Whether there is to be told more.
     verbose: bool,
+    /// The target for which the graph was planned, if one is known.
+    planned_for: Option<String>,
 }
 
 /// What they came to.
@@ -182,9 +187,11 @@ impl Job<'_> {
     fn run(mut self, page: Option<&Path>, mut out: Option<&mut dyn Write>) -> Result<Ran, Error> {
         let Job { path, cx, options, .. } = self;
         let bandwidth = options.copy_bandwidth.map(|bytes| bytes.0);
+        let program = self.program()?;
         // Before the steps, after which the model's file may be another one.
-        let prediction = Prediction::new(&self.graph, cx, bandwidth);
-        let (mut session, open, [arena, extent]) = self.open(bandwidth)?;
+        let groups = self.groups(&program, page.is_some())?;
+        let prediction = Prediction::new(&self.graph, cx, bandwidth, &groups);
+        let (mut session, open, [arena, extent]) = self.open(program, bandwidth)?;
         let graph = &self.graph;
         session.set_traces(options.trace.is_some() || page.is_some());
         session.skip_closed(options.skip_closed);
@@ -194,7 +201,8 @@ impl Job<'_> {
         let signal = interrupt::listen();
         let watch = Watcher::new(options, steps, graph, session.program(), feed, signal, reborrowed)?;
         tell_drawn(&drawn);
-        let mut steps_and_saves = Steps { path, options, steps, checkpoint, variables };
+        let subject = self.subject();
+        let mut steps_and_saves = Steps { subject, options, steps, checkpoint, variables };
         let (measured, watch) = steps_and_saves.run(&mut session, watch)?;
         let Watcher { losses, fetched, fetches, .. } = watch;
         let done = measured.steps.len() as u64;
@@ -226,20 +234,45 @@ impl Job<'_> {
         Ok(Ran { report, end })
     }
 
+    /// What messages name.
+    fn subject(&self) -> Subject<'_> {
+        Subject { path: self.path, device: self.device, planned_for: self.planned_for.as_deref() }
+    }
+
+    /// The step as a program, which is safe.
+    fn program(&self) -> Result<Checked, Error> {
+        let program = program(&self.graph, self.cx.whole_budget(), self.device);
+        let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
+        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))
+    }
+
+    /// The nodes whose kernels are fused where the step runs; where each is looked at, none are.
+    fn groups(&self, program: &Checked, traces: bool) -> Result<Vec<Group>, Error> {
+        let RunOptions { trace, check_numerics, chunk, .. } = self.options;
+        let single = traces || trace.is_some() || *check_numerics || chunk.is_some();
+        match self.device {
+            Device::Cuda { .. } if !single => {
+                cuda::groups(program).map_err(|e| not_ready(&self.subject(), e))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// A session with all bytes that the model has, the inputs of which it has none, and the arena's size and last address.
     /// The graph and its files are not read any more.
-    fn open(&mut self, bandwidth: Option<u64>) -> Result<(Runner, Open, [Bytes; 2]), Error> {
-        let Job { path, cx, options, device, .. } = *self;
+    fn open(
+        &mut self,
+        program: Checked,
+        bandwidth: Option<u64>,
+    ) -> Result<(Runner, Open, [Bytes; 2]), Error> {
+        let Job { cx, options, device, .. } = *self;
         let changed = |e: std::io::Error| Error::Input(e.to_string());
         let check = || self.mapped.iter().try_for_each(|file| file.check()).map_err(changed);
-        let program = program(&self.graph, cx.budget, device).map_err(|e| refused(path, &self.graph, e))?;
-        let program = Checked::new(program)
-            .map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
         let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
         let (sizes, open) = ([program.arena, program.extent()], open_inputs(&program));
         check()?;
-        let session = Runner::new(program, device, options, link, cx.budget.map(|budget| budget.0));
-        let mut session = session.map_err(|e| not_ready(path, e))?;
+        let session = Runner::new(program, device, options, link, cx.whole_budget().map(|budget| budget.0));
+        let mut session = session.map_err(|e| not_ready(&self.subject(), e))?;
         let set = |name: &str, bytes: &[u8]| _ = session.set(name, bytes);
         tensors::let_go(&mut self.graph, &mut self.files, set)?;
         check()?;
@@ -282,7 +315,7 @@ fn tell_drawn(drawn: &[String]) {
 
 /// How many steps there are, and what is saved of them.
 struct Steps<'a> {
-    path: &'a Path,
+    subject: Subject<'a>,
     options: &'a RunOptions,
     steps: u64,
     checkpoint: Checkpoint,
@@ -302,7 +335,7 @@ impl Steps<'_> {
             let asked = self.options.save_every.unwrap_or(left).min(left);
             let ran = session.run(asked, &mut watch).map_err(|error| match error {
                 RunError::Stopped(why) => Error::No(why),
-                other => not_ready(self.path, other),
+                other => not_ready(&self.subject, other),
             });
             let ran = ran.inspect_err(|_| watch.bar.finish_and_clear())?;
             let done = ran.steps.len() as u64;
@@ -345,18 +378,30 @@ fn interrupted(options: &RunOptions, done: u64, steps: u64) -> Error {
     }
 }
 
+/// An entry of the model's metadata.
+fn metadata<'m>(model: &'m lmsc_onnx::Model, key: &str) -> Option<&'m str> {
+    let entry = model.proto.metadata_props.iter().find(|entry| entry.key.as_deref() == Some(key))?;
+    entry.value.as_deref()
+}
+
 /// The budget for which a file was written.
 fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
-    let entry =
-        model.proto.metadata_props.iter().find(|entry| entry.key.as_deref() == Some("ai.lmsc.budget"))?;
-    entry.value.as_deref()?.parse().ok().map(Bytes)
+    metadata(model, key::BUDGET)?.parse().ok().map(Bytes)
+}
+
+/// The target by which steps on the device are predicted. Where there is no such GPU, running them says so.
+fn predicted_by(device: Device) -> Option<Target> {
+    match device {
+        Device::Host => Some(Target::built_in("host").expect("the host is built in").clone()),
+        Device::Cuda { ordinal, .. } => device::for_prediction(ordinal),
+    }
 }
 
 /// What tells the workspaces of the device's kernels.
 fn workspaces_of(device: Device) -> Workspaces {
     match device {
         Device::Host => lmsc_runtime::workspaces,
-        Device::Cuda { .. } => lmsc_runtime::cuda::workspaces,
+        Device::Cuda { .. } => cuda::workspaces,
     }
 }
 
@@ -367,22 +412,39 @@ fn program(graph: &Graph, budget: Option<Bytes>, device: Device) -> Result<Progr
     lower(graph, &Lowering { arena: budget, workspace: &workspace })
 }
 
-fn refused(path: &Path, graph: &Graph, error: LowerError) -> Error {
+/// What messages about a run name.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    path: &'a Path,
+    device: Device,
+    /// The target for which it was planned, if one is known.
+    planned_for: Option<&'a str>,
+}
+
+impl Subject<'_> {
+    /// The option that plans for the device.
+    fn target(&self) -> String {
+        format!("--target {}", device::target_of(self.device))
+    }
+}
+
+fn refused(subject: &Subject<'_>, graph: &Graph, error: LowerError) -> Error {
     let is_rewritten = graph.has_addresses() || graph.order().iter().any(|&n| graph.node(n).op.is_swap());
-    let message = format!("{}: {error}", called(path));
+    let (message, target) = (format!("{}: {error}", called(subject.path)), subject.target());
     match error {
         LowerError::DoesNotFit { .. } if is_rewritten => {
-            Error::No(message).with_help("plan the original again, with --target host and this budget")
+            Error::No(message).with_help(format!("plan the original again, with {target} and this budget"))
         }
         LowerError::DoesNotFit { arena, .. } => Error::No(message).with_help(format!(
-            "plan it for less memory first: lmsc {} --target host --budget {arena} -o FILE",
-            path.display()
+            "plan it for less memory first: lmsc {} {target} --budget {arena} -o FILE",
+            subject.path.display()
         )),
         LowerError::Unplaced { .. } | LowerError::Node { .. } => Error::Input(message),
     }
 }
 
-fn not_ready(path: &Path, error: RunError) -> Error {
+fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
+    let (path, cannot) = (subject.path, format!("{} cannot run here", called(subject.path)));
     let not_ready = match &error {
         RunError::NotReady(not_ready) => not_ready,
         RunError::NoMemory { memory, .. } => {
@@ -390,7 +452,20 @@ fn not_ready(path: &Path, error: RunError) -> Error {
                 Memory::Arena => "give a smaller --budget",
                 Memory::Slab => "plan with a smaller --host-budget",
             };
-            return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(help);
+            return Error::No(format!("{cannot}: {error}")).with_help(help);
+        }
+        RunError::Budget { .. } => {
+            let help = format!("plan the original again, with {} and this budget", subject.target());
+            return Error::No(format!("{cannot}: {error}")).with_help(help);
+        }
+        RunError::DeviceMemory { free, .. } => {
+            // Libraries and kernels take some of what is free.
+            let help = format!(
+                "free memory of the device, or plan the original for less: {} --budget 90%, or --budget {}",
+                subject.target(),
+                Bytes(free.0 / 10 * 9)
+            );
+            return Error::No(format!("{cannot}: {error}")).with_help(help);
         }
         RunError::Device(_) => {
             return Error::No(format!("{} fails on the CUDA device: {error}", called(path)));
@@ -407,7 +482,7 @@ fn not_ready(path: &Path, error: RunError) -> Error {
             );
         }
         RunError::NoThread { .. } => {
-            return Error::No(format!("{} cannot run here: {error}", called(path)))
+            return Error::No(format!("{cannot}: {error}"))
                 .with_help("allow the process more threads (ulimit -u, or the container's limit of pids)");
         }
         // The run is lost, and nothing that was written before.
@@ -415,20 +490,29 @@ fn not_ready(path: &Path, error: RunError) -> Error {
         RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
         RunError::Chunks { needed, bytes, .. } => {
             let enough = Bytes(needed.saturating_mul(*bytes));
-            return Error::No(format!("{} cannot run here: {error}", called(path))).with_help(format!(
+            return Error::No(format!("{cannot}: {error}")).with_help(format!(
                 "give smaller chunks, or --budget {} ({enough}); or plan with a smaller budget",
                 enough.0
             ));
         }
         RunError::Many { .. } => {
-            return Error::No(format!("{} cannot run here: {error}", called(path)))
-                .with_help("give larger chunks");
+            return Error::No(format!("{cannot}: {error}")).with_help("give larger chunks");
         }
     };
-    let message = format!("{} cannot run here:\n{error}", called(path));
+    let message = format!("{cannot}:\n{error}");
     match not_ready.0.iter().any(|one| matches!(one, Unready::Workspace { .. })) {
-        true => Error::Input(message)
-            .with_help("plan with --target host: its operators need what the kernels here need"),
+        true => {
+            let planned =
+                subject.planned_for.map(|target| format!("\nit was planned for the target `{target}`"));
+            let others = match subject.device {
+                Device::Host => "",
+                Device::Cuda { .. } => ", or another target of CUDA (`lmsc targets` lists them)",
+            };
+            Error::Input(message + &planned.unwrap_or_default()).with_help(format!(
+                "plan with {}{others}: its operators need what the kernels here need",
+                subject.target()
+            ))
+        }
         false => Error::Input(message),
     }
 }

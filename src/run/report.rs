@@ -1,13 +1,15 @@
 //! What there is to tell about a run, measured and predicted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lmsc_ir::program::{Action, Command, Stream, peak_in_order};
-use lmsc_ir::{Bytes, Graph, words};
+use lmsc_ir::{Bytes, Graph, NodeId, words};
 use lmsc_passes::PassCx;
-use lmsc_plan::Execution;
 use lmsc_plan::bridge::Cost;
-use lmsc_runtime::cuda::LibraryFacts;
+use lmsc_plan::cost::stream_nanos;
+use lmsc_plan::{Costs, Execution, Target};
+use lmsc_runtime::cuda::{Group, LibraryFacts};
 use lmsc_runtime::{Fragmentation, Measured};
 use serde_json::json;
 
@@ -26,7 +28,8 @@ pub(super) struct Prediction {
 impl Prediction {
     /// The execution of a step by its edges, on the target or as it was measured; over a link of this bandwidth, if it is
     /// given.
-    pub(super) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>) -> Prediction {
+    /// Nodes of a group are one launch, whose time is that of the bytes that it moves, unless all of them were measured.
+    pub(super) fn new(graph: &Graph, cx: &PassCx, bandwidth: Option<u64>, groups: &[Group]) -> Prediction {
         let (costs, target) = (cx.costs(graph), cx.target());
         let mut link = target.link.for_planning();
         if let Some(bandwidth) = bandwidth {
@@ -34,7 +37,9 @@ impl Prediction {
             link.out_bytes_per_second = bandwidth.min(link.out_bytes_per_second);
             link.in_bytes_per_second = bandwidth.min(link.in_bytes_per_second);
         }
-        let cost = |node| Cost { nanos: costs.nanos(node), workspace: costs.workspace(node).0 };
+        let fused = fused(graph, &costs, groups, &target);
+        let nanos = |node| fused.get(&node).copied().unwrap_or_else(|| costs.nanos(node));
+        let cost = |node| Cost { nanos: nanos(node), workspace: costs.workspace(node).0 };
         let coverage = costs.coverage();
         let share =
             || 100.0 * coverage.measured_nanos as f64 / (coverage.nanos as f64).max(f64::MIN_POSITIVE);
@@ -57,6 +62,22 @@ impl Prediction {
             None => format!("the model of the target {}", self.target),
         }
     }
+}
+
+/// The nanoseconds of nodes whose kernels are fused: the first one has those of all.
+fn fused(graph: &Graph, costs: &Costs, groups: &[Group], target: &Target) -> BTreeMap<NodeId, u64> {
+    let mut nanos = BTreeMap::new();
+    for group in groups {
+        let nodes: Vec<NodeId> = group.nodes.iter().filter_map(|name| graph.node_named(name)).collect();
+        if nodes.iter().all(|&node| costs.is_measured(node)) {
+            continue;
+        }
+        let single: u64 = nodes.iter().map(|&node| costs.nanos(node)).fold(0, u64::saturating_add);
+        let all = stream_nanos(&target.compute, group.moved).min(single);
+        nanos.extend(nodes.iter().map(|&node| (node, 0)));
+        nanos.extend(nodes.first().map(|&node| (node, all)));
+    }
+    nanos
 }
 
 /// What there is to tell about a run.
@@ -118,7 +139,7 @@ impl Report {
             arena: program.arena,
             extent: program.extent(),
             slab: program.slab,
-            budget: cx.budget,
+            budget: cx.whole_budget(),
             virtual_: session.fragmentation(),
             copied: [program.copied(Stream::Out), program.copied(Stream::In)],
             copies: [copies(Stream::Out), copies(Stream::In)],

@@ -57,6 +57,7 @@ impl Runner {
                     own_kernels,
                     require_libraries,
                     single_kernels,
+                    budget,
                 };
                 let compiler = compiler?;
                 let session = match chunk {

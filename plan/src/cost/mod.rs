@@ -50,6 +50,8 @@ struct NodeCost {
     nanos: u64,
     workspace: Bytes,
     work: Work,
+    /// Whether a profile says so.
+    is_measured: bool,
 }
 
 /// What a node's kernels do, by the model, whether or not their time was measured.
@@ -100,6 +102,7 @@ impl Costs {
                     nanos: measured.nanos,
                     workspace: Bytes(measured.workspace),
                     work: modelled.work(),
+                    is_measured: true,
                 },
                 None => modelled.node_cost(&target.compute, element(graph, node)),
             };
@@ -115,6 +118,31 @@ impl Costs {
             self.by_node[node.as_u32() as usize].workspace = bytes;
         }
         self
+    }
+
+    /// The same, with at least these bytes for what these nodes need while they run; where their time was not measured, with
+    /// these bytes and no others.
+    pub fn with_least_workspaces(
+        mut self,
+        least: BTreeMap<NodeId, Bytes>,
+        others: &BTreeMap<NodeId, Bytes>,
+    ) -> Costs {
+        for (node, bytes) in least {
+            let cost = &mut self.by_node[node.as_u32() as usize];
+            cost.workspace = match cost.is_measured {
+                true => cost.workspace.max(bytes),
+                false => others.get(&node).copied().unwrap_or(bytes),
+            };
+        }
+        self
+    }
+
+    /// Whether the node's cost was measured.
+    ///
+    /// # Panics
+    /// If the node is younger than the costs.
+    pub fn is_measured(&self, node: NodeId) -> bool {
+        self.by_node[node.as_u32() as usize].is_measured
     }
 
     /// How long the node keeps the device's processor busy, in nanoseconds; zero where it runs no kernel.
@@ -176,6 +204,11 @@ impl Coverage {
     }
 }
 
+/// The nanoseconds of one kernel that moves so many bytes in long runs of memory.
+pub fn stream_nanos(compute: &Compute, bytes: Bytes) -> u64 {
+    kernel::Kernel::stream(0, bytes.0).nanos(compute, ElementType::Float)
+}
+
 /// Whether the operator has a row in the table of costs.
 pub fn is_known(op: &Op) -> bool {
     table::rule(op).is_some()
@@ -210,6 +243,7 @@ impl Modelled {
             nanos: nanos.fold(0, u64::saturating_add),
             workspace: Bytes(self.cost.workspace),
             work: self.work(),
+            is_measured: false,
         }
     }
 }

@@ -241,6 +241,14 @@ impl Gpu {
         }
     }
 
+    /// An attribute of the device; 0 where the driver does not know it.
+    pub(super) fn attribute(&self, which: CUdevice_attribute) -> u32 {
+        let mut value = 0;
+        // SAFETY: the device is there, and the number is there to be written.
+        let asked = unsafe { driver().cuda.cuDeviceGetAttribute(&mut value, which, self.device) };
+        check("cuDeviceGetAttribute", asked).ok().and_then(|()| u32::try_from(value).ok()).unwrap_or(0)
+    }
+
     /// What chunks are: memory of this device.
     fn chunks(&self) -> CUmemAllocationProp {
         let flags = CUmemAllocationProp_st__bindgen_ty_1 {

@@ -101,7 +101,7 @@ impl Costs {
     /// How many there are of what is too short to be timed alone.
     const MANY: u32 = 100;
     /// Bytes of the memory that is got, no more than copies are timed with.
-    const BYTES: u64 = 1 << 26;
+    pub const BYTES: u64 = 1 << 26;
 
     /// What the device of this number asks for: medians of five.
     ///

@@ -14,10 +14,13 @@ mod blas;
 mod calls;
 #[cfg(feature = "cuda")]
 mod compile;
+mod constants;
 #[cfg(feature = "cuda")]
 mod dnn;
 #[cfg(feature = "cuda")]
 mod driver;
+#[cfg(feature = "cuda")]
+mod facts;
 #[cfg(feature = "cuda")]
 mod fuse;
 #[cfg(feature = "cuda")]
@@ -38,6 +41,8 @@ pub use compile::{CompileError, Compiler};
 #[cfg(feature = "cuda")]
 pub use driver::{OpenError, probe};
 #[cfg(feature = "cuda")]
+pub use facts::Facts;
+#[cfg(feature = "cuda")]
 pub use launches::{Kind, Listed, launches};
 #[cfg(feature = "cuda")]
 pub use library::{LibraryFacts, Missing};
@@ -48,7 +53,7 @@ pub use recipe::{
     SCRATCH_ALIGNMENT,
 };
 #[cfg(feature = "cuda")]
-pub use session::{Options, Precision, Session, fused};
+pub use session::{Group, Options, Precision, Session, Timed, fused, groups};
 pub use table::{operators, prepare};
 
 use std::collections::BTreeMap;
@@ -102,7 +107,33 @@ pub const SOURCES: &[Source] = sources![
 /// The bytes that are good for each node of the graph besides its values while it runs on a CUDA device; zero where it
 /// cannot. With less, own kernels do what libraries would.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
-    let needs =
-        |spec: &crate::Spec<'_>, _: &crate::Kernel| prepare(spec).map_or(Bytes::ZERO, |r| r.workspace());
-    crate::run::kernels::workspaces_by(graph, needs)
+    workspaces_of(graph, Recipe::workspace)
+}
+
+/// The bytes without which nodes of the graph do not run on a CUDA device: what own kernels need.
+pub fn least_workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    workspaces_of(graph, Recipe::needed)
+}
+
+fn workspaces_of(
+    graph: &lmsc_ir::Graph,
+    bytes: impl Fn(&Recipe) -> Bytes,
+) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    let needs = |spec: &crate::Spec<'_>, _: &crate::Kernel| {
+        prepare(spec).map_or(Bytes::ZERO, |recipe| bytes(&recipe))
+    };
+    crate::run::kernels::workspaces_by(graph, needs, |_| {})
+}
+
+/// The most bytes of a device that the constants of the graph's kernels take besides its values and workspaces. Equal
+/// constants are there once, so nodes that run again add none.
+pub fn constants(graph: &lmsc_ir::Graph) -> Bytes {
+    let seen = std::cell::RefCell::new(constants::Constants::new());
+    let needs = |spec: &crate::Spec<'_>, _: &crate::Kernel| {
+        _ = prepare(spec).map(|recipe| seen.borrow_mut().add(&recipe.constants));
+        Bytes::ZERO
+    };
+    crate::run::kernels::workspaces_by(graph, needs, |known| _ = seen.borrow_mut().add(known));
+    // The arena ends where the last tensor does, and constants begin at a multiple of this.
+    Bytes(seen.into_inner().len() + constants::ALIGNMENT)
 }

@@ -4,6 +4,8 @@
 //! allocated, freed or waited for within a step; between steps the caller's turn waits only if he looks at something,
 //! and the host is at most one step ahead of the device.
 
+mod timing;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,9 +19,10 @@ use rayon::prelude::*;
 
 use super::blas::Blas;
 use super::compile::Compiler;
+use super::constants::{ALIGNMENT, Constants};
 use super::dnn::{self, Dnn};
 use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
-use super::fuse::{Ending, One, fuse};
+use super::fuse::{Ending, Fused, One, fuse};
 use super::library::LibraryFacts;
 use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
 use super::{SOURCES, prepare};
@@ -27,9 +30,7 @@ use crate::kernel::Step;
 use crate::run::device::Device;
 use crate::run::kernels::{Known, keep_asked_for, prepared};
 use crate::run::{self, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
-
-/// What everything on the device begins at a multiple of.
-const ALIGNMENT: u64 = 256;
+pub use timing::Timed;
 
 /// What `f32` may be rounded to when it is multiplied; sums are `f32` always. Own kernels round nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +77,9 @@ pub struct Options {
     /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
     /// each other are one.
     pub single_kernels: bool,
+    /// The bytes of the device that the program may use with the constants of its kernels; none: as many as they need. Where
+    /// it runs in chunks, those of the constants and of all chunks.
+    pub budget: Option<u64>,
 }
 
 /// A call whose addresses are there.
@@ -192,7 +196,9 @@ pub struct Session {
     turns: [Event; 3],
     forks: [Event; 3],
     _modules: Vec<Module>,
-    constants: driver::Memory,
+    /// Where constants begin: behind the last address of the arena, or, with chunks, in memory of their own.
+    constants: u64,
+    _constants: Option<driver::Memory>,
     arena: Arena,
     slab: Pinned,
     gpu: Gpu,
@@ -230,12 +236,6 @@ impl Drop for Session {
     }
 }
 
-/// Where a program's constants are on the device, behind the step's number and seed.
-#[derive(Default)]
-pub(super) struct Constants {
-    bytes: Vec<u8>,
-}
-
 /// What addresses are of.
 pub(super) struct Places<'a> {
     program: &'a Program,
@@ -254,8 +254,7 @@ impl<'a> Places<'a> {
         recipes: &'a [Option<Recipe>],
         known: &Known,
     ) -> (Constants, Places<'a>) {
-        let mut constants = Constants::default();
-        constants.add(&[0; size_of::<Step>()]);
+        let mut constants = Constants::new();
         let of_recipe = |recipe: &Option<Recipe>| recipe.as_ref().map_or(0, |r| constants.add(&r.constants));
         let of_recipes = recipes.iter().map(of_recipe).collect();
         let of_known = known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
@@ -332,6 +331,36 @@ pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known),
     Ok((recipes, known))
 }
 
+/// Nodes whose kernels are one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Their names, in order.
+    pub nodes: Vec<String>,
+    /// The bytes that the launch reads and writes.
+    pub moved: Bytes,
+}
+
+/// The nodes of the program whose kernels are fused.
+///
+/// # Errors
+/// [`RunError::NotReady`].
+pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
+    let (recipes, known) = recipes(program)?;
+    let (constants, mut places) = Places::new(program, &recipes, &known);
+    places.put(&constants);
+    let names: BTreeMap<u32, String> =
+        program.launches().map(|(index, launch)| (index, launch.node.to_string())).collect();
+    let group = |one: Fused| {
+        // A node that does something else first is not one of those that cost nothing by themselves.
+        let [first, last] = one.commands;
+        let calls = recipes[first as usize].as_ref().map_or(0, |recipe| recipe.calls.len());
+        let first = first + u32::from(calls > one.of_first);
+        let nodes = names.range(first..=last).map(|(_, name)| name.clone()).collect();
+        Group { nodes, moved: Bytes(one.bytes) }
+    };
+    Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().map(group).collect())
+}
+
 /// The kernels in which elementwise kernels of the program are fused, as [`Compiler::fused_image`] takes them; none where
 /// none are.
 ///
@@ -344,13 +373,14 @@ pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
     Ok(fuse(program, places.arena, &places.elementwise()).1.done())
 }
 
-impl Constants {
-    fn add(&mut self, bytes: &[u8]) -> u64 {
-        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
-        let at = self.bytes.len() as u64;
-        self.bytes.extend(bytes);
-        at
-    }
+/// Where the arena has no tensors any more, and constants may begin.
+fn end_of_tensors(program: &Program) -> u64 {
+    program.extent().0.next_multiple_of(ALIGNMENT)
+}
+
+/// The bytes of an arena that holds the program and so many bytes of constants: those of the program, if they suffice.
+fn arena_bytes(program: &Program, constants: u64) -> u64 {
+    program.arena.0.max(end_of_tensors(program).saturating_add(constants))
 }
 
 /// Finds kernels by name: compiles and loads files until one has it.
@@ -451,6 +481,9 @@ impl Session {
         }
         let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
         let chunk = chunk.next_multiple_of(gpu.granularity().map_err(RunError::Device)?);
+        let (recipes, known) = recipes(program)?;
+        let constants = Places::new(program, &recipes, &known).0.len();
+        let budget = budget.map(|budget| budget.saturating_sub(constants));
         let Settled { program, mapping, fragmentation } = Settled::new(program, chunk, budget)?;
         let mut session = Session::ready(|| Ok(gpu), program, options, compiler, Some(&mapping))?;
         session.fragmentation = Some(fragmentation);
@@ -465,7 +498,24 @@ impl Session {
         mapping: Option<&Mapping>,
     ) -> Result<Session, RunError> {
         let (recipes, known) = recipes(&program)?;
+        let constants = Places::new(&program, &recipes, &known).0.len();
+        let needed = match mapping {
+            Some(mapping) => {
+                let last = mapping.chunks.iter().flatten().max();
+                let chunks = last.map_or(0, |&last| u64::from(last) + 1);
+                Bytes(chunks.saturating_mul(mapping.chunk).saturating_add(constants))
+            }
+            None => Bytes(arena_bytes(&program, constants)),
+        };
+        if let Some(budget) = options.budget.map(Bytes).filter(|&budget| mapping.is_none() && needed > budget)
+        {
+            return Err(RunError::Budget { needed, budget });
+        }
         let gpu = gpu()?;
+        let [free, total] = gpu.free().map_err(RunError::Device)?.map(Bytes);
+        if needed > free {
+            return Err(RunError::DeviceMemory { needed, free, total });
+        }
         // Before the arena, which may leave no room for what libraries hold.
         let libraries = Libraries::open(&gpu, options, &recipes);
         let required = options.require_libraries && !options.own_kernels;
@@ -491,25 +541,29 @@ impl Session {
         let (constants, mut places) = Places::new(&program, recipes, &known);
         let Libraries { blas, mut dnn, multiplies } = libraries;
         let (mut products, mut convolutions) = (Tally::default(), Tally::default());
-        let on_device = gpu.memory(constants.bytes.len() as u64)?;
-        let arena = match mapping {
-            Some(mapping) => Arena::Chunks(gpu.mapped(mapping)?),
-            None => Arena::Whole(gpu.memory(program.arena.0)?, program.arena.0),
+        let (arena, own) = match mapping {
+            Some(mapping) => (Arena::Chunks(gpu.mapped(mapping)?), Some(gpu.memory(constants.len())?)),
+            None => {
+                let all = gpu.memory(arena_bytes(&program, constants.len()))?;
+                (Arena::Whole(all, end_of_tensors(&program)), None)
+            }
         };
+        let behind = arena.address() + end_of_tensors(&program);
+        let on_device = own.as_ref().map_or(behind, driver::Memory::address);
         // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
         unsafe {
             let bytes = &constants.bytes;
-            gpu.to_device(Stream::Compute, on_device.address(), bytes.as_ptr(), bytes.len() as u64)?;
+            gpu.to_device(Stream::Compute, on_device, bytes.as_ptr(), bytes.len() as u64)?;
         }
         gpu.wait_for(Stream::Compute)?;
-        (places.constants, places.arena) = (on_device.address(), arena.address());
+        (places.constants, places.arena) = (on_device, arena.address());
 
         let mut kernels =
             Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
         let mut calls = Vec::new();
         calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
         let next = kernels.get("next_step")?;
-        let next = Ready::new("next_step".into(), 1, next, &[vec![on_device.address()]]);
+        let next = Ready::new("next_step".into(), 1, next, &[vec![on_device]]);
         calls[0].push(Work::Kernel(next));
         let mut workspaces = vec![0; calls.len()];
         for (index, launch) in program.launches() {
@@ -645,6 +699,7 @@ impl Session {
             forks: events_of(false)?,
             _modules: modules,
             constants: on_device,
+            _constants: own,
             arena,
             slab,
             gpu,
@@ -966,7 +1021,7 @@ impl Session {
         // SAFETY: both have so many bytes, and these stay until the copy is done.
         unsafe {
             let bytes = size_of_val(&step) as u64;
-            self.gpu.to_device(Stream::Compute, self.constants.address(), step.as_ptr().cast(), bytes)?;
+            self.gpu.to_device(Stream::Compute, self.constants, step.as_ptr().cast(), bytes)?;
         }
         self.gpu.wait_for(Stream::Compute)
     }
@@ -1007,16 +1062,7 @@ impl Session {
             self.gpu.record(&tracer.events[stream as usize][index as usize][0], stream)?;
         }
         match &command.action {
-            Action::Turn | Action::Launch(_) => match self.fused.get(&index).filter(|_| !self.is_single) {
-                Some(Some((before, ready))) => {
-                    let calls = &self.calls[index as usize][..*before];
-                    calls.iter().try_for_each(|work| self.work(stream, work))?;
-                    // SAFETY: as of those whose place it takes.
-                    unsafe { self.gpu.launch(stream, ready)? }
-                }
-                Some(None) => {}
-                None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work))?,
-            },
+            Action::Turn | Action::Launch(_) => self.compute(stream, index)?,
             Action::Copy(copy) => self.copy(stream, copy)?,
         }
         if let Some(tracer) = tracer {
@@ -1025,6 +1071,20 @@ impl Session {
         match &self.events[stream as usize][index as usize] {
             Some(events) => self.gpu.record(&events[(step % 2) as usize], stream),
             None => Ok(()),
+        }
+    }
+
+    /// Gives what a command computes to the stream: nothing where another one does it too.
+    fn compute(&self, stream: Stream, index: u32) -> Result<(), String> {
+        match self.fused.get(&index).filter(|_| !self.is_single) {
+            Some(Some((before, ready))) => {
+                let calls = &self.calls[index as usize][..*before];
+                calls.iter().try_for_each(|work| self.work(stream, work))?;
+                // SAFETY: as of those whose place it takes.
+                unsafe { self.gpu.launch(stream, ready) }
+            }
+            Some(None) => Ok(()),
+            None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work)),
         }
     }
 

@@ -212,13 +212,14 @@ impl Kernels {
 /// The bytes that each node of the graph needs besides its values while its kernel of the host runs; zero where it has
 /// no kernel.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
-    workspaces_by(graph, |_, kernel| kernel.workspace())
+    workspaces_by(graph, |_, kernel| kernel.workspace(), |_| {})
 }
 
-/// The same on a device that says what a node needs.
+/// The same on a device that says what a node needs, and is told what is computed before the first step.
 pub(crate) fn workspaces_by(
     graph: &lmsc_ir::Graph,
-    needs: impl Fn(&Spec<'_>, &Kernel) -> Bytes,
+    mut needs: impl FnMut(&Spec<'_>, &Kernel) -> Bytes,
+    mut is_known: impl FnMut(&[u8]),
 ) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     let storages = lmsc_ir::Storages::of(graph);
     let mut known: BTreeMap<lmsc_ir::ValueId, Buffer> = BTreeMap::new();
@@ -258,6 +259,7 @@ pub(crate) fn workspaces_by(
                 spec.results.iter().map(|ty| Buffer::filled(size(*ty).0 as usize, 0)).collect();
             run(&kernel, &operands, &mut results, Step::default());
             drop(operands);
+            results.iter().for_each(|result| is_known(result.get()));
             known.extend(node.results.iter().zip(results).filter_map(|(v, buffer)| Some(((*v)?, buffer))));
         }
         if !view {

@@ -74,6 +74,28 @@ pub enum RunError {
         /// Bytes of a chunk.
         bytes: u64,
     },
+    /// The step and the constants of its kernels do not fit what they may use.
+    #[error("the step needs {needed} ({} bytes) with the constants of its kernels, and may use {budget} ({} bytes)", needed.0, budget.0)]
+    Budget {
+        /// How many bytes they need.
+        needed: Bytes,
+        /// How many they may use.
+        budget: Bytes,
+    },
+    /// The device has too little memory that is free.
+    #[error(
+        "the step needs {needed} ({} bytes) of the device's memory, of which {free} ({} bytes) are free: {total} less \
+         what others use",
+        needed.0, free.0
+    )]
+    DeviceMemory {
+        /// How many bytes it needs.
+        needed: Bytes,
+        /// How many are free.
+        free: Bytes,
+        /// How many the device has.
+        total: Bytes,
+    },
     /// There is no such device, or what it needs is not found.
     #[error("{0}")]
     NoDevice(String),

@@ -8,6 +8,7 @@
 // FAKECUDA_MAPS=0: the device cannot map chunks. FAKECUDA_REGISTER=0: the system pins no memory of the process.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -286,7 +287,15 @@ API int cuDeviceGetCount(int* count) { return *count = 1, OK; }
 API int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, OK; }
 API int cuDeviceGetAttribute(int* value, int which, int) {
     const char* maps = getenv("FAKECUDA_MAPS");
-    return *value = which == 75 ? 9 : which == 102 ? !maps || strcmp(maps, "0") : 0, OK;
+    // Compute capability 9.0, chunks, 4 multiprocessors at 1 GHz, 64 lines to a memory at 1 GHz.
+    return *value = which == 75    ? 9
+                    : which == 102 ? !maps || strcmp(maps, "0")
+                    : which == 16  ? 4
+                    : which == 13  ? 1000000
+                    : which == 36  ? 1000000
+                    : which == 37  ? 64
+                                   : 0,
+           OK;
 }
 API int cuDeviceGetName(char* name, int length, int) { return strncpy(name, "a processor", (size_t)length), OK; }
 API int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &all, OK; }

@@ -1,0 +1,205 @@
+//! How much memory a step may use, as it is written on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lmsc_ir::Bytes;
+
+use crate::Error;
+
+/// An amount of memory: bytes, or a share of what there is or of what the step needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// So many bytes: `16GiB`.
+    Bytes(Bytes),
+    /// So much of the target's memory: `90%`.
+    OfMemory(Share),
+    /// So many times the step's own peak: `0.7x`.
+    OfPeak(Share),
+}
+
+/// A share in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(u64);
+
+/// A whole, in millionths.
+const WHOLE: u64 = 1_000_000;
+
+impl Share {
+    /// The share that a decimal number with at most so many digits after the point is, in units of `unit` millionths.
+    fn parse(text: &str, unit: u64) -> Option<Share> {
+        let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() && rest.is_empty() || !digits(whole) || !digits(rest) || rest.len() > 9 {
+            return None;
+        }
+        let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
+        let (whole, rest, scale) = (number(whole)?, number(rest)?, 10u64.pow(rest.len() as u32));
+        let millionths = whole.checked_mul(unit)?.checked_add(rest.checked_mul(unit)? / scale)?;
+        Some(Share(millionths))
+    }
+
+    fn of(self, bytes: Bytes) -> Bytes {
+        let share = u128::from(bytes.0) * u128::from(self.0) / u128::from(WHOLE);
+        Bytes(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+}
+
+impl Budget {
+    /// The bytes that it is of this memory, and for a step of this peak.
+    pub fn bytes(self, memory: Bytes, peak: impl FnOnce() -> Bytes) -> Bytes {
+        match self {
+            Budget::Bytes(bytes) => bytes,
+            Budget::OfMemory(share) => share.of(memory),
+            Budget::OfPeak(share) => share.of(peak()),
+        }
+    }
+
+    /// The bytes that it is of this memory, for an option that no step's peak belongs to.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a share of the peak, with the option's name.
+    pub fn of_memory(self, option: &str, memory: Bytes) -> Result<Bytes, Error> {
+        match self {
+            Budget::OfPeak(_) => {
+                let message = format!("{option} {self}: the step's own peak is no measure of this memory");
+                Err(Error::Input(message)
+                    .with_help("give bytes, such as 64GiB, or a share of it, such as 50%"))
+            }
+            other => Ok(other.bytes(memory, || Bytes::ZERO)),
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Budget, String> {
+        let wrong = |what: String| {
+            format!(
+                "{what}; write bytes (16GiB), a share of the memory (90%) or of the step's own peak (0.7x)"
+            )
+        };
+        let share = |number: &str, unit: u64| {
+            Share::parse(number.trim(), unit).ok_or_else(|| wrong(format!("`{text}` is no share")))
+        };
+        if let Some(number) = text.strip_suffix('%') {
+            return match share(number, WHOLE / 100)? {
+                Share(1..=WHOLE) => Ok(Budget::OfMemory(share(number, WHOLE / 100)?)),
+                _ => Err(wrong(format!("`{text}` is none of the memory, or more than there is"))),
+            };
+        }
+        if let Some(number) = text.strip_suffix('x') {
+            return match share(number, WHOLE)? {
+                Share(0) => Err(wrong(format!("`{text}` is nothing"))),
+                share => Ok(Budget::OfPeak(share)),
+            };
+        }
+        text.parse().map(Budget::Bytes).map_err(|_| wrong(format!("`{text}` is no budget")))
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimal = |share: Share, unit: u64| {
+            let text = format!("{}.{:06}", share.0 / unit, share.0 % unit * (WHOLE / unit));
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        match *self {
+            Budget::Bytes(bytes) => bytes.fmt(f),
+            Budget::OfMemory(share) => write!(f, "{}%", decimal(share, WHOLE / 100)),
+            Budget::OfPeak(share) => write!(f, "{}x", decimal(share, WHOLE)),
+        }
+    }
+}
+
+/// One budget, or two with `..` between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetRange {
+    /// The smallest.
+    pub first: Budget,
+    /// The largest.
+    pub last: Budget,
+}
+
+impl FromStr for BudgetRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BudgetRange, String> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let range = BudgetRange { first: first.parse()?, last: last.parse()? };
+        let amounts = match (range.first, range.last) {
+            (Budget::Bytes(first), Budget::Bytes(last)) => Some((first.0, last.0)),
+            (Budget::OfMemory(first), Budget::OfMemory(last)) => Some((first.0, last.0)),
+            (Budget::OfPeak(first), Budget::OfPeak(last)) => Some((first.0, last.0)),
+            // Which of them is larger is known with the step and the target.
+            _ => None,
+        };
+        match amounts {
+            Some((first, last)) if first > last || first == 0 => {
+                Err(format!("`{text}` is no range: the first budget is above the last, or zero"))
+            }
+            _ => Ok(range),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: Bytes = Bytes(1 << 30);
+
+    fn bytes(text: &str) -> u64 {
+        text.parse::<Budget>().unwrap().bytes(MEMORY, || Bytes(1000)).0
+    }
+
+    #[test]
+    fn bytes_and_shares_are_read() {
+        assert_eq!(bytes("16GiB"), 16 << 30);
+        assert_eq!(bytes("100%"), 1 << 30);
+        assert_eq!(bytes("50%"), 1 << 29);
+        assert_eq!(bytes("12.5%"), 1 << 27);
+        assert_eq!(bytes("0.7x"), 700);
+        assert_eq!(bytes(".25x"), 250);
+        assert_eq!(bytes("1.5x"), 1500);
+        assert_eq!(bytes("2x"), 2000);
+    }
+
+    #[test]
+    fn a_share_is_written_as_it_is_read() {
+        for text in ["90%", "12.5%", "0.7x", "1x", "1.000001x"] {
+            assert_eq!(text.parse::<Budget>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "", "%", "x", "-1%", "0%", "101%", "0x", "1e3x", "1.2.3%", "0x10", "0.00001%", "NaN%", "..",
+            "1/2x",
+        ] {
+            assert!(text.parse::<Budget>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "lots".parse::<Budget>().unwrap_err(),
+            "`lots` is no budget; write bytes (16GiB), a share of the memory (90%) or of the step's own peak (0.7x)"
+        );
+    }
+
+    #[test]
+    fn ranges_do_not_fall() {
+        let range = |text: &str| text.parse::<BudgetRange>();
+        assert!(range("50%..90%").is_ok() && range("0.5x").is_ok() && range("1GiB..90%").is_ok());
+        assert!(range("90%..50%").unwrap_err().contains("no range"));
+        assert!(range("0..1GiB").unwrap_err().contains("no range"));
+    }
+
+    #[test]
+    fn the_host_has_no_peak() {
+        let share: Budget = "0.7x".parse().unwrap();
+        let refused = share.of_memory("--host-budget", MEMORY).unwrap_err();
+        assert!(refused.to_string().starts_with("--host-budget 0.7x: the step's own peak is no measure"));
+        assert_eq!("25%".parse::<Budget>().unwrap().of_memory("--host-budget", MEMORY).unwrap().0, 1 << 28);
+    }
+}

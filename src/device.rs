@@ -1,0 +1,157 @@
+//! The target `auto`: a GPU of this machine, asked and measured.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use lmsc_ir::Bytes;
+use lmsc_plan::Target;
+use lmsc_plan::target::{CudaFacts, Duplex, Kernels};
+use lmsc_runtime::cuda::{Facts, OpenError};
+
+use crate::Error;
+use crate::cli::Device;
+use crate::error::note;
+use crate::run::{LEAST, MOST, link_of};
+
+/// What the target of this machine's GPU is called.
+pub(crate) const AUTO: &str = "auto";
+
+/// What the target of a device is called on the command line.
+pub(crate) fn target_of(device: Device) -> String {
+    match device {
+        Device::Host => "host".to_owned(),
+        Device::Cuda { ordinal: 0, .. } => AUTO.to_owned(),
+        Device::Cuda { ordinal, .. } => format!("{AUTO}:{ordinal}"),
+    }
+}
+
+/// The number of the GPU that this target asks; none if it is another target.
+pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
+    let rest = name.strip_prefix(AUTO)?;
+    match rest.strip_prefix(':') {
+        None if rest.is_empty() => Some(Ok(0)),
+        None => None,
+        Some(number) => Some(number.parse().map_err(|_| {
+            Error::Input(format!(
+                "--target {name}: expected `{AUTO}`, or `{AUTO}:N` with the number of a GPU"
+            ))
+        })),
+    }
+}
+
+/// The GPU of this number as a target: the memory that is free, the processor by its clocks, the link as measured. What was
+/// found is told the first time.
+///
+/// # Errors
+/// [`Error::No`] where there is no such GPU, with what was looked for and what to do.
+pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
+    // One answer for all of a call: what is free changes.
+    static KNOWN: LazyLock<Mutex<Vec<(u32, Target)>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, target)) = known.iter().find(|(number, _)| *number == ordinal) {
+        return Ok(target.clone());
+    }
+    let facts = Facts::of(ordinal).map_err(|error| no_gpu(&error))?;
+    let device = Device::cuda(ordinal);
+    // A quarter of what is free for each way leaves room for whoever else allocates.
+    let [free, _] = facts.memory;
+    let most = (free / 4).clamp(LEAST, MOST);
+    let link = link_of(device, most).map_err(|error| {
+        Error::No(format!("--target {AUTO}: the link of {} cannot be measured: {error}", facts.name))
+            .with_help("give a target by its name; `lmsc targets` lists them")
+    })?;
+    let target = described(&facts, link);
+    note(found(&facts, &target));
+    known.push((ordinal, target.clone()));
+    Ok(target)
+}
+
+/// The GPU of this number as the target by which its steps are predicted, if there is such a GPU.
+pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
+    target(ordinal).ok()
+}
+
+/// Refuses a device that is not there, before much else is done.
+///
+/// # Errors
+/// [`Error::No`], with what was looked for and what to do.
+pub(crate) fn check(device: Device) -> Result<(), Error> {
+    match device {
+        Device::Host => Ok(()),
+        Device::Cuda { ordinal, .. } => {
+            lmsc_runtime::cuda::probe(ordinal).map(drop).map_err(|error| no_gpu(&error))
+        }
+    }
+}
+
+/// What is said where there is no GPU to ask.
+fn no_gpu(error: &OpenError) -> Error {
+    let help = match error {
+        OpenError::Missing(_) => {
+            "name the machine by its target, such as --target h100-sxm (`lmsc targets` lists them), or install NVIDIA's driver"
+        }
+        OpenError::NoDevice { count: 0, .. } => {
+            "name the machine by its target, such as --target h100-sxm (`lmsc targets` lists them), or make a GPU visible \
+             (CUDA_VISIBLE_DEVICES, the container's devices)"
+        }
+        OpenError::NoDevice { .. } => "give the number of one that there is, from 0",
+        OpenError::Old { .. } | OpenError::Driver(_) => {
+            "see what `nvidia-smi` says, or name the machine by its target, such as --target h100-sxm"
+        }
+    };
+    Error::No(format!("there is no GPU to ask: {error}")).with_help(help)
+}
+
+fn described(facts: &Facts, link: lmsc_plan::target::Link) -> Target {
+    let cuda = CudaFacts {
+        name: facts.name.clone(),
+        capability: facts.capability,
+        multiprocessors: facts.multiprocessors,
+        clock_khz: facts.clock_khz,
+        memory_clock_khz: facts.memory_clock_khz,
+        bus_bits: facts.bus_bits,
+    };
+    Target {
+        name: facts.name.clone(),
+        description: "a GPU of this machine, its link as measured".to_owned(),
+        kernels: Kernels::Cuda,
+        device_bytes: Bytes(facts.memory[0].max(1)),
+        host_bytes: available_on_host(),
+        alignment_bytes: Bytes(256),
+        page_bytes: Bytes(2 << 20),
+        link,
+        compute: cuda.compute(),
+    }
+}
+
+/// The bytes of this machine's memory that are available; what a small machine has, where the system does not say.
+fn available_on_host() -> Bytes {
+    const ASSUMED: Bytes = Bytes(16 << 30);
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return ASSUMED };
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib =
+        line.and_then(|line| line.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
+    kib.map_or(ASSUMED, |kib| Bytes(kib.saturating_mul(1024).max(1)))
+}
+
+fn found(facts: &Facts, target: &Target) -> String {
+    let gigas = |rate: u64| format!("{:.1} GB/s", rate as f64 / 1e9);
+    let (link, compute) = (&target.link, &target.compute);
+    let both = match (link.duplex, link.out_beside_in_bytes_per_second, link.in_beside_out_bytes_per_second) {
+        (Duplex::Full, Some(out), Some(into)) => format!(", at once {} and {}", gigas(out), gigas(into)),
+        _ => String::new(),
+    };
+    let [free, total] = facts.memory.map(Bytes);
+    format!(
+        "{AUTO}: {} (compute capability {}.{}), {free} of {total} free, {} multiprocessors at {} MHz, memory at {}; copies: {} out, \
+         {} in{both}; {:.1} µs besides",
+        facts.name,
+        facts.capability.0,
+        facts.capability.1,
+        facts.multiprocessors,
+        facts.clock_khz / 1000,
+        gigas(compute.memory_bytes_per_second),
+        gigas(link.out_bytes_per_second),
+        gigas(link.in_bytes_per_second),
+        link.latency_nanos as f64 / 1e3
+    )
+}
