@@ -935,7 +935,7 @@ pub struct DeviceArgs {
         .try_map(|name| name.parse::<Precision>()))]
     pub precision: Option<Precision>,
     /// Have a GPU multiply and convolve with own kernels, even where cuBLAS and cuDNN are found.
-    #[arg(long, conflicts_with = "precision")]
+    #[arg(long, conflicts_with_all = ["precision", "require_libraries"])]
     pub own_kernels: bool,
 }
 
