@@ -1,0 +1,115 @@
+"""The models that the check on a GPU runs: of full size, and in their place small ones for a rehearsal."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MODELS = ROOT / "testdata" / "models"
+OPERATORS = ROOT / "testdata" / "operators.lms"
+
+# The target that plans are made for. An H200 computes as fast and has more memory, so its runs differ in the prediction alone.
+TARGET = "h100-sxm"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with its dimensions, and the budgets that it is planned for."""
+
+    model: str
+    dims: tuple[tuple[str, int], ...]
+    budgets: tuple[str, ...] = ()
+    # Whether a step fits a card of 80 GB without a plan.
+    fits: bool = True
+    # What the model is called in testdata/models/make/models.py, and how PyTorch runs the same step.
+    peers: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join([self.model, *(f"{name}={value}" for name, value in self.dims)])
+
+    def source(self, optimizer: str | None = "optimizer_model.onnx") -> list[str]:
+        """The arguments that read the model."""
+        folder = MODELS / self.model
+        arguments = [str(folder / "training_model.onnx")]
+        if optimizer:
+            arguments += ["--optimizer", str(folder / optimizer)]
+        return arguments + [part for name, value in self.dims for part in ("--dim", f"{name}={value}")]
+
+    def plan(self, budget: str) -> str:
+        """The name of the file with the plan for this budget."""
+        return f"{self.name} {budget}".replace(" ", "-").replace("=", "") + ".onnx"
+
+
+# As a user of PyTorch trains: as it is, with TF32, with automatic mixed precision, compiled; and each way to save memory.
+PEERS = ("f32", "tf32", "bf16", "checkpoint", "save_on_cpu", "bf16 compiled", "bf16 budget 0.5")
+
+
+@dataclass(frozen=True)
+class Cases:
+    """All that is run."""
+
+    # Part I, the first of which is measured kernel by kernel in part H; K; and M.
+    resnet: tuple[Case, ...]
+    gpt2: tuple[Case, ...]
+    rest: tuple[Case, ...]
+    # Models of which every element is compared with the host, each with two optimizers.
+    parity: tuple[Case, ...]
+    # Models of full size, of which gradients are compared.
+    large: tuple[Case, ...]
+    steps: int
+
+    def budgeted(self) -> list[tuple[Case, str]]:
+        cases = [*self.resnet, *self.gpt2, *self.rest]
+        return [(case, budget) for case in cases for budget in case.budgets]
+
+    @property
+    def waits(self) -> tuple[Case, str]:
+        """The plan of which waits are left out: the tightest of the first case."""
+        return self.resnet[0], self.resnet[0].budgets[-1]
+
+
+def case(model: str, *budgets: str, fits: bool = True, peers: tuple[str, ...] = (), **dims: int) -> Case:
+    return Case(model, tuple(dims.items()), budgets, fits, peers)
+
+
+FULL = Cases(
+    resnet=(
+        case("resnet50", "4GiB", "2GiB", batch=64, peers=PEERS),
+        case("resnet50", "16GiB", "8GiB", batch=256, peers=("tf32", "bf16", "checkpoint")),
+        case("resnet50", "16GiB", batch=1024, fits=False, peers=("bf16", "checkpoint")),
+    ),
+    gpt2=(case("gpt2_small", "4GiB", batch=8, seq=512, peers=PEERS),),
+    rest=(
+        case("unet3d", "800MiB", batch=8, peers=("tf32", "bf16")),
+        case("bert_base", "2GiB", batch=32, peers=("tf32", "bf16")),
+    ),
+    parity=(
+        case("tiny_bert", batch=2),
+        case("tiny_charlstm", batch=2, batch_seq=16),
+        case("tiny_cnn", batch=2),
+        case("tiny_densenet", batch=4),
+        case("tiny_gpt2", batch=2, seq=8),
+        case("tiny_gpt_hand", batch=2, batch_seq=16),
+        case("tiny_mlp", batch=4),
+        case("tiny_mlp_mse", batch=4),
+        case("tiny_resnet18", batch=4),
+        case("tiny_unet2d", batch=2),
+        case("tiny_unet3d", batch=2),
+        case("tiny_vgg", batch=2),
+        case("tiny_vgg_dropout", batch=2),
+    ),
+    large=(case("resnet50", batch=4), case("gpt2_small", batch=1, seq=64)),
+    steps=8,
+)
+
+REHEARSAL = Cases(
+    resnet=(
+        case("tiny_resnet18", "0.9x", "0.8x", batch=16, peers=("f32", "bf16 compiled")),
+        case("tiny_resnet18", "0.8x", batch=32, fits=False, peers=("checkpoint",)),
+    ),
+    gpt2=(case("tiny_gpt2", "0.9x", batch=4, seq=8, peers=("f32", "save_on_cpu")),),
+    rest=(case("tiny_unet3d", "0.9x", batch=2, peers=("bf16",)),),
+    parity=(case("tiny_mlp", batch=4), case("tiny_vgg_dropout", batch=2)),
+    large=(case("tiny_cnn", batch=2),),
+    steps=3,
+)
