@@ -60,14 +60,16 @@ def environment(check: Check, found: Findings) -> None:
     found.values["lmsc"] = check.lmsc("--version").strip()
     found.values["packed"] = {key: check.about[key] for key in ("commit", "target", "nvrtc")}
     try:
+        check.run(*case("tiny_mlp", batch=4).source(), "--steps", "1", "--require-libraries", seconds=30)
+        # Its convolutions may be too small for cuDNN, which is loaded all the same.
         gpu = check.run(*case("tiny_cnn", batch=2).source(), "--steps", "1", seconds=30)["gpu"]
     except Failed as error:
         raise Stop(f"the libraries are not all there: {error}") from None
     found.values["gpu"] = gpu
-    names = " ".join(library["name"] for library in gpu["libraries"])
-    missing = [name for name in LIBRARIES if name.lower() not in names.lower()]
+    names = [library["name"] for library in gpu["libraries"]]
+    missing = [name for name in LIBRARIES if name not in names]
     if missing:
-        raise Stop(f"missing: {', '.join(missing)}; found: {names or 'none'}")
+        raise Stop(f"missing: {', '.join(missing)}; found: {', '.join(names) or 'none'}")
     for line in torch(check, found, "ceilings", {}, 40):
         found.values |= line
 
@@ -87,8 +89,9 @@ def smoke(check: Check, found: Findings) -> None:
 def operators_of(text: str) -> dict[str, str]:
     """The operator that computes each value of a graph in the text form."""
     found = {}
-    for results, operator in re.findall(r"^\s*(?:\[[^\]]*\] )?(.+?) = ([\w.]+)\s*(?:<[^(]*>)?\s*\(", text, re.MULTILINE):
-        for result in re.findall(r"(?:^|, )\w+(?:\[[^\]]*\])? (\w+)", results):
+    for results, operator in re.findall(r"^ *\[\w+\] (.+?) = ([\w.]+)[<(]", text, re.MULTILINE):
+        # Each is a type and a name.
+        for result in re.findall(r"\S+ (\w+)", results):
             found[result] = operator
     return found
 
@@ -109,9 +112,10 @@ def operators(check: Check, found: Findings) -> None:
     """Operators: every kernel once, by libraries and by own kernels, beside the host."""
     names = operators_of(OPERATORS.read_text())
     expected = check.host("operators")
-    unnamed = [name for name in expected if name not in names]
-    if unnamed:
-        raise Failed(f"no operator is found of {len(unnamed)} values, such as {unnamed[0]}")
+    # What is given to the graph is no operator's.
+    computed = [name for name in expected if name in names]
+    if len(computed) < len(names):
+        raise Failed(f"{len(names) - len(computed)} of {len(names)} values of operators are not packed")
     for way in ([], ["--own-kernels"]):
         with check.scratch() as folder, check.guarded(found, " ".join(way) or "libraries"):
             out = folder / "values"

@@ -1,6 +1,8 @@
 //! A program on the device that was asked for.
 
-use lmsc_ir::program::{Checked, Launch};
+use std::cmp::Reverse;
+
+use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
 use lmsc_runtime::cuda::{self, Compiler, LibraryFacts};
 use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
 
@@ -22,6 +24,21 @@ pub(super) struct Gpu {
     pub(super) convolutions: Option<String>,
     /// The libraries that it uses.
     pub(super) libraries: Vec<LibraryFacts>,
+}
+
+/// The waits of computing for copies back in the same step, as command and position, those for the largest copies first.
+fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
+    let mut found: Vec<(u64, u32, usize)> = Vec::new();
+    for (index, command) in (0u32..).zip(program.stream(Stream::Compute)) {
+        for (at, wait) in command.waits.iter().enumerate() {
+            let of = &program.stream(wait.stream)[wait.command as usize].action;
+            if let (Stream::In, false, Action::Copy(copy)) = (wait.stream, wait.before, of) {
+                found.push((copy.bytes, index, at));
+            }
+        }
+    }
+    found.sort_by_key(|&(bytes, ..)| Reverse(bytes));
+    found.into_iter().map(|(_, command, wait)| (command, wait)).collect()
 }
 
 /// Calls the same method of either.
@@ -48,7 +65,7 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let require_libraries = options.require_libraries;
+                let (require_libraries, without_wait) = (options.require_libraries, options.without_wait);
                 let single_kernels = false;
                 let options = cuda::Options {
                     ordinal,
@@ -60,11 +77,21 @@ impl Runner {
                     budget,
                 };
                 let compiler = compiler?;
-                let session = match chunk {
+                let mut session = match chunk {
                     Some(chunk) => cuda::Session::in_chunks(&program, options, &compiler, chunk.0, budget)?,
                     None => cuda::Session::new(program, options, &compiler)?,
                 };
                 load::warn(&session.fallbacks());
+                if let Some(number) = without_wait {
+                    let waits = waits_for_copies(session.program());
+                    let &(command, wait) = waits.get(number).ok_or_else(|| {
+                        let count = waits.len();
+                        RunError::Stopped(format!(
+                            "--without-wait {number}: computing waits for {count} copies"
+                        ))
+                    })?;
+                    session.forget(Stream::Compute, command, wait);
+                }
                 Runner::Cuda(Box::new(session))
             }
             (Device::Host, Some(chunk)) => {
