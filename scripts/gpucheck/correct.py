@@ -91,8 +91,8 @@ def operators_of(text: str) -> dict[str, str]:
     found = {}
     for results, operator in re.findall(r"^ *\[\w+\] (.+?) = ([\w.]+)[<(]", text, re.MULTILINE):
         # Each is a type and a name.
-        for result in re.findall(r"\S+ (\w+)", results):
-            found[result] = operator
+        for result in results.split(", "):
+            found[result.split()[-1]] = operator
     return found
 
 
