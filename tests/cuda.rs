@@ -1191,6 +1191,20 @@ fn what_is_measured_on_a_device_is_what_planners_read() {
     assert!(json["stalled_seconds"].as_f64().unwrap() >= 0.02, "{json}");
     assert!(json["hidden_percent"].as_f64().unwrap() < 50.0, "{json}");
     assert!(std::fs::read_to_string(trace).unwrap().contains(" waits for in_"));
+    // Without such a wait the step computes something else; on the host there is none to leave out.
+    let left = |without: &[&str]| {
+        let file = installed.path("left");
+        let save = ["run", "--device", "cuda", "--steps", "2", &planned, "--save", &file];
+        installed.ok(&[&save, without].concat(), &slow);
+        std::fs::read(file).unwrap()
+    };
+    let whole = left(&[]);
+    assert!(whole == left(&[]) && whole != left(&["--without-wait", "0"]));
+    let (code, _, errors) = installed.lmsc(&["run", &planned, "--without-wait", "0"], &[]);
+    assert!(code == Some(2) && errors.contains("--without-wait is of GPUs alone"), "{errors}");
+    let call = ["run", "--device", "cuda", &planned, "--without-wait", "1000"];
+    let (code, _, errors) = installed.lmsc(&call, &[]);
+    assert!(code == Some(1) && errors.contains("--without-wait 1000: computing waits for"), "{errors}");
     let waiting = Calibrated::of(&installed, &[&planned], "cuda", &slow);
     assert!(waiting.nanos.keys().eq(device.nanos.keys()));
     assert!(waiting.nanos.values().all(|&nanos| nanos < 20_000_000), "{:?}", waiting.nanos);

@@ -23,7 +23,11 @@ PACKED = "packed.json"
 
 
 class Failed(Exception):
-    """A command that failed, or a check that cannot be made: in words."""
+    """A command that failed, or a check that cannot be made: in words; with what the command printed before."""
+
+    def __init__(self, why: str, printed: str = "") -> None:
+        super().__init__(why)
+        self.printed = printed
 
 
 class Stop(Failed):
@@ -74,7 +78,8 @@ class Check:
         self.part = ""
         # Commands that were red, with what to look for: E runs them again.
         self.red_runs: list[tuple[str, list[str]]] = []
-        self.logs = out / "logs"
+        # Not in the folder that comes back, of which few files do; there they are one file.
+        self.logs = packed / "scratch" / f"logs-{out.name}"
         self.lock = threading.Lock()
         self.numbers = itertools.count(1)
         self.environment = environment(packed)
@@ -98,10 +103,11 @@ class Check:
                 env=self.environment | (env or {}), cwd=ROOT, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         except subprocess.TimeoutExpired as expired:
-            log.write_text(f"{line}\ntimed out\n{text_of(expired.stdout)}\n{text_of(expired.stderr)}")
+            printed = text_of(expired.stdout)
+            log.write_text(f"{line}\ntimed out\n{printed}\n{text_of(expired.stderr)}")
             if self.left() <= 0:
                 raise OutOfTime from None
-            raise Failed(f"timed out after {time.monotonic() - began:.0f} s: {brief(line)}") from None
+            raise Failed(f"timed out after {time.monotonic() - began:.0f} s: {brief(line)}", printed) from None
         except OSError as error:
             raise Failed(f"{line[0]}: {error.strerror or error}") from None
         took = time.monotonic() - began
@@ -109,7 +115,7 @@ class Check:
         if done.returncode:
             lines = [text for text in (done.stderr or done.stdout).splitlines() if text.strip()]
             told = " / ".join(lines[:6] if lines and lines[0].startswith("error") else lines[-4:])
-            raise Failed(f"exit {done.returncode}: {told or brief(line)}"[:600])
+            raise Failed(f"exit {done.returncode}: {told or brief(line)}"[:600], done.stdout)
         return done.stdout
 
     def lmsc(self, *arguments: object, seconds: float = 600.0) -> str:
@@ -199,7 +205,7 @@ class Check:
         return goes_on
 
     def pack_logs(self) -> None:
-        """Logs as one file: few files come back from where the GPU is."""
+        """Logs as one file."""
         with self.lock, tarfile.open(self.out / "logs.tar.gz", "w:gz", compresslevel=4) as archive:
             archive.add(self.logs, "logs")
 

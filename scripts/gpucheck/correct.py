@@ -41,10 +41,12 @@ def smi(check: Check, fields: str) -> list[str]:
 def torch(check: Check, found: Findings, what: str, arguments: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
     """What PyTorch found in a process of its own, a finding a line; nothing where it is missing."""
     try:
+        # It ends before the part does, so that its findings are not lost.
+        seconds = min(seconds, check.left() - 2)
         told = check.command(python(), peers.__file__, what, json.dumps(arguments), seconds=seconds)
     except Failed as error:
-        found.skipped.append(f"PyTorch, {what}: {error}")
-        return []
+        found.skipped.append(f"PyTorch: {what}: {error}")
+        told = error.printed
     lines = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
     found.skipped += [f"PyTorch: {line['skipped']}" for line in lines if "skipped" in line]
     return [line for line in lines if "skipped" not in line]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import report
 from .cases import TARGET, Case, case
 from .check import Check, Failed, Findings, found_in_path
 from .correct import torch
@@ -247,9 +248,7 @@ def counters(text: str) -> dict[str, str]:
 def profiler(check: Check, found: Findings) -> None:
     """Profiler: counters of the five kernels that lose most."""
     program, it = found_in_path("ncu"), check.cases.resnet[0]
-    lines = [json.loads(text) for text in (check.out / "check.jsonl").read_text().splitlines()]
-    tables = [line["values"].get("kernels") for line in lines if line["part"] == "H" and "title" in line]
-    known = [kernel for kernel in (tables or [None])[-1] or [] if re.fullmatch(r"\w+", kernel["name"])]
+    known = [it for it in report.of(report.read(check.out), "H").get("kernels", []) if re.fullmatch(r"\w+", it["name"])]
     chosen = [kernel for kernel in known if kernel["name"] not in ("product", "fused")][:5]
     if not chosen:
         raise Failed("part H has left no kernels")

@@ -59,6 +59,8 @@ def verdicts(lines: list[Line]) -> list[str]:
 
 def environment(lines: list[Line]) -> list[str]:
     values = of(lines, "A")
+    if not values:
+        return []
     gpu = values.get("gpu") or {}
     text = [f"- {values.get('card', gpu.get('name', 'no card'))}, driver {values.get('driver', '?')}; {values.get('lmsc', '')}"]
     text += [f"- {library['name']} {library['version']}: {library['path']}" for library in gpu.get("libraries", [])]

@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 /// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 18] = [
+pub(crate) const STEPS: [Step; 19] = [
     Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "tidy", run: tidy },
     Step { name: "clippy", run: clippy },
@@ -39,6 +39,7 @@ pub(crate) const STEPS: [Step; 18] = [
     Step { name: "kernels", run: kernels },
     Step { name: "fuzz", run: |run| run.script("fuzz") },
     Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
+    Step { name: "gpu-check", run: gpu_check },
     Step { name: "mlir", run: |run| run.script("check-mlir") },
     Step { name: "xla", run: |run| run.script("check-xla") },
     Step { name: "iree", run: |run| run.script("check-iree") },
@@ -132,10 +133,14 @@ impl Run<'_> {
 
     /// Runs a script, which may run tests.
     fn script(&mut self, name: &str) -> Outcome {
+        self.script_with(name, &[])
+    }
+
+    fn script_with(&mut self, name: &str, arguments: &[&str]) -> Outcome {
         let path = format!("scripts/{name}");
-        print_command(&path, &[]);
+        print_command(&path, arguments);
         let mut command = Command::new(self.root.join(path));
-        command.current_dir(self.root).env("INSTA_UPDATE", "no").env("CARGO", cargo());
+        command.args(arguments).current_dir(self.root).env("INSTA_UPDATE", "no").env("CARGO", cargo());
         // Otherwise it builds one, with other features of the same packages.
         command.envs(self.program.iter().map(|program| ("LMSC", program)));
         self.counted(command)
@@ -259,6 +264,11 @@ fn kernels(run: &mut Run) -> Outcome {
     let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
     // As `test` built it.
     run.cargo(&["test", "--workspace", "--test", "cuda_kernels"], &needed)
+}
+
+/// What is run on a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
+fn gpu_check(run: &mut Run) -> Outcome {
+    run.script_with("gpu-check", &["rehearse"])
 }
 
 /// The cargo that runs this program.
