@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from . import check as checks
 from . import tensors
@@ -22,6 +24,8 @@ MIB = 1 << 20
 MOST_PACKED = 40 * MIB
 MOST_TRAVELS = 64 * MIB
 ARCHIVE = "pack.tar.xz"
+# What is done, by a name under which a failure is told.
+Jobs = list[tuple[str, Callable[[], object]]]
 
 
 class Packing:
@@ -51,7 +55,7 @@ class Packing:
             raise checks.Failed(f"{checks.brief(line)}: {' / '.join(told[:6]) or done.returncode}")
         return done.stdout
 
-    def each(self, what: str, jobs: Iterable[tuple[str, Callable[[], object]]], at_once: int) -> None:
+    def each(self, what: str, jobs: Jobs, at_once: int) -> None:
         """Does all of the jobs; a failure is kept under the job's name."""
 
         def one(job: tuple[str, Callable[[], object]]) -> None:
@@ -62,7 +66,7 @@ class Packing:
                 self.failed[name] = str(error)
                 print(f"  {name}: {error}", flush=True)
 
-        began, jobs = time.monotonic(), list(jobs)
+        began = time.monotonic()
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(one, jobs))
         print(f"{what}: {len(jobs)} in {time.monotonic() - began:.0f} s", flush=True)
@@ -76,7 +80,7 @@ class Packing:
             out = self.stage / "plans" / it.plan(budget)
             self.call(*it.source(), "--target", TARGET, "--budget", budget, "-o", out)
 
-        jobs = [(it.plan(budget), lambda it=it, budget=budget: one(it, budget)) for it, budget in self.cases.budgeted()]
+        jobs: Jobs = [(it.plan(budget), partial(one, it, budget)) for it, budget in self.cases.budgeted()]
         self.each("plans", jobs, os.cpu_count() or 1)
 
     def host(self) -> None:
@@ -94,8 +98,8 @@ class Packing:
 
         runs = [(it, optimizer) for it in self.cases.parity for optimizer in OPTIMIZERS]
         runs += [(it, "gradients") for it in self.cases.large]
-        jobs = [(host_name(*run), lambda run=run: left(*run)) for run in runs]
-        jobs.append(("operators", lambda: one("operators", OPERATORS, "--steps", 1, "--fetch", "all", "--out")))
+        jobs: Jobs = [(host_name(*run), partial(left, *run)) for run in runs]
+        jobs.append(("operators", partial(one, "operators", OPERATORS, "--steps", 1, "--fetch", "all", "--out")))
         # The host uses every processor by itself.
         self.each("host results", jobs, 1)
 
@@ -122,14 +126,14 @@ class Packing:
         for it in (self.cases.resnet[0], smoke[0]):
             profile = self.stage / "scratch" / "profile.json"
             lines.append(["calibrate", *it.source(), "--device", "cuda", "--steps", 1, "-o", profile])
-        jobs = [(checks.brief(list(map(str, line))), lambda line=line: one(*line)) for line in lines]
+        jobs: Jobs = [(checks.brief(list(map(str, line))), partial(one, *line)) for line in lines]
         # One first: what all need is compiled once.
         self.each("kernels that all need", jobs[:2], 1)
         self.each("kernels", jobs[2:], os.cpu_count() or 1)
 
     # --- the archive ---
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
         dirty = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
         cache = self.stage / "cache"
@@ -145,7 +149,7 @@ class Packing:
             | {"lmsc": self.lmsc.stat().st_size},
         }
 
-    def archive(self) -> dict[str, object]:
+    def archive(self) -> dict[str, Any]:
         shutil.rmtree(self.stage / "scratch")
         about = self.about()
         (self.stage / checks.PACKED).write_text(json.dumps(about, indent=1) + "\n")

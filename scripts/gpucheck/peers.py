@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def ceilings(options: dict[str, Any]) -> None:
         say(free_bytes=free, total_bytes=total, processors=at.multi_processor_count, capability=f"{at.major}.{at.minor}")
     source = torch.randn(size * size * 4, device=device)
     target = torch.empty_like(source)
-    took = seconds(device, lambda: target.copy_(source), 10)
+    took = seconds(device, partial(target.copy_, source), 10)
     say(copy_bytes_per_second=2 * source.nbytes / took)
     del source, target
     for name, kind, precision in (
@@ -66,7 +67,7 @@ def ceilings(options: dict[str, Any]) -> None:
     ):  # fmt: skip
         torch.set_float32_matmul_precision(precision)
         a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
-        took = seconds(device, lambda: a @ b, 5)
+        took = seconds(device, partial(torch.matmul, a, b), 5)
         say(**{f"product_{name}_per_second": 2 * size**3 / took})
 
 
@@ -91,10 +92,9 @@ def link(options: dict[str, Any]) -> None:
                         to, of = (there[index], here[index]) if is_in else (here[index], there[index])
                         to.copy_(of, non_blocking=True)
 
-            rate = {
-                name: size / seconds("cuda", lambda ways=ways: copies(ways), 5)
-                for name, ways in (("in", (True,)), ("out", (False,)), ("each of both", (True, False)))
-            }
+            rate = {}
+            for name, ways in (("in", (True,)), ("out", (False,)), ("each of both", (True, False))):
+                rate[name] = size / seconds("cuda", partial(copies, ways), 5)
             say(size=size, pinned=how, **rate)
             torch.cuda.synchronize()
             if how == "register":

@@ -40,7 +40,10 @@ def gib(value: float | None) -> str:
 def grid(head: list[str], rows: list[list[str]]) -> list[str]:
     """Rows of Markdown, in columns of equal width."""
     widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
-    line = lambda row: "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+
+    def line(row: list[str]) -> str:
+        return "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+
     return [line(head), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows)]
 
 
@@ -104,7 +107,8 @@ def kernels(lines: list[Line], most: int = 14) -> list[str]:
     if not rows:
         return []
     whole = f"{values['case']}: a step of {ms(values['step_seconds'])} ms, kernels {ms(values['kernel_seconds'])} ms, "
-    return [whole + f"floor {ms(values['floor_seconds'])} ms", "", *grid(["kernel", "calls", "ms", "floor", "lost", "share"], rows)]
+    whole += f"floor {ms(values['floor_seconds'])} ms"
+    return [whole, "", *grid(["kernel", "calls", "ms", "floor", "lost", "share"], rows)]
 
 
 def link(lines: list[Line]) -> list[str]:

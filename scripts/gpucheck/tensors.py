@@ -139,13 +139,13 @@ def compare(ours: Digest, theirs: Digest, allowed: float = ALLOWED) -> tuple[flo
         if ours[name].hash == it.hash:
             continue
         room = allowed * max(SHORT.get(it.kind, 0.0) / ALLOWED, 1.0) * (max(largest.get(name, 0.0), least) or 1.0)
-        for index, (one, other) in enumerate(zip(ours[name].values(), known[name], strict=True)):
-            by = apart(one, other) / (room if it.kind in FLOATS else 1.0)
+        for index, (our, their) in enumerate(zip(ours[name].values(), known[name], strict=True)):
+            by = apart(our, their) / (room if it.kind in FLOATS else 1.0)
             if it.kind not in FLOATS and by > 0:
                 by = math.inf
             worst = max(worst, by)
             if by > 1.0:
-                found.append(Difference(name, place(index, it.count), one, other, by))
+                found.append(Difference(name, place(index, it.count), our, their, by))
     return worst, found
 
 
