@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -156,14 +157,24 @@ def host_name(it: Case, optimizer: str) -> str:
     return f"{it.name}-{optimizer}".replace(" ", "-").replace("=", "")
 
 
-def compared(check: Check, job: Job) -> tuple[tensors.Digest, float, list[tensors.Difference]]:
+@dataclass(frozen=True)
+class Left:
+    """What a run leaves, how it differs from what the host leaves, and what convolved."""
+
+    variables: tensors.Digest
+    worst: float
+    differences: list[tensors.Difference]
+    convolutions: str | None
+
+
+def compared(check: Check, job: Job) -> Left:
     expected = check.host(job.host)
     with check.scratch() as folder:
         out = folder / "left"
         device = "cuda+graph" if job.way == "graph" else "cuda"
-        check.run(*job.line(), "--save", out, device=device, seconds=40)
+        gpu = check.run(*job.line(), "--save", out, device=device, seconds=40)["gpu"]
         ours = tensors.digest(out)
-    return ours, *tensors.compare(ours, expected, job.allowed)
+    return Left(ours, *tensors.compare(ours, expected, job.allowed), gpu["convolutions"])
 
 
 def at_once(jobs: list[Any], work: Callable[[Any], Any]) -> list[Any]:
@@ -190,18 +201,20 @@ def parity(check: Check, found: Findings) -> None:
     jobs = large + jobs
     left: dict[tuple[str, str], tensors.Digest] = {}
     worst: dict[str, float] = {}
+    convolved: Counter[str] = Counter()
     for job, result in zip(jobs, at_once(jobs, lambda job: compared(check, job)), strict=True):
         if isinstance(result, Exception):
             found.red.append(f"{job.name}: {result}")
             check.red_runs.append((job.name, job.line()))
             check.note(job.name, {"error": str(result)})
             continue
-        ours, by, differences = result
-        left[job.host, job.way] = ours
-        worst[job.name] = by
-        check.record({"part": "D", "case": job.name, "values": {"worst": by, "first": told(differences, {})[:3]}})
+        left[job.host, job.way] = result.variables
+        worst[job.name] = by = result.worst
+        values = {"worst": by, "first": told(result.differences, {})[:3], "convolutions": result.convolutions}
+        check.record({"part": "D", "case": job.name, "values": values})
         check.judge(found, by <= 1.0, f"{job.name}: differs by {by:.3g} of what is allowed", job.line())
-    found.values |= {"runs": len(jobs), "compared": len(worst)}
+        convolved[result.convolutions or "nothing"] += 1
+    found.values |= {"runs": len(jobs), "compared": len(worst), "convolutions": dict(convolved.most_common(4))}
     same_bits(check, found, jobs, left)
     if not check.rehearsal:
         found.values["worst"] = dict(sorted(worst.items(), key=lambda it: -it[1])[:8])
