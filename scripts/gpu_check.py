@@ -83,6 +83,7 @@ def rehearsal(folder: Path, lmsc: Path) -> bool:
 
 def failures_are_red(folder: Path, packed: Path) -> bool:
     """Whether a missing library stops the check, and a missing plan is red."""
+    print("gpu-check: what follows must be red")
     driver = os.environ["LMSC_NULL_DRIVER"]
     without = folder / "without"
     shutil.copytree(driver, without, ignore=shutil.ignore_patterns("libcudnn*", "libcublas*"))

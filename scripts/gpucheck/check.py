@@ -34,6 +34,10 @@ class Stop(Failed):
     """Without this nothing else can be checked."""
 
 
+class NoTool(Failed):
+    """A program of the vendor that is not there: what it would tell is left out."""
+
+
 class OutOfTime(BaseException):
     """The part has used its seconds. Nothing but the runner of parts catches it."""
 
@@ -191,6 +195,8 @@ class Check:
         except Stop as error:
             found.red.append(str(error))
             goes_on = False
+        except NoTool as error:
+            found.skipped.append(str(error))
         except Failed as error:
             found.red.append(str(error))
         except Exception as error:  # A fault of this script ends the part, not the check.
@@ -251,8 +257,8 @@ def python() -> str:
 def found_in_path(program: str) -> str:
     """The path of a program.
 
-    Raises `Failed` where there is none.
+    Raises `NoTool` where there is none.
     """
     if path := shutil.which(program):
         return path
-    raise Failed(f"no {program} in PATH")
+    raise NoTool(f"no {program} in PATH")
