@@ -21,12 +21,14 @@ def read(folder: Path) -> list[Line]:
 
 
 def parts(lines: list[Line]) -> list[Line]:
-    return [line for line in lines if "title" in line]
+    """What each part came to when it ran last."""
+    last = {line["part"]: line for line in lines if "title" in line}
+    return [last[name] for name in sorted(last)]
 
 
 def of(lines: list[Line], part: str) -> dict[str, Any]:
-    """The values of the last run of a part."""
-    return next((line["values"] for line in reversed(parts(lines)) if line["part"] == part), {})
+    """The values of a part."""
+    return next((line["values"] for line in parts(lines) if line["part"] == part), {})
 
 
 def ms(value: float | None) -> str:
