@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -162,7 +163,7 @@ class Check:
 
     def record(self, line: dict[str, Any]) -> None:
         with self.lock, (self.out / "check.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(strict(line), allow_nan=False) + "\n")
 
     def note(self, case: str, values: dict[str, Any]) -> None:
         """Writes what was found of one case of the part, and shows it."""
@@ -240,6 +241,19 @@ def alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def strict(value: Any) -> Any:
+    """The same where what is no finite number is a text: JSON has none."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {key: strict(it) for key, it in value.items()}
+        case list() | tuple():
+            return [strict(it) for it in value]
+        case _:
+            return value
 
 
 def text_of(output: str | bytes | None) -> str:

@@ -120,16 +120,17 @@ def operators(check: Check, found: Findings) -> None:
     if len(computed) < len(names):
         raise Failed(f"{len(names) - len(computed)} of {len(names)} values of operators are not packed")
     for way in ([], ["--own-kernels"]):
-        with check.scratch() as folder, check.guarded(found, " ".join(way) or "libraries"):
+        by = "own kernels" if way else "libraries"
+        with check.scratch() as folder, check.guarded(found, by):
             out = folder / "values"
             line = [str(OPERATORS), "--steps", "1", *way]
             check.run(*line, "--fetch", "all", "--out", out, seconds=30)
             worst, differences = tensors.compare(tensors.digest(out), expected)
             wrong = sorted({it.name for it in differences})
             values = {"values": len(expected), "worst": worst, "wrong": len(wrong), "first": told(differences, names)}
-            check.note(" ".join(way) or "libraries", values)
-            found.values[" ".join(way) or "libraries"] = values if not check.rehearsal else {"values": len(expected)}
-            check.judge(found, not wrong, f"{len(wrong)} values differ, by up to {worst:.3g} of what is allowed", line)
+            check.note(by, values)
+            found.values[by] = values if not check.rehearsal else {"values": len(expected)}
+            check.judge(found, not wrong, f"by {by}, {len(wrong)} values differ, by up to {worst:.3g} of what is allowed", line)
 
 
 @dataclass(frozen=True)
