@@ -1,11 +1,18 @@
-//! `cargo xtask ci`: what CI runs, in its order, stopping at the first step that fails.
+//! `cargo xtask ci`: the steps of CI in their order, and the table of their times.
 
-use std::io::{BufRead, BufReader, Write};
+mod job;
+mod options;
+mod schedule;
+mod table;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use crate::{manifest, tidy};
+use job::{Job, Tests, cargo};
+pub(crate) use options::Options;
+use schedule::Report;
 
 /// The release of cargo-deny that CI installs where none is.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
@@ -19,201 +26,117 @@ const RATIOS: [&str; 8] = ["bench", "--profile", "dev", "--workspace", "--bench"
 
 /// A step of CI.
 pub(crate) struct Step {
-    /// What `cargo xtask ci <name>` takes.
+    /// The name that `cargo xtask ci <name>` takes.
     pub(crate) name: &'static str,
-    run: fn(&mut Run) -> Outcome,
+    needs: Needs,
+    /// Whether the step succeeds.
+    run: fn(&mut Job<'_>) -> bool,
 }
 
-/// The steps, in order: what fails fastest first.
-pub(crate) const STEPS: [Step; 19] = [
-    Step { name: "fmt", run: |run| run.cargo(&["fmt", "--all", "--check"], &[]) },
-    Step { name: "tidy", run: tidy },
-    Step { name: "clippy", run: clippy },
-    // Doc tests are a step of their own below, so that each failure is told by its step's name.
-    Step { name: "test", run: test },
-    Step { name: "doc-test", run: |run| run.test(&["--doc"]) },
-    Step { name: "doc", run: doc },
-    Step { name: "ratios", run: |run| run.cargo(&RATIOS, &[]) },
-    Step { name: "deny", run: deny },
-    Step { name: "candle", run: candle },
-    Step { name: "kernels", run: kernels },
-    Step { name: "fuzz", run: |run| run.script("fuzz") },
-    Step { name: "nvrtc", run: |run| run.script("check-nvrtc") },
-    Step { name: "gpu-check", run: gpu_check },
-    Step { name: "mlir", run: |run| run.script("check-mlir") },
-    Step { name: "xla", run: |run| run.script("check-xla") },
-    Step { name: "iree", run: |run| run.script("check-iree") },
-    Step { name: "ort", run: |run| run.script("check-ort") },
-    Step { name: "onnx", run: |run| run.script("check-onnx") },
-    Step { name: "survival", run: |run| run.script("check-survival") },
-];
-
-enum Outcome {
-    Ok,
-    Failed,
+/// The things that a step shares with others, which order steps that run as parallel jobs.
+#[derive(Clone, Copy)]
+enum Needs {
+    Nothing,
+    /// Cargo builds in the workspace's target folder, which it locks: such steps run one after another.
+    Folder,
+    /// The program that the step `test` builds: the step runs after it.
+    Program,
+    ProgramAndFolder,
 }
 
-impl From<bool> for Outcome {
-    fn from(ok: bool) -> Outcome {
-        if ok { Outcome::Ok } else { Outcome::Failed }
+impl Needs {
+    fn builds(self) -> bool {
+        matches!(self, Needs::Folder | Needs::ProgramAndFolder)
+    }
+
+    fn runs_program(self) -> bool {
+        matches!(self, Needs::Program | Needs::ProgramAndFolder)
     }
 }
 
-/// One run of CI: where, and the tests counted so far.
-struct Run<'a> {
-    root: &'a Path,
-    tests: Tests,
-    /// The program that the step `test` has built, once it has.
-    program: Option<PathBuf>,
+const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -> Step {
+    Step { name, needs, run }
 }
 
-#[derive(Default, Debug, PartialEq)]
-struct Tests {
-    passed: usize,
-    failed: usize,
-    ignored: usize,
-}
+/// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the same, which `cargo xtask tidy` checks.
+pub(crate) const STEPS: [Step; 19] = [
+    step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
+    step("tidy", Needs::Nothing, tidy),
+    step("clippy", Needs::Folder, clippy),
+    // Doc tests are a step of their own below, so that each failure is told by its step's name.
+    step("test", Needs::Folder, |job| job.test(&["--lib", "--bins", "--tests", "--examples"])),
+    step("doc-test", Needs::Folder, |job| job.test(&["--doc"])),
+    step("doc", Needs::Folder, doc),
+    step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
+    step("deny", Needs::Nothing, deny),
+    step("candle", Needs::Folder, candle),
+    step("kernels", Needs::Folder, kernels),
+    // It builds in a folder of its own.
+    step("fuzz", Needs::Nothing, |job| job.script("fuzz", &[])),
+    step("nvrtc", Needs::Folder, |job| job.script("check-nvrtc", &[])),
+    step("gpu-check", Needs::Program, gpu_check),
+    step("mlir", Needs::ProgramAndFolder, |job| job.script("check-mlir", &[])),
+    step("xla", Needs::Program, |job| job.script("check-xla", &[])),
+    step("iree", Needs::Program, |job| job.script("check-iree", &[])),
+    step("ort", Needs::Program, |job| job.script("check-ort", &[])),
+    step("onnx", Needs::Program, |job| job.script("check-onnx", &[])),
+    step("survival", Needs::Program, |job| job.script("check-survival", &[])),
+];
 
-/// Runs the steps named in `only`, or all of them.
+/// Runs the steps and prints the table of their times.
 ///
 /// The last line printed has the form of `cargo test`'s own summary and sums all tests; a step that fails without a
 /// failing test counts as one failure.
-pub(crate) fn run(root: &Path, only: &[&str]) -> ExitCode {
-    if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
-        eprintln!("ci: no step `{unknown}`, the steps are: {}", STEPS.map(|step| step.name).join(", "));
-        return ExitCode::from(2);
-    }
+pub(crate) fn run(root: &Path, options: &Options) -> ExitCode {
     let started = Instant::now();
-    let mut run = Run { root, tests: Tests::default(), program: None };
-    let mut failed = None;
-    for step in STEPS.iter().filter(|step| only.is_empty() || only.contains(&step.name)) {
-        println!("==> {}", step.name);
-        let step_started = Instant::now();
-        let outcome = (step.run)(&mut run);
-        let seconds = step_started.elapsed().as_secs_f64();
-        match outcome {
-            Outcome::Ok => println!("==> {}: ok, {seconds:.1} s", step.name),
-            Outcome::Failed => {
-                println!("==> {}: FAILED, {seconds:.1} s; `cargo xtask ci {0}` runs it alone", step.name);
-                failed = Some(step.name);
-                break;
-            }
-        }
-    }
-    let Tests { passed, ignored, failed: failed_tests } = run.tests;
-    let (verdict, failures) = match failed {
-        None => ("ok", 0),
-        Some(_) => ("FAILED", failed_tests.max(1)),
-    };
+    let reports = schedule::run(root, &STEPS, options);
+    let seconds = started.elapsed().as_secs_f64();
+    let Tests { passed, failed, ignored } = total(&reports);
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    let rows: Vec<_> = reports.into_iter().map(|report| report.row).collect();
+    println!("\n{}", table::table(&rows, seconds));
     println!(
-        "\ntest result: {verdict}. {passed} passed; {failures} failed; {ignored} ignored; 0 measured; 0 filtered out; finished in {:.2}s",
-        started.elapsed().as_secs_f64()
+        "test result: {verdict}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out; finished in {seconds:.2}s"
     );
-    ExitCode::from(u8::from(failed.is_some()))
+    ExitCode::from(u8::from(failed > 0))
 }
 
-impl Run<'_> {
-    fn command(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(cargo());
-        command.current_dir(self.root).args(arguments).envs(environment.iter().copied());
-        print_command("cargo", arguments);
-        command
-    }
-
-    fn cargo(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Outcome {
-        succeeds(&mut self.command(arguments, environment)).into()
-    }
-
-    /// Runs tests of the whole workspace.
-    fn test(&mut self, targets: &[&str]) -> Outcome {
-        let arguments = [&["test", "--workspace", "--no-fail-fast"], targets].concat();
-        // Snapshots that differ fail, and nothing is written beside them. What needs a C++ compiler has one, and runs whole.
-        self.counted(self.command(&arguments, &[("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1")]))
-    }
-
-    /// Runs a script, which may run tests.
-    fn script(&mut self, name: &str) -> Outcome {
-        self.script_with(name, &[])
-    }
-
-    fn script_with(&mut self, name: &str, arguments: &[&str]) -> Outcome {
-        let path = format!("scripts/{name}");
-        print_command(&path, arguments);
-        let mut command = Command::new(self.root.join(path));
-        command.args(arguments).current_dir(self.root).env("INSTA_UPDATE", "no").env("CARGO", cargo());
-        // Otherwise it builds one, with other features of the same packages.
-        command.envs(self.program.iter().map(|program| ("LMSC", program)));
-        self.counted(command)
-    }
-
-    /// Runs a command, shows its output as it comes and counts the tests in it.
-    fn counted(&mut self, mut command: Command) -> Outcome {
-        let mut child = match command.stdout(Stdio::piped()).spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                println!("cannot start: {error}");
-                return Outcome::Failed;
-            }
+/// The sum over all steps. A step that fails has at least one failure, one that succeeds none.
+fn total(reports: &[Report]) -> Tests {
+    let mut total = Tests::default();
+    for Report { row, tests } in reports {
+        total.passed += tests.passed;
+        total.ignored += tests.ignored;
+        total.failed += match row.ended {
+            Some(ended) if !ended.ok => tests.failed.max(1),
+            _ => 0,
         };
-        let output = BufReader::new(child.stdout.take().expect("is piped"));
-        let mut stdout = std::io::stdout().lock();
-        for line in output.split(b'\n').map_while(Result::ok) {
-            // A closed terminal is no reason to stop testing.
-            let _ = stdout.write_all(&line).and_then(|()| stdout.write_all(b"\n"));
-            self.tests.add(&String::from_utf8_lossy(&line));
-        }
-        let status = child.wait();
-        if let Ok(status) = &status
-            && status.code().is_none()
-        {
-            println!("{status}");
-        }
-        status.is_ok_and(|status| status.success()).into()
     }
+    total
 }
 
-impl Tests {
-    /// Adds the counts of a line, if it is a summary of `cargo test`.
-    fn add(&mut self, line: &str) {
-        if !line.starts_with("test result: ") {
-            return;
-        }
-        let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
-        for pair in words.windows(2) {
-            let Ok(count) = pair[0].parse::<usize>() else { continue };
-            match pair[1] {
-                "passed" => self.passed += count,
-                "failed" => self.failed += count,
-                "ignored" => self.ignored += count,
-                _ => {}
-            }
-        }
-    }
-}
-
-fn test(run: &mut Run) -> Outcome {
-    let outcome = run.test(&["--lib", "--bins", "--tests", "--examples"]);
+/// The program that the step `test` builds, if it is there.
+fn built_program(root: &Path) -> Option<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let program = run.root.join(target).join("debug/lmsc");
-    run.program = program.exists().then_some(program);
-    outcome
+    let program = root.join(target).join("debug/lmsc");
+    program.exists().then_some(program)
 }
 
-fn tidy(run: &mut Run) -> Outcome {
-    let messages = tidy::check(&tidy::Tree::read(run.root));
+fn tidy(job: &mut Job<'_>) -> bool {
+    let messages = tidy::check(&tidy::Tree::read(job.root));
     for message in &messages {
-        println!("{message}");
+        job.say(message);
     }
-    messages.is_empty().into()
+    messages.is_empty()
 }
 
-fn clippy(run: &mut Run) -> Outcome {
-    let features = native_features(run.root).join(",");
+fn clippy(job: &mut Job<'_>) -> bool {
+    let features = native_features(job.root).join(",");
     let mut arguments = vec!["clippy", "--workspace", "--all-targets"];
     if !features.is_empty() {
         arguments.extend(["--features", &features]);
     }
-    run.cargo(&[&arguments[..], &["--", "-D", "warnings"]].concat(), &[])
+    job.cargo(&[&arguments[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
 /// Every feature of every member that needs nothing but a Rust toolchain, as `package/feature`.
@@ -231,65 +154,45 @@ fn native_features(root: &Path) -> Vec<String> {
     features
 }
 
-fn doc(run: &mut Run) -> Outcome {
-    run.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+fn doc(job: &mut Job<'_>) -> bool {
+    job.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 /// Licences, bans and sources. Advisories change while the code does not, so they are no part of a test.
-fn deny(run: &mut Run) -> Outcome {
+fn deny(job: &mut Job<'_>) -> bool {
     let mut version = Command::new(cargo());
-    version.current_dir(run.root).args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
-    if !succeeds(&mut version) {
+    version.current_dir(job.root).args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !version.status().is_ok_and(|status| status.success()) {
         // Its speed is irrelevant, the time to build it is not.
         let fast = [("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"), ("CARGO_PROFILE_RELEASE_LTO", "off")];
-        let mut install = run.command(&["install", "--locked", CARGO_DENY], &fast);
+        let mut install = job.command(&["install", "--locked", CARGO_DENY], &fast);
         // In its own folder: the workspace's target folder may be cached and need not hold it.
         install.env_remove("CARGO_TARGET_DIR");
-        if !succeeds(&mut install) {
-            return Outcome::Failed;
+        if !job.succeeds(install) {
+            return false;
         }
     }
-    run.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
+    job.cargo(&["deny", "check", "licenses", "bans", "sources"], &[])
 }
 
 /// The planner `dqn` with the network that the feature `candle` puts in its place; a step of its own for the crates it needs.
 /// What is learned in many episodes the step `test` says: that depends on no network's crate.
-fn candle(run: &mut Run) -> Outcome {
+fn candle(job: &mut Job<'_>) -> bool {
     let tests = ["test", "--package", "lmsc-plan", "--features", "candle", "--lib", "planners::dqn"];
-    run.counted(run.command(&[&tests[..], &["--", "--skip", "what_is_learned"]].concat(), &[]))
+    let command = job.command(&[&tests[..], &["--", "--skip", "what_is_learned"]].concat(), &[]);
+    job.counted(command)
 }
 
 /// The kernels of CUDA devices on the processor, under sanitizers; without them, and their device, they are part of `test`.
-fn kernels(run: &mut Run) -> Outcome {
+fn kernels(job: &mut Job<'_>) -> bool {
     let needed = [("LMSC_REQUIRE_CXX", "1"), ("LMSC_SANITIZERS", "1")];
     // As `test` built it.
-    run.cargo(&["test", "--workspace", "--test", "cuda_kernels"], &needed)
+    job.cargo(&["test", "--workspace", "--test", "cuda_kernels"], &needed)
 }
 
 /// What is run on a GPU, over a driver that computes nothing: mistakes of scripts cost minutes of a GPU otherwise.
-fn gpu_check(run: &mut Run) -> Outcome {
-    run.script_with("gpu-check", &["rehearse"])
-}
-
-/// The cargo that runs this program.
-fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn print_command(program: &str, arguments: &[&str]) {
-    let line: Vec<&str> = std::iter::once(program).chain(arguments.iter().copied()).collect();
-    println!("$ {}", line.join(" "));
-}
-
-/// Runs a command to its end, its output shown.
-fn succeeds(command: &mut Command) -> bool {
-    match command.status() {
-        Ok(status) => status.success(),
-        Err(error) => {
-            println!("cannot start: {error}");
-            false
-        }
-    }
+fn gpu_check(job: &mut Job<'_>) -> bool {
+    job.script("gpu-check", &["rehearse"])
 }
 
 #[cfg(test)]
@@ -297,16 +200,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_are_summed() {
-        let mut tests = Tests::default();
-        tests.add(
-            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
-        );
-        tests.add(
-            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 9 filtered out; finished in 1s",
-        );
-        tests.add("running 12 passed tests");
-        assert_eq!(tests, Tests { passed: 4, failed: 2, ignored: 1 });
+    fn a_step_that_fails_without_a_failing_test_is_one_failure() {
+        let report = |ok, failed| Report {
+            row: table::Row { step: "x", ended: Some(table::Ended { seconds: 1.0, ok }) },
+            tests: Tests { passed: 2, failed, ignored: 1 },
+        };
+        let skipped = Report { row: table::Row { step: "y", ended: None }, tests: Tests::default() };
+        let total = total(&[report(true, 0), report(false, 0), report(false, 3), skipped]);
+        assert_eq!(total, Tests { passed: 6, failed: 4, ignored: 3 });
     }
 
     #[test]

@@ -19,15 +19,30 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.split_first() {
-        Some((&"ci", steps)) => ci::run(root(), steps),
+        Some((&"ci", arguments)) => ci_command(arguments),
         Some((&"tidy", [])) => tidy_command(),
         _ => {
             eprintln!("usage: cargo xtask <command>\n");
-            eprintln!("  ci [STEP...]  run the steps of CI in their order, or only the named ones");
+            eprintln!("  ci [--keep-going] [--jobs N] [STEP...]");
             eprintln!(
-                "  tidy          check crate arrows, unsafe code, passes' tests and docs, files, wording"
+                "        run the steps of CI in their order, or only the named ones; print a table of their times"
             );
-            eprintln!("\nsteps: {}", ci::STEPS.map(|step| step.name).join(", "));
+            eprintln!("        --keep-going  run the steps after a failed one, too");
+            eprintln!(
+                "        --jobs N      run up to N steps at a time and print the output of each when it ends"
+            );
+            eprintln!("  tidy  check crate arrows, unsafe code, passes' tests and docs, files, wording");
+            eprintln!("\nsteps: {}", ci::STEPS.each_ref().map(|step| step.name).join(", "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn ci_command(arguments: &[&str]) -> ExitCode {
+    match ci::Options::parse(arguments) {
+        Ok(options) => ci::run(root(), &options),
+        Err(message) => {
+            eprintln!("ci: {message}");
             ExitCode::from(2)
         }
     }

@@ -1,0 +1,89 @@
+//! The arguments of `cargo xtask ci`.
+
+use super::STEPS;
+
+/// What `cargo xtask ci` does with which steps.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    /// Whether the steps after a failed step run, too.
+    pub(super) keep_going: bool,
+    /// The largest number of steps that run at the same time.
+    pub(super) jobs: usize,
+    /// Indices into [`STEPS`], ascending.
+    pub(super) steps: Vec<usize>,
+}
+
+impl Options {
+    /// Reads the arguments that follow `ci`.
+    ///
+    /// # Errors
+    /// A message with the argument that is wrong and the arguments that exist.
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Options, String> {
+        let mut options = Options { keep_going: false, jobs: 1, steps: Vec::new() };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            if *argument == "--keep-going" {
+                options.keep_going = true;
+            } else if *argument == "--jobs" {
+                let number = rest.next().ok_or("`--jobs` needs a number, for example `--jobs 2`")?;
+                options.jobs = jobs(number)?;
+            } else if let Some(number) = argument.strip_prefix("--jobs=") {
+                options.jobs = jobs(number)?;
+            } else if argument.starts_with('-') {
+                return Err(format!("no option `{argument}`, the options are: --keep-going, --jobs N"));
+            } else {
+                options.steps.push(step(argument)?);
+            }
+        }
+        if options.steps.is_empty() {
+            options.steps = (0..STEPS.len()).collect();
+        }
+        options.steps.sort_unstable();
+        options.steps.dedup();
+        Ok(options)
+    }
+}
+
+fn jobs(number: &str) -> Result<usize, String> {
+    let jobs = number.parse().ok().filter(|jobs| *jobs > 0);
+    jobs.ok_or_else(|| format!("`--jobs {number}`: the number of jobs is a whole number, at least 1"))
+}
+
+fn step(name: &str) -> Result<usize, String> {
+    let at = STEPS.iter().position(|step| step.name == name);
+    at.ok_or_else(|| {
+        format!("no step `{name}`, the steps are: {}", STEPS.each_ref().map(|step| step.name).join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_steps_are_the_default() {
+        let options = Options::parse(&[]).unwrap();
+        assert_eq!(options.steps, (0..STEPS.len()).collect::<Vec<_>>());
+        assert_eq!((options.keep_going, options.jobs), (false, 1));
+    }
+
+    #[test]
+    fn named_steps_run_once_in_the_order_of_ci() {
+        let options = Options::parse(&["clippy", "--keep-going", "fmt", "--jobs", "3", "clippy"]).unwrap();
+        assert_eq!(options, Options { keep_going: true, jobs: 3, steps: vec![0, 2] });
+        assert_eq!(Options::parse(&["--jobs=2"]).unwrap().jobs, 2);
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let error = |arguments: &[&str]| Options::parse(arguments).unwrap_err();
+        assert!(error(&["fmt", "lint"]).starts_with("no step `lint`, the steps are: fmt, tidy, "));
+        assert_eq!(error(&["-k"]), "no option `-k`, the options are: --keep-going, --jobs N");
+        assert_eq!(error(&["--jobs"]), "`--jobs` needs a number, for example `--jobs 2`");
+        for number in ["0", "-1", "two", ""] {
+            let message = format!("`--jobs {number}`: the number of jobs is a whole number, at least 1");
+            assert_eq!(error(&["--jobs", number]), message);
+            assert_eq!(error(&[&format!("--jobs={number}")]), message);
+        }
+    }
+}
