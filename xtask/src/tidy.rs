@@ -5,6 +5,7 @@ mod files;
 mod passes;
 mod readme;
 mod source;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,6 +29,7 @@ pub(crate) const RULES: &[Rule] = &[
     files::lines_name_no_machine,
     files::chores_have_issues,
     readme::commands_exist,
+    workflow::steps_are_those_of_ci,
 ];
 
 /// All violations of all rules.
@@ -127,7 +129,7 @@ fn walk(root: &Path) -> Vec<String> {
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let ours = !name.starts_with('.') || [".ci", ".cargo"].contains(&name.as_str());
+            let ours = !name.starts_with('.') || [".ci", ".cargo", ".github"].contains(&name.as_str());
             match is_folder {
                 true if ours && name != "target" => folders.push(path),
                 true => {}
