@@ -1,4 +1,4 @@
-//! Thousands of damaged inputs on every run: nothing panics, and what is accepted is compiled rightly.
+//! Thousands of damaged inputs on every run, the same ones on each: nothing panics, and what is accepted is compiled rightly.
 //!
 //! `LMSC_FUZZ_SECONDS=300 cargo test --release --test fuzz` looks for longer. A failure prints its seed; run it
 //! again with `ARBTEST_SEED=0x… cargo test --test fuzz NAME`.
@@ -12,7 +12,7 @@ mod steps;
 
 use std::path::Path;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arbtest::arbitrary;
 use bodies::Reached;
@@ -103,10 +103,11 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-/// Tries `property` on cases that are the same on every run, as many as there is time for; or, with
-/// `LMSC_FUZZ_SECONDS`, on new ones for so long. Tells what the cases came to.
+/// Tries `property` on `cases` cases, the same on every run; or, with `LMSC_FUZZ_SECONDS`, on new ones for that time. Prints how
+/// far the cases came.
 fn fuzz(
     name: &str,
+    cases: usize,
     mut property: impl FnMut(&mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Reached>,
 ) {
     let mut counts = [0usize; 4];
@@ -119,12 +120,8 @@ fn fuzz(
         let budget = Duration::from_secs_f64(seconds.unwrap_or_default());
         arbtest::arbtest(count).size_min(64).size_max(1 << 12).budget(budget).run();
     } else {
-        let started = Instant::now();
-        let mut random = 0x1807_02037u64;
-        while started.elapsed() < SHARE {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // The low half is the size of the case.
-            arbtest::arbtest(&mut count).seed((random >> 32 << 32) | (64 + (random >> 8 & 0xfff))).run();
+        for seed in seeds().take(cases) {
+            arbtest::arbtest(&mut count).seed(seed).run();
         }
     }
     let [refused, read, valid, done] = counts;
@@ -132,12 +129,18 @@ fn fuzz(
     assert!(done > 0 || std::env::var_os("ARBTEST_SEED").is_some(), "{name}: no case came all the way");
 }
 
-/// The time that each property has.
-const SHARE: Duration = Duration::from_millis(2500);
+/// Seeds of cases of 64 to 4159 bytes, the same on every run.
+fn seeds() -> impl Iterator<Item = u64> {
+    let next =
+        |random: &u64| Some(random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+    // The low half is the size of the case.
+    std::iter::successors(next(&0x1807_02037), next)
+        .map(|random| (random >> 32 << 32) | (64 + (random >> 8 & 0xfff)))
+}
 
 #[test]
 fn damaged_bytes() {
-    fuzz("bytes", |u| {
+    fuzz("bytes", 9000, |u| {
         let mut bytes = u.choose(&CORPUS)?.clone();
         bodies::mutate_bytes(&mut bytes, u)?;
         let reached = bodies::onnx(&bytes);
@@ -151,7 +154,7 @@ fn damaged_bytes() {
 
 #[test]
 fn damaged_graphs() {
-    fuzz("graphs", |u| {
+    fuzz("graphs", 1600, |u| {
         let mut model =
             Model::from_bytes(u.choose(&CORPUS)?.clone().into(), "fuzz").expect("the corpus is sound");
         bodies::mutate_model(&mut model.proto, u)?;
@@ -161,7 +164,7 @@ fn damaged_graphs() {
 
 #[test]
 fn sound_graphs() {
-    fuzz("sound", |u| {
+    fuzz("sound", 300, |u| {
         let model =
             Model::from_bytes(u.choose(&CORPUS)?.clone().into(), "fuzz").expect("the corpus is sound");
         bodies::model(&model, u)
@@ -170,7 +173,7 @@ fn sound_graphs() {
 
 #[test]
 fn planned_graphs_run() {
-    fuzz("run", |u| {
+    fuzz("run", 800, |u| {
         let mut model = small_model(u)?;
         if u.ratio(1, 2)? {
             bodies::mutate_model(&mut model.proto, u)?;
@@ -181,7 +184,7 @@ fn planned_graphs_run() {
 
 #[test]
 fn altered_plans_are_told_apart() {
-    fuzz("altered", |u| bodies::altered(&small_model(u)?, u));
+    fuzz("altered", 700, |u| bodies::altered(&small_model(u)?, u));
 }
 
 /// A model of the corpus that is quick to run.
@@ -192,13 +195,13 @@ fn small_model(u: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Model> 
 }
 
 /// Files besides models: the ones of `fuzz/corpus`, made worse.
-fn damaged_files(target: &str, body: impl Fn(&[u8]) -> Reached) {
+fn damaged_files(target: &str, cases: usize, body: impl Fn(&[u8]) -> Reached) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     paths.sort();
     let files: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
-    fuzz(target, |u| {
+    fuzz(target, cases, |u| {
         let mut bytes = u.choose(&files)?.clone();
         if u.ratio(7, 8)? {
             bodies::mutate_bytes(&mut bytes, u)?;
@@ -209,27 +212,27 @@ fn damaged_files(target: &str, body: impl Fn(&[u8]) -> Reached) {
 
 #[test]
 fn damaged_profiles() {
-    damaged_files("profile", |bytes| bodies::profile(&String::from_utf8_lossy(bytes)));
+    damaged_files("profile", 300_000, |bytes| bodies::profile(&String::from_utf8_lossy(bytes)));
 }
 
 #[test]
 fn damaged_instances() {
-    damaged_files("instance", |bytes| bodies::instance(&String::from_utf8_lossy(bytes)));
+    damaged_files("instance", 3000, |bytes| bodies::instance(&String::from_utf8_lossy(bytes)));
 }
 
 #[test]
 fn damaged_tables() {
-    damaged_files("csv", |bytes| bodies::csv(&String::from_utf8_lossy(bytes)));
+    damaged_files("csv", 300_000, |bytes| bodies::csv(&String::from_utf8_lossy(bytes)));
 }
 
 #[test]
 fn damaged_tensors() {
-    damaged_files("safetensors", bodies::tensors);
+    damaged_files("safetensors", 400_000, bodies::tensors);
 }
 
 #[test]
 fn damaged_texts() {
-    fuzz("texts", |u| {
+    fuzz("texts", 6000, |u| {
         let mut text = u.choose(&TEXTS)?.clone();
         bodies::mutate_text(&mut text, u)?;
         bodies::text(&text, u)
@@ -238,14 +241,15 @@ fn damaged_texts() {
 
 #[test]
 fn random_bytes() {
-    let mut seen = 0;
-    arbtest::arbtest(|u| {
-        seen += 1;
-        let bytes = u.bytes(u.len())?;
-        bodies::onnx(bytes);
-        _ = lmsc_ir::Graph::parse(&String::from_utf8_lossy(bytes));
-        Ok(())
-    })
-    .budget_ms(500);
-    assert!(seen > 0);
+    for (number, seed) in seeds().take(5000).enumerate() {
+        // Sizes from 32 bytes to 64 KiB.
+        let seed = (seed >> 32 << 32) | (32 << (number % 12));
+        let body = |u: &mut arbitrary::Unstructured<'_>| {
+            let bytes = u.bytes(u.len())?;
+            bodies::onnx(bytes);
+            _ = lmsc_ir::Graph::parse(&String::from_utf8_lossy(bytes));
+            Ok(())
+        };
+        arbtest::arbtest(body).seed(seed).run();
+    }
 }
