@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use support::{Bench, snapshot};
@@ -336,9 +335,16 @@ fn a_run_that_is_killed_leaves_what_was_saved_before() {
     let old = read();
     ok(&bench, &format!("{run} --steps 2 --save @/b.safetensors"));
     let new = std::fs::read(bench.path("b.safetensors")).unwrap();
-    for delay in 0..12 {
-        let child = start(&bench, &format!("{run} --steps 2 --save @/a.safetensors"));
-        std::thread::sleep(Duration::from_millis(10 * delay));
+    // At its beginning, after each step, and ever longer after the last one, when it saves.
+    for moment in 0..16u32 {
+        let mut child = start(&bench, &format!("{run} --steps 2 --save @/a.safetensors"));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        for _ in 0..moment.min(2) {
+            assert!(lines.next().unwrap().unwrap().starts_with("step "));
+        }
+        for _ in 0..(1 << moment) >> 3 {
+            std::thread::yield_now();
+        }
         signal("KILL", &child);
         end(child);
         assert!([&old, &new].contains(&&read()));

@@ -12,10 +12,17 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
-/// No call takes longer, even on a slow and busy machine.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Processor time of a call, of all its threads: more than any test needs on a slow machine, and the same on a busy one.
+const PROCESSOR_SECONDS: u64 = 120;
+
+/// Processor time of a call whose time must grow linearly with its input.
+const LINEAR_SECONDS: u64 = 30;
+
+/// The time after which a call that waits forever is ended. A call that computes meets the limit of its processor time.
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// Address space of a call, in KiB: more than twice what any test needs.
 const MEMORY: u64 = 1_500_000;
@@ -31,7 +38,6 @@ pub(crate) struct Outcome {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
-    pub(crate) took: Duration,
 }
 
 impl Bench {
@@ -69,6 +75,11 @@ impl Bench {
         self.call(self.words(arguments), stdin)
     }
 
+    /// Runs `lmsc` with the processor time that is enough for linear work.
+    pub(crate) fn run_linear(&self, arguments: &str) -> Outcome {
+        run(Self::limited(LINEAR_SECONDS).args(self.words(arguments)), b"")
+    }
+
     fn words(&self, arguments: &str) -> Vec<String> {
         let folder = self.folder.path().to_str().unwrap();
         arguments.split_whitespace().map(|word| word.replace('@', folder)).collect()
@@ -86,11 +97,17 @@ impl Bench {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         stdin: &[u8],
     ) -> Outcome {
-        // Where the limit cannot be set, the call is still tried.
-        let limited = format!("ulimit -v {MEMORY} 2>/dev/null; exec \"$0\" \"$@\"");
+        run(Self::limited(PROCESSOR_SECONDS).args(arguments), stdin)
+    }
+
+    /// `lmsc` with limits: the system ends it (exit status -1 here) where it needs more processor time.
+    fn limited(seconds: u64) -> Command {
+        // Where a limit cannot be set, the call is still tried.
+        let limited =
+            format!("ulimit -v {MEMORY} 2>/dev/null; ulimit -t {seconds} 2>/dev/null; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &limited, env!("CARGO_BIN_EXE_lmsc")]).args(arguments);
-        run(&mut command, stdin)
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_lmsc")]);
+        command
     }
 
     /// What the call printed, for a snapshot.
@@ -114,7 +131,6 @@ impl Bench {
 }
 
 fn run(command: &mut Command, stdin: &[u8]) -> Outcome {
-    let started = Instant::now();
     let mut child = command
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env_remove("COLUMNS")
@@ -124,36 +140,36 @@ fn run(command: &mut Command, stdin: &[u8]) -> Outcome {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (mut to, mut out, mut err) =
+    let (mut to, out, err) =
         (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
     std::thread::scope(|scope| {
-        let out = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            out.read_to_end(&mut bytes).map(|_| bytes)
-        });
-        let err = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            err.read_to_end(&mut bytes).map(|_| bytes)
-        });
+        let (closed, until_closed) = mpsc::channel();
+        let read = |mut from: Box<dyn Read + Send>| {
+            let closed = closed.clone();
+            scope.spawn(move || {
+                let mut bytes = Vec::new();
+                let read = from.read_to_end(&mut bytes).map(|_| bytes);
+                _ = closed.send(());
+                read
+            })
+        };
+        let (out, err) = (read(Box::new(out)), read(Box::new(err)));
         scope.spawn(move || {
             // A program that does not read its standard input is no error here.
             _ = to.write_all(stdin);
         });
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if started.elapsed() > LONGEST {
+        // Both streams close when the program ends.
+        for _ in 0..2 {
+            if until_closed.recv_timeout(WATCHDOG).is_err() {
                 child.kill().unwrap();
-                panic!("{command:?} runs for more than {LONGEST:?}");
+                panic!("{command:?} runs for more than {WATCHDOG:?}");
             }
-            std::thread::sleep(Duration::from_millis(2));
-        };
+        }
+        let status = child.wait().unwrap();
         Outcome {
             code: status.code().unwrap_or(-1),
             stdout: out.join().unwrap().unwrap(),
             stderr: String::from_utf8(err.join().unwrap().unwrap()).expect("messages are UTF-8"),
-            took: started.elapsed(),
         }
     })
 }
