@@ -25,6 +25,11 @@ fn small(count: u64, ops: usize) -> impl Iterator<Item = (u64, Problem, u64)> {
     problems.filter(|(_, problem, _)| (1..=6).contains(&problem.windows(&problem.uses()).len()))
 }
 
+/// Number of random problems of a slow test: `thorough` of them in CI, which sets `LMSC_THOROUGH`, and an eighth elsewhere.
+fn cases(thorough: u64) -> u64 {
+    if std::env::var_os("LMSC_THOROUGH").is_some() { thorough } else { thorough / 8 }
+}
+
 /// The least makespan that is found of plans that only swap: whole tensors, then ranges too.
 fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
     let request = Request::new(problem, budget);
@@ -122,8 +127,9 @@ fn no_bound_on_swapping_exceeds_what_is_possible() {
 
 #[test]
 fn no_bound_on_recomputation_exceeds_what_is_possible() {
+    let tried = cases(2000);
     let (mut tight, mut cases, mut helps) = (0, 0, 0);
-    for (seed, problem, budget) in small(2000, 6) {
+    for (seed, problem, budget) in small(tried, 6) {
         let without = fastest(&problem, budget).map_or(u64::MAX, |(_, best)| best);
         let rewritten = choices(&problem).into_iter().filter_map(|again| with_again(&problem, &again));
         let best = rewritten.filter_map(|problem| Some(fastest(&problem, budget)?.1)).min();
@@ -132,10 +138,13 @@ fn no_bound_on_recomputation_exceeds_what_is_possible() {
         assert!(bound.nanos <= best, "seed {seed}: {bound:?}, but {best} is possible");
         assert_eq!(certify(&problem, budget, &bound), Ok(bound.nanos), "seed {seed}");
         cases += 1;
-        tight += usize::from(bound.nanos == best);
-        helps += usize::from(best < without);
+        tight += u64::from(bound.nanos == best);
+        helps += u64::from(best < without);
     }
-    assert!(cases > 800 && helps > 100 && tight * 5 > cases * 2, "{tight} of {cases} tight, {helps} helped");
+    assert!(
+        cases * 5 > tried * 2 && helps * 20 > tried && tight * 5 > cases * 2,
+        "{tight} of {cases} tight, {helps} helped"
+    );
 }
 
 /// Something in the certificate changed at random.
@@ -223,8 +232,9 @@ fn damage(proof: &mut Proof, u: &mut Rng, ops: usize) {
 
 #[test]
 fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
+    let tried = cases(1500);
     let mut refused = [0; 2];
-    for (seed, problem, budget) in small(1500, 6) {
+    for (seed, problem, budget) in small(tried, 6) {
         let mut u = Rng::new(seed);
         let Some((best_whole, best)) = fastest(&problem, budget) else { continue };
         let rewritten = choices(&problem).into_iter().filter_map(|again| with_again(&problem, &again));
@@ -250,7 +260,7 @@ fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
             }
         }
     }
-    assert!(refused[0] > 10_000 && refused[1] > 1000, "{refused:?}");
+    assert!(3 * refused[0] > 20 * tried && 3 * refused[1] > 2 * tried, "{refused:?}");
 }
 
 #[test]

@@ -62,7 +62,8 @@ impl Job<'_> {
     pub(super) fn test(&mut self, targets: &[&str]) -> bool {
         let arguments = [&["test", "--workspace", "--no-fail-fast"], targets].concat();
         // Snapshots that differ fail, and nothing is written beside them. What needs a C++ compiler has one, and runs whole.
-        let command = self.command(&arguments, &[("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1")]);
+        let environment = [("INSTA_UPDATE", "no"), ("LMSC_REQUIRE_CXX", "1"), ("LMSC_THOROUGH", "1")];
+        let command = self.command(&arguments, &environment);
         self.counted(command)
     }
 
