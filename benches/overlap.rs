@@ -89,7 +89,7 @@ impl Case {
             let plan = self.plan(budget)?;
             let copied = plan["swapped_bytes"].as_u64()? + plan["returned_bytes"].as_u64()?;
             let compute = plan["compute_ms"].as_f64()?;
-            let exposed = 100.0 * (1.0 - compute / plan["addressed_makespan_ms"].as_f64()?);
+            let exposed = 100.0 * (1.0 - compute / plan["makespan_ms"].as_f64()?);
             let as_long = copied as f64 / compute * 1e3;
             let link = profile["link"].as_object_mut()?;
             let bandwidth = link["out_bytes_per_second"].as_u64()?;

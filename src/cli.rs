@@ -641,6 +641,10 @@ pub struct TaskArgs {
     /// the step's own peak, such as 0.7x.
     #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
     pub memory: Budget,
+    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
+    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    #[arg(long, value_name = "BUDGET", conflicts_with = "instance")]
+    pub host_budget: Option<Budget>,
     /// The machine that runs a model: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
     /// machine. [default: a100-pcie4]
     #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
@@ -826,6 +830,10 @@ pub struct SweepArgs {
     /// peak, or one of these.
     #[arg(long, value_name = "BUDGET")]
     pub budget: BudgetRange,
+    /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
+    /// of the target's host memory, such as 50%. [default: the host memory of the target]
+    #[arg(long, value_name = "BUDGET")]
+    pub host_budget: Option<Budget>,
     /// How many budgets to try, each the same factor above the one before.
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
@@ -846,6 +854,9 @@ pub struct SweepArgs {
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
+    /// Find addresses for each plan in an arena of its budget: `on` or `off`, which counts bytes.
+    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
+    pub addresses: Switch,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -6,13 +6,13 @@ use std::path::Path;
 use lmsc_passes::PassCx;
 use lmsc_plan::env::trace::{self, Operation};
 use lmsc_plan::env::{Env, Kind, State};
-use lmsc_plan::planners::{Granularity, Request, Scheduler};
+use lmsc_plan::planners::{Granularity, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::cli::{EnvArgs, SchedulerArg};
+use crate::cli::EnvArgs;
 use crate::emit::write_atomically;
-use crate::plan::{Task, does_not_fit, schedule_json};
+use crate::plan::{Task, does_not_fit, named, schedule_json, scheduler};
 
 /// What a program asks.
 #[derive(Deserialize)]
@@ -86,15 +86,8 @@ pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
         }
         return write_atomically(path, |w| w.write_all(lines.as_bytes()));
     }
-    let request = Request {
-        granularity: Granularity::Whole,
-        recompute: args.recompute || args.task.model.is_some(),
-        scheduler: match args.scheduler {
-            SchedulerArg::Paper => Scheduler::Paper,
-            SchedulerArg::Justified => Scheduler::Justified,
-        },
-        ..Request::new(problem, task.room().0)
-    };
+    let asked = task.question(named("auto")?, true, args.recompute).request;
+    let request = Request { granularity: Granularity::Whole, scheduler: scheduler(args.scheduler), ..asked };
     let mut env = Env::new(&request).map_err(|refused| does_not_fit(&task, &refused))?;
     say_json(out, &hello(&env, &request, task.name()))?;
     for line in std::io::stdin().lock().lines() {

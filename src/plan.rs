@@ -2,20 +2,19 @@
 
 use std::cell::OnceCell;
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
-use lmsc_passes::{PassCx, bridge, pipeline};
-use lmsc_plan::address::{self, Arena, Placed, Run};
+use lmsc_passes::{PassCx, bridge, carry_out, pipeline, question};
+use lmsc_plan::Bridge;
+use lmsc_plan::address::{Run, Spot};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::pages::{self, Paged, Unpaged};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
-use lmsc_plan::schedule::{self, Instruction, Noise, Replay, Room};
-use lmsc_plan::{Bridge, Floors};
+use lmsc_plan::schedule::{Edge, Instruction, Noise, Replay};
+use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use serde::Serialize;
 
 use crate::budget::Budget;
@@ -67,12 +66,18 @@ struct Answer {
     compute_ms: f64,
     #[serde(flatten)]
     found: Found,
-    /// The plan in an arena, unless it is not asked for.
-    #[serde(flatten)]
-    addressed: Option<Addressed>,
-    /// The plan in pages, where asked for.
-    #[serde(flatten)]
-    paged: Option<PagedFacts>,
+    /// The makespan of the planner's plan where bytes are counted only, if addresses or pages are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted_makespan_ms: Option<f64>,
+    /// Bytes of the arena in which everything has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arena_bytes: Option<u64>,
+    /// Bytes of a page, for memory that is mapped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_bytes: Option<u64>,
+    /// A hash of the model as the plan rewrites it: that which `lmsc MODEL` tells for the same question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
     /// What noise costs, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<ReplayedFacts>,
@@ -82,23 +87,6 @@ struct Answer {
     /// Faults of the file that do not keep it from being used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-}
-
-/// What the plan takes where it also waits for addresses to become free. Times are milliseconds.
-#[derive(Debug, Serialize)]
-struct Addressed {
-    addressed_makespan_ms: f64,
-    /// Bytes of the arena, all of the memory.
-    arena_bytes: u64,
-}
-
-/// What a plan takes in pages. Times are milliseconds.
-#[derive(Debug, Serialize)]
-struct PagedFacts {
-    paged_makespan_ms: f64,
-    page_bytes: u64,
-    /// The most bytes of pages that are in use at once.
-    paged_peak_bytes: u64,
 }
 
 /// What the plan takes where times are not those that were planned: [`REPLAYS`] replays. Times are milliseconds.
@@ -148,6 +136,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         planner: Some(planner),
         ranges: args.ranges,
         effort: Some(args.effort),
+        addresses: args.addresses == Switch::On && args.pages.is_none(),
+        pages: args.pages,
+        scheduler: scheduler(args.scheduler),
+        options: args.parameters.options(),
         ..PassCx::default()
     };
     let mut task = Task::of(&args.task, asked)?;
@@ -158,66 +150,59 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         };
     }
     let problem = task.problem();
-    let is_model = args.task.model.is_some();
-    let request = Request {
-        granularity: match args.whole || is_model && !args.ranges {
-            true => Granularity::Whole,
-            false => Granularity::Ranges,
-        },
-        recompute: args.recompute || is_model,
-        effort: args.effort,
-        scheduler: match args.scheduler {
-            SchedulerArg::Paper => Scheduler::Paper,
-            SchedulerArg::Justified => Scheduler::Justified,
-        },
-        options: args.parameters.options(),
-        learning: learning(&args.parameters, weights.as_ref()),
-        ..Request::new(problem, task.room().0)
-    };
+    let question = task.question(planner, args.whole, args.recompute);
+    let learning = learning(&args.parameters, weights.as_ref());
+    let question = Question { request: Request { learning, ..question.request }, ..question };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
-    let watched = Request { learning: Learning { watch: Some(&watch), ..request.learning }, ..request };
-    let bounds = Bounds::of(&watched);
-    let (found, plan) = find(planner, &bounds)?.map_err(|refused| no_plan(args, &task, &refused))?;
-    let placed = placed(args, &request, &plan)?;
-    let paged = args.pages.map(|page| paged(args, &task, &request, page)).transpose()?;
+    let learning = Learning { watch: Some(&watch), ..learning };
+    let watched = Question { request: Request { learning, ..question.request }, ..question };
+    let bounds = Bounds::of(&watched.request);
+    let (found, planned) = find(&watched, &bounds)?.map_err(|why| no_plan(args, &task, &question, &why))?;
     if let Some(file) = &args.schedule {
-        write_schedule(file, paged.as_ref().map_or(&plan, |(paged, _)| &paged.plan), placed.as_ref())?;
+        let placed = (planned.space == Space::Arena).then_some((&planned.spots[..], &planned.edges[..]));
+        let json = schedule_json(&planned.plan, placed);
+        write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))?;
     }
-    let replayed = replayed(args, &request, &plan)?;
+    let replayed = replayed(args, &question, &planned)?;
     if let Some(file) = &args.certificate {
-        let json = serde_json::to_string_pretty(bounds.on(&plan)?).expect("a certificate is JSON") + "\n";
+        let certificate = bounds.on(&planned.plan)?;
+        let json = serde_json::to_string_pretty(certificate).expect("a certificate is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    let compared = compared(args, &task, &bounds)?;
+    let compared = compared(args, &task, &question, &bounds)?;
     if let (Some(weights), Some(file)) = (listener.weights(), &args.parameters.save_weights) {
         learning::write(file, &weights)?;
     }
+    let is_model = args.task.model.is_some();
     let answer = Answer {
-        format: 1,
+        format: 2,
         instance: (!is_model).then(|| task.name().to_owned()),
         model: is_model.then(|| task.name().to_owned()),
         profile: task.profile(),
         memory_bytes: task.memory().0,
         compute_ms: millis(problem.compute_nanos()),
         found,
-        addressed: placed.map(|placed| Addressed {
-            addressed_makespan_ms: millis(placed.plan.schedule.makespan()),
-            arena_bytes: task.room().0,
-        }),
-        paged: paged.map(|(paged, peak)| PagedFacts {
-            paged_makespan_ms: millis(paged.plan.schedule.makespan()),
-            page_bytes: paged.page,
-            paged_peak_bytes: peak,
-        }),
+        counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
+        arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
+        page_bytes: if let Space::Pages(page) = planned.space { Some(page) } else { None },
+        hash: task.hash(&question, &planned)?,
         replayed,
         compared,
         warnings: task.warnings().to_vec(),
     };
+    let (request, plan) = (question.request, planned.plan);
     answer.write_views(args, &task, &request, &plan)?;
     match args.json {
         true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
         false => Ok(answer.to_text()),
+    }
+}
+
+pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
+    match arg {
+        SchedulerArg::Paper => Scheduler::Paper,
+        SchedulerArg::Justified => Scheduler::Justified,
     }
 }
 
@@ -230,16 +215,16 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
 
 /// What is planned.
 pub(crate) enum Task {
-    /// Without a model, in so many bytes.
-    Instance(Box<Instance>, Bytes),
+    /// Without a model, with what is asked for beside it.
+    Instance(Box<Instance>, Box<PassCx>),
     /// A model.
     Model {
         name: String,
         model: Box<OfModel>,
         profile: Option<ProfileFacts>,
         warnings: Vec<String>,
-        /// The bytes for values and workspaces, and those of the constants of kernels beside them.
-        memory: [Bytes; 2],
+        /// What is asked, with the machine and the budgets.
+        cx: Box<PassCx>,
     },
 }
 
@@ -249,36 +234,60 @@ impl Task {
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
-            let memory = of_instance(args.memory, &instance.problem)?;
-            return Ok(Task::Instance(Box::new(instance), memory));
+            let budget = of_instance(args.memory, &instance.problem)?;
+            let cx = PassCx { budget: Some(budget), ..asked };
+            return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
         let PassCx { target, profile, workspaces, least_workspaces, .. } =
             machine(args.target.as_deref(), args.profile.as_deref())?;
         let Loaded { mut graph, warnings, .. } = load(path, &args.binding)?;
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
-        let cx = with_budgets(cx, &graph, Some(args.memory), None)?;
+        let cx = with_budgets(cx, &graph, Some(args.memory), args.host_budget)?;
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
-        let memory = [cx.budget.unwrap_or_default(), cx.constants];
-        Ok(Task::Model { name, model: Box::new(OfModel { graph, bridge }), profile, warnings, memory })
+        let (model, cx) = (Box::new(OfModel { graph, bridge }), Box::new(cx));
+        Ok(Task::Model { name, model, profile, warnings, cx })
+    }
+
+    fn cx(&self) -> &PassCx {
+        match self {
+            Task::Instance(_, cx) | Task::Model { cx, .. } => cx,
+        }
     }
 
     /// The bytes for values and workspaces.
     pub(crate) fn room(&self) -> Bytes {
-        match self {
-            Task::Instance(_, memory) => *memory,
-            Task::Model { memory: [room, _], .. } => *room,
-        }
+        self.cx().budget.unwrap_or_default()
     }
 
     /// The bytes of the constants of kernels.
     fn constants(&self) -> Bytes {
+        self.cx().constants
+    }
+
+    /// The question of the arguments. Instances have no machine: nothing is known of their host, operators may run again if that
+    /// is said, and tensors travel in ranges unless they are to travel whole.
+    pub(crate) fn question(&self, planner: &'static Planner, whole: bool, recompute: bool) -> Question<'_> {
+        let asked = question(self.problem(), planner, self.room(), self.cx());
         match self {
-            Task::Instance(..) => Bytes::ZERO,
-            Task::Model { memory: [_, constants], .. } => *constants,
+            Task::Model { .. } => asked,
+            Task::Instance(..) => {
+                let granularity = if whole { Granularity::Whole } else { Granularity::Ranges };
+                let alignment = Request::new(self.problem(), 0).alignment;
+                let request = Request { granularity, recompute, alignment, ..asked.request };
+                Question { request, host_bytes: u64::MAX, ..asked }
+            }
         }
+    }
+
+    /// The hash of the model as the plan rewrites it.
+    fn hash(&self, question: &Question<'_>, planned: &Planned) -> Result<Option<String>, Error> {
+        let Task::Model { model, cx, .. } = self else { return Ok(None) };
+        let mut graph = model.graph.clone();
+        carry_out(&mut graph, &model.bridge, question, planned, cx)?;
+        Ok(Some(crate::hash(&graph)))
     }
 
     /// The refusal, with the constants of kernels in what was asked for and what is needed.
@@ -361,20 +370,42 @@ pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, 
 }
 
 /// Why there is no plan, and for which budgets there would be one.
-fn no_plan(args: &PlanCommandArgs, task: &Task, refused: &DoesNotFit) -> Error {
-    let refusal = Error::No(refusal(&args.planner, task, refused));
-    let floors = Floors::of(task.problem()).beside(task.constants());
+fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &Unplanned) -> Error {
+    let refusal = Error::No(match question.space {
+        Space::Pages(page) => {
+            format!("in pages of {}: {}", Bytes(page), refusal(question.planner, task, why))
+        }
+        Space::Counted | Space::Arena => refusal(question.planner, task, why),
+    });
+    let refusal = match why {
+        Unplanned::Ours { planner, flaw } => return Error::Ours(format!("planner {planner}: {flaw}")),
+        Unplanned::NoAddresses(_) => {
+            return refusal.with_help("give it more memory, or plan with --addresses off");
+        }
+        Unplanned::HostIsFull(_, host) => refusal
+            .with_help(format!("no more than {} may leave the device; see --host-budget", Bytes(*host))),
+        Unplanned::DoesNotFit(_) => refusal,
+    };
+    let floors = service::floors(question).beside(task.constants());
     match task {
         Task::Instance(..) => with_floors(refusal, &floors, None),
         Task::Model { .. } => smaller(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding),
     }
 }
 
-fn refusal(planner: &str, task: &Task, refused: &DoesNotFit) -> String {
-    let refused = &task.whole(refused);
-    match refused.needed <= refused.budget {
-        true => format!("the planner `{planner}` finds no plan for {}", Bytes(refused.budget)),
-        false => too_much(task, refused),
+fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> String {
+    match why {
+        Unplanned::DoesNotFit(refused) | Unplanned::HostIsFull(refused, _) => {
+            let refused = &task.whole(refused);
+            match refused.needed <= refused.budget {
+                true => format!("the planner `{}` finds no plan for {}", planner.name, Bytes(refused.budget)),
+                false => too_much(task, refused),
+            }
+        }
+        Unplanned::NoAddresses(_) => {
+            format!("the plan fits {} by its bytes, but no addresses were found in it", task.memory())
+        }
+        Unplanned::Ours { .. } => why.to_string(),
     }
 }
 
@@ -418,72 +449,37 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Runs the planner and checks what it found.
-fn find(planner: &'static Planner, bounds: &Bounds) -> Result<Result<(Found, Plan), DoesNotFit>, Error> {
-    let request = &bounds.request;
+/// What the planning service finds, with its bound; or why it finds nothing.
+fn find(question: &Question<'_>, bounds: &Bounds) -> Result<Result<(Found, Planned), Unplanned>, Error> {
     let began = Instant::now();
-    let plan = match (planner.run)(request) {
-        Ok(plan) => plan,
-        Err(refused) => return Ok(Err(refused)),
+    let planned = match service::plan(question) {
+        Ok(planned) => planned,
+        Err(Unplanned::Ours { planner, flaw }) => {
+            return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+        }
+        Err(why) => return Ok(Err(why)),
     };
     let planning_ms = began.elapsed().as_secs_f64() * 1e3;
-    let peak_bytes = schedule::check(&plan.problem, &plan.schedule, request.budget)
-        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
+    let (plan, planner) = (&planned.plan, question.planner.name);
     let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
     let makespan = plan.schedule.makespan();
-    let bound = bounds.on(&plan)?.nanos;
+    let bound = bounds.on(plan)?.nanos;
     if bound > makespan {
-        return Err(Error::Ours(format!("planner {}: {makespan} ns, below the bound {bound}", planner.name)));
+        return Err(Error::Ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
     }
     let found = Found {
-        planner: planner.name,
+        planner,
         makespan_ms: millis(makespan),
         lower_bound_ms: millis(bound),
         over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
-        peak_bytes,
+        peak_bytes: planned.peak,
         planning_ms: (planning_ms * 1e3).round() / 1e3,
         swapped_bytes,
         returned_bytes,
         recompute_ms: millis(plan.recompute_nanos()),
         exposed_ms: millis(makespan - plan.problem.compute_nanos()),
     };
-    Ok(Ok((found, plan)))
-}
-
-/// Finds addresses for the plan, unless they are not asked for, and checks them.
-///
-/// Our planners choose swaps anew for what has no place; those of papers plan again for less memory.
-fn placed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<Placed>, Error> {
-    if args.addresses == Switch::Off || args.pages.is_some() {
-        return Ok(None);
-    }
-    let arena = Arena::of(request);
-    let placed = address::place_plan(named(&args.planner)?, request, plan);
-    let Some(placed) = placed else {
-        let arena = Bytes(arena.bytes);
-        return Err(Error::No(format!(
-            "the plan fits {arena} by its bytes, but no addresses were found in it"
-        ))
-        .with_help("give it more memory, or plan with --addresses off"));
-    };
-    address::check(&placed, arena)
-        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", args.planner)))?;
-    Ok(Some(placed))
-}
-
-/// The planner's plan in pages, checked, with the most bytes of pages in use at once.
-fn paged(args: &PlanCommandArgs, task: &Task, request: &Request, page: Bytes) -> Result<(Paged, u64), Error> {
-    let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
-    let paged = pages::plan(named(&args.planner)?, request, page.0).map_err(|why| match why {
-        Unpaged::DoesNotFit(refused) => {
-            let refusal =
-                Error::No(format!("in pages of {page}: {}", refusal(&args.planner, task, &refused)));
-            with_floors(refusal, &Floors::of(&pages::in_pages(request.problem, page.0)), None)
-        }
-        Unpaged::NotInOrder(_) => ours(why.to_string()),
-    })?;
-    let peak = pages::check(&paged, request.budget).map_err(|flaw| ours(flaw.to_string()))?;
-    Ok((paged, peak))
+    Ok(Ok((found, planned)))
 }
 
 /// So many larger budgets are tried to tell from which on tensors would stay.
@@ -510,7 +506,11 @@ fn ladder(request: &Request, args: &PlanCommandArgs, plan: &Plan) -> Result<Ladd
 }
 
 /// Replays the plan, where asked for.
-fn replayed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Option<ReplayedFacts>, Error> {
+fn replayed(
+    args: &PlanCommandArgs,
+    question: &Question<'_>,
+    planned: &Planned,
+) -> Result<Option<ReplayedFacts>, Error> {
     if args.noise.is_none() && args.contention.is_none() {
         return Ok(None);
     }
@@ -519,11 +519,9 @@ fn replayed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Op
         contention_percent: args.contention.unwrap_or(0),
     };
     let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
-    let budget = request.budget;
-    let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(budget));
-    let edges = edges.map_err(|e| ours(e.to_string()))?;
-    let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
-    let replayed = replay.several(noise, REPLAYS, budget).map_err(|flaw| ours(flaw.to_string()))?;
+    let replay = Replay::new(&planned.plan.problem, &planned.plan.schedule, &planned.edges);
+    let replayed =
+        replay.several(noise, REPLAYS, question.request.budget).map_err(|flaw| ours(flaw.to_string()))?;
     Ok(Some(ReplayedFacts {
         noise_percent: noise.operators_percent,
         contention_percent: noise.contention_percent,
@@ -533,13 +531,20 @@ fn replayed(args: &PlanCommandArgs, request: &Request, plan: &Plan) -> Result<Op
     }))
 }
 
-fn compared(args: &PlanCommandArgs, task: &Task, bounds: &Bounds) -> Result<Vec<Compared>, Error> {
+/// What the other planners find, where bytes are counted only.
+fn compared(
+    args: &PlanCommandArgs,
+    task: &Task,
+    question: &Question<'_>,
+    bounds: &Bounds,
+) -> Result<Vec<Compared>, Error> {
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
-        Ok(match find(planner, bounds)? {
+        let question = Question { planner, space: Space::Counted, ..*question };
+        Ok(match find(&question, bounds)? {
             Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
             Err(refused) => {
-                let refused = Some(refusal(name, task, &refused));
+                let refused = Some(refusal(planner, task, &refused));
                 Compared { planner: planner.name, found: None, refused }
             }
         })
@@ -636,22 +641,16 @@ impl Answer {
         let (bound, over) = (found.lower_bound_ms, percent(found.over_bound));
         _ = writeln!(text, "bound     {bound:.3} ms at the least; this plan takes {over} more");
         _ = writeln!(text, "peak      {}", Bytes(found.peak_bytes));
-        if let Some(addressed) = &self.addressed {
-            _ = writeln!(
-                text,
-                "addressed {:.3} ms in an arena of {}",
-                addressed.addressed_makespan_ms,
-                Bytes(addressed.arena_bytes)
-            );
+        let held = match (self.arena_bytes, self.page_bytes) {
+            (Some(arena), _) => Some(format!("addresses in an arena of {}", Bytes(arena))),
+            (None, Some(page)) => Some(format!("pages of {}", Bytes(page))),
+            (None, None) => None,
+        };
+        if let (Some(held), Some(counted)) = (held, self.counted_makespan_ms) {
+            let cost = found.makespan_ms - counted;
+            _ = writeln!(text, "held by   {held}, which cost {cost:.3} ms beside counting bytes");
         }
-        if let Some(paged) = &self.paged {
-            let (page, peak) = (Bytes(paged.page_bytes), Bytes(paged.paged_peak_bytes));
-            _ = writeln!(
-                text,
-                "paged     {:.3} ms in pages of {page}, at most {peak}",
-                paged.paged_makespan_ms
-            );
-        }
+        _ = self.hash.as_ref().map(|hash| writeln!(text, "hash      {hash}"));
         let (out, back) = (Bytes(found.swapped_bytes), Bytes(found.returned_bytes));
         _ = writeln!(text, "copied    {out} out, {back} in");
         if let Some(replayed) = &self.replayed {
@@ -677,7 +676,7 @@ impl Answer {
                     text,
                     "{planner:<12} {:>12.3} {:>8.4} {:>8.4} {:>12.3} {:>12} {:>10.1}",
                     f.makespan_ms,
-                    f.makespan_ms / self.found.makespan_ms,
+                    f.makespan_ms / self.counted_makespan_ms.unwrap_or(self.found.makespan_ms),
                     f.over_bound,
                     f.recompute_ms,
                     Bytes(f.swapped_bytes).to_string(),
@@ -692,15 +691,9 @@ impl Answer {
     }
 }
 
-/// Writes the plan to a file; where it has been placed, as it has been placed.
-fn write_schedule(file: &Path, plan: &Plan, placed: Option<&Placed>) -> Result<(), Error> {
-    let json = schedule_json(placed.map_or(plan, |placed| &placed.plan), placed);
-    write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))
-}
-
 /// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
 /// everything from the step on that brings it, and the steps that steps wait for.
-pub(crate) fn schedule_json(plan: &Plan, placed: Option<&Placed>) -> serde_json::Value {
+pub(crate) fn schedule_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::Value {
     #[derive(Serialize)]
     struct SpotFacts {
         /// The index of the step; none for what is there at the start.
@@ -745,8 +738,8 @@ pub(crate) fn schedule_json(plan: &Plan, placed: Option<&Placed>) -> serde_json:
     });
     let steps: Vec<StepFacts> = steps.collect();
     let mut json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps });
-    if let Some(placed) = placed {
-        let spots = placed.spots.iter().map(|spot| {
+    if let Some((spots, edges)) = placed {
+        let spots = spots.iter().map(|spot| {
             let (tensor, bytes) = match spot.run {
                 Run::Workspace(_) => (None, None),
                 Run::Bytes { tensor, begin, end } => {
@@ -756,7 +749,7 @@ pub(crate) fn schedule_json(plan: &Plan, placed: Option<&Placed>) -> serde_json:
             SpotFacts { from_step: spot.from, tensor, bytes, address: spot.address }
         });
         json["spots"] = serde_json::to_value(spots.collect::<Vec<_>>()).expect("spots are JSON");
-        json["edges"] = placed.edges.iter().map(|edge| vec![edge.step, edge.before]).collect();
+        json["edges"] = edges.iter().map(|edge| vec![edge.step, edge.before]).collect();
     }
     json
 }

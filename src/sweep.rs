@@ -4,14 +4,13 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::PassCx;
-use lmsc_plan::planners::{Granularity, Plan, Request};
-use lmsc_plan::schedule;
-use lmsc_plan::{Floors, bound};
+use lmsc_passes::{PassCx, carry_out, question};
+use lmsc_plan::service::{self, Planned, Question, Unplanned};
+use lmsc_plan::{Bridge, Floors, bound};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
-use crate::cli::{BindingArgs, SweepArgs};
+use crate::cli::{BindingArgs, SweepArgs, Switch};
 use crate::emit::{check_target, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
@@ -59,7 +58,7 @@ struct Point {
 }
 
 /// A plan that fits.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Found {
     makespan_ms: f64,
     /// No plan within the budget is faster.
@@ -68,6 +67,8 @@ struct Found {
     swapped_bytes: u64,
     returned_bytes: u64,
     recompute_ms: f64,
+    /// A hash of the model as the plan rewrites it: that which `lmsc MODEL` tells for the same question.
+    hash: String,
 }
 
 /// Plans the model for every size and budget and tells what each comes to.
@@ -87,6 +88,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         planner: Some(planner),
         ranges: args.ranges,
         effort: Some(args.effort),
+        addresses: args.addresses == Switch::On,
         ..machine(args.target.as_deref(), args.profile.as_deref())?
     };
     let stage = Stage::new();
@@ -113,29 +115,28 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         for &budget in &budgets {
             stage.show(format!("{} {}", words(&dims), Bytes(budget)));
             let whole = Some(Budget::Bytes(Bytes(budget)));
-            let cx = with_budgets(cx.clone(), &original, whole, None)?;
-            let room = cx.budget.unwrap_or_default().0;
+            let cx = with_budgets(cx.clone(), &original, whole, args.host_budget)?;
             let mut graph = original.clone();
             let bridge = before_planning(&mut graph, &cx)?;
             compute_ms = millis(bridge.problem.compute_nanos());
-            let request = Request {
-                granularity: if args.ranges { Granularity::Ranges } else { Granularity::Whole },
-                recompute: true,
-                effort: args.effort,
-                ..Request::new(&bridge.problem, room)
-            };
-            let before = points.last().and_then(|point| point.plan);
-            let point = match (planner.run)(&request) {
-                Err(refused) => {
+            let question = question(&bridge.problem, planner, cx.budget.unwrap_or_default(), &cx);
+            let before = points.last().and_then(|point| point.plan.clone());
+            let point = match service::plan(&question) {
+                Err(Unplanned::Ours { planner, flaw }) => {
+                    return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+                }
+                Err(why) => {
                     smallest_budgets =
-                        smallest_budgets.or_else(|| Some(Floors::of(&bridge.problem).beside(cx.constants)));
-                    let needed_bytes =
-                        before.is_none().then(|| refused.needed.saturating_add(cx.constants.0));
+                        smallest_budgets.or_else(|| Some(service::floors(&question).beside(cx.constants)));
+                    let needed = match why {
+                        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => no.needed,
+                        _ => 0,
+                    };
+                    let needed_bytes = before.is_none().then(|| needed.saturating_add(cx.constants.0));
                     Point { budget_bytes: budget, plan: before, needed_bytes }
                 }
-                Ok(plan) => {
-                    let found = Found::of(&request, &plan)
-                        .map_err(|flaw| Error::Ours(format!("planner {}: {flaw}", planner.name)))?;
+                Ok(planned) => {
+                    let found = Found::of(&mut graph, &bridge, &question, &planned, &cx)?;
                     let best = before.filter(|before| before.makespan_ms < found.makespan_ms);
                     let best = best.map(|best| Found { lower_bound_ms: found.lower_bound_ms, ..best });
                     Point { budget_bytes: budget, plan: Some(best.unwrap_or(found)), needed_bytes: None }
@@ -173,19 +174,28 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
 }
 
 impl Found {
-    /// What the plan comes to, checked, with its bound; or what is wrong.
-    fn of(request: &Request, plan: &Plan) -> Result<Found, String> {
-        let peak_bytes = schedule::check(&plan.problem, &plan.schedule, request.budget);
+    /// What the plan comes to, with its bound; the graph carries it out afterwards.
+    fn of(
+        graph: &mut Graph,
+        bridge: &Bridge,
+        question: &Question<'_>,
+        planned: &Planned,
+        cx: &PassCx,
+    ) -> Result<Found, Error> {
+        let request = &question.request;
         let bound = bound::best(request);
-        bound::certify(request.problem, request.budget, &bound).map_err(|flaw| flaw.to_string())?;
-        let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
+        bound::certify(request.problem, request.budget, &bound)
+            .map_err(|flaw| Error::Ours(format!("bound: {flaw}")))?;
+        carry_out(graph, bridge, question, planned, cx)?;
+        let (swapped_bytes, returned_bytes) = planned.plan.schedule.copied_bytes();
         Ok(Found {
-            makespan_ms: millis(plan.schedule.makespan()),
+            makespan_ms: millis(planned.nanos()),
             lower_bound_ms: millis(bound.nanos),
-            peak_bytes: peak_bytes.map_err(|flaw| flaw.to_string())?,
+            peak_bytes: planned.peak,
             swapped_bytes,
             returned_bytes,
-            recompute_ms: millis(plan.recompute_nanos()),
+            recompute_ms: millis(planned.plan.recompute_nanos()),
+            hash: crate::hash(graph),
         })
     }
 }

@@ -250,12 +250,12 @@ impl File {
                 }
                 let mut origins: Vec<TensorId> = list.iter().map(|&t| tensor_origin[t]).collect();
                 let mut source = source.to_vec();
-                (origins.sort_unstable(), source.sort_unstable());
+                origins.sort_unstable();
+                source.sort_unstable();
                 // A run that is not the first may do without some: what only the first writes.
-                match if first { origins == source } else { origins.iter().all(|t| source.contains(t)) } {
-                    true => Ok(list),
-                    false => Err(SavedError::Other { op: run.op }),
-                }
+                let is_known =
+                    if first { origins == source } else { origins.iter().all(|t| source.contains(t)) };
+                if is_known { Ok(list) } else { Err(SavedError::Other { op: run.op }) }
             };
             let (reads, produces) = (of(&run.reads, &source.reads)?, of(&run.produces, &source.produces)?);
             let changes = of(&run.changes, &source.changes)?;

@@ -3,6 +3,7 @@
 
 use crate::address::{self, Arena, Placed, Spot};
 use crate::pages::{self, Unpaged};
+use crate::planners::dqn::Learning;
 use crate::planners::{DoesNotFit, Plan, Planner, Request};
 use crate::problem::Problem;
 use crate::schedule::{self, Edge, Room};
@@ -151,7 +152,9 @@ fn held(planner: &'static Planner, request: &Request<'_>, space: Space) -> Resul
             .map_err(|flaw| ours(flaw.to_string()))?;
         return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
     }
-    let placed = address::place_plan(planner, request, &plan);
+    // Whoever watches a planner learn sees the plan's episodes, and none of those for other budgets.
+    let learning = Learning { watch: None, ..request.learning };
+    let placed = address::place_plan(planner, &Request { learning, ..*request }, &plan);
     let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
     address::check(&placed, Arena::of(request)).map_err(|flaw| ours(flaw.to_string()))?;
     let Placed { plan, spots, edges } = placed;
