@@ -142,7 +142,9 @@ def in_onnxruntime(model: onnx.ModelProto, folder: Path, data: list[dict[str, to
     return losses, state
 
 
-def verdict(row: Row, form: str, losses: list[float], values: dict[str, Any], truth: tuple[list[float], dict[str, torch.Tensor]]) -> str:
+def verdict(
+    row: Row, form: str, losses: list[float], values: dict[str, Any], truth: tuple[list[float], dict[str, torch.Tensor]]
+) -> str:
     off, where = worst(truth[1], values)
     loss = max(abs(a - b) / max(abs(a), FLOOR) for a, b in zip(truth[0], losses)) if len(losses) == STEPS else float("inf")
     if not max(off, loss) <= TOLERANCE:
@@ -203,7 +205,9 @@ def plan(row: Row, folder: Path, free: Any) -> str:
     """Whether there is a plan for half of the peak that gives the same bits; else the smallest share with a plan that was tried."""
     for share in ("0.5x", "0.6x", "0.7x", "0.8x", "0.9x"):
         out = folder / "plan.onnx"
-        planned = lmsc_(str(folder / "step.onnx"), "--target", "host", "--budget", share, "-o", str(out), "--force", "--effort", "25")
+        planned = lmsc_(
+            str(folder / "step.onnx"), "--target", "host", "--budget", share, "-o", str(out), "--force", "--effort", "25"
+        )
         if planned.returncode == 1:
             continue
         if planned.returncode:
@@ -224,9 +228,14 @@ def plan(row: Row, folder: Path, free: Any) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    lines = ["| model | exported | nodes | seconds | imported | smallest budget tried | lmsc | ONNX Runtime |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| model | exported | nodes | seconds | imported | smallest budget tried | lmsc | ONNX Runtime |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for r in rows:
-        lines.append(f"| {r.name} | {r.exported} | {r.nodes} | {r.seconds:.1f} | {r.imported} | {r.planned} | {r.compact} | {r.standard} |")
+        lines.append(
+            f"| {r.name} | {r.exported} | {r.nodes} | {r.seconds:.1f} | {r.imported} | {r.planned} | {r.compact} | {r.standard} |"
+        )
     return "\n".join(lines)
 
 

@@ -69,14 +69,20 @@ def _tracing() -> Iterator[None]:
     def run(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         return function(*args)
 
-    with (
-        _compiling(),
-        torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]),
-        _without_mkldnn(),
-        mock.patch.object(checkpoint, "_checkpoint_without_reentrant_generator", no_checkpoint),
-        mock.patch.object(checkpoint.CheckpointFunction, "apply", run),
-        warnings.catch_warnings(),
-    ):
+    with contextlib.ExitStack() as stack:
+        for context in (
+            _compiling(),
+            torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]),
+            _without_mkldnn(),
+            *(
+                mock.patch.object(checkpoint, n, no_checkpoint)
+                for n in dir(checkpoint)
+                if n.startswith("_checkpoint_without_reentrant_gen")
+            ),
+            mock.patch.object(checkpoint.CheckpointFunction, "apply", run),
+            warnings.catch_warnings(),
+        ):
+            stack.enter_context(context)
         warnings.simplefilter("ignore")
         yield
 
@@ -172,7 +178,9 @@ class _Step:
         with _Dropout():
             return _loss_and_more(self.forward({**p, **b}, example))
 
-    def _gradients(self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]) -> tuple[Tensor, dict[str, Any], dict[str, Tensor]]:
+    def _gradients(
+        self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]
+    ) -> tuple[Tensor, dict[str, Any], dict[str, Tensor]]:
         """Loss, further outputs and gradients, averaged over the parts of the batch."""
         live = [p[n] for n in self.trained]
         parts = [t.chunk(self.accumulate) if t.dim() else [t] * self.accumulate for t in batch]
@@ -267,6 +275,9 @@ def _trace(step: _Step, args: list[Tensor], compact: bool) -> torch.fx.GraphModu
         raise
     except Exception as error:
         raise capture_error(error) from error
+    for node in reversed(raw.graph.nodes):
+        if str(node.target).startswith("profiler."):
+            raw.graph.erase_node(node)
     raw.graph.eliminate_dead_code()
     raw.recompile()
     functional = torch.func.functionalize(lambda *a: torch.fx.Interpreter(raw).run(*a), remove="mutations")

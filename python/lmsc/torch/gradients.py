@@ -50,7 +50,7 @@ _WHOLE_COMPACT = (
     aten.upsample_nearest2d_backward.default,
 )
 _EXTRA = (
-    aten.native_batch_norm, aten._native_batch_norm_legit_functional, aten.native_batch_norm_backward, aten.native_group_norm,
+    aten.native_batch_norm, aten._native_batch_norm_legit_functional, aten._native_batch_norm_legit, aten.native_batch_norm_backward, aten.native_group_norm,
     aten.native_group_norm_backward, aten.upsample_bilinear2d, aten.upsample_bicubic2d, aten.grid_sampler_2d,
     aten.embedding_dense_backward, aten.logcumsumexp, aten.reflection_pad2d_backward, aten.glu, aten.glu_backward,
     aten._prelu_kernel, aten._prelu_kernel_backward, aten.mse_loss, aten.mse_loss_backward, aten.huber_loss,
@@ -77,9 +77,7 @@ def convolution_backward(
     if mask[0] and transposed:
         dx = aten.convolution(dy, w, None, stride, padding, dilation, False, zero, groups)
     elif mask[0]:
-        reach = [
-            (dy.shape[k] - 1) * stride[k - 2] - 2 * padding[k - 2] + dilation[k - 2] * (w.shape[k] - 1) + 1 for k in space
-        ]
+        reach = [(dy.shape[k] - 1) * stride[k - 2] - 2 * padding[k - 2] + dilation[k - 2] * (w.shape[k] - 1) + 1 for k in space]
         short = [x.shape[k] - r for k, r in zip(space, reach)]
         dx = aten.convolution(dy, w, None, stride, padding, dilation, True, short, groups)
     if mask[1]:
@@ -123,7 +121,14 @@ def max_pool_backward(
 
 
 def avg_pool2d_backward(
-    dy: Tensor, x: Tensor, kernel: list[int], stride: list[int], padding: list[int], ceil_mode: bool, include_pad: bool, divisor: Any
+    dy: Tensor,
+    x: Tensor,
+    kernel: list[int],
+    stride: list[int],
+    padding: list[int],
+    ceil_mode: bool,
+    include_pad: bool,
+    divisor: Any,
 ) -> Tensor:
     """A transposed convolution with a window of equal weights."""
     if ceil_mode or (any(padding) and not include_pad):

@@ -13,10 +13,6 @@ _LIBRARY.define(
     "adamw(Tensor lr, Tensor step, Tensor w, Tensor g, Tensor m, Tensor v, float beta1, float beta2, float eps, float decay)"
     " -> (Tensor, Tensor, Tensor)"
 )
-_LIBRARY.define(
-    "momentum(Tensor lr, Tensor step, Tensor w, Tensor g, Tensor m, float momentum, float dampening, float decay, bool nesterov)"
-    " -> (Tensor, Tensor)"
-)
 _LIBRARY.define("sgd(Tensor lr, Tensor w, Tensor g) -> Tensor")
 
 
@@ -30,17 +26,9 @@ def _adamw(
     return w * (1 - lr * decay) - (lr / first).to(w.dtype) * (m / denominator), m, v
 
 
-def _momentum(
-    lr: Tensor, step: Tensor, w: Tensor, g: Tensor, m: Tensor, momentum: float, dampening: float, decay: float, nesterov: bool
-) -> tuple[Tensor, Tensor]:
-    g = g + decay * w
-    m = momentum * m + torch.where(step > 0, 1 - dampening, 1.0).to(g.dtype) * g
-    return w - lr * (g + momentum * m if nesterov else m), m
-
-
 _LIBRARY.impl("adamw", _adamw, "CompositeExplicitAutograd")
-_LIBRARY.impl("momentum", _momentum, "CompositeExplicitAutograd")
 _LIBRARY.impl("sgd", lambda lr, w, g: w - lr * g, "CompositeExplicitAutograd")
-torch.library.register_fake("lmsc::adamw", lambda lr, step, w, g, m, v, *_: (torch.empty_like(w), torch.empty_like(m), torch.empty_like(v)))
-torch.library.register_fake("lmsc::momentum", lambda lr, step, w, g, m, *_: (torch.empty_like(w), torch.empty_like(m)))
+torch.library.register_fake(
+    "lmsc::adamw", lambda lr, step, w, g, m, v, *_: (torch.empty_like(w), torch.empty_like(m), torch.empty_like(v))
+)
 torch.library.register_fake("lmsc::sgd", lambda lr, w, g: torch.empty_like(w))

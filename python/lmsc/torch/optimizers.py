@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -69,7 +71,12 @@ def _is_plain(kind: type, group: dict[str, Any]) -> bool:
         return False
     numbers = all(isinstance(group.get(k, 0.0), (int, float)) for k in ("momentum", "dampening", "weight_decay", "eps"))
     numbers = numbers and all(isinstance(b, (int, float)) for b in group.get("betas", ()))
-    return numbers and not group.get("amsgrad") and all(p.dtype == torch.float32 for p in group["params"])
+    return (
+        numbers
+        and not group.get("amsgrad")
+        and not group.get("dampening")
+        and all(p.dtype == torch.float32 for p in group["params"])
+    )
 
 
 def _suffix(optimizer: torch.optim.Optimizer, index: int) -> str:
@@ -91,11 +98,9 @@ class _Compact(Update):
             if not kept:
                 continue
             seen = [optimizer.state.get(p, {}) for p in group["params"]]
-            steps = 0.0
-            if any(seen):
-                # SGD keeps no counter. What matters is whether there was a step before.
-                steps = max(float(s.get("step", 1.0)) for s in seen if s)
-            self.state[f"step{suffix}"] = StateTensor(f"step{suffix}", (), torch.int64, steps)
+            if self._adam:
+                steps = max((float(s["step"]) for s in seen if s), default=0.0)
+                self.state[f"step{suffix}"] = StateTensor(f"step{suffix}", (), torch.int64, steps)
             for p, s in zip(group["params"], seen):
                 for k in kept:
                     name = f"{names[id(p)]}.{k}"
@@ -127,14 +132,13 @@ class _Compact(Update):
                     new_params[n], new_state[moments[0]], new_state[moments[1]] = torch.ops.lmsc.adamw(
                         lr, new_state[counter], w, g, *(state[k] for k in moments), beta1, beta2, float(group["eps"]), decay
                     )
-                elif group["momentum"]:
+                    continue
+                g = g + group["weight_decay"] * w if group["weight_decay"] else g
+                if group["momentum"]:
                     buffer = f"{n}.momentum_buffer"
-                    new_params[n], new_state[buffer] = torch.ops.lmsc.momentum(
-                        lr, state[counter], w, g, state[buffer], float(group["momentum"]), float(group["dampening"]),
-                        float(group["weight_decay"]), bool(group["nesterov"]),
-                    )  # fmt: skip
-                else:
-                    new_params[n] = torch.ops.lmsc.sgd(lr, w, g + group["weight_decay"] * w if group["weight_decay"] else g)
+                    new_state[buffer] = m = group["momentum"] * state[buffer] + g
+                    g = g + group["momentum"] * m if group["nesterov"] else m
+                new_params[n] = torch.ops.lmsc.sgd(lr, w, g)
         return new_params, new_state
 
 
@@ -169,7 +173,7 @@ class _Traced(Update):
                 kept = {s: t.clone() for s, t in state.items() if s.startswith(prefix) and "." not in s[len(prefix) :]}
                 if kept:
                     replica.state[p] = {s[len(prefix) :]: t for s, t in kept.items()}
-        with torch.no_grad(), TensorScalars():
+        with torch.no_grad(), TensorScalars(), _tensor_minimum(type(self._optimizer)):
             replica.step()
         new_state = {f"{n}.{k}": t for n, p in own.items() for k, t in replica.state.get(p, {}).items() if isinstance(t, Tensor)}
         return {n: p for n, p in own.items() if p.grad is not None}, new_state
@@ -226,7 +230,7 @@ def _state_of(optimizer: torch.optim.Optimizer, names: dict[int, str]) -> dict[s
         for t in large.values():
             t.grad = torch.zeros_like(t)
         shaped = _replica(optimizer, lambda p: large[id(p)], capturable=True)
-        with torch.no_grad():
+        with torch.no_grad(), TensorScalars(), _tensor_minimum(type(optimizer)):
             shaped.step()
     found = {}
     for group in optimizer.param_groups:
@@ -261,15 +265,38 @@ def _compiling() -> Iterator[None]:
         torch.compiler.is_compiling = was
 
 
+@contextlib.contextmanager
+def _tensor_minimum(kind: type) -> Iterator[None]:
+    """Lets `min` and `max` in the module of an optimizer take tensors, as Adafactor's does with its counter."""
+
+    def of(function: Any, operator: Any) -> Any:
+        def choose(*args: Any, **kwargs: Any) -> Any:
+            if len(args) != 2 or kwargs or not any(isinstance(a, Tensor) for a in args):
+                return function(*args, **kwargs)
+            a, b = (x if isinstance(x, Tensor) else torch.tensor(float(x)) for x in args)
+            return operator(a, b)
+
+        return choose
+
+    module = sys.modules[kind.__module__]
+    with (
+        mock.patch.object(module, "min", of(min, torch.minimum), create=True),
+        mock.patch.object(module, "max", of(max, torch.maximum), create=True),
+    ):
+        yield
+
+
 class TensorScalars(TorchFunctionMode):
     """Lets tensors stand where PyTorch's operators take a number only: `alpha=` and `value=`.
 
-    A learning rate that is an input of the graph is such a tensor.
+    A learning rate that is an input of the graph is such a tensor, and so is what an optimizer reads with `.item()`.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
+        if func is Tensor.item and args[0].dim() == 0:
+            return args[0]
         alpha, value = kwargs.get("alpha"), kwargs.get("value")
         if isinstance(alpha, Tensor) and name in ("add", "add_", "sub", "sub_"):
             del kwargs["alpha"]

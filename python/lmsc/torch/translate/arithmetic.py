@@ -100,7 +100,11 @@ def div(t: Translator, n: Node, a: Any, b: Any, *, rounding_mode: str | None = N
     q = t.b.node("Div", x, y)
     if not d.is_floating_point or rounding_mode is None:
         return q
-    return t.b.node("Floor", q) if rounding_mode == "floor" else t.b.node("Mul", t.b.node("Sign", q), t.b.node("Floor", t.b.node("Abs", q)))
+    return (
+        t.b.node("Floor", q)
+        if rounding_mode == "floor"
+        else t.b.node("Mul", t.b.node("Sign", q), t.b.node("Floor", t.b.node("Abs", q)))
+    )
 
 
 @op("remainder")
@@ -211,7 +215,7 @@ def to_copy(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
     return t.value(x, t.dtype(n))
 
 
-@op("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of")
+@op("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of", "prims::copy_strided")
 def identity(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
     return t.value(x)
 

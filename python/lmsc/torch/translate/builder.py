@@ -134,9 +134,7 @@ class Builder:
             domains.add(n.domain)
         results = {n for n, *_ in outputs}
         made = {o for n in nodes for o in n.outputs if o}
-        infos = [
-            helper.make_tensor_value_info(v, *t) for k, t in self._types.items() if (v := renamed.get(k, k)) in made - results
-        ]
+        infos = [helper.make_tensor_value_info(v, *t) for k, t in self._types.items() if (v := renamed.get(k, k)) in made - results]
         graph = helper.make_graph(
             protos,
             "step",

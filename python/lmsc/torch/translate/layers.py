@@ -149,7 +149,12 @@ def max_pool_backward(
     dilation: Sequence[int], ceil_mode: bool, indices: Node,
 ) -> str:  # fmt: skip
     return t.b.node(
-        "MaxPoolGrad", t.value(dy), t.value(indices), domain=MICROSOFT, ceil_mode=int(ceil_mode), **_windows(2, kernel, stride, padding)
+        "MaxPoolGrad",
+        t.value(dy),
+        t.value(indices),
+        domain=MICROSOFT,
+        ceil_mode=int(ceil_mode),
+        **_windows(2, kernel, stride, padding),
     )
 
 
@@ -207,7 +212,9 @@ def upsample_nearest2d_backward(t: Translator, n: Node, dy: Node, out: Sequence[
 
 
 @op("native_layer_norm")
-def native_layer_norm(t: Translator, n: Node, x: Node, shape: Sequence[int], w: Node | None, b: Node | None, eps: float) -> list[str]:
+def native_layer_norm(
+    t: Translator, n: Node, x: Node, shape: Sequence[int], w: Node | None, b: Node | None, eps: float
+) -> list[str]:
     scale = _scale(t, x, w, shape)
     axis = len(t.shape(x)) - len(shape)
     bias = None if b is None else t.value(b)
@@ -232,22 +239,36 @@ def native_layer_norm_backward(
 
 @op("_native_batch_norm_legit_functional")
 def batch_norm(
-    t: Translator, n: Node, x: Node, w: Node | None, b: Node | None, mean: Node, var: Node, training: bool, momentum: float, eps: float
+    t: Translator,
+    n: Node,
+    x: Node,
+    w: Node | None,
+    b: Node | None,
+    mean: Node,
+    var: Node,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> list[str]:
-    shape = t.shape(x)
+    shape, d, keep = t.shape(x), t.dtype(x), 1 - float(momentum)
     channels, count = shape[1], t.meta(x).numel() // shape[1]
-    d = t.dtype(mean)
     one, zero = (t.b.node("Expand", t.value(v, d), t.b.ints([channels])) for v in (1.0, 0.0))
-    # PyTorch keeps the variance of the population that the batch is a sample of: n / (n - 1) times that of the batch. The old
-    # variance is read first, since the operator writes the new one in its place.
-    factor = count / max(count - 1, 1)
-    old = t.b.node("Mul", t.value(var), t.value((1 - float(momentum)) * (factor - 1), d))
-    y, new_mean, new_var, saved_mean, saved_inverse = t.b.node(
-        "BatchNormInternal", t.value(x), one if w is None else t.value(w), zero if b is None else t.value(b), t.value(mean),
-        t.value(var), domain=MICROSOFT, epsilon=float(eps), momentum=1 - float(momentum), training_mode=1, outputs=5,
+    y, _, _, saved_mean, inverse = t.b.node(
+        "BatchNormInternal", t.value(x), one if w is None else t.value(w), zero if b is None else t.value(b), domain=MICROSOFT,
+        epsilon=float(eps), training_mode=1, outputs=[True, False, False, True, True],
     )  # fmt: skip
-    new_var = t.b.node("Sub", t.b.node("Mul", new_var, t.value(factor, d)), old)
-    return [y, saved_mean, saved_inverse, new_mean, new_var]
+    d = t.dtype(mean)
+
+    def average(old: Node, new: str) -> str:
+        return t.b.node("Add", t.b.node("Mul", t.value(old), t.value(keep, d)), new)
+
+    # PyTorch keeps the variance of the population that the batch is a sample of: n / (n - 1) times that of the batch.
+    share = (1 - keep) * count / max(count - 1, 1)
+    variance = t.b.node(
+        "Sub", t.b.node("Div", t.value(share, d), t.b.node("Mul", inverse, inverse)), t.value(share * float(eps), d)
+    )
+    new_mean = average(mean, t.b.node("Mul", saved_mean, t.value(1 - keep, d)))
+    return [y, saved_mean, inverse, new_mean, average(var, variance)]
 
 
 @op("native_batch_norm_backward")

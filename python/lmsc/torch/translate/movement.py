@@ -66,7 +66,7 @@ def permute(t: Translator, n: Node, x: Node, *args: Any) -> str:
 def unpermuted(n: Node) -> tuple[Node, list[int]]:
     """The tensor whose axes `n` is a permutation of, through any number of permutations, and the permutation."""
     perm = list(range(n.meta["val"].dim()))
-    while n.op == "call_function" and str(n.target).split(".")[1] in ("t", "transpose", "permute"):
+    while n.op == "call_function" and str(n.target).removeprefix("aten.").split(".")[0] in ("t", "transpose", "permute"):
         inner = permutation(n)
         perm = [inner[a] for a in perm]
         n = n.args[0]
@@ -152,7 +152,9 @@ def cut(t: Translator, value: str, dim: int, first: int, last: int, step: int = 
     return t.b.node("Slice", value, t.b.ints([first]), t.b.ints([last]), t.b.ints([dim]), t.b.ints([step]))
 
 
-def pad(t: Translator, value: str, before: Sequence[int], after: Sequence[int], fill: str | None = None, mode: str | None = None) -> str:
+def pad(
+    t: Translator, value: str, before: Sequence[int], after: Sequence[int], fill: str | None = None, mode: str | None = None
+) -> str:
     """`value` with elements added on the sides of each axis."""
     return t.b.node("Pad", value, t.b.ints([*before, *after]), fill, mode=mode)
 
@@ -240,7 +242,9 @@ def flip(t: Translator, n: Node, x: Node, dims: Sequence[int]) -> str:
     rank = len(t.shape(x))
     axes = [d % rank for d in dims]
     low = -(1 << 62)
-    return t.b.node("Slice", t.value(x), t.b.ints([-1] * len(axes)), t.b.ints([low] * len(axes)), t.b.ints(axes), t.b.ints([-1] * len(axes)))
+    return t.b.node(
+        "Slice", t.value(x), t.b.ints([-1] * len(axes)), t.b.ints([low] * len(axes)), t.b.ints(axes), t.b.ints([-1] * len(axes))
+    )
 
 
 @op("roll")
@@ -338,7 +342,9 @@ def index(t: Translator, n: Node, x: Node, indices: Sequence[Node | None]) -> st
 
 
 @op("index_put", "_unsafe_index_put", "_index_put_impl")
-def index_put(t: Translator, n: Node, x: Node, indices: Sequence[Node | None], values: Node, accumulate: bool = False, *_: Any) -> str:
+def index_put(
+    t: Translator, n: Node, x: Node, indices: Sequence[Node | None], values: Node, accumulate: bool = False, *_: Any
+) -> str:
     d = t.dtype(n)
     if len(indices) == 1 and indices[0] is not None and t.dtype(indices[0]) == torch.bool:
         mask, rank = indices[0], len(t.shape(x))

@@ -86,7 +86,9 @@ def vector_norm(t: Translator, n: Node, x: Node, ord: float = 2, dim: Any = None
 
 @op("topk")
 def topk(t: Translator, n: Node, x: Node, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[str]:
-    return t.b.node("TopK", t.value(x), t.b.ints([k]), axis=dim % len(t.shape(x)), largest=int(largest), sorted=int(sorted), outputs=2)
+    return t.b.node(
+        "TopK", t.value(x), t.b.ints([k]), axis=dim % len(t.shape(x)), largest=int(largest), sorted=int(sorted), outputs=2
+    )
 
 
 @op("sort")
