@@ -108,7 +108,9 @@ def lmsc_(*args: str) -> subprocess.CompletedProcess[str]:
 
 
 def first_line(text: str) -> str:
-    return next((line for line in text.splitlines() if line.strip() and "note:" not in line and "warning:" not in line), "?")[:160]
+    """The error in what `lmsc` printed."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "note:" not in line and "warning:" not in line]
+    return " ".join(lines[:2]).split("/step.onnx")[-1][:200]
 
 
 def in_lmsc(model: Path, folder: Path, tag: str) -> tuple[list[float], dict[str, torch.Tensor]]:

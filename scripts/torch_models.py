@@ -79,7 +79,7 @@ for _name, _make in {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
     "momentum": sgd,
     "Nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
-    "RMSprop": lambda p: torch.optim.RMSprop(p, lr=1e-3, momentum=0.9),
+    "RMSprop": lambda p: torch.optim.RMSprop(p, lr=1e-3, eps=1e-4, momentum=0.9),
     "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
     "Adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0),
     "Adamax": lambda p: torch.optim.Adamax(p, lr=1e-3),

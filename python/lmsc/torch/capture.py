@@ -39,11 +39,13 @@ class Captured:
     """Small buffers that the step does not change."""
 
 
-class _Dropout(TorchFunctionMode):
-    """Keeps dropout one operator: on the processor PyTorch would trace its parts."""
+class _Whole(TorchFunctionMode):
+    """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes bags of embeddings apart."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func is torch.nn.functional.embedding_bag:
+            return _embedding_bag(*args, **kwargs)
         if func in (torch.dropout, torch.nn.functional.dropout) and not kwargs.get("inplace"):
             bound = inspect.signature(lambda input, p=0.5, training=True, train=None, inplace=False: None).bind(*args, **kwargs)
             a = bound.arguments
@@ -53,6 +55,20 @@ class _Dropout(TorchFunctionMode):
             if 0 < a.get("p", 0.5) < 1:
                 return torch.native_dropout(a["input"], a.get("p", 0.5), True)[0]
         return func(*args, **kwargs)
+
+
+def _embedding_bag(input: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`embedding_bag` over bags of one size as a lookup and a reduction."""
+    names = ["offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "per_sample_weights"]
+    options = {**dict(zip(names, args)), **kwargs}
+    unusual = [k for k in ("max_norm", "scale_grad_by_freq", "padding_idx") if options.get(k) not in (None, False)]
+    if input.dim() != 2 or unusual:
+        raise CaptureError("embedding_bag is captured for a matrix of indices, without offsets, max_norm and padding_idx")
+    rows = torch.nn.functional.embedding(input, weight)
+    if options.get("per_sample_weights") is not None:
+        rows = rows * options["per_sample_weights"].unsqueeze(-1)
+    mode = options.get("mode", "mean")
+    return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
 
 
 @contextlib.contextmanager
@@ -175,7 +191,7 @@ class _Step:
         for k, t in zip(self.tensors, batch):
             leaves[k] = t
         example = pytree.tree_unflatten(leaves, self.spec)
-        with _Dropout():
+        with _Whole():
             return _loss_and_more(self.forward({**p, **b}, example))
 
     def _gradients(

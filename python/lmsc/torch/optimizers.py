@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -278,11 +278,8 @@ def _tensor_minimum(kind: type) -> Iterator[None]:
 
         return choose
 
-    module = sys.modules[kind.__module__]
-    with (
-        mock.patch.object(module, "min", of(min, torch.minimum), create=True),
-        mock.patch.object(module, "max", of(max, torch.maximum), create=True),
-    ):
+    names = inspect.unwrap(kind.step).__globals__
+    with mock.patch.dict(names, {"min": of(min, torch.minimum), "max": of(max, torch.maximum)}):
         yield
 
 
