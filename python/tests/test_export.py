@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import lmsc.torch
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 import torch
+from lmsc.torch import CaptureError, UnsupportedOperator, export_step
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-import lmsc.torch
-from lmsc.torch import CaptureError, UnsupportedOperator, export_step
+import onnx
 
 
 def net() -> nn.Sequential:

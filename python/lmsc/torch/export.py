@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import onnx
 import torch
 from torch import Tensor, nn
+
+import onnx
 
 from .capture import Captured, capture
 from .translate import translate

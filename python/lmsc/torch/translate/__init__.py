@@ -6,8 +6,9 @@ depends on them is a constant.
 
 from __future__ import annotations
 
-import onnx
 import torch
+
+import onnx
 
 from ..capture import Captured
 from ..errors import UnsupportedOperator
@@ -48,4 +49,4 @@ def translate(found: Captured, *, compact: bool) -> onnx.ModelProto:
     raise AssertionError("a graph ends with its output")
 
 
-__all__ = ["translate", "UnsupportedOperator", "torch"]
+__all__ = ["UnsupportedOperator", "torch", "translate"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
+
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
@@ -93,7 +94,7 @@ class Builder:
             self._constants[key] = self.initializer(self.fresh(f"const.{kind}.{label}"), tensor)
         return self._constants[key]
 
-    def scalar(self, value: float | int | bool, dtype: torch.dtype) -> str:
+    def scalar(self, value: float | bool, dtype: torch.dtype) -> str:
         """A constant without dimensions."""
         return self.tensor(torch.tensor(value, dtype=dtype))
 
