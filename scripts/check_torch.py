@@ -255,7 +255,7 @@ def plan(row: Row, folder: Path) -> str:
 
 def table(rows: list[Row]) -> str:
     lines = [
-        "| model | exported | nodes | seconds | imported | smallest budget tried | lmsc | ONNX Runtime |",
+        "| model | exported | nodes | seconds | imported | budget | lmsc | ONNX Runtime |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for r in rows:
