@@ -393,7 +393,11 @@ def _() -> Any:
     class Conformer(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.norm, self.point, self.deep = nn.LayerNorm(16), nn.Conv1d(16, 32, 1), nn.Conv1d(16, 16, 5, padding=2, groups=16)
+            self.norm, self.point, self.deep = (
+                nn.LayerNorm(16),
+                nn.Conv1d(16, 32, 1),
+                nn.Conv1d(16, 16, 5, padding=2, groups=16, bias=False),
+            )
             self.batch, self.out, self.attend = nn.BatchNorm1d(16), nn.Linear(16, 5), Block(16, 2, False)
 
         def forward(self, x: Tensor) -> Tensor:

@@ -34,6 +34,8 @@ _WHOLE = (  # in every form
 _WHOLE_COMPACT = (
     aten._softmax_backward_data.default,
     aten._log_softmax_backward_data.default,
+    aten.nll_loss_backward.default,
+    aten.nll_loss2d_backward.default,
     aten.native_layer_norm_backward.default,
     aten.gelu_backward.default,
     aten.silu_backward.default,

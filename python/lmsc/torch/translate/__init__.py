@@ -12,7 +12,7 @@ import onnx
 
 from ..capture import Captured
 from ..errors import UnsupportedOperator
-from . import arithmetic, layers, movement, reductions, updates  # noqa: F401 they register their operators
+from . import arithmetic, layers, losses, movement, reductions, updates  # noqa: F401 they register their operators
 from .builder import Builder
 from .registry import Translator
 

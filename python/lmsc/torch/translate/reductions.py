@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.fx import Node
 
+from .builder import MICROSOFT
 from .registry import Translator, op
 
 
@@ -104,14 +104,8 @@ def softmax(t: Translator, n: Node, x: Node, dim: int, *_: Any) -> str:
     return t.b.node("LogSoftmax" if "_log_" in str(n.target) else "Softmax", t.value(x, t.dtype(n)), axis=dim % len(t.shape(x)))
 
 
-@op("_softmax_backward_data", "_log_softmax_backward_data")
+@op("_softmax_backward_data")
 def softmax_backward(t: Translator, n: Node, dy: Node, y: Node, dim: int, *_: Any) -> str:
-    from .builder import MICROSOFT
-
     onnx = "LogSoftmaxGrad_13" if "_log_" in str(n.target) else "SoftmaxGrad_13"
     v = t.b.node(onnx, t.value(dy), t.value(y), domain=MICROSOFT, axis=dim % len(t.shape(y)))
     return v if t.dtype(n) == t.dtype(y) else t.cast(v, t.dtype(n))
-
-
-def _unused(_: Sequence[int]) -> None:
-    return None
