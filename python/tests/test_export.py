@@ -204,6 +204,8 @@ def test_wrong_arguments_are_refused() -> None:
         export_step(model, F.cross_entropy, torch.optim.SGD(net().parameters()), batches()[0])
     with pytest.raises(CaptureError, match="the example is"):
         export_step(model, F.cross_entropy, torch.optim.SGD(model.parameters()), batches()[0][0])  # type: ignore[arg-type]
+    with pytest.raises(CaptureError, match="LBFGS cannot be part"):
+        export_step(model, F.cross_entropy, torch.optim.LBFGS(model.parameters()), batches()[0])
     with pytest.raises(CaptureError, match="does not depend on a parameter"):
         export_step(model, lambda y, t: torch.zeros(()), torch.optim.SGD(model.parameters()), batches()[0])
 

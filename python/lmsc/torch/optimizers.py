@@ -62,7 +62,15 @@ def update_of(optimizer: torch.optim.Optimizer, names: dict[int, str], *, compac
     kind = type(optimizer)
     if compact and all(_is_plain(kind, group) for group in optimizer.param_groups):
         return _Compact(optimizer, names, lr_input)
-    return _Traced(optimizer, names, lr_input)
+    try:
+        return _Traced(optimizer, names, lr_input)
+    except CaptureError:
+        raise
+    except Exception as error:
+        message = (
+            f"the update of {kind.__name__} cannot be part of a graph: {error}; use an optimizer whose step needs gradients only"
+        )
+        raise CaptureError(message) from error
 
 
 def _is_plain(kind: type, group: dict[str, Any]) -> bool:
