@@ -410,6 +410,7 @@ pub(crate) fn machine(target: Option<&str>, profile: Option<&Path>) -> Result<Pa
 /// The same, with what the kernels of the target need.
 pub(crate) fn of_machine(cx: PassCx) -> PassCx {
     match cx.target().kernels {
+        Kernels::None => cx,
         Kernels::Host => PassCx { workspaces: Some(lmsc_runtime::workspaces), least_workspaces: None, ..cx },
         Kernels::Cuda => PassCx {
             workspaces: Some(cuda::workspaces),
@@ -428,7 +429,7 @@ pub(crate) fn with_budgets(
 ) -> Result<PassCx, Error> {
     let target = machine.target();
     let constants = match target.kernels {
-        Kernels::Host => Bytes::ZERO,
+        Kernels::Host | Kernels::None => Bytes::ZERO,
         Kernels::Cuda => cuda::constants(graph),
     };
     let peak = || Bytes(machine.memory(graph).peak().0.saturating_add(constants.0));

@@ -59,6 +59,8 @@ pub enum Kernels {
     /// A GPU, by the kernels and libraries of CUDA. The default: every target but `host` is one.
     #[default]
     Cuda,
+    /// None of this program: workspaces are those of the target's model.
+    None,
 }
 
 impl fmt::Display for Kernels {
@@ -66,6 +68,7 @@ impl fmt::Display for Kernels {
         f.write_str(match self {
             Kernels::Host => "host",
             Kernels::Cuda => "cuda",
+            Kernels::None => "none",
         })
     }
 }
