@@ -1259,13 +1259,15 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     let step = [&*model, "--dim", "batch=2"];
     let planned = installed.path("planned.onnx");
     let elsewhere = tempfile::tempdir().unwrap();
-    let plan = |target: &str, budget: &str| {
+    let planned_by = |planner: &str, target: &str, budget: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lmsc"));
-        command.args(step).args(["--target", target, "--budget", budget, "--json", "-o", &planned]);
+        command.args(step).args(["--target", target, "--planner", planner, "--budget", budget]);
+        command.args(["--json", "-o", &planned]);
         let output = command.env("LMSC_CUDA_PATH", elsewhere.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         json(&String::from_utf8_lossy(&output.stdout))
     };
+    let plan = |target: &str, budget: &str| planned_by("auto", target, budget);
     let run = ["run", "--steps", "2", "--json", "--device", "cuda"];
     let whole = json(&installed.ok(&[&run[..], &step].concat(), &[]));
     let report = plan("h200-sxm", "0.9x");
@@ -1281,6 +1283,13 @@ fn a_plan_made_anywhere_runs_on_a_device() {
     assert_eq!(losses(&swapped), losses(&whole));
     assert_eq!(swapped["gpu"]["convolutions"], "cuDNN 9.19.0");
     assert_eq!(swapped["prediction"], "the model of the target a processor");
+
+    // What runs again leaves out the statistics that run on, which kernels must not look for.
+    planned_by("memonger", "h200-sxm", "0.9x");
+    let is_again = |line: &str| line.contains("BatchNormInternal<") && line.contains(" recomputes ");
+    assert!(installed.ok(&["opt", &planned], &[]).lines().any(is_again));
+    let again = json(&installed.ok(&[&run[..], &[&planned]].concat(), &[]));
+    assert_eq!(losses(&again), losses(&whole));
 
     // Where less than that is free, both numbers are told before anything is allocated.
     let memory = (budget - 1).to_string();

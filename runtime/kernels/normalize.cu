@@ -50,7 +50,8 @@ struct Batch {
     f64 epsilon, momentum;
 };
 
-// Mean and 1/σ of each channel, of the batch's moments or as they run on; and what runs on.
+// Mean and 1/σ of each channel, of the batch's moments or as they run on; and what runs on. In training, where nothing runs
+// on, `mean` and `variance` may be missing: a node that runs again has neither.
 KERNEL batch_statistics(Batch b, const Moments* parts, const f32* mean, const f32* variance, f32* new_mean, f32* new_variance,
                         f32* saved_mean, f32* saved_inverse) {
     const Channels r = b.channels;
@@ -70,10 +71,9 @@ KERNEL batch_statistics(Batch b, const Moments* parts, const f32* mean, const f3
         const f64 spread = team.sum(squares) / n;
         if (c >= r.axis || team.lane != 0) continue;
         const f64 m = b.training ? about : (f64)mean[c], v = b.training ? spread : (f64)variance[c];
-        const f32 old_mean = mean[c], old_variance = variance[c];
-        if (new_mean) new_mean[c] = b.training ? (f32)(b.momentum * old_mean + (1 - b.momentum) * (f32)m) : old_mean;
+        if (new_mean) new_mean[c] = b.training ? (f32)(b.momentum * mean[c] + (1 - b.momentum) * (f32)m) : mean[c];
         if (new_variance)
-            new_variance[c] = b.training ? (f32)(b.momentum * old_variance + (1 - b.momentum) * (f32)v) : old_variance;
+            new_variance[c] = b.training ? (f32)(b.momentum * variance[c] + (1 - b.momentum) * (f32)v) : variance[c];
         saved_mean[c] = (f32)m;
         saved_inverse[c] = (f32)(1.0 / sqrt(v + b.epsilon));
     }
