@@ -57,14 +57,25 @@ pub(super) fn carry(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
     copy(graph, &storages, rest);
 }
 
-/// Gives outputs that are views of a variable's old value a place of their own, because the variable is overwritten.
+/// Gives outputs that hold what a variable holds for a while a place of their own, because it is overwritten after that:
+/// views of its old value, and what an operator writes in place where the next value is another one.
 fn detach_outputs(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
+    let storages = Storages::of(graph);
     let mut written: HashSet<ValueId> = graph.variables().into_iter().collect();
+    let is_other = |&&(v, next): &&(ValueId, ValueId)| storages.storage(next) != storages.storage(v);
+    let again: HashSet<StorageId> = pairs
+        .iter()
+        .filter(is_other)
+        .map(|&(v, _)| v)
+        .filter(|v| written.contains(v))
+        .map(|v| storages.storage(v))
+        .collect();
     written.extend(pairs.iter().filter(|&&(v, next)| given(graph, next) != Some(v)).map(|&(v, _)| v));
     let next: HashSet<ValueId> = pairs.iter().map(|&(_, next)| next).collect();
     let is_old = |&output: &ValueId| {
-        let view = graph.producer(output).is_some() && !next.contains(&output);
-        view && given(graph, output).is_some_and(|variable| written.contains(&variable))
+        let computed = graph.producer(output).is_some() && !next.contains(&output);
+        let is_view = || given(graph, output).is_some_and(|variable| written.contains(&variable));
+        computed && (again.contains(&storages.storage(output)) || is_view())
     };
     let old: Vec<ValueId> = graph.outputs.iter().copied().filter(is_old).collect();
     if old.is_empty() {

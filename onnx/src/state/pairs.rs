@@ -134,9 +134,11 @@ fn by_statement(graph: &Graph, stated: &Stated, not: &HashSet<&str>) -> Result<P
 }
 
 /// Adds the pairs that names tell.
+///
+/// A strong ending counts even where an operator of the step writes the input in place: what it writes need not be the next
+/// value yet, as of running statistics that are corrected afterwards. A weak ending does not.
 fn by_name(graph: &Graph, found: &mut Pairs, not: &HashSet<&str>, notices: &mut Vec<Notice>) {
     let mut taken: HashSet<ValueId> = found.iter().flat_map(|&(input, output)| [input, output]).collect();
-    taken.extend(graph.variables());
     let strong = candidates(graph, STRONG, &taken, not);
     let is_strong = !strong.is_empty();
     let names = |input: ValueId, output: ValueId| {
@@ -159,6 +161,7 @@ fn by_name(graph: &Graph, found: &mut Pairs, not: &HashSet<&str>, notices: &mut 
             }
         }
     }
+    taken.extend(graph.variables());
     let weak = candidates(graph, WEAK, &taken, not);
     let weak: Pairs = weak.into_iter().filter(|&(i, o)| differs(i, o).is_none()).collect();
     if weak.is_empty() {

@@ -90,6 +90,37 @@ fn an_output_that_is_the_variable_itself_is_no_update() {
     assert_eq!(updates(&text), "");
 }
 
+/// What an operator writes in place need not be the next value: the output that is named, or stated, is.
+#[test]
+fn a_next_value_wins_over_what_an_operator_writes_in_place() {
+    let training = |outputs: &str, rest: &str| {
+        format!(
+            "g (float[2,3] x, float[3] s, float[3] m, float[3] v) => (float[2,3] y, {outputs}) {{
+                [bn] float[2,3] y, float[3] m_new, float[3] v1 =
+                    com.microsoft.BatchNormInternal<training_mode = 1>(x, s, s, m, v) updates (m as m_new, v as v1)
+                {rest}
+            }}"
+        )
+        .replace("=\n                    com", "= com")
+    };
+    let corrected = training("float[3] m_new, float[3] v_new", "[c] float[3] v_new = Mul(v1, s)");
+    let copied = "[copy_v] float[3] v_new = ai.lmsc.Copy(v_new_value) updates (v as v_new)\n";
+    let told = updates(&corrected);
+    assert!(told.ends_with(copied) && told.lines().count() == 2, "{told}");
+    let stated = Stated { pairs: vec![("v".to_owned(), "w".to_owned())], ..Stated::default() };
+    let other = training("float[3] m_new, float[3] w", "[c] float[3] w = Mul(v1, s)");
+    let (graph, _) = settled(&other, &stated);
+    let outputs: Vec<_> = carried(&graph).iter().map(|c| &*graph.value(c.output.unwrap()).name).collect();
+    assert_eq!(outputs, ["m_new", "w"], "{}", graph.to_text());
+    // What the operator wrote is an output, too: it has a place of its own.
+    let both = training("float[3] m_new, float[3] v1, float[3] v_new", "[c] float[3] v_new = Mul(v1, s)");
+    let (graph, _) = settled(&both, &Stated::default());
+    assert!(is_copy(&graph, graph.producer(graph.outputs[2]).unwrap()), "{}", graph.to_text());
+    // The operator's own result under that name needs no copy.
+    let own = training("float[3] m_new", "");
+    assert_eq!(updates(&own).lines().count(), 1);
+}
+
 #[test]
 fn values_on_the_host_are_overwritten_by_copies_over_the_link_only() {
     let variables = |text: &str| settled(text, &Stated::default()).0.variables().len();
