@@ -40,6 +40,15 @@ class Case:
         """The name of the file with the plan for this budget."""
         return f"{self.name} {budget}".replace(" ", "-").replace("=", "") + ".onnx"
 
+    def tight(self, planner: str) -> str:
+        """The name of the file with the planner's plan for the first of the budgets of `TIGHT` that one fits."""
+        return self.plan(planner)
+
+
+# What a small model is planned for: the first of these shares of its peak that a plan fits. Tensors leave by
+# the plans of one planner, and nodes run again by those of the other.
+PLANNERS = ("auto", "memonger")
+TIGHT = ("0.6x", "0.7x", "0.8x", "0.9x")
 
 # As a user of PyTorch trains: as it is, with TF32, with automatic mixed precision, compiled; and each way to save memory.
 PEERS = ("f32", "tf32", "bf16", "checkpoint", "save_on_cpu", "bf16 compiled", "bf16 budget 0.5")
@@ -53,7 +62,7 @@ class Cases:
     resnet: tuple[Case, ...]
     gpt2: tuple[Case, ...]
     rest: tuple[Case, ...]
-    # Models of which every element is compared with the host, each with two optimizers.
+    # Models of which every element is compared with the host, each with two optimizers, and planned.
     parity: tuple[Case, ...]
     # Models of full size, of which gradients are compared.
     large: tuple[Case, ...]

@@ -119,6 +119,8 @@ class Check:
         log.write_text(f"{line}\nexit {done.returncode}, {took:.2f} s\n{done.stderr[-100_000:]}\n{done.stdout[-20_000:]}")
         if done.returncode:
             lines = [text for text in (done.stderr or done.stdout).splitlines() if text.strip()]
+            # What a run says besides stands in the log.
+            lines = [text for text in lines if not text.startswith(("lmsc: note:", "lmsc: warning:"))] or lines
             told = " / ".join(lines[:6] if lines and lines[0].startswith("error") else lines[-4:])
             raise Failed(f"exit {done.returncode}: {told or brief(line)}"[:600], done.stdout)
         return done.stdout

@@ -16,8 +16,8 @@ from typing import Any
 
 from . import check as checks
 from . import tensors
-from .cases import FULL, OPERATORS, REHEARSAL, ROOT, TARGET, Case, Cases, case
-from .correct import OPTIMIZERS, STEPS, WAYS, folder_of, host_name
+from .cases import FULL, OPERATORS, PLANNERS, REHEARSAL, ROOT, TARGET, TIGHT, Case, Cases, case
+from .correct import OPTIMIZERS, PLANNED, STEPS, WAYS, folder_of, host_name
 
 MIB = 1 << 20
 # What is packed, and what travels with it: the tracked tree and files that are neither tracked nor ignored.
@@ -44,6 +44,10 @@ class Packing:
         if strip := shutil.which("strip"):
             subprocess.run([strip, str(self.lmsc)], check=True)
         self.failed: dict[str, str] = {}
+        # How far a large model carries a last bit, by the name of what the host computed.
+        self.spread: dict[str, float] = {}
+        # Plans that there are not: of a small model, a planner may save nothing.
+        self.unplanned: list[str] = []
         self.environment = checks.environment(self.stage)
 
     def call(self, *arguments: object, over_null: bool = False) -> str:
@@ -80,7 +84,20 @@ class Packing:
             out = self.stage / "plans" / it.plan(budget)
             self.call(*it.source(), "--target", TARGET, "--budget", budget, "-o", out)
 
+        def tight(it: Case, planner: str) -> None:
+            out = self.stage / "plans" / it.tight(planner)
+            for budget in TIGHT:
+                asked = ["--target", TARGET, "--planner", planner, "--budget", budget, "-o", out]
+                try:
+                    self.call(*it.source(OPTIMIZERS[PLANNED]), *asked)
+                    return
+                except checks.Failed as error:
+                    if "does not fit" not in str(error):
+                        raise
+            self.unplanned.append(out.name)
+
         jobs: Jobs = [(it.plan(budget), partial(one, it, budget)) for it, budget in self.cases.budgeted()]
+        jobs += [(it.tight(planner), partial(tight, it, planner)) for it in self.cases.parity for planner in PLANNERS]
         self.each("plans", jobs, os.cpu_count() or 1)
 
     def host(self) -> None:
@@ -96,10 +113,24 @@ class Packing:
             source = it.source(OPTIMIZERS[optimizer])
             one(host_name(it, optimizer), *source, "--steps", STEPS, "--save")
 
+        def spread(it: Case) -> None:
+            """What comes of it when the last bit of each element of the input is another one."""
+            name, given = host_name(it, "gradients"), self.stage / "scratch" / "given"
+            out = given.with_suffix(".left")
+            source = ["run", *it.source(None), "--steps"]
+            self.call(*source, 1, "--fetch", "input", "--out", given)
+            if tensors.flip_last_bits(given):
+                self.call(*source, STEPS, "--feeds", given, "--save", out)
+                # What is given is saved, too.
+                before = {key: value for key, value in tensors.read(self.stage / "host" / f"{name}.digest").items() if key != "input"}
+                after = {key: value for key, value in tensors.digest(out).items() if key != "input"}
+                self.spread[name], _ = tensors.compare(after, before, 1.0)
+
         runs = [(it, optimizer) for it in self.cases.parity for optimizer in OPTIMIZERS]
         runs += [(it, "gradients") for it in self.cases.large]
         jobs: Jobs = [(host_name(*run), partial(left, *run)) for run in runs]
         jobs.append(("operators", partial(one, "operators", OPERATORS, "--steps", 1, "--fetch", "all", "--out")))
+        jobs += [(f"{it.name}, last bits", partial(spread, it)) for it in self.cases.large]
         # The host uses every processor by itself.
         self.each("host results", jobs, 1)
 
@@ -145,6 +176,8 @@ class Packing:
             "nvrtc": os.environ.get("LMSC_NVRTC", ""),
             "kernels": sorted(path.name for path in cache.rglob("*.cubin")),
             "failed": self.failed,
+            "spread": self.spread,
+            "unplanned": sorted(self.unplanned),
             "bytes": {name: folder_of(self.stage / name) for name in ("plans", "host", "cache")}
             | {"lmsc": self.lmsc.stat().st_size},
         }
