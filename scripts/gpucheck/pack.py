@@ -92,7 +92,7 @@ class Packing:
                     self.call(*it.source(OPTIMIZERS[PLANNED]), *asked)
                     return
                 except checks.Failed as error:
-                    if "does not fit" not in str(error):
+                    if not any(told in str(error) for told in ("does not fit", "no addresses were found")):
                         raise
             self.unplanned.append(out.name)
 
