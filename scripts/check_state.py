@@ -89,6 +89,19 @@ FORMS = [
     Form("batch_norm", "float[8,8,8,8] img, float[8] sc, float[8] bi, float[8] rm, float[8] rv",
          f"{W}, float[8] rm_new, float[8] rv_new, float[8,8,8,8] z",
          f"{SGD}\n z, rm_new, rv_new = BatchNormalization<momentum = 0.5, training_mode = 1>(img, sc, bi, rm, rv)"),
+    Form("corrected_statistics", "float[8,8,8,8] img, float[8] sc, float[8] bi, float[8] rm, float[8] rv",
+         f"{W}, float[8] rm_new, float[8] rv_new, float[8,8,8,8] z",
+         f"{SGD}\n z, rm_new, v = BatchNormalization<momentum = 0.5, training_mode = 1>(img, sc, bi, rm, rv)\n"
+         " two = Constant<value = float {2.0}>()\n rv_new = Mul(v, two)"),
+    Form("corrected_internal_statistics", "float[8,8,8,8] img, float[8] sc, float[8] bi, float[8] rm, float[8] rv",
+         f"{W}, float[8] rm_new, float[8] rv_new, float[8,8,8,8] z",
+         f"{SGD}\n z, rm_new, v, sm, si = com.microsoft.BatchNormInternal<momentum = 0.5, training_mode = 1>"
+         "(img, sc, bi, rm, rv)\n two = Constant<value = float {2.0}>()\n rv_new = Mul(v, two)",
+         opsets='"" : 17, "com.microsoft" : 1'),
+    Form("exchanged_internal_statistics", "float[8,8,8,8] img, float[8] sc, float[8] bi, float[8] rm, float[8] rv",
+         f"{W}, float[8] rm_new, float[8] rv_new, float[8] v, float[8,8,8,8] z",
+         f"{SGD}\n z, m, v, sm, si = com.microsoft.BatchNormInternal<momentum = 0.5, training_mode = 1>"
+         "(img, sc, bi, rm, rv)\n rm_new = Identity(v)\n rv_new = Sqrt(m)", opsets='"" : 17, "com.microsoft" : 1'),
     Form("hidden_state", "float[4096] h", f"{W}, float[4096] h_new",
          "hu = Mul(h, w)\n p = Add(hu, x)\n h_new = Tanh(p)\n d = Mul(h_new, h)\n e = Mul(d, lr)\n w_new = Sub(w, e)"),
     Form("lstm", "float[2,4,16] seq, float[1,64,16] lw, float[1,64,16] lr2, float[1,4,16] h, float[1,4,16] c",
