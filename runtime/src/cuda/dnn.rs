@@ -303,7 +303,7 @@ impl Dnn {
         const SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH;
         const TF32: cudnnMathType_t = cudnnMathType_t::CUDNN_DEFAULT_MATH;
         const TO_SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
-        // By what the library may do, the last of them what it does at most. Products of short floats are exact.
+        // By what the library may do, that which rounds least first. Products of short floats are exact.
         let allowed: &[cudnnMathType_t] = match (of.stored, self.precision) {
             (Float::F16 | Float::Bf16, _) => &[EXACT, TF32, SHORT],
             (Float::F32, Precision::F32) => &[EXACT],
@@ -311,9 +311,15 @@ impl Dnn {
             (Float::F32, Precision::F16) => &[EXACT, SHORT, TF32, TO_SHORT],
         };
         let descriptors = Descriptors::new(&self.api, &of.filter, of.stored)?;
-        descriptors.set_math(allowed[allowed.len() - 1])?;
         let mut why = "the library has no deterministic algorithm for one".to_owned();
-        for (algorithm, math) in self.candidates(of.filter.found, &descriptors)? {
+        // With a kind of math the library names the algorithms of that kind alone, and tensor cores need more workspace: the
+        // fastest kind first, then those that round less.
+        let mut candidates = Vec::new();
+        for &math in allowed.iter().rev() {
+            descriptors.set_math(math)?;
+            candidates.extend(self.candidates(of.filter.found, &descriptors)?);
+        }
+        for (algorithm, math) in candidates {
             if !allowed.contains(&math) {
                 continue;
             }
