@@ -1096,10 +1096,10 @@ pub struct RunOptions {
     /// several times slower.
     #[arg(long)]
     pub require_libraries: bool,
-    /// Do not obey one of the waits of a GPU's computing for copies back: the one of this number, those for the largest copies
-    /// first. The result is wrong, by which `scripts/gpu-check` proves that waits matter on a device.
-    #[arg(long, value_name = "NUMBER", hide = true)]
-    pub without_wait: Option<usize>,
+    /// Do not obey the waits of a GPU's computing for so many of the largest copies back. The result is wrong, by which
+    /// `scripts/gpu-check` proves that waits matter on a device.
+    #[arg(long, value_name = "COUNT", hide = true)]
+    pub without_waits: Option<usize>,
 }
 
 impl RunOptions {
@@ -1109,9 +1109,9 @@ impl RunOptions {
     /// [`Error::Input`] naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else {
-            return match (self.require_libraries, self.without_wait) {
+            return match (self.require_libraries, self.without_waits) {
                 (true, _) => Err(needs_gpu("--require-libraries")),
-                (false, Some(_)) => Err(needs_gpu("--without-wait")),
+                (false, Some(_)) => Err(needs_gpu("--without-waits")),
                 (false, None) => Ok(()),
             };
         };
@@ -1149,7 +1149,7 @@ impl RunOptions {
             ("--trace", self.trace.is_some()),
             ("--copy-bandwidth", self.copy_bandwidth.is_some()),
             ("--require-libraries", self.require_libraries),
-            ("--without-wait", self.without_wait.is_some()),
+            ("--without-waits", self.without_waits.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }

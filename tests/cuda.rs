@@ -1199,12 +1199,12 @@ fn what_is_measured_on_a_device_is_what_planners_read() {
         std::fs::read(file).unwrap()
     };
     let whole = left(&[]);
-    assert!(whole == left(&[]) && whole != left(&["--without-wait", "0"]));
-    let (code, _, errors) = installed.lmsc(&["run", &planned, "--without-wait", "0"], &[]);
-    assert!(code == Some(2) && errors.contains("--without-wait is of GPUs alone"), "{errors}");
-    let call = ["run", "--device", "cuda", &planned, "--without-wait", "1000"];
+    assert!(whole == left(&[]) && whole != left(&["--without-waits", "1"]));
+    let (code, _, errors) = installed.lmsc(&["run", &planned, "--without-waits", "1"], &[]);
+    assert!(code == Some(2) && errors.contains("--without-waits is of GPUs alone"), "{errors}");
+    let call = ["run", "--device", "cuda", &planned, "--without-waits", "1000"];
     let (code, _, errors) = installed.lmsc(&call, &[]);
-    assert!(code == Some(1) && errors.contains("--without-wait 1000: computing waits for"), "{errors}");
+    assert!(code == Some(1) && errors.contains("--without-waits 1000: computing waits for"), "{errors}");
     let waiting = Calibrated::of(&installed, &[&planned], "cuda", &slow);
     assert!(waiting.nanos.keys().eq(device.nanos.keys()));
     assert!(waiting.nanos.values().all(|&nanos| nanos < 20_000_000), "{:?}", waiting.nanos);

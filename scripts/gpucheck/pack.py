@@ -16,7 +16,7 @@ from typing import Any
 
 from . import check as checks
 from . import tensors
-from .cases import FULL, OPERATORS, PLANNERS, REHEARSAL, ROOT, TARGET, TIGHT, Case, Cases, case
+from .cases import FULL, LATE, OPERATORS, PLANNERS, REHEARSAL, ROOT, TARGET, TIGHT, Case, Cases, case
 from .correct import OPTIMIZERS, PLANNED, STEPS, WAYS, folder_of, host_name
 
 MIB = 1 << 20
@@ -97,6 +97,9 @@ class Packing:
             self.unplanned.append(out.name)
 
         jobs: Jobs = [(it.plan(budget), partial(one, it, budget)) for it, budget in self.cases.budgeted()]
+        late, name = self.cases.waits
+        asked = [*late.source(), "--target", TARGET, "--planner", LATE, "--budget", late.budgets[-1]]
+        jobs.append((name, partial(self.call, *asked, "-o", self.stage / "plans" / name)))
         jobs += [(it.tight(planner), partial(tight, it, planner)) for it in self.cases.parity for planner in PLANNERS]
         self.each("plans", jobs, os.cpu_count() or 1)
 
@@ -118,19 +121,19 @@ class Packing:
             name, given = host_name(it, "gradients"), self.stage / "scratch" / "given"
             out = given.with_suffix(".left")
             source = ["run", *it.source(None), "--steps"]
-            self.call(*source, 1, "--fetch", "input", "--out", given)
-            if tensors.flip_last_bits(given):
-                self.call(*source, STEPS, "--feeds", given, "--save", out)
-                # What is given is saved, too.
-                before = {key: value for key, value in tensors.read(self.stage / "host" / f"{name}.digest").items() if key != "input"}
-                after = {key: value for key, value in tensors.digest(out).items() if key != "input"}
-                self.spread[name], _ = tensors.compare(after, before, 1.0)
+            self.call(*source, 1, "--fetch", it.floats, "--out", given)
+            tensors.flip_last_bits(given)
+            self.call(*source, STEPS, "--feeds", given, "--save", out)
+            # What is given is saved, too.
+            whole = tensors.read(self.stage / "host" / f"{name}.digest"), tensors.digest(out)
+            before, after = ({key: kept for key, kept in left.items() if key != it.floats} for left in whole)
+            self.spread[name], _ = tensors.compare(after, before, 1.0)
 
         runs = [(it, optimizer) for it in self.cases.parity for optimizer in OPTIMIZERS]
         runs += [(it, "gradients") for it in self.cases.large]
         jobs: Jobs = [(host_name(*run), partial(left, *run)) for run in runs]
         jobs.append(("operators", partial(one, "operators", OPERATORS, "--steps", 1, "--fetch", "all", "--out")))
-        jobs += [(f"{it.name}, last bits", partial(spread, it)) for it in self.cases.large]
+        jobs += [(f"{it.name}, last bits", partial(spread, it)) for it in self.cases.large if it.floats]
         # The host uses every processor by itself.
         self.each("host results", jobs, 1)
 

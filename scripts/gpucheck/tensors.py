@@ -83,18 +83,16 @@ def digest(path: Path) -> Digest:
     return found
 
 
-def flip_last_bits(path: Path) -> bool:
-    """Changes every `f32` of a safetensors file by its last bit; whether there are any."""
-    whole, found = bytearray(path.read_bytes()), False
+def flip_last_bits(path: Path) -> None:
+    """Changes every `f32` of a safetensors file by its last bit."""
+    whole = bytearray(path.read_bytes())
     begin = 8 + int.from_bytes(whole[:8], "little")
     for entry in json.loads(bytes(whole[8:begin])).values():
         if entry.get("dtype") == "F32":
             first, last = (begin + at for at in entry["data_offsets"])
             bits = array("I", bytes(whole[first:last]))
             whole[first:last] = array("I", (word ^ 1 for word in bits)).tobytes()
-            found = True
     path.write_bytes(whole)
-    return found
 
 
 def write(path: Path, tensors: Digest) -> None:

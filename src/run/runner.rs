@@ -65,7 +65,7 @@ impl Runner {
                 let compiler = Compiler::new().map_err(|missing| RunError::NoDevice(missing.to_string()));
                 // Without a driver a compiler is of no use, so what is said of the driver goes first.
                 cuda::probe(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
-                let (require_libraries, without_wait) = (options.require_libraries, options.without_wait);
+                let (require_libraries, without_waits) = (options.require_libraries, options.without_waits);
                 let single_kernels = false;
                 let options = cuda::Options {
                     ordinal,
@@ -82,15 +82,16 @@ impl Runner {
                     None => cuda::Session::new(program, options, &compiler)?,
                 };
                 load::warn(&session.fallbacks());
-                if let Some(number) = without_wait {
+                if let Some(count) = without_waits {
                     let waits = waits_for_copies(session.program());
-                    let &(command, wait) = waits.get(number).ok_or_else(|| {
-                        let count = waits.len();
-                        RunError::Stopped(format!(
-                            "--without-wait {number}: computing waits for {count} copies"
-                        ))
-                    })?;
-                    session.forget(Stream::Compute, command, wait);
+                    if count > waits.len() {
+                        let all = waits.len();
+                        let why = format!("--without-waits {count}: computing waits for {all} copies");
+                        return Err(RunError::Stopped(why));
+                    }
+                    for &(command, wait) in &waits[..count] {
+                        session.forget(Stream::Compute, command, wait);
+                    }
                 }
                 Runner::Cuda(Box::new(session))
             }
