@@ -636,7 +636,7 @@ mod tests {
         assert_eq!(Target::parse(&silent, "").unwrap().kernels, Kernels::Cuda);
         assert_eq!(
             refusal("kernels = \"cuda\"", "kernels = \"rocm\""),
-            "mine.toml:5: `kernels = \"rocm\"`: unknown variant `rocm`, expected `host` or `cuda`"
+            "mine.toml:5: `kernels = \"rocm\"`: unknown variant `rocm`, expected one of `host`, `cuda`, `none`"
         );
     }
 
