@@ -16,7 +16,7 @@ mod opt;
 mod others;
 mod plot;
 #[path = "../../tests/support/stochastic.rs"]
-#[allow(dead_code, reason = "tests use the rest")]
+#[expect(dead_code, reason = "tests use the rest")]
 mod stochastic;
 mod table;
 mod tflms;

@@ -4,10 +4,10 @@ use libfuzzer_sys::arbitrary;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use lmsc_onnx::Model;
 
-#[allow(dead_code, reason = "`cargo test --test fuzz` damages inputs with it; libFuzzer does that itself")]
+#[expect(dead_code, reason = "`cargo test --test fuzz` damages inputs with it; libFuzzer does that itself")]
 #[path = "../../tests/fuzz/bodies.rs"]
 mod bodies;
-#[allow(dead_code, reason = "other tests run steps with it, too")]
+#[expect(dead_code, reason = "other tests run steps with it, too")]
 #[path = "../../tests/support/steps.rs"]
 mod steps;
 

@@ -1,7 +1,9 @@
 //! What is read back: random graphs, what is written differently, and texts that are wrong.
 
-use std::time::Duration;
+#[path = "../../tests/support/clock.rs"]
+mod clock;
 
+use clock::processor_time;
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Graph, ParseError, verify};
 use lmsc_mlir::{parse, print};
@@ -267,12 +269,6 @@ fn damaged_texts_are_refused_or_read_as_what_they_say() {
         }
     }
     assert!(read > 500 && valid > 100, "{read} were read, {valid} are valid");
-}
-
-/// Processor time of this thread, which does not depend on what else the machine does.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("it is not negative")
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Every `testdata/stablehlo/<case>.lms` as XLA and IREE take it, compared with the `.snap` beside it; and what is refused.
 
-use std::path::Path;
-use std::time::Duration;
+#[path = "../../tests/support/clock.rs"]
+mod clock;
 
+use std::path::Path;
+
+use clock::processor_time;
 use lmsc_ir::Graph;
 
 type Print = fn(&Graph) -> Result<String, lmsc_mlir::StablehloError>;
@@ -148,12 +151,6 @@ fn layers(count: usize, every: usize) -> Graph {
     let opsets = "<opset: \"\" = 17, \"com.microsoft\" = 1>";
     let text = format!("{opsets}\ng (float[64] v0, float[64] d{count}) => (float[64] d0)\n{{\n{nodes}}}\n");
     Graph::parse(&text).unwrap()
-}
-
-/// Processor time of this thread, which does not depend on what else the machine does.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("it is not negative")
 }
 
 #[test]

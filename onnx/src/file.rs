@@ -270,9 +270,9 @@ fn model_folder(path: &Path) -> Option<PathBuf> {
 pub fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
     let Some(opened) = Opened::new(path)? else { return Ok((fs::read(path)?.into(), None)) };
     // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
-    // writes into one, so the mapped bytes do not change under it. If another program truncates the file meanwhile, the
-    // system sends SIGBUS to who reads the bytes that are gone; `exit_on_truncation` makes an error of it. A run maps no
-    // file, and a compilation asks `Opened::check` before and after it writes.
+    // writes into one, so the mapped bytes do not change under it. If another program truncates the file meanwhile,
+    // reading the missing bytes raises SIGBUS, which `exit_on_truncation` turns into an error message. A run maps no
+    // file, and a compilation calls `Opened::check` before and after it writes.
     let map = unsafe { memmap2::Mmap::map(&opened.file)? };
     Ok((Bytes::from_owner(map), Some(Arc::new(opened))))
 }

@@ -1,8 +1,12 @@
 //! What import makes of nodes, names, edges and metadata, and what it says about models that are no graphs.
 
+#[path = "../../tests/support/clock.rs"]
+mod clock;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use clock::processor_time;
 use lmsc_ir::{Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
@@ -971,12 +975,6 @@ fn large(count: usize) -> GraphProto {
     graph.value_info = nodes.iter().step_by(4).map(|n| info(&n.output[0], "float[8,16]")).collect();
     graph.node = nodes;
     graph
-}
-
-/// Processor time of this thread, which does not depend on what else the machine does.
-fn processor_time() -> std::time::Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    std::time::Duration::try_from(time).expect("it is not negative")
 }
 
 #[test]

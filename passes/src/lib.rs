@@ -120,7 +120,7 @@ impl PassCx {
         self.target().alignment_bytes
     }
 
-    /// So many bytes, and those of the constants of kernels.
+    /// The sum of `bytes` and the constants of kernels.
     pub(crate) fn with_constants(&self, bytes: Bytes) -> Bytes {
         Bytes(bytes.0.saturating_add(self.constants.0))
     }

@@ -21,7 +21,8 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
 }
 
-/// The question of the context about a problem: what the pass `plan` asks, and every command.
+/// The question to a planner about `problem`, with the options of `cx`: whether tensors may be cut in ranges, how the budget is
+/// counted, and how much work to spend. The pass `plan` and all commands that plan ask this question.
 pub fn question<'a>(
     problem: &'a Problem,
     planner: &'static Planner,

@@ -37,7 +37,7 @@ impl Floors {
         Floors { whole_tensors, recomputation, ranges }
     }
 
-    /// The same where so many bytes of the budget go to something else.
+    /// These floors plus `others`: the bytes of the budget that something else takes.
     pub fn beside(&self, others: Bytes) -> Floors {
         let add = |bytes: u64| bytes.saturating_add(others.0);
         Floors {

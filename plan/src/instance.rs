@@ -55,7 +55,7 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-#[allow(non_snake_case)]
+#[expect(non_snake_case, reason = "these are the keys of the file")]
 struct ChainFile {
     beta: f64,
     uF: Vec<f64>,

@@ -252,7 +252,7 @@ impl File {
                 let mut source = source.to_vec();
                 origins.sort_unstable();
                 source.sort_unstable();
-                // A run that is not the first may do without some: what only the first writes.
+                // An operator that runs again may read and produce less than in its first run: running statistics are updated once.
                 let is_known =
                     if first { origins == source } else { origins.iter().all(|t| source.contains(t)) };
                 if is_known { Ok(list) } else { Err(SavedError::Other { op: run.op }) }
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(refused, 100);
     }
 
-    /// No damage panics, and what is still read is valid: the checkers say so.
+    /// Reading a damaged plan never panics: it is refused, or the checkers accept the plan that was read.
     #[test]
     fn damaged_plans_are_refused_or_valid() {
         let mut random = lmsc_ir::random::Rng::new(7);

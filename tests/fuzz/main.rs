@@ -6,7 +6,7 @@
 #![allow(clippy::print_stderr, reason = "how far the cases came is shown with --nocapture")]
 
 mod bodies;
-#[allow(dead_code, reason = "programs are only rehearsed")]
+#[expect(dead_code, reason = "programs are only rehearsed")]
 #[path = "../support/steps.rs"]
 mod steps;
 

@@ -120,8 +120,8 @@ impl Costs {
         self
     }
 
-    /// The same, with at least these bytes for what these nodes need while they run; where their time was not measured, with
-    /// these bytes and no others.
+    /// These costs with other workspaces: a node whose time was measured needs its own workspace or that of `least`, whichever
+    /// is larger; any other node needs that of `others`, or of `least` where it is not in `others`.
     pub fn with_least_workspaces(
         mut self,
         least: BTreeMap<NodeId, Bytes>,
@@ -204,7 +204,7 @@ impl Coverage {
     }
 }
 
-/// The nanoseconds of one kernel that moves so many bytes in long runs of memory.
+/// The modelled time, in nanoseconds, of one kernel that reads or writes `bytes` bytes at consecutive addresses.
 pub fn stream_nanos(compute: &Compute, bytes: Bytes) -> u64 {
     kernel::Kernel::stream(0, bytes.0).nanos(compute, ElementType::Float)
 }
