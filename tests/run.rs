@@ -239,13 +239,14 @@ fn refusals() {
 fn start(bench: &Bench, arguments: &str) -> Child {
     let folder = bench.path("");
     let words = arguments.split_whitespace().map(|word| word.replace("@/", folder.to_str().unwrap()));
-    Command::new(env!("CARGO_BIN_EXE_lmsc"))
-        .args(words)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    let program = env!("CARGO_BIN_EXE_lmsc");
+    let mut command = Command::new(if cfg!(target_os = "linux") { "env" } else { program });
+    if cfg!(target_os = "linux") {
+        // What starts the tests may ignore signals, as nohup does, and its children would, too.
+        command.args(["--default-signal=HUP,INT,TERM", program]);
+    }
+    command.args(words).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Sends the signal of this name.
