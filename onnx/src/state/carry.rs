@@ -100,7 +100,9 @@ struct Plan {
     overwriters: HashMap<NodeId, Vec<NodeId>>,
     /// By storage, the nodes that read it, in no order.
     readers: Vec<Vec<NodeId>>,
-    /// Storages that are written, or whose place is that of a variable.
+    /// Storages of variables that operators of the graph write in place.
+    written: HashSet<StorageId>,
+    /// Storages that are written by these decisions, or whose place is that of a variable.
     claimed: HashSet<StorageId>,
     updates: Vec<(NodeId, Update)>,
 }
@@ -118,7 +120,8 @@ impl Plan {
             }
         }
         Plan {
-            claimed: graph.variables().into_iter().map(|v| storages.storage(v)).collect(),
+            written: graph.variables().into_iter().map(|v| storages.storage(v)).collect(),
+            claimed: HashSet::default(),
             order: graph.order().to_vec(),
             ticks: graph.ticks(),
             successors: graph.successor_lists(),
@@ -144,7 +147,10 @@ impl Plan {
         let same_type = graph.value(root).ty == graph.value(variable).ty;
         // What is on the host is overwritten by copies over the link, which say so.
         let here = !graph.value(variable).place.is_host() && !graph.value(root).place.is_host();
-        let free = !self.claimed.contains(&old) && !self.claimed.contains(&new);
+        let is_written = |storage| self.written.contains(&storage) || self.claimed.contains(&storage);
+        // A copy of an earlier compilation wrote the variable after an operator that does so, too.
+        let again = super::is_copy(graph, writer) && !self.claimed.contains(&old);
+        let free = (!is_written(old) || again) && !is_written(new);
         // What follows from shapes alone is computed before the first step, and no more.
         let computes = !node.op.is_swap() && !node.op.is_join() && !node.op.effects().shape_only;
         if !(same_type && here && free && computes && (elementwise || !reads_old)) {
