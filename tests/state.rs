@@ -14,15 +14,16 @@ const STEPS: u64 = 3;
 
 /// Pairs of an input and a value of its type, which become outputs of the graph.
 fn choose_pairs(graph: &mut Graph, rng: &mut Rng) -> Vec<(ValueId, ValueId)> {
-    let variables = graph.variables();
-    let mut inputs: Vec<ValueId> = graph.inputs.iter().copied().filter(|v| !variables.contains(v)).collect();
+    // Also those that an operator writes in place: what it writes need not be the next value.
+    let (mut inputs, storages) = (graph.inputs.clone(), Storages::of(graph));
     let mut taken = BTreeSet::new();
     let mut pairs = Vec::new();
     while !inputs.is_empty() && pairs.len() < 4 {
         let input = inputs.swap_remove(rng.word() as usize % inputs.len());
         let fits = |&value: &ValueId| {
             let there = matches!(graph.def(value), Def::Result(..)) && !graph.value(value).place.is_host();
-            there && graph.value(value).ty == graph.value(input).ty
+            let other = storages.storage(value) != storages.storage(input);
+            there && other && graph.value(value).ty == graph.value(input).ty
         };
         let values: Vec<ValueId> = graph.values().map(|(id, _)| id).filter(fits).collect();
         if values.is_empty() {
@@ -71,8 +72,9 @@ fn after_steps(graph: &Graph, outputs: &[String], feed: &[(String, String)]) -> 
 
 #[test]
 fn any_value_is_the_next_one_of_any_input() {
-    let (mut compared, mut copied, mut planned) = (0, 0, 0);
-    for seed in 0..250 {
+    let (mut compared, mut copied, mut planned) = (0usize, 0usize, 0usize);
+    let seeds = if std::env::var_os("LMSC_THOROUGH").is_some() { 250 } else { 40 };
+    for seed in 0..seeds {
         let mut rng = Rng::new(seed);
         let size = Size::nodes(20 + rng.word() as usize % 40);
         let mut plain = training_graph(&mut rng, size);
@@ -125,5 +127,6 @@ fn any_value_is_the_next_one_of_any_input() {
         }
     }
     println!("{compared} graphs compared, {copied} variables copied, {planned} plans");
-    assert!(compared > 80 && copied > 50 && planned > 50, "{compared}, {copied}, {planned}");
+    let least = seeds as usize / 4;
+    assert!(compared > least && copied > least && planned > least, "{compared}, {copied}, {planned}");
 }

@@ -214,25 +214,34 @@ struct Move {
 
 /// Adds a copy to the variable for each of the moves, as soon as nothing reads the variable's old value any more.
 ///
-/// A move whose source is the old value of another variable goes before that variable is overwritten. Where variables
-/// exchange their values, or a node writes that other one in place, the old value is saved to a place of its own first.
+/// A move whose source lies in the place of another variable, as its old value or as what a node wrote there, goes before that
+/// variable is overwritten. Where variables exchange their values, or a node writes that other one in place, the old value is
+/// saved to a place of its own first.
 fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
     let Uses { last_read, first_write, end } = Uses::of(graph, storages);
     let mut copies = Copies::new(graph);
-    let (mut from_old, others): (Vec<Move>, Vec<Move>) =
-        moves.into_iter().partition(|m| given(copies.graph, m.source).is_some());
-    // By storage, the number of moves that still read its old value.
+    let moved: HashSet<StorageId> = moves.iter().map(|m| storages.storage(m.variable)).collect();
+    // By storage, the number of moves that still read what is in it.
     let mut pending: HashMap<StorageId, usize> = HashMap::new();
-    for one in &mut from_old {
+    let (mut from_old, mut others) = (Vec::new(), Vec::new());
+    for mut one in moves {
         let storage = storages.storage(one.source);
-        match first_write.get(&storage) {
-            Some(&write) => one.source = copies.add(write, one.source, None, None),
-            None => *pending.entry(storage).or_default() += 1,
+        let is_old = given(copies.graph, one.source).is_some();
+        match first_write.get(&storage).filter(|_| is_old) {
+            Some(&write) => {
+                one.source = copies.add(write, one.source, None, None);
+                from_old.push((one, None));
+            }
+            None if is_old || moved.contains(&storage) => {
+                *pending.entry(storage).or_default() += 1;
+                from_old.push((one, Some(storage)));
+            }
+            None => others.push(one),
         }
     }
     for m in others {
         if pending.contains_key(&storages.storage(m.variable)) {
-            from_old.push(m);
+            from_old.push((m, None));
             continue;
         }
         let produced =
@@ -243,14 +252,14 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
     while !from_old.is_empty() {
         let is_pending =
             |m: &Move| pending.get(&storages.storage(m.variable)).is_some_and(|&count| count > 0);
-        let ready = from_old.iter().position(|m| !is_pending(m));
-        let m = from_old.remove(ready.unwrap_or(0));
-        if given(copies.graph, m.source).is_some() {
-            pending.entry(storages.storage(m.source)).and_modify(|count| *count -= 1);
+        let ready = from_old.iter().position(|(m, _)| !is_pending(m));
+        let (m, reads) = from_old.remove(ready.unwrap_or(0));
+        if let Some(storage) = reads {
+            pending.entry(storage).and_modify(|count| *count -= 1);
         }
         match ready {
             Some(_) => _ = copies.add(end, m.source, Some(m.next), Some(m.variable)),
-            None => from_old.push(Move { source: copies.add(end, m.source, None, None), ..m }),
+            None => from_old.push((Move { source: copies.add(end, m.source, None, None), ..m }, None)),
         }
     }
     copies.insert();
