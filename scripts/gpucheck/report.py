@@ -171,6 +171,6 @@ def write(folders: list[Path], into: Path = PAGES) -> list[Path]:
     if packed := values.get("packed"):
         head += [f"lmsc at {packed['commit'][:12]}, plans for {packed['target']}.", ""]
     files = [into / f"{name}.md", into / f"{name}.json"]
-    files[0].write_text("\n".join(head) + page(lines))
+    files[0].write_text("\n".join(head) + "\n" + page(lines))
     files[1].write_text("[\n" + ",\n".join(json.dumps(line) for line in lines) + "\n]\n")
     return files
