@@ -215,7 +215,7 @@ def to_copy(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
     return t.value(x, t.dtype(n))
 
 
-@op("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of", "prims::copy_strided")
+@op("clone", "alias", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "contiguous", "positive", "prims::view_of", "prims::copy_strided")
 def identity(t: Translator, n: Node, x: Node, *_: Any, **__: Any) -> str:
     return t.value(x)
 
