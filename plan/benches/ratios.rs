@@ -7,6 +7,7 @@
 //!
 //! - `-- --short` runs a part, with less search: what CI runs.
 //! - `-- --record` writes what was found to `ratios.txt`.
+//! - `-- --effort=400` searches with that effort and compares with what was recorded; it records nothing.
 //! - `-- WORDS` runs the lines that have all of the words.
 
 use std::collections::BTreeMap;
@@ -63,11 +64,14 @@ struct Found {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    // What more effort finds, beside what was recorded.
+    let effort = arguments.iter().find_map(|word| word.strip_prefix("--effort="));
+    let effort: Option<u32> = effort.map(|text| text.parse().expect("--effort= is a number"));
     let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
     let mut runs = runs(has("--short"));
     runs.retain(|run| words.iter().all(|word| run.key.to_string().contains(*word)));
     let recorded = recorded();
-    let found = all(&runs);
+    let found = all(&runs, effort);
     let mut out = std::io::stdout().lock();
     let mut worse = 0;
     for (run, (found, took)) in runs.iter().zip(&found) {
@@ -77,7 +81,7 @@ fn main() -> ExitCode {
         let _ = writeln!(out, "{} {numbers} {:>6} ms  {verdict}", run.key, took.as_millis());
     }
     let _ = writeln!(out, "{}", means(&runs, &found));
-    if has("--record") {
+    if has("--record") && effort.is_none() {
         let new = runs.iter().map(|run| run.key.clone()).zip(found.iter().map(|(found, _)| *found));
         record(recorded.into_iter().chain(new).collect());
         return ExitCode::SUCCESS;
@@ -127,7 +131,7 @@ fn runs(short: bool) -> Vec<Run> {
 }
 
 /// What comes of every run, two at a time, and how long each planner took.
-fn all(runs: &[Run]) -> Vec<(Found, Duration)> {
+fn all(runs: &[Run], effort: Option<u32>) -> Vec<(Found, Duration)> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     let bounds = Bounds::default();
@@ -137,7 +141,7 @@ fn all(runs: &[Run]) -> Vec<(Found, Duration)> {
                 while let Some((index, run)) = Some(next.fetch_add(1, Ordering::Relaxed))
                     .and_then(|index| Some((index, runs.get(index)?)))
                 {
-                    let one = one(run, &bounds);
+                    let one = one(run, effort, &bounds);
                     found.lock().expect("no run panics").insert(index, one);
                 }
             });
@@ -149,8 +153,9 @@ fn all(runs: &[Run]) -> Vec<(Found, Duration)> {
 /// Bounds that have been certified, by instance, share, link and kind of plan: planners of one kind share them.
 type Bounds = Mutex<BTreeMap<(String, String, String, bool, bool), u64>>;
 
-fn one(run: &Run, bounds: &Bounds) -> (Found, Duration) {
+fn one(run: &Run, asked: Option<u32>, bounds: &Bounds) -> (Found, Duration) {
     let Key { instance, share, duplex, planner: name, effort } = run.key.clone();
+    let effort = asked.unwrap_or(effort);
     let name = name.trim_end_matches("-whole");
     let problem = problem(&run.key);
     let recompute = name == "auto";

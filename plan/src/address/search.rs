@@ -1,5 +1,7 @@
 //! The search for a placement: many plans, each placed in several ways, the best of them improved.
 
+use std::borrow::Cow;
+
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::construct::{RULES, construct};
@@ -55,6 +57,12 @@ const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
 /// those for so many thousandths less memory.
 const MOST_SATISFYING_LOSS: u64 = 5;
 const LESS: [u64; 5] = [20, 40, 60, 90, 120];
+
+/// These are planned and placed with one part in so many of the work; where addresses still make the best of them longer than
+/// that, so many of the best are placed with all of it.
+const QUICKER: u32 = 30;
+const QUICK: u32 = 10;
+const THOROUGHLY: usize = 2;
 
 /// The plan with the least makespan found that lies in the arena; none if none is found.
 ///
@@ -224,23 +232,29 @@ pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<P
     if !planner.ours {
         return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
     }
-    let mut best = place(arena, request.effort, covers(plan, request.granularity));
-    let makespan = |best: &Option<Placed>| best.as_ref().map_or(u64::MAX, |b| b.plan.schedule.makespan());
     let nominal = plan.schedule.makespan();
-    let few = plan.problem.ops.len() <= MOST_COMPARED;
-    for less in LESS {
-        if !request.recompute
-            || !few
-            || makespan(&best).saturating_sub(nominal) <= nominal / 1000 * MOST_SATISFYING_LOSS
-        {
+    let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
+    let placed = |plan: &Plan, effort: u32| place(arena, effort, covers(plan, request.granularity));
+    let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
+    // With little work first: which of the plans lies best shows soon.
+    let quick = (request.effort / QUICK).max(1);
+    let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
+    let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED { &LESS[..] } else { &[] };
+    for less in others {
+        let best = found.iter().map(|(placed, _)| makespan(placed)).min().unwrap_or(u64::MAX);
+        if best <= satisfying {
             break;
         }
         let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
-        let plan = again(budget, request.effort / 4).ok();
-        let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < makespan(&best)) else { break };
-        let placed = place(arena, request.effort / 4, covers(&plan, request.granularity));
-        if makespan(&placed) < makespan(&best) {
-            best = placed;
+        let plan = again(budget, (request.effort / QUICKER).max(1)).ok();
+        let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < best) else { break };
+        found.push((placed(&plan, quick), Cow::Owned(plan)));
+    }
+    found.sort_by_key(|(placed, _)| makespan(placed));
+    let mut best = found.first().and_then(|(placed, _)| placed.clone());
+    for (_, plan) in found.iter().take(THOROUGHLY) {
+        if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying {
+            best = [best, placed(plan, request.effort)].into_iter().min_by_key(makespan).flatten();
         }
     }
     best

@@ -46,6 +46,12 @@ const AGAIN: [u64; 2] = [2000, 6000];
 /// So many of the best choices found are crossed.
 const CROSSED: usize = 8;
 
+/// A round starts from so many of the best choices of the round before, and otherwise from choices of known shapes.
+const SEEDS: usize = 2;
+
+/// The numbers of walks of one round are less than this.
+const FIRST_OF_ROUND: u64 = 1 << 32;
+
 /// Into so many parts the step is cut, so that the best choice may do in one of them as another does.
 const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
 
@@ -117,6 +123,17 @@ pub fn glance(request: &Request) -> Option<u64> {
     })
 }
 
+/// The cumulative percentages of evaluations after which the search looks at what it has found. It ends with the last one that
+/// the request's effort allows, so more effort makes the same search longer and its plan no worse.
+const ROUNDS: [u32; 10] = [1, 3, 10, 25, 50, 100, 200, 400, 800, 1600];
+
+/// With the usual effort or less it ends before that if the makespan is at most one part in so many above the bound, or, from so
+/// many percent of the evaluations on, if the last round, which is half of all evaluations so far or more, has shortened it by less
+/// than one part in so many.
+const CLOSE: u64 = 200;
+const ENOUGH_TRIED: u32 = 10;
+const LITTLE_GAIN: u64 = 1000;
+
 fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let Request { budget, effort, .. } = *request;
     let swapping = optimal::covering(request);
@@ -124,19 +141,25 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
         return swapping;
     }
     let remat = Rematerializer::new(request.problem);
-    let search = Search::new(&remat, request);
-    let mut found = search.finished(search.run());
-    let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
-    let polished = search.polished(&choices, search.evaluations / FINE, search.final_piece);
-    let exchanged = search.exchanged(&polished, search.evaluations / FINE, search.final_piece);
-    let least = bound::quick(request).nanos;
-    let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
-    let in_time = search.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
-    found.extend(search.finished([polished, exchanged, in_time].concat()));
-    found.sort_by_key(|(_, plan)| plan.schedule.makespan());
-    found.truncate(REFINED);
-    let refined = found.into_iter().map(|(_, plan)| search.refined(plan));
-    let best = refined.min_by_key(|plan| plan.schedule.makespan());
+    let mut search = Search::new(&remat, request);
+    let (least, all) = (bound::quick(request).nanos, search.evaluations);
+    let mut found: Vec<(Found, Plan)> = Vec::new();
+    let (mut spent, mut before) = (0, u64::MAX);
+    // Without effort there is one short round.
+    for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
+        search.evaluations = all * (percent - spent).min(effort) as usize / 100;
+        spent = percent;
+        found = search.round(found, least, round);
+        let Some((_, plan)) = found.first() else { continue };
+        let now = plan.schedule.makespan();
+        let gained = before.saturating_sub(now);
+        let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
+        if effort <= 100 && (now <= least + least / CLOSE || is_little) {
+            break;
+        }
+        before = now;
+    }
+    let best = found.into_iter().next().map(|(_, plan)| plan);
     let best = match (best, swapping) {
         (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
         (Some(best), _) => best,
@@ -151,7 +174,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// The makespan of a choice with a cover that takes these windows first.
+/// The makespan of a choice, and how a cover takes windows for it.
 type Found = (u64, Manner, Choice);
 
 struct Search<'a> {
@@ -167,6 +190,7 @@ struct Search<'a> {
     /// Indices of candidates, the cheapest for its bytes first, and the other way round.
     by_cost: Vec<u32>,
     rank: Vec<u32>,
+    /// How many evaluations a round may make; at first those at an effort of 100.
     evaluations: usize,
     /// By digest of what a choice is rewritten to, what came of it: choices that differ in what nothing rests on are one.
     known: Mutex<HashMap<u64, Known>>,
@@ -187,7 +211,7 @@ impl<'a> Search<'a> {
         by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
         let n = problem.ops.len().max(1);
         let evaluations = EVALUATIONS / n * MANY.pow(2) / n.max(MANY).pow(2);
-        let evaluations = evaluations.clamp(500, 60_000) * request.effort as usize / 100;
+        let evaluations = evaluations.clamp(500, 60_000);
         let piece = |pieces| match request.granularity {
             Granularity::Whole => u64::MAX,
             Granularity::Ranges => optimal::piece_bytes(problem, pieces),
@@ -226,17 +250,46 @@ impl<'a> Search<'a> {
         starts
     }
 
-    /// The best choices found, the best first.
-    fn run(&self) -> Vec<Found> {
+    /// The best choices and their plans, the best first: those found before, and those that this round finds from them.
+    fn round(&self, before: Vec<(Found, Plan)>, least: u64, number: u64) -> Vec<(Found, Plan)> {
+        let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
+        let mut found = self.finished(self.run(&seeds, number));
+        let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
+        let polished = self.polished(&choices, self.evaluations / FINE, self.final_piece);
+        let exchanged = self.exchanged(&polished, self.evaluations / FINE, self.final_piece);
+        let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
+        let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
+        found.extend(self.finished([polished, exchanged, in_time].concat()));
+        found.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        found.truncate(REFINED);
+        let refined = found.into_iter().map(|(choice, plan)| (choice, self.refined(plan)));
+        let mut best: Vec<(Found, Plan)> = before.into_iter().chain(refined).collect();
+        best.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        best.truncate(REFINED);
+        best
+    }
+
+    /// The best choices found from these and from those of known shapes, the best first.
+    fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
         let mut starts = self.started((self.evaluations / 2).max(32));
         // One way or the other may be better for what is found from them.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
+        let again = seeds.iter().take(SEEDS).map(|(_, manner, choice)| {
+            // Walks that swap in time come last, and are few.
+            let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
+            let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
+            (makespan, manner, choice.clone())
+        });
+        starts.splice(0..0, again);
+        starts.truncate(HEATS.len());
         let share = self.evaluations / 8;
-        let mut found = self.walks(&starts, &HEATS, share, 0);
+        // Each round draws other numbers.
+        let first = round * FIRST_OF_ROUND;
+        let mut found = self.walks(&starts, &HEATS, share, first);
         // What is far from what operators alone take may have more to gain.
         let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
         for round in 1..=if far { 4 } else { 2 } {
-            let again = self.walks(&found, &AGAIN, share, round);
+            let again = self.walks(&found, &AGAIN, share, first + round);
             found.extend(again);
             found.sort();
             found.dedup();
@@ -247,7 +300,7 @@ impl<'a> Search<'a> {
         found.dedup();
         found.truncate(FINISHED);
         let mut polished = self.polished(&found, share, self.piece);
-        let again = self.walks(&polished, &AGAIN, share, 1);
+        let again = self.walks(&polished, &AGAIN, share, first + 1);
         polished.extend(self.polished(&again, share, self.piece));
         found.extend(polished);
         found.sort();
