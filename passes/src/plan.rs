@@ -1,4 +1,5 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
+use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
@@ -80,7 +81,9 @@ impl Pass for Plan {
         let question = question(&bridge.problem, planner, budget, cx);
         let planned =
             service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why, cx))?;
-        carry_out(graph, &bridge, &question, &planned, cx)
+        let mut outcome = carry_out(graph, &bridge, &question, &planned, cx)?;
+        outcome.remarks.extend(gap(&question, &planned));
+        Ok(outcome)
     }
 }
 
@@ -120,6 +123,22 @@ pub fn carry_out(
     outcome.changed = true;
     Ok(outcome)
 }
+
+/// How far above the bound the plan of a planner is that searches for as long as its effort says.
+fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
+    let Request { effort, recompute, .. } = question.request;
+    if !(question.planner.ours && recompute) {
+        return None;
+    }
+    let least = bound::quick(&question.request).nanos;
+    let above = planned.nanos().saturating_sub(least);
+    let gap = format!("{:.1} % above the bound", above as f64 * 100.0 / least.max(1) as f64);
+    let is_close = above <= least / CLOSE;
+    Some(if is_close { gap } else { format!("{gap}; --effort {} may find less", effort.max(1) * 4) })
+}
+
+/// A plan is close to its bound if it takes at most one part in so many more.
+const CLOSE: u64 = 200;
 
 /// The most bytes of pages that are live at once if nothing leaves.
 fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
