@@ -174,7 +174,8 @@ pub struct PlanArgs {
     /// tensors refuse it.
     #[arg(long)]
     pub ranges: bool,
-    /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
+    /// How much to search for a plan and for addresses, in percent of the usual number of evaluations. Up to 100, the search ends
+    /// before that where there is little to gain; the report says how far above the bound the plan is.
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
     /// Give everything an address, in an arena of the budget's size: `on` or `off`.
