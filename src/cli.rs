@@ -355,6 +355,9 @@ impl PlanArgs {
             },
             tflms_fixed: !self.fixed_parameters().is_empty(),
             swap_limit: self.swap_limit,
+            order: None,
+            given: None,
+            keep_plan: false,
         }
     }
 }

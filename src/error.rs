@@ -96,7 +96,7 @@ impl From<lmsc_passes::PassError> for Error {
         use lmsc_passes::PassError;
         match error {
             PassError::DoesNotFit(message) => Error::No(message),
-            PassError::Call(message) => Error::Input(message),
+            PassError::Call(message) | PassError::Given(message) => Error::Input(message),
             bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),
         }
     }

@@ -90,7 +90,7 @@ pub enum SavedError {
     #[error("it belongs to {whose}: {saved} {what}, not {here}")]
     Differs {
         /// What it belongs to.
-        whose: &'static str,
+        whose: String,
         /// What is counted.
         what: &'static str,
         /// How many the file has.
@@ -200,9 +200,9 @@ impl About {
 
     /// # Errors
     /// [`SavedError::Differs`] with the first number that differs.
-    fn is(self, here: About) -> Result<(), SavedError> {
+    fn is(self, here: About, target: Option<&str>) -> Result<(), SavedError> {
         let model = "another model";
-        let target = "another target or profile";
+        let target = &format!("another target or profile{}", made_for(target));
         let numbers = [
             (model, "operators", self.operators, here.operators),
             (model, "tensors", self.tensors, here.tensors),
@@ -212,7 +212,7 @@ impl About {
         ];
         let differs = numbers.into_iter().find(|(_, _, saved, here)| saved != here);
         differs.map_or(Ok(()), |(whose, what, saved, here)| {
-            Err(SavedError::Differs { whose, what, saved, here })
+            Err(SavedError::Differs { whose: whose.to_owned(), what, saved, here })
         })
     }
 }
@@ -257,16 +257,16 @@ impl Saved {
         format(text, "plan", FORMAT)?;
         let file: File = json(text, "plan")?;
         let about = About::of(problem);
-        file.about.is(about)?;
         let head = file.head.head();
+        file.about.is(about, head.target.as_deref())?;
         let (plan, edges, spots) = file.parts(problem)?;
         let request = Request { alignment, ..Request::new(problem, head.budget) };
         let planned = checked(plan, edges, spots, head.space, &request);
-        let planned = planned.map_err(|why| match (why, &head.target) {
-            (SavedError::Times { what, .. }, Some(target)) => {
-                SavedError::Times { made_for: format!(" (target `{target}`)"), what }
+        let planned = planned.map_err(|why| match why {
+            SavedError::Times { what, .. } => {
+                SavedError::Times { made_for: made_for(head.target.as_deref()), what }
             }
-            (other, _) => other,
+            other => other,
         })?;
         Ok(Saved { head, about, planned: Planned { counted_nanos: file.counted_ns, ..planned } })
     }
@@ -287,6 +287,10 @@ impl Saved {
         }
         Ok(saved)
     }
+}
+
+fn made_for(target: Option<&str>) -> String {
+    target.map(|target| format!(" (target `{target}`)")).unwrap_or_default()
 }
 
 /// The plan held as the space says, if the checkers accept that.
