@@ -44,6 +44,15 @@ pub struct Cli {
 /// Everything but the main job.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Check a plan, a schedule or a certificate that `lmsc plan` has written, with code that shares nothing with planners.
+    ///
+    /// The file says what it is. A plan (`--save-plan`) is valid if it is one of the model or the instance, if no step uses bytes
+    /// that are not there, if no two things lie at one address at once, and if no timing of its steps needs more memory than it was
+    /// made for. A schedule (`--schedule`) is valid if the same holds of it within --memory. A certificate (`--certificate`) is
+    /// valid if it proves that no plan within --memory is faster than it says.
+    ///
+    /// Exit codes: 0 valid; 1 not valid, with the first fault; 2 the file cannot be read as any of these.
+    Check(Box<CheckArgs>),
     /// Measure how long a model's operators and copies take on this machine, and write the profile that planners read.
     Calibrate(CalibrateArgs),
     /// Let a program decide what leaves and what runs again, in JSON lines: the environment of the planner `dqn`.
@@ -246,7 +255,36 @@ pub struct PlanArgs {
     /// Apply only the first COUNT swaps, to bisect.
     #[arg(long, value_name = "COUNT")]
     pub swap_limit: Option<usize>,
+    /// Carry out the plan in this file, which --save-plan has written, instead of planning. It is checked against the model:
+    /// same sizes, same --target, same --profile; --budget, if given, is that for which it was made.
+    #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = STEERING)]
+    pub given: Option<PathBuf>,
 }
+
+/// The options that only steer planning: a plan that is given is carried out as it is.
+const STEERING: [&str; 21] = [
+    "planner",
+    "ranges",
+    "effort",
+    "addresses",
+    "pages",
+    "threshold",
+    "lb",
+    "ub",
+    "n_tensors",
+    "ctrld_strategy",
+    "fuse_swapins",
+    "swap_branches",
+    "branch_threshold",
+    "encode",
+    "incl_scopes",
+    "excl_scopes",
+    "incl_types",
+    "excl_types",
+    "starting_scopes",
+    "starting_op_names",
+    "swap_limit",
+];
 
 /// TFLMS `ctrld_strategy`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -356,6 +394,9 @@ impl PlanArgs {
             },
             tflms_fixed: !self.fixed_parameters().is_empty(),
             swap_limit: self.swap_limit,
+            order: None,
+            given: None,
+            keep_plan: false,
         }
     }
 }
@@ -404,6 +445,10 @@ pub struct CompileArgs {
     /// Print a reason for every tensor that stays.
     #[arg(short, long)]
     pub verbose: bool,
+    /// Write the plan to this file, as JSON: for --plan of this command, of `lmsc plan` and of `lmsc explain`, which then need not
+    /// plan again, and for `lmsc check`.
+    #[arg(long, value_name = "FILE")]
+    pub save_plan: Option<PathBuf>,
     /// What the passes are told.
     #[command(flatten)]
     pub plan: PlanArgs,
@@ -498,6 +543,10 @@ pub struct EnvArgs {
     /// What is planned.
     #[command(flatten)]
     pub task: TaskArgs,
+    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
+    /// the step's own peak, such as 0.7x.
+    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
+    pub memory: Budget,
     /// Operators may run twice, as those of a model always may.
     #[arg(long)]
     pub recompute: bool,
@@ -625,7 +674,7 @@ pub struct OptArgs {
     pub look: LookArgs,
 }
 
-/// What is planned without a model being written: a step or an instance, and for which memory and machine.
+/// What is planned without a model being written: a step or an instance, and for which machine.
 #[derive(Debug, Args, Clone)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["model", "instance"])))]
 pub struct TaskArgs {
@@ -638,10 +687,6 @@ pub struct TaskArgs {
     /// operations of a step, as JSON lines of the format lmsc-trace-1.
     #[arg(long, value_name = "FILE")]
     pub instance: Option<PathBuf>,
-    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
-    /// the step's own peak, such as 0.7x.
-    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
-    pub memory: Budget,
     /// Host memory that what leaves the device may use, variables that live there between steps included: bytes, or a share
     /// of the target's host memory, such as 50%. [default: the host memory of the target]
     #[arg(long, value_name = "BUDGET", conflicts_with = "instance")]
@@ -662,6 +707,23 @@ pub struct PlanCommandArgs {
     /// What is planned.
     #[command(flatten)]
     pub task: TaskArgs,
+    /// Device memory that may be allocated at once: bytes, such as 16GiB; a share of the target's memory, such as 90%; or of
+    /// the step's own peak, such as 0.7x. With --plan, that for which it was made.
+    #[arg(long, visible_alias = "budget", value_name = "BUDGET", required_unless_present = "plan")]
+    pub memory: Option<Budget>,
+    /// Show the plan in this file, which --save-plan has written, instead of planning. It is checked against the model or the
+    /// instance.
+    #[arg(long = "plan", id = "plan", value_name = "FILE")]
+    #[arg(conflicts_with_all = ["planner", "ranges", "effort", "scheduler", "addresses", "pages"])]
+    pub given: Option<PathBuf>,
+    /// Write the plan to this file, as JSON: for --plan of this command, of `lmsc MODEL` and of `lmsc explain`, which then need not
+    /// plan again, and for `lmsc check`.
+    #[arg(long, value_name = "FILE")]
+    pub save_plan: Option<PathBuf>,
+    /// Write the model's planning problem to this file, as an instance that `lmsc plan --instance` reads, with or without a plan
+    /// for it: operators and tensors as numbers, which can be shared where the model cannot.
+    #[arg(long, value_name = "FILE", conflicts_with = "instance")]
+    pub emit_instance: Option<PathBuf>,
     /// Which planner; a wrong name lists them.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub planner: String,
@@ -716,6 +778,31 @@ pub struct PlanCommandArgs {
     /// Parameters of planners.
     #[command(flatten)]
     pub parameters: ParameterArgs,
+}
+
+/// `lmsc check`.
+#[derive(Debug, Args, Clone)]
+#[command(override_usage = "lmsc check [OPTIONS] <FILE> <MODEL|--instance <FILE>>")]
+#[command(after_help = "Examples:
+  lmsc training_model.onnx --dim batch=64 --budget 8GiB --save-plan p.json
+  lmsc check p.json training_model.onnx --dim batch=64
+  lmsc plan --instance dag.json --memory 8GiB --certificate c.json
+  lmsc check c.json --instance dag.json --memory 8GiB")]
+pub struct CheckArgs {
+    /// The plan, the schedule or the certificate.
+    pub file: PathBuf,
+    /// What it belongs to.
+    #[command(flatten)]
+    pub task: TaskArgs,
+    /// Device memory that may be allocated at once, as it was given to `lmsc plan`. A plan says it itself.
+    #[arg(long, visible_alias = "budget", value_name = "BUDGET")]
+    pub memory: Option<Budget>,
+    /// Whether copies in the two directions overlap, as it was given to `lmsc plan`.
+    #[arg(long, value_enum)]
+    pub duplex: Option<DuplexArg>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Whether something is done.

@@ -7,12 +7,13 @@ use lmsc_passes::PassCx;
 use lmsc_plan::env::trace::{self, Operation};
 use lmsc_plan::env::{Env, Kind, State};
 use lmsc_plan::planners::{Granularity, Request};
+use lmsc_plan::saved::schedule;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::cli::EnvArgs;
 use crate::emit::write_atomically;
-use crate::plan::{Task, does_not_fit, named, schedule_json, scheduler};
+use crate::plan::{Task, does_not_fit, named, scheduler};
 
 /// What a program asks.
 #[derive(Deserialize)]
@@ -77,7 +78,7 @@ struct Complaint {
 /// # Errors
 /// [`Error::No`] where the limit is too low; [`Error::Input`] for a file that is wrong.
 pub fn env(args: &EnvArgs, out: &mut dyn Write) -> Result<(), Error> {
-    let task = Task::of(&args.task, PassCx::default())?;
+    let task = Task::of(&args.task, Some(args.memory), PassCx::default(), None)?;
     let problem = task.problem();
     if let Some(path) = &args.trace {
         let lines = trace::to_lines(problem, task.name());
@@ -114,7 +115,7 @@ fn answer(env: &mut Env, line: &str) -> Result<String, String> {
         Ask::Step { node } => env.step(node).map_err(|why| why.to_string())?,
         Ask::Plan => {
             let plan = env.plan().ok_or("the episode is not over: something exceeds the limit still")?;
-            return Ok(schedule_json(&plan, None).to_string());
+            return Ok(schedule::to_json(&plan, None).to_string());
         }
     };
     let state = env.state();

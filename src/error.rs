@@ -21,6 +21,9 @@ pub enum Error {
     /// The input or the call is at fault: exit code 2.
     #[error("{0}")]
     Input(String),
+    /// A plan that was given does not belong to what it was given for, or is not valid: exit code 2.
+    #[error("{0}")]
+    Given(String),
     /// lmsc is at fault: exit code 101.
     #[error(
         "{0}\nThis is a bug of lmsc.\nhelp: report it with the model or, smaller, with the text of `lmsc opt MODEL`"
@@ -33,7 +36,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::No(_) | Error::NoAsJson(_) => 1,
-            Error::Input(_) => 2,
+            Error::Input(_) | Error::Given(_) => 2,
             Error::Interrupted(_) => 130,
             Error::Ours(_) => 101,
         }
@@ -74,6 +77,7 @@ impl Error {
         match self {
             Error::No(message) => Error::No(add(message)),
             Error::Input(message) => Error::Input(add(message)),
+            Error::Given(message) => Error::Given(add(message)),
             Error::Interrupted(message) => Error::Interrupted(add(message)),
             other => other,
         }
@@ -97,6 +101,7 @@ impl From<lmsc_passes::PassError> for Error {
         match error {
             PassError::DoesNotFit(message) => Error::No(message),
             PassError::Call(message) => Error::Input(message),
+            PassError::Given(message) => Error::Given(message),
             bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),
         }
     }

@@ -46,8 +46,9 @@ struct Changes {
     /// A budget with which it stays, found by planning; none where fixed parameters move it whatever the budget is.
     #[serde(skip_serializing_if = "Option::is_none")]
     stays_with: Option<u64>,
-    /// A budget a little smaller, or the one asked for, with which it does not.
-    leaves_with: u64,
+    /// A budget a little smaller, or the one asked for, with which it does not; none where a plan was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaves_with: Option<u64>,
     /// How long operators wait for its copies.
     waits_ms: f64,
     /// A link that hides its copies, if nothing else changes; none where there is nothing to hide, or where no link would.
@@ -102,12 +103,13 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         let instead = instead(&args.tensor, names, "tensors");
         return Err(Error::Input(format!("the model has no tensor `{}`; {instead}", args.tensor)));
     };
-    if args.plan.budget.is_none() {
+    if args.plan.budget.is_none() && args.plan.given.is_none() {
         let message = "nothing says how much device memory the step may use".to_owned();
         return Err(Error::Input(message).with_help("give --budget, for example --budget 16GiB"));
     }
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let cx = pass_cx(&args.plan, machine, &original)?;
+    let planner = cx.given.as_ref().map_or(args.plan.planner(), |given| given.planner.name);
     let passes = passes(pipeline(args.plan.planner()), None)?;
     let mut graph = original.clone();
     let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
@@ -124,7 +126,14 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let reason = (decision == "stays").then(|| reason(&original, root, &ran));
     let changes = match decision {
         "stays" => None,
-        _ => Some(changes(&original, (producer, root), &cx, &passes, &events)?),
+        _ => {
+            // A plan that is given takes the place of planning, here too.
+            let budgets = match cx.given {
+                Some(_) => None,
+                None => Some(budgets(&original, (producer, root), &cx, &passes)?),
+            };
+            Some(changes(budgets, &events))
+        }
     };
     let others = storage.values.iter().filter(|&&other| other != value);
     let story = Story {
@@ -133,7 +142,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
         r#type: original.value(value).ty.to_string(),
         same_memory: others.map(|&other| original.value(other).name.to_string()).collect(),
         bytes: storage.bytes.0,
-        planner: args.plan.planner().to_owned(),
+        planner: planner.to_owned(),
         target: target.name.clone(),
         profile: ProfileFacts::of(&cx, &original),
         budget: cx.whole_budget().unwrap_or_default().0,
@@ -165,14 +174,14 @@ fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
 /// Budgets are tried until two are so near one another: a part of what lies between the budget and the peak.
 const NEAR: u64 = 64;
 
-/// What would change what happens to the storage of `root`: budgets found by planning with the same planner, and its copies.
-fn changes(
+/// A budget with which the storage of `root` would stay, if there is one, and one with which it does not; found by planning with
+/// the same planner.
+fn budgets(
     original: &Graph,
     (producer, root): (Option<NodeId>, ValueId),
     cx: &PassCx,
     passes: &[&'static dyn Pass],
-    events: &[Event],
-) -> Result<Changes, Error> {
+) -> Result<(Option<u64>, u64), Error> {
     let phases = Phases::of(original, |node| cx.scope(node));
     let stays = |budget: u64| -> Result<bool, Error> {
         let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
@@ -201,15 +210,21 @@ fn changes(
             false => leaves_with = middle,
         }
     }
+    let whole = |bytes: u64| bytes.saturating_add(cx.constants.0);
+    Ok((stays_with.map(whole), whole(leaves_with)))
+}
+
+/// What would change what happens to a storage: the budgets, if they were looked for, and its copies.
+fn changes(budgets: Option<(Option<u64>, u64)>, events: &[Event]) -> Changes {
     let waits = || events.iter().filter(|event| event.waits_ms.is_some());
     let rates: Option<Vec<u64>> = waits().map(|event| event.hidden_at_bytes_per_second).collect();
-    Ok(Changes {
-        stays_with: stays_with.map(|bytes| bytes.saturating_add(cx.constants.0)),
-        leaves_with: leaves_with.saturating_add(cx.constants.0),
+    Changes {
+        stays_with: budgets.and_then(|(stays, _)| stays),
+        leaves_with: budgets.map(|(_, leaves)| leaves),
         waits_ms: (waits().filter_map(|event| event.waits_ms).sum::<f64>() * 1e6).round() / 1e6,
         hidden_at_bytes_per_second: rates.and_then(|rates| rates.into_iter().max()),
         slack_ms: events.iter().filter_map(|event| event.slack_ms).min_by(f64::total_cmp),
-    })
+    }
 }
 
 /// The rewritten graph and when its nodes run.
@@ -446,12 +461,14 @@ impl Story {
 
 impl Changes {
     fn to_text(&self, text: &mut String) {
-        _ = match self.stays_with.map(Bytes) {
-            Some(stays) => {
-                let leaves = Bytes(self.leaves_with);
+        _ = match (self.stays_with.map(Bytes), self.leaves_with.map(Bytes)) {
+            (_, None) => Ok(()),
+            (Some(stays), Some(leaves)) => {
                 writeln!(text, "budget    with {stays} it would stay; with {leaves} it does not")
             }
-            None => writeln!(text, "budget    with any it would not stay: the parameters given move it"),
+            (None, Some(_)) => {
+                writeln!(text, "budget    with any it would not stay: the parameters given move it")
+            }
         };
         _ = match (self.waits_ms > 0.0, self.hidden_at_bytes_per_second, self.slack_ms) {
             (true, Some(rate), _) => writeln!(

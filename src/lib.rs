@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+mod check;
 pub mod cli;
 mod device;
 mod emit;
@@ -36,7 +37,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::Floors;
 use lmsc_plan::pages::in_pages;
 use lmsc_plan::planners::Planner;
@@ -46,6 +47,7 @@ use lmsc_runtime::cuda;
 use xxhash_rust::xxh3::xxh3_64;
 
 use budget::Budget;
+pub use check::check_file;
 use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
 use emit::Emitted;
 pub use emit::write_atomically;
@@ -80,13 +82,15 @@ pub struct Compiled {
     mapped: Vec<Arc<Opened>>,
     /// The inputs that are constants.
     fixed: Vec<String>,
+    /// What was asked for.
+    cx: PassCx,
     _emitted: Option<Emitted>,
 }
 
 impl Compiled {
-    /// The graph as it came.
-    pub(crate) fn original(&self) -> &Graph {
-        &self.graphs[0]
+    /// What the passes were asked.
+    pub(crate) fn asked(&self) -> &PassCx {
+        &self.cx
     }
 
     /// The graph as it is now.
@@ -101,50 +105,15 @@ impl Compiled {
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     let planner = args.plan.planner();
-    let others = args.plan.parameters_of_tflms();
-    if planner != TFLMS && !others.is_empty() {
-        let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
-        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
-    }
-    let nothing_planned = args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty();
-    if nothing_planned && (args.output.is_none() || args.run) {
-        let message = "nothing says how much device memory the step may use".to_owned();
-        return Err(Error::Input(message).with_help(
-            "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
-        ));
-    }
-    let given = [args.on.given(), args.options.given()].concat();
-    if !given.is_empty() && !args.run {
-        let message = format!("nothing is run, but how is said: {}", given.join(", "));
-        return Err(Error::Input(message).with_help("add --run, or leave these out"));
-    }
-    if args.run && args.output.as_deref() == Some(Path::new("-")) {
-        let message = "the model and what a run prints cannot both go to standard output".to_owned();
-        return Err(Error::Input(message).with_help("write the model to a file, or run it with `lmsc run -`"));
-    }
-    for target in args.output.iter().chain(&args.report) {
-        emit::check_target(target)?;
-    }
-    args.output
-        .iter()
-        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
-    args.report.iter().try_for_each(|report| emit::check_not_read(report, &args.input, false))?;
-    if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
-        let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
-        return Err(Error::Input(message).with_help(
-            "add --run, draw the plan with `lmsc plan MODEL --report FILE.html`, or name a .json file",
-        ));
-    }
-    run::check_targets(&args.options, None)?;
-    if args.run {
-        device::check(args.on.device(&args.options)?)?;
-    }
+    let nothing_planned =
+        args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty() && args.plan.given.is_none();
+    check_call(args, nothing_planned)?;
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let stage = Stage::new();
     stage.show("reading");
     let path = args.input.path();
     let Loaded { mut graph, model, dims, edited, warnings } = load::load_to_train(path, &args.input.binding)?;
-    for output in args.output.iter().chain(&args.report) {
+    for output in args.output.iter().chain(&args.report).chain(&args.save_plan) {
         model.iter().try_for_each(|model| external::check_not_data(model, output))?;
     }
     run::compute_here(&graph);
@@ -155,7 +124,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let original = graph.clone();
 
     stage.show("planning");
-    let cx = pass_cx(&args.plan, machine, &original)?;
+    let cx = PassCx { keep_plan: args.save_plan.is_some(), ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
@@ -184,8 +153,14 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
     );
-    let proof =
-        proof.map_err(|difference| Error::Ours(format!("the rewritten graph differs: {difference}")))?;
+    let proof = proof.map_err(|difference| match &cx.given {
+        Some(given) => {
+            let message =
+                format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
+            Error::Given(message).with_help("plan anew, without --plan")
+        }
+        None => Error::Ours(format!("the rewritten graph differs: {difference}")),
+    })?;
     if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
         return Err(beyond(args, original, Bytes(after.peak), budget));
     }
@@ -196,6 +171,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
             "give a larger --host-budget, or --planner auto, which computes again what has no room there",
         ));
     }
+    let saved = args.save_plan.as_deref().map(|file| saved(file, &ran)).transpose()?;
     let emitted = emitted.transpose()?;
     if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         let (emit, binding) = (args.emit(output), &args.input.binding);
@@ -223,7 +199,80 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, _emitted: emitted })
+    if let Some((file, json)) = saved {
+        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
+    }
+    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, cx, _emitted: emitted })
+}
+
+/// The plan that the passes made, for this file.
+fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
+    let plan = ran.iter().rev().find_map(|ran| ran.outcome.plan.as_ref());
+    let plan = plan.ok_or_else(|| {
+        let message = "--save-plan: nothing was planned that could be saved".to_owned();
+        Error::Input(message).with_help("leave it out, or give the model as it was before lmsc rewrote it")
+    })?;
+    Ok((file, plan.to_json()))
+}
+
+/// Refuses a call that contradicts itself, or files that could not be written.
+fn check_call(args: &CompileArgs, nothing_planned: bool) -> Result<(), Error> {
+    let planner = args.plan.planner();
+    let others = args.plan.parameters_of_tflms();
+    if planner != TFLMS && !others.is_empty() {
+        let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
+        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
+    }
+    if nothing_planned && (args.output.is_none() || args.run) {
+        let message = "nothing says how much device memory the step may use".to_owned();
+        return Err(Error::Input(message).with_help(
+            "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
+        ));
+    }
+    if args.save_plan.is_some() && nothing_planned {
+        let message = "--save-plan: nothing is planned that could be saved".to_owned();
+        return Err(Error::Input(message).with_help("give --budget, or leave it out"));
+    }
+    if args.save_plan.is_some() && planner == TFLMS {
+        let message = format!("--save-plan: {TFLMS} rewrites the model itself and makes no plan to save");
+        return Err(Error::Input(message).with_help(
+            "leave it out, or choose another --planner; of `lmsc plan`, the planner of that name has plans to save",
+        ));
+    }
+    let given = [args.on.given(), args.options.given()].concat();
+    if !given.is_empty() && !args.run {
+        let message = format!("nothing is run, but how is said: {}", given.join(", "));
+        return Err(Error::Input(message).with_help("add --run, or leave these out"));
+    }
+    if args.run && args.output.as_deref() == Some(Path::new("-")) {
+        let message = "the model and what a run prints cannot both go to standard output".to_owned();
+        return Err(Error::Input(message).with_help("write the model to a file, or run it with `lmsc run -`"));
+    }
+    for target in args.output.iter().chain(&args.report).chain(&args.save_plan) {
+        emit::check_target(target)?;
+    }
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
+    let written = args.report.iter().chain(&args.save_plan);
+    written.clone().try_for_each(|file| emit::check_not_read(file, &args.input, false))?;
+    if let (Some(given), Some(saved)) = (&args.plan.given, &args.save_plan)
+        && emit::same_file(given, saved)
+    {
+        let message = format!("--save-plan: {} is read by --plan", saved.display());
+        return Err(Error::Input(message).with_help("write to another file"));
+    }
+    if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
+        let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
+        return Err(Error::Input(message).with_help(
+            "add --run, draw the plan with `lmsc plan MODEL --report FILE.html`, or name a .json file",
+        ));
+    }
+    run::check_targets(&args.options, None)?;
+    if args.run {
+        device::check(args.on.device(&args.options)?)?;
+    }
+    Ok(())
 }
 
 /// Whether the report that goes to this file is a page to look at.
@@ -450,7 +499,18 @@ fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Er
     }
     let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
-    with_budgets(machine, graph, args.budget, args.host_budget)
+    let cx = with_budgets(machine, graph, args.budget, args.host_budget)?;
+    match &args.given {
+        Some(path) => Ok(given_plan(path)?.applied(cx)),
+        None => Ok(cx),
+    }
+}
+
+/// The plan in the file, which becomes one of a model, or of an instance, only if it is checked.
+pub(crate) fn given_plan(path: &Path) -> Result<GivenPlan, Error> {
+    let help = "give a file that --save-plan has written";
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(help))?;
+    Ok(GivenPlan::new(path.display().to_string(), text)?)
 }
 
 /// Refuses planners that copy whole tensors only.

@@ -62,6 +62,7 @@ fn exit_with(error: &clap::Error) -> ! {
 /// Does what the command line asks and returns what to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
+        Some(Command::Check(args)) => lmsc::check_file(args),
         Some(Command::Env(args)) => lmsc::env(args, out).map(|()| String::new()),
         Some(Command::Explain(args)) => lmsc::explain(args),
         Some(Command::Inspect(args)) => lmsc::inspect(args),

@@ -2,28 +2,31 @@
 
 use std::cell::OnceCell;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
-use lmsc_passes::{PassCx, bridge, carry_out, pipeline, question};
+use lmsc_passes::{GivenPlan, PassCx, bridge, carry_out, pipeline, question};
 use lmsc_plan::Bridge;
-use lmsc_plan::address::{Run, Spot};
 use lmsc_plan::bound::{self, Certificate};
-use lmsc_plan::instance::Instance;
+use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Link, Problem};
-use lmsc_plan::schedule::{Edge, Instruction, Noise, Replay};
+use lmsc_plan::saved::{Saved, schedule};
+use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch, TaskArgs};
-use crate::emit::{check_target, write_atomically};
+use crate::emit::{check_target, same_file, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
-use crate::{Error, Loaded, knows_ranges, load, machine, passes, run, smaller, with_budgets, with_floors};
+use crate::{
+    Error, Loaded, given_plan, knows_ranges, load, machine, passes, run, smaller, with_budgets, with_floors,
+};
 
 /// What one planner found. Times are milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -64,6 +67,9 @@ struct Answer {
     memory_bytes: u64,
     /// The time of all operators, once: what a step takes where memory is no limit.
     compute_ms: f64,
+    /// The file from which the plan was taken, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
     #[serde(flatten)]
     found: Found,
     /// The makespan of the planner's plan where bytes are counted only, if addresses or pages are asked for.
@@ -117,21 +123,10 @@ struct Compared {
 /// # Errors
 /// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
-    let others = compared_with(args);
-    let asked = |name: &str| args.planner == name || others.contains(&name);
-    if let Some((option, owners)) =
-        args.parameters.given().find(|(_, owners)| !owners.iter().any(|o| asked(o)))
-    {
-        let message =
-            format!("{option} belongs to --planner {}, not to {}", owners.join(" or "), args.planner);
-        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
-    }
-    let planner = named(&args.planner)?;
-    if args.ranges {
-        knows_ranges(planner.name)?;
-    }
-    args.parameters.save_weights.iter().try_for_each(|path| check_target(path))?;
+    check_call(args)?;
     let weights = weights(&args.parameters)?;
+    let given = args.given.as_deref().map(given_plan).transpose()?;
+    let planner = given.as_ref().map_or_else(|| named(&args.planner), |given| Ok(given.planner))?;
     let asked = PassCx {
         planner: Some(planner),
         ranges: args.ranges,
@@ -142,14 +137,15 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         options: args.parameters.options(),
         ..PassCx::default()
     };
-    let mut task = Task::of(&args.task, asked)?;
+    let mut task = Task::of(&args.task, args.memory, asked, given)?;
     if let Some(duplex) = args.duplex {
-        task.link().duplex = match duplex {
-            DuplexArg::Half => Duplex::Half,
-            DuplexArg::Full => Duplex::Full,
-        };
+        task.set_duplex(duplex);
     }
     let problem = task.problem();
+    if let Some(file) = &args.emit_instance {
+        let json = instance::to_json(problem, task.name());
+        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
+    }
     let question = task.question(planner, args.whole, args.recompute);
     let learning = learning(&args.parameters, weights.as_ref());
     let question = Question { request: Request { learning, ..question.request }, ..question };
@@ -157,19 +153,17 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let watch = |episode: &Episode| listener.hear(episode);
     let learning = Learning { watch: Some(&watch), ..learning };
     let watched = Question { request: Request { learning, ..question.request }, ..question };
-    let bounds = Bounds::of(&watched.request);
-    let (found, planned) = find(&watched, &bounds)?.map_err(|why| no_plan(args, &task, &question, &why))?;
-    if let Some(file) = &args.schedule {
-        let placed = (planned.space == Space::Arena).then_some((&planned.spots[..], &planned.edges[..]));
-        let json = schedule_json(&planned.plan, placed);
-        write_atomically(file, |w| w.write_all((json.to_string() + "\n").as_bytes()))?;
-    }
+    let (planned, planning_ms) =
+        answered(&watched, task.given())?.map_err(|why| no_plan(args, &task, &question, &why))?;
+    // A bound on plans of whole tensors says nothing about ranges.
+    let granularity = match has_ranges(&planned.plan) {
+        true => Granularity::Ranges,
+        false => watched.request.granularity,
+    };
+    let bounds = Bounds::of(&Request { granularity, ..watched.request });
+    let found = Found::of(planner.name, &planned, planning_ms, &bounds)?;
+    write_files(args, &task, &question, &planned, &bounds)?;
     let replayed = replayed(args, &question, &planned)?;
-    if let Some(file) = &args.certificate {
-        let certificate = bounds.on(&planned.plan)?;
-        let json = serde_json::to_string_pretty(certificate).expect("a certificate is JSON") + "\n";
-        write_atomically(file, |w| w.write_all(json.as_bytes()))?;
-    }
     let compared = compared(args, &task, &question, &bounds)?;
     if let (Some(weights), Some(file)) = (listener.weights(), &args.parameters.save_weights) {
         learning::write(file, &weights)?;
@@ -182,6 +176,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         profile: task.profile(),
         memory_bytes: task.memory().0,
         compute_ms: millis(problem.compute_nanos()),
+        plan: task.given().map(|given| given.name.clone()),
         found,
         counted_makespan_ms: (planned.space != Space::Counted).then(|| millis(planned.counted_nanos)),
         arena_bytes: (planned.space == Space::Arena).then(|| task.memory().0),
@@ -191,12 +186,81 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         compared,
         warnings: task.warnings().to_vec(),
     };
-    let (request, plan) = (question.request, planned.plan);
-    answer.write_views(args, &task, &request, &plan)?;
+    answer.write_views(args, &task, &question, &planned.plan)?;
     match args.json {
         true => Ok(serde_json::to_string_pretty(&answer).expect("an answer is JSON") + "\n"),
         false => Ok(answer.to_text()),
     }
+}
+
+/// Refuses a call that contradicts itself, or files that could not be written.
+fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
+    let others = compared_with(args);
+    let asked = |name: &str| args.given.is_none() && args.planner == name || others.contains(&name);
+    if let Some((option, owners)) =
+        args.parameters.given().find(|(_, owners)| !owners.iter().any(|o| asked(o)))
+    {
+        let owners = owners.join(" or ");
+        if args.given.is_some() {
+            let message =
+                format!("{option} belongs to --planner {owners}, and --plan is carried out as it is");
+            return Err(Error::Input(message).with_help("leave out one of the two"));
+        }
+        let message = format!("{option} belongs to --planner {owners}, not to {}", args.planner);
+        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
+    }
+    if args.ranges {
+        knows_ranges(named(&args.planner)?.name)?;
+    }
+    let files = [&args.save_plan, &args.emit_instance, &args.parameters.save_weights];
+    files.into_iter().flatten().try_for_each(|path| check_target(path))?;
+    let read = [&args.task.instance, &args.task.model, &args.given];
+    for (written, read) in
+        files.into_iter().flatten().flat_map(|w| read.into_iter().flatten().map(move |r| (w, r)))
+    {
+        if same_file(written, read) {
+            let message = format!("{} is {}, which is read", written.display(), read.display());
+            return Err(Error::Input(message).with_help("write to another file"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the plan, its schedule and the proof of the bound, where asked for.
+fn write_files(
+    args: &PlanCommandArgs,
+    task: &Task,
+    question: &Question<'_>,
+    planned: &Planned,
+    bounds: &Bounds,
+) -> Result<(), Error> {
+    let write = |file: &Path, text: String| write_atomically(file, |w| w.write_all(text.as_bytes()));
+    if let Some(file) = &args.save_plan {
+        write(file, task.saved(question, planned.clone()).to_json())?;
+    }
+    // Numbers of operators mean something in the model's order only.
+    let named = |mut json: serde_json::Value| {
+        let nodes = task.nodes();
+        if !nodes.is_empty() {
+            json["nodes"] = nodes.into();
+        }
+        json
+    };
+    if let Some(file) = &args.schedule {
+        let placed = (planned.space == Space::Arena).then_some((&planned.spots[..], &planned.edges[..]));
+        write(file, named(schedule::to_json(&planned.plan, placed)).to_string() + "\n")?;
+    }
+    if let Some(file) = &args.certificate {
+        let certificate = serde_json::to_value(bounds.on(&planned.plan)?).expect("a certificate is JSON");
+        let json = serde_json::to_string_pretty(&named(certificate)).expect("a certificate is JSON");
+        write(file, json + "\n")?;
+    }
+    Ok(())
+}
+
+/// Whether a range of a tensor travels by itself.
+fn has_ranges(plan: &Plan) -> bool {
+    plan.schedule.pieces.values().any(|piece| piece.len() < plan.problem.tensors[piece.tensor].bytes)
 }
 
 pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
@@ -229,13 +293,22 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// What the arguments name, in the order for the planner that is asked, if one is.
-    pub(crate) fn of(args: &TaskArgs, asked: PassCx) -> Result<Task, Error> {
+    /// What the arguments name, in the order for the planner that is asked, if one is, or in that of the plan that is given.
+    pub(crate) fn of(
+        args: &TaskArgs,
+        memory: Option<Budget>,
+        asked: PassCx,
+        given: Option<GivenPlan>,
+    ) -> Result<Task, Error> {
+        let applied = |cx: PassCx| match given.clone() {
+            Some(given) => given.applied(cx),
+            None => cx,
+        };
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
             let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
-            let budget = of_instance(args.memory, &instance.problem)?;
-            let cx = PassCx { budget: Some(budget), ..asked };
+            let budget = memory.map(|memory| of_instance(memory, &instance.problem)).transpose()?;
+            let cx = applied(PassCx { budget, ..asked });
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
         }
         let path = args.model.as_deref().expect("one of the two is required");
@@ -243,7 +316,7 @@ impl Task {
             machine(args.target.as_deref(), args.profile.as_deref())?;
         let Loaded { mut graph, warnings, .. } = load(path, &args.binding)?;
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
-        let cx = with_budgets(cx, &graph, Some(args.memory), args.host_budget)?;
+        let cx = applied(with_budgets(cx, &graph, memory, args.host_budget)?);
         let profile = ProfileFacts::of(&cx, &graph);
         let bridge = before_planning(&mut graph, &cx)?;
         let name = path.display().to_string();
@@ -283,11 +356,49 @@ impl Task {
     }
 
     /// The hash of the model as the plan rewrites it.
-    fn hash(&self, question: &Question<'_>, planned: &Planned) -> Result<Option<String>, Error> {
+    pub(crate) fn hash(&self, question: &Question<'_>, planned: &Planned) -> Result<Option<String>, Error> {
         let Task::Model { model, cx, .. } = self else { return Ok(None) };
         let mut graph = model.graph.clone();
-        carry_out(&mut graph, &model.bridge, question, planned, cx)?;
+        let outcome = carry_out(&mut graph, &model.bridge, question, planned, cx);
+        match &cx.given {
+            Some(given) => given.carried_out(outcome)?,
+            None => outcome?,
+        };
         Ok(Some(crate::hash(&graph)))
+    }
+
+    /// The plan that is given, if one is.
+    pub(crate) fn given(&self) -> Option<&GivenPlan> {
+        self.cx().given.as_deref()
+    }
+
+    /// The plan with the question, to be written to a file.
+    fn saved(&self, question: &Question<'_>, planned: Planned) -> Saved {
+        match self {
+            Task::Instance(..) => Saved::of(question, planned, Vec::new(), None),
+            Task::Model { model, cx, .. } => {
+                lmsc_passes::saved(&model.graph, &model.bridge, question, planned, cx)
+            }
+        }
+    }
+
+    /// The names of a model's nodes in the order that is planned.
+    fn nodes(&self) -> Vec<String> {
+        match self {
+            Task::Instance(..) => Vec::new(),
+            Task::Model { model, .. } => {
+                let names = model.bridge.nodes.iter();
+                names.map(|&node| model.graph.node(node).name.to_string()).collect()
+            }
+        }
+    }
+
+    /// Lets copies in the two directions overlap, or not.
+    pub(crate) fn set_duplex(&mut self, duplex: DuplexArg) {
+        self.link().duplex = match duplex {
+            DuplexArg::Half => Duplex::Half,
+            DuplexArg::Full => Duplex::Full,
+        };
     }
 
     /// The refusal, with the constants of kernels in what was asked for and what is needed.
@@ -297,7 +408,7 @@ impl Task {
     }
 
     /// All bytes.
-    fn memory(&self) -> Bytes {
+    pub(crate) fn memory(&self) -> Bytes {
         Bytes(self.room().0.saturating_add(self.constants().0))
     }
 
@@ -449,37 +560,53 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// What the planning service finds, with its bound; or why it finds nothing.
-fn find(question: &Question<'_>, bounds: &Bounds) -> Result<Result<(Found, Planned), Unplanned>, Error> {
+/// The plan that is given, or else what the planning service finds, and in how many milliseconds; or why it finds nothing.
+fn answered(
+    question: &Question<'_>,
+    given: Option<&GivenPlan>,
+) -> Result<Result<(Planned, f64), Unplanned>, Error> {
     let began = Instant::now();
-    let planned = match service::plan(question) {
-        Ok(planned) => planned,
-        Err(Unplanned::Ours { planner, flaw }) => {
-            return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+    let planned = match given {
+        Some(given) => given.answer(question)?.planned,
+        None => match service::plan(question) {
+            Ok(planned) => planned,
+            Err(Unplanned::Ours { planner, flaw }) => {
+                return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+            }
+            Err(why) => return Ok(Err(why)),
+        },
+    };
+    Ok(Ok((planned, began.elapsed().as_secs_f64() * 1e3)))
+}
+
+impl Found {
+    /// What there is to tell of the planner's plan, with its bound.
+    fn of(
+        planner: &'static str,
+        planned: &Planned,
+        planning_ms: f64,
+        bounds: &Bounds,
+    ) -> Result<Found, Error> {
+        let plan = &planned.plan;
+        let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
+        let makespan = plan.schedule.makespan();
+        let bound = bounds.on(plan)?.nanos;
+        if bound > makespan {
+            return Err(Error::Ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
         }
-        Err(why) => return Ok(Err(why)),
-    };
-    let planning_ms = began.elapsed().as_secs_f64() * 1e3;
-    let (plan, planner) = (&planned.plan, question.planner.name);
-    let (swapped_bytes, returned_bytes) = plan.schedule.copied_bytes();
-    let makespan = plan.schedule.makespan();
-    let bound = bounds.on(plan)?.nanos;
-    if bound > makespan {
-        return Err(Error::Ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
+        Ok(Found {
+            planner,
+            makespan_ms: millis(makespan),
+            lower_bound_ms: millis(bound),
+            over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
+            peak_bytes: planned.peak,
+            planning_ms: (planning_ms * 1e3).round() / 1e3,
+            swapped_bytes,
+            returned_bytes,
+            recompute_ms: millis(plan.recompute_nanos()),
+            exposed_ms: millis(makespan - plan.problem.compute_nanos()),
+        })
     }
-    let found = Found {
-        planner,
-        makespan_ms: millis(makespan),
-        lower_bound_ms: millis(bound),
-        over_bound: (makespan as f64 / bound.max(1) as f64 * 1e6).round() / 1e6,
-        peak_bytes: planned.peak,
-        planning_ms: (planning_ms * 1e3).round() / 1e3,
-        swapped_bytes,
-        returned_bytes,
-        recompute_ms: millis(plan.recompute_nanos()),
-        exposed_ms: millis(makespan - plan.problem.compute_nanos()),
-    };
-    Ok(Ok((found, planned)))
 }
 
 /// So many larger budgets are tried to tell from which on tensors would stay.
@@ -487,13 +614,13 @@ const RUNGS: u64 = 8;
 
 /// What the same planner does with larger budgets, up to the one that needs no plan. Together they are given as much effort
 /// as the plan.
-fn ladder(request: &Request, args: &PlanCommandArgs, plan: &Plan) -> Result<Ladder, Error> {
-    let planner = named(&args.planner)?;
+fn ladder(question: &Question<'_>, plan: &Plan) -> Ladder {
+    let Question { planner, request, .. } = question;
     let problem = request.problem;
     let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
     let more = peak.saturating_sub(request.budget);
     if view::touched(problem, plan).iter().all(|touched| !touched) {
-        return Ok(Ladder::new());
+        return Ladder::new();
     }
     let effort = request.effort.div_ceil(RUNGS as u32);
     let rung = |step: u64| {
@@ -502,7 +629,7 @@ fn ladder(request: &Request, args: &PlanCommandArgs, plan: &Plan) -> Result<Ladd
         let touched = plan.map_or_else(|_| vec![true; problem.tensors.len()], |p| view::touched(problem, &p));
         (budget, touched)
     };
-    Ok((1..=RUNGS).map(rung).collect())
+    (1..=RUNGS).map(rung).collect()
 }
 
 /// Replays the plan, where asked for.
@@ -518,7 +645,7 @@ fn replayed(
         operators_percent: args.noise.unwrap_or(0),
         contention_percent: args.contention.unwrap_or(0),
     };
-    let ours = |what: String| Error::Ours(format!("planner {}: {what}", args.planner));
+    let ours = |what: String| Error::Ours(format!("planner {}: {what}", question.planner.name));
     let replay = Replay::new(&planned.plan.problem, &planned.plan.schedule, &planned.edges);
     let replayed =
         replay.several(noise, REPLAYS, question.request.budget).map_err(|flaw| ours(flaw.to_string()))?;
@@ -541,8 +668,11 @@ fn compared(
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
         let question = Question { planner, space: Space::Counted, ..*question };
-        Ok(match find(&question, bounds)? {
-            Ok((found, _)) => Compared { planner: planner.name, found: Some(found), refused: None },
+        Ok(match answered(&question, None)? {
+            Ok((planned, planning_ms)) => {
+                let found = Found::of(planner.name, &planned, planning_ms, bounds)?;
+                Compared { planner: planner.name, found: Some(found), refused: None }
+            }
             Err(refused) => {
                 let refused = Some(refusal(planner, task, &refused));
                 Compared { planner: planner.name, found: None, refused }
@@ -565,7 +695,7 @@ impl Answer {
         &self,
         args: &PlanCommandArgs,
         task: &Task,
-        request: &Request,
+        question: &Question<'_>,
         plan: &Plan,
     ) -> Result<(), Error> {
         if args.report.is_none() && args.trace.is_none() {
@@ -573,7 +703,7 @@ impl Answer {
         }
         let ours = |flaw| Error::Ours(format!("planner {}: {flaw}", self.found.planner));
         let problem = task.problem();
-        let ladder = args.report.as_ref().map(|_| ladder(request, args, plan)).transpose()?;
+        let ladder = args.report.as_ref().map(|_| ladder(question, plan));
         let data = match task {
             Task::Instance(..) => view::plan_data(problem, plan, &Numbers(problem), ladder.as_ref()),
             Task::Model { model, .. } => view::plan_data(problem, plan, &**model, ladder.as_ref()),
@@ -632,7 +762,10 @@ impl Answer {
         _ = self.profile.as_ref().map(|profile| writeln!(text, "profile   {}", profile.to_text()));
         _ = writeln!(text, "memory    {}", Bytes(self.memory_bytes));
         _ = writeln!(text, "compute   {:.3} ms if memory were no limit", self.compute_ms);
-        _ = writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms);
+        _ = match &self.plan {
+            Some(file) => writeln!(text, "plan      {file}, by the planner {}", found.planner),
+            None => writeln!(text, "planner   {} in {:.1} ms", found.planner, found.planning_ms),
+        };
         _ = writeln!(
             text,
             "makespan  {:.3} ms: {:.3} ms recomputed, {:.3} ms exposed",
@@ -689,69 +822,6 @@ impl Answer {
         }
         text
     }
-}
-
-/// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
-/// everything from the step on that brings it, and the steps that steps wait for.
-pub(crate) fn schedule_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::Value {
-    #[derive(Serialize)]
-    struct SpotFacts {
-        /// The index of the step; none for what is there at the start.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        from_step: Option<usize>,
-        /// The step's workspace has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tensor: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bytes: Option<[u64; 2]>,
-        address: u64,
-    }
-    #[derive(Serialize)]
-    struct StepFacts {
-        #[serde(rename = "do")]
-        what: &'static str,
-        /// Of the problem asked about: an operator that runs again has the same.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        op: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tensor: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bytes: Option<[u64; 2]>,
-        start_ns: u64,
-        end_ns: u64,
-    }
-    let steps = plan.schedule.steps.iter().map(|step| {
-        let (what, op, piece) = match step.instruction {
-            Instruction::Op(tick) => ("op", Some(plan.op_origin[tick as usize]), None),
-            Instruction::Out(piece) => ("out", None, Some(piece)),
-            Instruction::In(piece) => ("in", None, Some(piece)),
-        };
-        let piece = piece.map(|p| &plan.schedule.pieces[p]);
-        StepFacts {
-            what,
-            op,
-            tensor: piece.map(|p| plan.tensor_origin[p.tensor].as_u32()),
-            bytes: piece.map(|p| [p.bytes.start, p.bytes.end]),
-            start_ns: step.start,
-            end_ns: step.end,
-        }
-    });
-    let steps: Vec<StepFacts> = steps.collect();
-    let mut json = serde_json::json!({ "format": "lmsc-schedule-1", "steps": steps });
-    if let Some((spots, edges)) = placed {
-        let spots = spots.iter().map(|spot| {
-            let (tensor, bytes) = match spot.run {
-                Run::Workspace(_) => (None, None),
-                Run::Bytes { tensor, begin, end } => {
-                    (Some(plan.tensor_origin[tensor].as_u32()), Some([begin, end]))
-                }
-            };
-            SpotFacts { from_step: spot.from, tensor, bytes, address: spot.address }
-        });
-        json["spots"] = serde_json::to_value(spots.collect::<Vec<_>>()).expect("spots are JSON");
-        json["edges"] = edges.iter().map(|edge| vec![edge.step, edge.before]).collect();
-    }
-    json
 }
 
 /// By how much a ratio is above 1.

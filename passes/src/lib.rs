@@ -6,6 +6,7 @@
 
 mod apply;
 mod expand;
+mod given;
 mod hoist_shapes;
 mod lower;
 mod observe;
@@ -24,13 +25,15 @@ use std::sync::Arc;
 use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
+use lmsc_plan::saved::Saved;
 use lmsc_plan::{Memory, Refusal, Target, tflms};
 
 pub use apply::{Mismatch, apply};
+pub use given::{GivenOrder, GivenPlan};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
 pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
-pub use plan::{bridge, carry_out, question};
+pub use plan::{bridge, carry_out, question, saved};
 
 /// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
 pub trait Pass: Sync {
@@ -101,6 +104,12 @@ pub struct PassCx {
     pub tflms_fixed: bool,
     /// Apply only this many swaps, the first in execution order; for bisecting.
     pub swap_limit: Option<usize>,
+    /// The order into which the pass `reorder` brings the nodes, instead of finding one.
+    pub order: Option<Arc<GivenOrder>>,
+    /// A plan that the pass `plan` carries out instead of asking the planner.
+    pub given: Option<Arc<GivenPlan>>,
+    /// Whether the pass `plan` tells the plan in its [`Outcome`], to be saved.
+    pub keep_plan: bool,
 }
 
 /// The machine for which plans are made where the user does not say.
@@ -186,6 +195,8 @@ pub struct Outcome {
     pub swaps: Vec<SwapRecord>,
     /// Storages that stay, with the reason.
     pub kept: Vec<KeptRecord>,
+    /// The plan that was carried out; or where the graph fits as it is, the plan that moves nothing.
+    pub plan: Option<Box<Saved>>,
 }
 
 /// A storage that was swapped.
@@ -225,6 +236,9 @@ pub enum PassError {
     /// The pass was not called as it must be, or the graph is none that it takes.
     #[error("{0}")]
     Call(String),
+    /// A plan that was given does not belong to the graph, or is not valid.
+    #[error("{0}")]
+    Given(String),
     /// A plan and a pass contradict each other: a bug of ours.
     #[error("pass {pass}: {what}")]
     Ours {

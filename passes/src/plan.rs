@@ -3,6 +3,7 @@ use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
+use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use lmsc_plan::{Memory, Refusal, pages};
@@ -71,12 +72,24 @@ impl Pass for Plan {
         let is_rewritten =
             |&node: &NodeId| graph.node(node).op.is_swap() || graph.node(node).recomputes.is_some();
         let may_be_left = !cx.addresses && cx.pages.is_none() || graph.has_addresses();
-        if fits && (may_be_left || graph.order().iter().any(is_rewritten)) {
+        let is_planned = graph.order().iter().any(is_rewritten);
+        if let Some(given) = &cx.given {
+            let bridge = bridge(graph, cx)?;
+            let question = question(&bridge.problem, planner, budget, cx);
+            cx.order.as_ref().map_or(Ok(()), |order| order.check(graph))?;
+            let planned = given.answer(&question)?.planned;
+            let outcome = carry_out(graph, &bridge, &question, &planned, cx);
+            return given.carried_out(outcome);
+        }
+        if fits && is_planned {
             return Ok(Outcome::default());
+        }
+        if fits && may_be_left {
+            return unmoved(graph, planner, budget, cx);
         }
         let bridge = bridge(graph, cx)?;
         if cx.pages.is_some_and(|page| peak_in_pages(&bridge.problem, page) <= budget) {
-            return Ok(Outcome::default());
+            return unmoved(graph, planner, budget, cx);
         }
         let question = question(&bridge.problem, planner, budget, cx);
         let planned =
@@ -85,6 +98,35 @@ impl Pass for Plan {
         outcome.remarks.extend(gap(&question, &planned));
         Ok(outcome)
     }
+}
+
+/// What there is to tell of a graph that fits as it is, and stays so: the plan that moves nothing, where it is to be saved.
+fn unmoved(
+    graph: &Graph,
+    planner: &'static Planner,
+    budget: Bytes,
+    cx: &PassCx,
+) -> Result<Outcome, PassError> {
+    if !cx.keep_plan {
+        return Ok(Outcome::default());
+    }
+    let bridge = bridge(graph, cx)?;
+    let question = question(&bridge.problem, planner, budget, cx);
+    let planned = service::nothing_moves(&question);
+    let plan = planned.map(|planned| Box::new(saved(graph, &bridge, &question, planned, cx)));
+    Ok(Outcome { plan, ..Outcome::default() })
+}
+
+/// What was planned for the problem of the graph, with the question, to be written to a file.
+pub fn saved(
+    graph: &Graph,
+    bridge: &Bridge,
+    question: &Question<'_>,
+    planned: Planned,
+    cx: &PassCx,
+) -> Saved {
+    let names = bridge.nodes.iter().map(|&node| graph.node(node).name.to_string()).collect();
+    Saved::of(question, planned, names, Some(cx.target().name))
 }
 
 /// Makes the graph carry out what was planned for its problem.
@@ -103,6 +145,7 @@ pub fn carry_out(
     let budget = Bytes(question.request.budget);
     let phases = Phases::of(graph, |node| cx.scope(node));
     let mut outcome = told(graph, bridge, question.planner, plan, &phases);
+    outcome.plan = cx.keep_plan.then(|| Box::new(saved(graph, bridge, question, planned.clone(), cx)));
     apply(graph, bridge, plan, edges, spots).map_err(|e| ours(e.to_string()))?;
     let peak = cx.memory(graph).peak();
     if peak > budget {
@@ -120,7 +163,9 @@ pub fn carry_out(
             outcome.remarks.push(format!("for memory in pages: {run}"));
         }
     }
-    outcome.changed = true;
+    // A plan that moves nothing may still say where everything lies.
+    outcome.changed =
+        !edges.is_empty() || !spots.is_empty() || plan.schedule.steps.len() > bridge.nodes.len();
     Ok(outcome)
 }
 

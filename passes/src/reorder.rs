@@ -25,6 +25,9 @@ impl Pass for Reorder {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
+        if let Some(order) = &cx.order {
+            return order.reorder(graph);
+        }
         let costs = cx.costs(graph);
         let mut orders = order::with_less_memory(graph, cx.budget, |node| costs.cost(node));
         let order = orders.swap_remove(fastest(graph, &orders, cx));

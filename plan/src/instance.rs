@@ -4,7 +4,7 @@
 //! Times of chains and operators are microseconds, sizes bytes, bandwidths bytes per second.
 
 use lmsc_ir::Phase;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
 use crate::env::trace::{self, TraceError};
@@ -15,7 +15,7 @@ use crate::problem::{Duplex, Link, Op, Problem, ProblemError, Tensor, TensorId};
 pub struct Instance {
     /// The name that the file gives itself.
     pub name: String,
-    /// Its operators and tensors. A chain's link is half duplex, any other's full.
+    /// Its operators and tensors. A chain's link is half duplex, and that of operators full, unless the file says otherwise.
     pub problem: Problem,
     /// The chain, if that is what the file holds.
     pub chain: Option<Chain>,
@@ -40,6 +40,8 @@ pub enum InstanceError {
     Kind(usize, usize),
     #[error("operator {0} names tensor {1}, which `tensor_bytes` does not have")]
     Tensor(usize, usize),
+    #[error("`{0}` names {1}, which is not there, or has no bytes")]
+    Named(&'static str, usize),
     #[error("tensor {0} has no bytes, but operator {1} names it; leave it out")]
     Empty(usize, usize),
     #[error(transparent)]
@@ -66,17 +68,35 @@ struct ChainFile {
     exB: Vec<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct DagFile {
     bw_d2h: f64,
     bw_h2d: f64,
+    /// What each copy takes beyond its bytes.
+    #[serde(default)]
+    latency_ns: u64,
+    /// Whether copies in the two directions take turns.
+    #[serde(default)]
+    half_duplex: bool,
     tensor_bytes: Vec<u64>,
+    /// Tensors that may leave; those of at least [`SMALLEST_SWAPPABLE`] bytes where the file does not say.
+    #[serde(default)]
+    swappable: Option<Vec<usize>>,
+    /// Tensors that are there before the first operator; those that no operator produces where the file does not say.
+    #[serde(default)]
+    given: Option<Vec<usize>>,
+    /// Tensors that are there after the last operator.
+    #[serde(default)]
+    kept: Vec<usize>,
     kinds: Vec<String>,
     ops: Vec<DagOp>,
+    /// Pairs of an operator and one of its inputs, which it changes in place.
+    #[serde(default)]
+    changes: Vec<(usize, usize)>,
 }
 
-/// Kind, phase (0 forward, 1 backward), microseconds, workspace bytes, inputs, outputs, recomputable.
-#[derive(Deserialize)]
+/// Kind, phase (0 forward, 1 backward, 2 update), microseconds, workspace bytes, inputs, outputs, recomputable.
+#[derive(Serialize, Deserialize)]
 struct DagOp(usize, u8, f64, u64, Vec<usize>, Vec<usize>, u8);
 
 impl Instance {
@@ -100,6 +120,48 @@ impl Instance {
         problem.check()?;
         Ok(Instance { name: header.name, problem, chain })
     }
+}
+
+/// The problem as an instance file of the format `lmsc-planner-dag-1`, which [`Instance::parse`] reads as the same problem.
+pub fn to_json(problem: &Problem, name: &str) -> String {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        format: &'static str,
+        name: &'a str,
+        #[serde(flatten)]
+        file: DagFile,
+    }
+    let index = |tensor: &TensorId| tensor.as_u32() as usize;
+    let those = |is: fn(&Tensor) -> bool| {
+        problem.tensors.iter().filter(|(_, facts)| is(facts)).map(|(tensor, _)| index(&tensor)).collect()
+    };
+    let op = |op: &Op| {
+        let phase = match op.phase {
+            Phase::Forward => 0,
+            Phase::Backward => 1,
+            Phase::Update => 2,
+        };
+        let (reads, produces) =
+            (op.reads.iter().map(index).collect(), op.produces.iter().map(index).collect());
+        let micros = op.nanos as f64 / 1000.0;
+        DagOp(op.kind as usize, phase, micros, op.workspace, reads, produces, op.recomputable.into())
+    };
+    let changes = problem.ops.iter().enumerate();
+    let file = DagFile {
+        bw_d2h: problem.link.out_bytes_per_second as f64,
+        bw_h2d: problem.link.in_bytes_per_second as f64,
+        latency_ns: problem.link.latency_nanos,
+        half_duplex: problem.link.duplex == Duplex::Half,
+        tensor_bytes: problem.tensors.values().map(|tensor| tensor.bytes).collect(),
+        swappable: Some(those(|tensor| tensor.swappable)),
+        given: Some(those(|tensor| tensor.given)),
+        kept: those(|tensor| tensor.kept),
+        kinds: problem.kinds.clone(),
+        ops: problem.ops.iter().map(op).collect(),
+        changes: changes.flat_map(|(at, op)| op.changes.iter().map(move |t| (at, index(t)))).collect(),
+    };
+    serde_json::to_string(&Named { format: "lmsc-planner-dag-1", name, file }).expect("an instance is JSON")
+        + "\n"
 }
 
 fn chain(file: &ChainFile) -> Result<Chain, InstanceError> {
@@ -135,19 +197,28 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
         link: Link {
             out_bytes_per_second: bandwidth("bw_d2h", file.bw_d2h)?,
             in_bytes_per_second: bandwidth("bw_h2d", file.bw_h2d)?,
-            latency_nanos: 0,
-            duplex: Duplex::Full,
+            latency_nanos: file.latency_ns,
+            duplex: if file.half_duplex { Duplex::Half } else { Duplex::Full },
         },
         kinds: file.kinds,
         ..Problem::default()
     };
-    let mut produced = vec![false; file.tensor_bytes.len()];
-    for output in file.ops.iter().flat_map(|op| &op.5) {
-        produced.get_mut(*output).into_iter().for_each(|p| *p = true);
+    let named = |field, list: &[usize]| members(field, list, &file.tensor_bytes);
+    let mut given = vec![true; file.tensor_bytes.len()];
+    match &file.given {
+        Some(list) => given = named("given", list)?,
+        None => file.ops.iter().flat_map(|op| &op.5).for_each(|&output| {
+            given.get_mut(output).into_iter().for_each(|given| *given = false);
+        }),
     }
-    let mut ids: Vec<Option<TensorId>> = Vec::with_capacity(produced.len());
-    for (&bytes, &produced) in file.tensor_bytes.iter().zip(&produced) {
-        let tensor = Tensor { bytes, swappable: bytes >= SMALLEST_SWAPPABLE, given: !produced, kept: false };
+    let kept = named("kept", &file.kept)?;
+    let swappable = match &file.swappable {
+        Some(list) => named("swappable", list)?,
+        None => file.tensor_bytes.iter().map(|&bytes| bytes >= SMALLEST_SWAPPABLE).collect(),
+    };
+    let mut ids: Vec<Option<TensorId>> = Vec::with_capacity(given.len());
+    for (at, &bytes) in file.tensor_bytes.iter().enumerate() {
+        let tensor = Tensor { bytes, swappable: swappable[at], given: given[at], kept: kept[at] };
         ids.push((bytes > 0).then(|| problem.tensors.push(tensor)));
     }
     for (tick, DagOp(kind, phase, micros, workspace, inputs, outputs, recomputable)) in
@@ -165,7 +236,11 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
         };
         problem.ops.push(Op {
             kind: kind as u32,
-            phase: if phase == 0 { Phase::Forward } else { Phase::Backward },
+            phase: match phase {
+                0 => Phase::Forward,
+                2 => Phase::Update,
+                _ => Phase::Backward,
+            },
             nanos: nanos("t_us of operator", tick, micros)?,
             workspace,
             reads: named(inputs)?,
@@ -174,7 +249,23 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
             recomputable: recomputable != 0,
         });
     }
+    for (tick, tensor) in file.changes {
+        let id = ids.get(tensor).copied().flatten().ok_or(InstanceError::Named("changes", tensor))?;
+        problem.ops.get_mut(tick).ok_or(InstanceError::Named("changes", tick))?.changes.push(id);
+    }
     Ok(problem)
+}
+
+/// By tensor, whether the list names it.
+fn members(field: &'static str, list: &[usize], bytes: &[u64]) -> Result<Vec<bool>, InstanceError> {
+    let mut members = vec![false; bytes.len()];
+    for &tensor in list {
+        match bytes.get(tensor) {
+            Some(1..) => members[tensor] = true,
+            _ => return Err(InstanceError::Named(field, tensor)),
+        }
+    }
+    Ok(members)
 }
 
 /// Microseconds in whole nanoseconds.
@@ -212,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_read() {
+        for seed in 0..200 {
+            let problem = crate::random::problem(&mut lmsc_ir::random::Rng::new(seed), 12);
+            let text = to_json(&problem, "random");
+            let Instance { name, problem: read, chain } = Instance::parse(&text).unwrap();
+            assert!(name == "random" && chain.is_none());
+            assert_eq!(format!("{read:?}"), format!("{problem:?}"), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let error = |text: &str| Instance::parse(text).unwrap_err().to_string();
         let dag = |ops: &str| {
@@ -228,6 +330,8 @@ mod tests {
             "`t_us of operator` 0 is -1; write microseconds from 0 to 1e15"
         );
         assert_eq!(dag("[0, 0, 1, 0, [0, 0], [1], 1]"), "operator 0 reads tensor t0 twice; name it once");
+        assert_eq!(dag(r#"], "kept": [2"#), "`kept` names 2, which is not there, or has no bytes");
+        assert_eq!(dag(r#"], "changes": [[3, 1]"#), "`changes` names 3, which is not there, or has no bytes");
         assert_eq!(
             error(r#"{"format": "other", "name": ""}"#),
             "the format is `other`; lmsc reads lmsc-planner-chain-1, lmsc-planner-dag-1 and lmsc-trace-1"

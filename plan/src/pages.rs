@@ -69,8 +69,34 @@ pub fn check(paged: &Paged, budget: u64) -> Result<u64, Flaw> {
     pages_in_use(problem, schedule, paged.page, budget)
 }
 
+/// Edges with which no timing of the plan needs more than so many bytes of pages: `edges`, and others only where these do not do.
+///
+/// # Errors
+/// [`Flaw::Piece`] for ranges that share a page; [`Unordered`] for a plan that is not valid within the budget, or whose edges
+/// go back in time.
+pub fn edges(plan: &Plan, edges: &[Edge], page: u64, budget: u64) -> Result<Vec<Edge>, Unordered> {
+    let rounded = rounded(&plan.problem, &plan.schedule, page)?;
+    Ok(schedule::edges(&in_pages(&plan.problem, page), &rounded, Room::Within(edges, budget))?)
+}
+
+/// Why a plan has no edges in pages.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Unordered {
+    /// Its ranges are no pages.
+    #[error(transparent)]
+    Flaw(#[from] Flaw),
+    /// Its steps are not in order.
+    #[error(transparent)]
+    NotInOrder(#[from] NotInOrder),
+}
+
 /// [`check`] of a schedule whose steps may take other times than planned.
 fn pages_in_use(problem: &Problem, schedule: &Schedule, page: u64, budget: u64) -> Result<u64, Flaw> {
+    schedule::check_however_long(&in_pages(problem, page), &rounded(problem, schedule, page)?, budget)
+}
+
+/// The schedule, whose ranges end with whole pages.
+fn rounded(problem: &Problem, schedule: &Schedule, page: u64) -> Result<Schedule, Flaw> {
     let mut rounded = schedule.clone();
     for (id, piece) in &mut rounded.pieces {
         let Range { start, end } = piece.bytes;
@@ -80,7 +106,7 @@ fn pages_in_use(problem: &Problem, schedule: &Schedule, page: u64, budget: u64) 
         }
         piece.bytes.end = end.next_multiple_of(page);
     }
-    schedule::check_however_long(&in_pages(problem, page), &rounded, budget)
+    Ok(rounded)
 }
 
 /// The problem in which everything takes whole pages.

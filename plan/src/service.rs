@@ -2,11 +2,11 @@
 //! the same answer whatever asks it.
 
 use crate::address::{self, Arena, Placed, Spot};
-use crate::pages::{self, Unpaged};
+use crate::pages::{self, Paged, Unpaged};
 use crate::planners::dqn::Learning;
 use crate::planners::{DoesNotFit, Plan, Planner, Request};
-use crate::problem::Problem;
-use crate::schedule::{self, Edge, Room};
+use crate::problem::{Op, Problem};
+use crate::schedule::{self, Edge, Instruction, Room, Schedule, Step};
 use crate::{Floors, host};
 
 /// What is asked: a plan of the request's problem within the request's budget.
@@ -120,6 +120,36 @@ pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
         })
     };
     host::within(request.problem, host_bytes, |planned: &Planned| &planned.plan, run)
+}
+
+/// The plan that runs the operators one after the other and moves nothing, if that answers the question where bytes or pages are
+/// counted. It has no addresses.
+pub fn nothing_moves(question: &Question<'_>) -> Option<Planned> {
+    let Request { problem, budget, .. } = question.request;
+    let mut now = 0;
+    let step = |(op, tick): (&Op, u32)| {
+        let start = now;
+        now += op.nanos;
+        Step { instruction: Instruction::Op(tick), start, end: now }
+    };
+    let steps = problem.ops.iter().zip(0..).map(step).collect();
+    let schedule = Schedule { steps, ..Schedule::default() };
+    let plan = Plan::without_recomputation(problem, schedule);
+    let counted_nanos = plan.schedule.makespan();
+    let (plan, peak) = match question.space {
+        Space::Arena => return None,
+        Space::Counted => {
+            let peak = schedule::check(&plan.problem, &plan.schedule, budget).ok()?;
+            (plan, peak)
+        }
+        Space::Pages(page) => {
+            let paged = Paged { plan, edges: Vec::new(), page };
+            let peak = pages::check(&paged, budget).ok()?;
+            (paged.plan, peak)
+        }
+    };
+    let (edges, spots, space) = (Vec::new(), Vec::new(), question.space);
+    Some(Planned { plan, edges, spots, space, peak, counted_nanos })
 }
 
 /// The smallest budgets for which the question has plans that count bytes, by what plans may do; in pages, of whole pages.

@@ -91,17 +91,16 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
 /// # Errors
 /// As [`run()`].
 pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write) -> Result<(), Error> {
-    let machine = crate::machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let cx = crate::pass_cx(&args.plan, machine, compiled.original())?;
+    let cx = compiled.asked();
     not_fixed(&args.options, &compiled.fixed)?;
     let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
     let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
-    let chunk = args.options.chunk.or(args.plan.pages);
+    let chunk = args.options.chunk.or(cx.pages);
     let device = args.on.device(&args.options)?;
     let options = &RunOptions { chunk, ..args.options.clone() };
     let (planned_for, verbose) = (Some(cx.target().name), args.verbose);
-    let job = Job { path, graph, files, mapped, cx: &cx, options, device, planned_for, verbose };
+    let job = Job { path, graph, files, mapped, cx, options, device, planned_for, verbose };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));

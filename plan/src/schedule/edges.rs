@@ -24,6 +24,8 @@ pub enum Room<'a> {
     Counted(u64),
     /// Edges that are known to do it, such as those from the last users of an address to its next owner.
     Given(&'a [Edge]),
+    /// Counting, with these edges: others are added only where these do not keep within so many bytes in any timing.
+    Within(&'a [Edge], u64),
 }
 
 /// A schedule that does not hold its budget, whose allocations are not in its order, or whose edges go back in time:
@@ -54,7 +56,12 @@ pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<V
     while let Some(block) = blocks.next_if(|block| block.from.is_none()) {
         memory.allocate(block, &walk);
     }
-    let mut given: Vec<Edge> = if let Room::Given(given) = room { given.to_vec() } else { Vec::new() };
+    let (given, budget) = match room {
+        Room::Counted(budget) => (&[][..], Some(budget)),
+        Room::Given(given) => (given, None),
+        Room::Within(given, budget) => (given, Some(budget)),
+    };
+    let mut given = given.to_vec();
     given.sort_unstable();
     let mut given = given.into_iter().peekable();
     for step in 0..schedule.steps.len() {
@@ -74,7 +81,7 @@ pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<V
             memory.allocate(block, &walk);
             allocates = true;
         }
-        if let (Room::Counted(budget), true) = (room, allocates) {
+        if let Some(budget) = budget.filter(|_| allocates) {
             wanted.extend(last_allocation.into_iter().flat_map(|last| walk.waited_for(last)));
             wanted.iter().for_each(|&before| walk.learn(&mut knows, before));
             memory.make_room(&walk, step, budget, &mut knows, &mut wanted)?;

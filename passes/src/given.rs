@@ -1,0 +1,144 @@
+//! A plan from a file, carried out instead of planning.
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::{Bytes, Graph, NodeId, verify};
+use lmsc_plan::planners::{Planner, planner};
+use lmsc_plan::saved::{Head, Saved, SavedError};
+use lmsc_plan::service::{Question, Space};
+
+use crate::{Outcome, PassCx, PassError};
+
+/// A saved plan whose question is known. Whether it is a plan of the graph is found out when it is carried out.
+#[derive(Clone, Debug)]
+pub struct GivenPlan {
+    /// What messages call the file.
+    pub name: String,
+    /// The question that the plan answers.
+    pub head: Head,
+    /// The planner that made it.
+    pub planner: &'static Planner,
+    text: String,
+}
+
+/// The order of a model's nodes that a file names.
+#[derive(Clone, Debug)]
+pub struct GivenOrder {
+    /// What messages call the file.
+    pub name: String,
+    /// The names of the nodes.
+    pub nodes: Vec<String>,
+}
+
+impl GivenPlan {
+    /// The plan that is the text of a file of this name.
+    ///
+    /// # Errors
+    /// [`PassError::Call`] where the text is no plan, or that of a planner that does not exist.
+    pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
+        let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
+        let planner = planner(&head.planner).ok_or_else(|| {
+            let help = "plan anew, without --plan";
+            PassError::Call(format!("{name}: there is no planner `{}`\nhelp: {help}", head.planner))
+        })?;
+        Ok(GivenPlan { name, head, planner, text })
+    }
+
+    /// The context in which the graph is rewritten as the plan says: with its planner, its budget where none is asked for, and the
+    /// way in which it keeps within that.
+    pub fn applied(self, cx: PassCx) -> PassCx {
+        let pages = if let Space::Pages(page) = self.head.space { Some(Bytes(page)) } else { None };
+        let order = GivenOrder { name: self.name.clone(), nodes: self.head.nodes.clone() };
+        PassCx {
+            order: (!order.nodes.is_empty()).then(|| order.into()),
+            planner: Some(self.planner),
+            budget: cx.budget.or(Some(Bytes(self.head.budget))),
+            addresses: self.head.space == Space::Arena,
+            pages,
+            given: Some(self.into()),
+            ..cx
+        }
+    }
+
+    /// The plan, if it answers the question.
+    ///
+    /// # Errors
+    /// [`PassError::Given`] with the name of the file, the first fault, and what to do.
+    pub fn answer(&self, question: &Question<'_>) -> Result<Saved, PassError> {
+        Saved::answer(&self.text, question).map_err(|why| refused(&self.name, &why))
+    }
+
+    /// What carrying the plan out came to; a plan that the graph cannot carry out is the file's fault.
+    ///
+    /// # Errors
+    /// [`PassError::Given`] in place of [`PassError::Ours`].
+    pub fn carried_out(&self, outcome: Result<Outcome, PassError>) -> Result<Outcome, PassError> {
+        match outcome {
+            Ok(mut outcome) => {
+                outcome.remarks.push(format!("the plan is that of {}", self.name));
+                Ok(outcome)
+            }
+            Err(PassError::Ours { what, .. }) => {
+                let help = "plan anew, without --plan";
+                Err(PassError::Given(format!("{}: it is not valid: {what}\nhelp: {help}", self.name)))
+            }
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl GivenOrder {
+    /// Brings the nodes into the order that was planned.
+    pub(crate) fn reorder(&self, graph: &mut Graph) -> Result<Outcome, PassError> {
+        let by_name: BTreeMap<&str, NodeId> =
+            graph.order().iter().map(|&id| (&*graph.node(id).name, id)).collect();
+        let node = |name: &String| {
+            let missing = || self.of_another(&format!("the model has no node `{name}`"));
+            by_name.get(&**name).copied().ok_or_else(missing)
+        };
+        let order = self.nodes.iter().map(node).collect::<Result<Vec<NodeId>, PassError>>()?;
+        let mut each = order.clone();
+        each.sort_unstable();
+        each.dedup();
+        if each.len() != graph.order().len() || order.len() != each.len() {
+            let what = format!("it has {} nodes, and the model {}", order.len(), graph.order().len());
+            return Err(self.of_another(&what));
+        }
+        let moved = order.iter().zip(graph.order()).filter(|(new, old)| new != old).count();
+        if moved == 0 {
+            return Ok(Outcome::default());
+        }
+        graph.set_order(order);
+        verify(graph).map_err(|violations| {
+            let help = "the file was changed after --save-plan wrote it; plan anew";
+            let what = format!("{}: its nodes stand in an order that the model does not allow", self.name);
+            PassError::Given(format!("{what}:\n{violations}\nhelp: {help}"))
+        })?;
+        let remarks = vec![format!("moved {moved} of {} nodes, as in {}", graph.order().len(), self.name)];
+        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+
+    /// Whether the graph's nodes stand in the order.
+    ///
+    /// # Errors
+    /// [`PassError::Given`] with the first that does not.
+    pub(crate) fn check(&self, graph: &Graph) -> Result<(), PassError> {
+        let names = graph.order().iter().map(|&node| &*graph.node(node).name);
+        match self.nodes.iter().zip(names).find(|(saved, here)| *saved != here) {
+            None => Ok(()),
+            Some((saved, here)) => {
+                Err(self.of_another(&format!("node `{saved}` stands where the model has `{here}`")))
+            }
+        }
+    }
+
+    fn of_another(&self, what: &str) -> PassError {
+        let help = "give the model for which it was saved, or plan anew";
+        PassError::Given(format!("{}: it belongs to another model: {what}\nhelp: {help}", self.name))
+    }
+}
+
+fn refused(name: &str, why: &SavedError) -> PassError {
+    let message = format!("{name}: {why}\nhelp: {}", why.help());
+    if why.is_unreadable() { PassError::Call(message) } else { PassError::Given(message) }
+}

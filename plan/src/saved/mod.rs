@@ -1,0 +1,351 @@
+//! Plans and schedules as files: JSON of the formats `lmsc-plan-1`, which holds all that carrying out a plan needs besides its
+//! problem, and `lmsc-schedule-1`, which is for other programs to read.
+//!
+//! A file that is read is not trusted: it becomes a plan of the problem only if the checkers of [`crate::schedule`],
+//! [`crate::address`] and [`crate::pages`] accept it.
+
+mod file;
+pub mod schedule;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::{self, Arena, Placed, Spot};
+use crate::pages::{self, LARGEST, Paged, SMALLEST, Unordered};
+use crate::planners::{Plan, Request};
+use crate::problem::Problem;
+use crate::schedule::{Edge, Flaw, Room, check, edges};
+use crate::service::{Planned, Question, Space};
+use file::File;
+
+/// The name of the format.
+pub const FORMAT: &str = "lmsc-plan-1";
+
+/// A plan with the question that it answers.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// The question.
+    pub head: Head,
+    /// What the problem is, in numbers.
+    about: About,
+    /// The plan.
+    pub planned: Planned,
+}
+
+/// The question that a saved plan answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The name of the planner that made it.
+    pub planner: String,
+    /// The target for which it was made; none for an instance.
+    pub target: Option<String>,
+    /// The device bytes that it was made for.
+    pub budget: u64,
+    /// How it keeps within them.
+    pub space: Space,
+    /// The names of the model's nodes in the order that was planned; empty for an instance.
+    pub nodes: Vec<String>,
+}
+
+/// A problem in a few numbers, by which a reader tells why a plan belongs to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    operators: u64,
+    tensors: u64,
+    tensor_bytes: u64,
+    workspace_bytes: u64,
+    compute_ns: u64,
+}
+
+/// Why a file is not a plan of the problem.
+#[derive(Debug, thiserror::Error)]
+pub enum SavedError {
+    /// It is not JSON of the format.
+    #[error("it is not a {kind}: {why}")]
+    Json {
+        /// What was to be read.
+        kind: &'static str,
+        /// What is wrong, with its place.
+        why: serde_json::Error,
+    },
+    /// It is of another format.
+    #[error("its format is `{found}`, and not {expected}")]
+    Format {
+        /// The format that it names.
+        found: String,
+        /// The format that was to be read.
+        expected: &'static str,
+    },
+    /// A number in it names nothing.
+    #[error("it names {what} {number}, which does not exist")]
+    Unknown {
+        /// The kind of thing that is named.
+        what: &'static str,
+        /// Its number.
+        number: u64,
+    },
+    /// The plan is of another problem.
+    #[error("it belongs to {whose}: {saved} {what}, not {here}")]
+    Differs {
+        /// What it belongs to.
+        whose: String,
+        /// What is counted.
+        what: &'static str,
+        /// How many the file has.
+        saved: u64,
+        /// How many the problem has.
+        here: u64,
+    },
+    /// An operator touches other tensors than that of the problem.
+    #[error(
+        "it belongs to another model, or to other sizes: its operator {op} touches other tensors than the model's"
+    )]
+    Other {
+        /// The operator, by its place in the problem.
+        op: u32,
+    },
+    /// It does not run every operator.
+    #[error("operator {0} does not run")]
+    Missing(u32),
+    /// It runs operators in another order.
+    #[error("operator {0} runs before one that comes first in the model")]
+    Order(u32),
+    /// It repeats an operator that may not run again.
+    #[error("operator {0} runs again, which would not give the same results")]
+    Again(u32),
+    /// An operator reads a tensor as it was before a change, or after one that comes later.
+    #[error("operator {op} reads tensor {tensor} as it is before or after a change on the wrong side")]
+    Stale {
+        /// The operator, by its place in the problem.
+        op: u32,
+        /// The tensor, by its number in the plan.
+        tensor: u32,
+    },
+    /// A schedule repeats operators and does not say which tensors they touch.
+    #[error("operator {0} runs again, and the file has no `ops` that say which tensors that run touches")]
+    Versions(u32),
+    /// Its times are those of another target.
+    #[error("it was made for other times{made_for}: {what}")]
+    Times {
+        /// Names the target, with a space and in brackets, if the file does.
+        made_for: String,
+        /// The first step that differs.
+        what: String,
+    },
+    /// It was made for another budget.
+    #[error("it was made for {saved} bytes of values and workspaces, and the budget leaves {asked}")]
+    Budget {
+        /// The bytes of the plan.
+        saved: u64,
+        /// The bytes of the question.
+        asked: u64,
+    },
+    /// More leaves the device than the host has room for.
+    #[error("it moves {moved} bytes to the host, which has room for {room}")]
+    Host {
+        /// The bytes that leave.
+        moved: u64,
+        /// The bytes that may.
+        room: u64,
+    },
+    /// It is not valid within its budget.
+    #[error("it is not valid: {0}")]
+    Flaw(String),
+}
+
+impl SavedError {
+    /// Whether the text is no file of the format at all, whatever it is to belong to.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, SavedError::Json { .. } | SavedError::Format { .. } | SavedError::Versions(_))
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            SavedError::Json { .. } | SavedError::Format { .. } => "give a file that --save-plan has written",
+            SavedError::Versions(_) => "write the schedule again, with `lmsc plan --schedule`",
+            SavedError::Budget { .. } => "give the budget for which it was saved, or plan anew for this one",
+            SavedError::Host { .. } => "give a larger --host-budget, or plan anew for this one",
+            SavedError::Differs { .. }
+            | SavedError::Other { .. }
+            | SavedError::Missing(_)
+            | SavedError::Times { .. } => {
+                "give the model, --dim, --target and --profile with which it was saved, or plan anew"
+            }
+            SavedError::Unknown { .. }
+            | SavedError::Order(_)
+            | SavedError::Again(_)
+            | SavedError::Stale { .. }
+            | SavedError::Flaw(_) => "the file was changed after --save-plan wrote it; plan anew",
+        }
+    }
+
+    fn flaw(flaw: impl std::fmt::Display) -> SavedError {
+        SavedError::Flaw(flaw.to_string())
+    }
+}
+
+impl About {
+    fn of(problem: &Problem) -> About {
+        About {
+            operators: problem.ops.len() as u64,
+            tensors: problem.tensors.len() as u64,
+            tensor_bytes: problem.tensors.values().map(|tensor| tensor.bytes).sum(),
+            workspace_bytes: problem.ops.iter().map(|op| op.workspace).sum(),
+            compute_ns: problem.compute_nanos(),
+        }
+    }
+
+    /// # Errors
+    /// [`SavedError::Differs`] with the first number that differs.
+    fn is(self, here: About, target: Option<&str>) -> Result<(), SavedError> {
+        let model = "another model";
+        let target = &format!("another target or profile{}", made_for(target));
+        let numbers = [
+            (model, "operators", self.operators, here.operators),
+            (model, "tensors", self.tensors, here.tensors),
+            ("other sizes of the model", "bytes of tensors", self.tensor_bytes, here.tensor_bytes),
+            (target, "bytes of workspaces", self.workspace_bytes, here.workspace_bytes),
+            (target, "ns of computing", self.compute_ns, here.compute_ns),
+        ];
+        let differs = numbers.into_iter().find(|(_, _, saved, here)| saved != here);
+        differs.map_or(Ok(()), |(whose, what, saved, here)| {
+            Err(SavedError::Differs { whose: whose.to_owned(), what, saved, here })
+        })
+    }
+}
+
+impl Head {
+    /// The question that the saved plan in the text answers. The plan itself is not looked at.
+    ///
+    /// # Errors
+    /// [`SavedError::Json`] and [`SavedError::Format`].
+    pub fn parse(text: &str) -> Result<Head, SavedError> {
+        format(text, "plan", FORMAT)?;
+        let file: file::HeadFile = json(text, "plan")?;
+        Ok(file.head())
+    }
+}
+
+impl Saved {
+    /// The plan as an answer to the question. `nodes` are the model's, by tick; an instance has none, and no target.
+    pub fn of(
+        question: &Question<'_>,
+        planned: Planned,
+        nodes: Vec<String>,
+        target: Option<String>,
+    ) -> Saved {
+        let planner = question.planner.name.to_owned();
+        let head = Head { planner, target, budget: question.request.budget, space: planned.space, nodes };
+        Saved { head, about: About::of(question.request.problem), planned }
+    }
+
+    /// The file.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&File::of(self)).expect("a plan is JSON") + "\n"
+    }
+
+    /// The plan that the text holds, of this problem, checked; `alignment` is that of addresses.
+    ///
+    /// Edges that do not keep the plan within its budget in any timing are completed.
+    ///
+    /// # Errors
+    /// [`SavedError`] where the text is no plan of the problem, or a plan that is not valid within its budget.
+    pub fn parse(text: &str, problem: &Problem, alignment: u64) -> Result<Saved, SavedError> {
+        format(text, "plan", FORMAT)?;
+        let file: File = json(text, "plan")?;
+        let about = About::of(problem);
+        let head = file.head.head();
+        file.about.is(about, head.target.as_deref())?;
+        let (plan, edges, spots) = file.parts(problem)?;
+        let request = Request { alignment, ..Request::new(problem, head.budget) };
+        let planned = checked(plan, edges, spots, head.space, &request);
+        let planned = planned.map_err(|why| match why {
+            SavedError::Times { what, .. } => {
+                SavedError::Times { made_for: made_for(head.target.as_deref()), what }
+            }
+            other => other,
+        })?;
+        Ok(Saved { head, about, planned: Planned { counted_nanos: file.counted_ns, ..planned } })
+    }
+
+    /// The plan that the text holds, if it answers the question: of its problem, for its budget, and with no more on the host.
+    ///
+    /// # Errors
+    /// [`SavedError`].
+    pub fn answer(text: &str, question: &Question<'_>) -> Result<Saved, SavedError> {
+        let Question { request, host_bytes, .. } = *question;
+        let saved = Saved::parse(text, request.problem, request.alignment)?;
+        if saved.head.budget != request.budget {
+            return Err(SavedError::Budget { saved: saved.head.budget, asked: request.budget });
+        }
+        let moved = crate::host::bytes(&saved.planned.plan.schedule);
+        if moved > host_bytes {
+            return Err(SavedError::Host { moved, room: host_bytes });
+        }
+        Ok(saved)
+    }
+}
+
+fn made_for(target: Option<&str>) -> String {
+    target.map(|target| format!(" (target `{target}`)")).unwrap_or_default()
+}
+
+/// The plan held as the space says, if the checkers accept that.
+fn checked(
+    plan: Plan,
+    given: Vec<Edge>,
+    spots: Vec<Spot>,
+    space: Space,
+    request: &Request,
+) -> Result<Planned, SavedError> {
+    let budget = request.budget;
+    plan.problem.check().map_err(SavedError::flaw)?;
+    let peak = check(&plan.problem, &plan.schedule, budget).map_err(|flaw| match flaw {
+        Flaw::Duration { .. } => SavedError::Times { made_for: String::new(), what: flaw.to_string() },
+        other => SavedError::flaw(other),
+    })?;
+    let counted_nanos = plan.schedule.makespan();
+    let (plan, spots, edges, peak) = match space {
+        Space::Counted => {
+            let edges = edges(&plan.problem, &plan.schedule, Room::Within(&given, budget));
+            (plan, Vec::new(), edges.map_err(SavedError::flaw)?, peak)
+        }
+        Space::Arena => {
+            let placed = Placed { plan, spots, edges: given };
+            address::check(&placed, Arena::of(request)).map_err(SavedError::flaw)?;
+            (placed.plan, placed.spots, placed.edges, peak)
+        }
+        Space::Pages(page) => {
+            if !page.is_multiple_of(SMALLEST) || !(SMALLEST..=LARGEST).contains(&page) {
+                return Err(SavedError::Unknown { what: "page size", number: page });
+            }
+            let edges = pages::edges(&plan, &given, page, budget);
+            let edges = edges.map_err(|why: Unordered| SavedError::flaw(why))?;
+            let paged = Paged { plan, edges, page };
+            let peak = pages::check(&paged, budget).map_err(SavedError::flaw)?;
+            (paged.plan, Vec::new(), paged.edges, peak)
+        }
+    };
+    Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
+}
+
+/// Nothing, if the text is a JSON object of this format.
+fn format(text: &str, kind: &'static str, expected: &'static str) -> Result<(), SavedError> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        format: serde_json::Value,
+    }
+    match json::<Named>(text, kind)?.format {
+        serde_json::Value::String(format) if format == expected => Ok(()),
+        serde_json::Value::String(found) => Err(SavedError::Format { found, expected }),
+        other => Err(SavedError::Format { found: other.to_string(), expected }),
+    }
+}
+
+fn json<'a, T: Deserialize<'a>>(text: &'a str, kind: &'static str) -> Result<T, SavedError> {
+    serde_json::from_str(text).map_err(|why| SavedError::Json { kind, why })
+}

@@ -1,0 +1,201 @@
+//! Schedules as files: the instructions of a plan in their order, with their times, in JSON of the format `lmsc-schedule-1`.
+//!
+//! Operators and tensors have their numbers in the problem. Only a plan that runs operators again needs more to be told apart:
+//! then the file has the plan's own tensors (`tensors`, each with its number in the problem) and what each run touches (`ops`), as
+//! a saved plan has them, and copies and addresses name a `version`, the plan's own tensor.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{Does, OpFile, PlanFile, SpotFile, StepFile, known};
+use super::{SavedError, checked, format, json};
+use crate::address::{Run, Spot};
+use crate::planners::{Plan, Request};
+use crate::problem::{Problem, TensorId};
+use crate::schedule::{Edge, Instruction};
+use crate::service::{Planned, Space};
+
+/// The name of the format.
+pub const FORMAT: &str = "lmsc-schedule-1";
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: String,
+    steps: Vec<StepFacts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spots: Option<Vec<SpotFacts>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    edges: Option<Vec<(usize, usize)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tensors: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ops: Option<Vec<OpFile>>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verb {
+    Op,
+    Out,
+    In,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StepFacts {
+    #[serde(rename = "do")]
+    what: Verb,
+    /// Of the problem asked about: an operator that runs again has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    op: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tensor: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<[u64; 2]>,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SpotFacts {
+    /// The index of the step; none for what is there at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from_step: Option<usize>,
+    /// The step's workspace has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tensor: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<[u64; 2]>,
+    address: u64,
+}
+
+/// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
+/// everything from the step on that brings it, and the steps that steps wait for.
+pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::Value {
+    let repeats = plan.tensor_origin.iter().any(|(tensor, origin)| tensor != *origin)
+        || plan.op_origin.iter().zip(0..).any(|(op, tick)| *op != tick);
+    let names = |tensor: TensorId| {
+        let origin = plan.tensor_origin[tensor];
+        (Some(origin.as_u32()), (origin != tensor).then(|| tensor.as_u32()))
+    };
+    let steps = plan.schedule.steps.iter().map(|step| {
+        let (what, op, piece) = match step.instruction {
+            Instruction::Op(tick) => (Verb::Op, Some(plan.op_origin[tick as usize]), None),
+            Instruction::Out(piece) => (Verb::Out, None, Some(piece)),
+            Instruction::In(piece) => (Verb::In, None, Some(piece)),
+        };
+        let piece = piece.map(|p| &plan.schedule.pieces[p]);
+        let (tensor, version) = piece.map_or((None, None), |p| names(p.tensor));
+        let bytes = piece.map(|p| [p.bytes.start, p.bytes.end]);
+        StepFacts { what, op, tensor, version, bytes, start_ns: step.start, end_ns: step.end }
+    });
+    let spot = |spot: &Spot| {
+        let ((tensor, version), bytes) = match spot.run {
+            Run::Workspace(_) => ((None, None), None),
+            Run::Bytes { tensor, begin, end } => (names(tensor), Some([begin, end])),
+        };
+        SpotFacts { from_step: spot.from, tensor, version, bytes, address: spot.address }
+    };
+    let ops = || plan.op_origin.iter().zip(&plan.problem.ops).map(|(&op, run)| OpFile::of(op, run)).collect();
+    let file = File {
+        format: FORMAT.to_owned(),
+        steps: steps.collect(),
+        spots: placed.map(|(spots, _)| spots.iter().map(spot).collect()),
+        edges: placed.map(|(_, edges)| edges.iter().map(|edge| (edge.step, edge.before)).collect()),
+        tensors: repeats.then(|| plan.tensor_origin.values().map(|t| t.as_u32()).collect()),
+        ops: repeats.then(ops),
+    };
+    serde_json::to_value(&file).expect("a schedule is JSON")
+}
+
+/// The plan that the schedule in the text is, of the request's problem, if it is valid within the request's budget: with the
+/// addresses that it has, or by its bytes. Edges that do not keep it within that in any timing are completed.
+///
+/// # Errors
+/// [`SavedError`].
+pub fn parse(text: &str, request: &Request) -> Result<Planned, SavedError> {
+    format(text, "schedule", FORMAT)?;
+    let file: File = json(text, "schedule")?;
+    let space = if file.spots.is_some() { Space::Arena } else { Space::Counted };
+    let (plan, edges, spots) = file.plan(request.problem)?.parts(request.problem)?;
+    checked(plan, edges, spots, space, request)
+}
+
+impl File {
+    /// The same with the numbers of a plan.
+    fn plan(self, problem: &Problem) -> Result<PlanFile, SavedError> {
+        let ops = match self.ops {
+            Some(ops) => ops,
+            None => {
+                let runs = || self.steps.iter().filter_map(|step| step.op);
+                if let Some((again, _)) = runs().zip(0..).find(|(op, tick)| op < tick) {
+                    return Err(SavedError::Versions(again));
+                }
+                problem.ops.iter().zip(0..).map(|(op, tick)| OpFile::of(tick, op)).collect()
+            }
+        };
+        let tensors = self.tensors.unwrap_or_else(|| (0..problem.tensors.len() as u32).collect());
+        let of_plan = |tensor: Option<u32>, version: Option<u32>| {
+            let origin = tensor.ok_or(SavedError::Unknown { what: "tensor", number: u64::MAX })?;
+            let tensor = version.unwrap_or(origin);
+            match tensors.get(tensor as usize) {
+                Some(of) if *of == origin => Ok(tensor),
+                _ => Err(SavedError::Unknown { what: "tensor", number: tensor.into() }),
+            }
+        };
+        let mut numbers: BTreeMap<(u32, u64, u64), u32> = BTreeMap::new();
+        let mut pieces: Vec<(u32, u64, u64)> = Vec::new();
+        let mut steps = Vec::with_capacity(self.steps.len());
+        // By step, the operator that runs there.
+        let mut ticks: Vec<Option<u32>> = Vec::with_capacity(self.steps.len());
+        let mut next = 0;
+        for step in &self.steps {
+            let mut piece = || {
+                let [begin, end] = step.bytes.unwrap_or_default();
+                let bytes = (of_plan(step.tensor, step.version)?, begin, end);
+                Ok(*numbers.entry(bytes).or_insert_with(|| {
+                    pieces.push(bytes);
+                    pieces.len() as u32 - 1
+                }))
+            };
+            let does = match step.what {
+                Verb::Op => Does::Op(next),
+                Verb::Out => Does::Out(piece()?),
+                Verb::In => Does::In(piece()?),
+            };
+            let tick = matches!(step.what, Verb::Op).then_some(next);
+            if let Some(tick) = tick {
+                known("operator", tick.into(), ops.len())?;
+                match step.op {
+                    Some(op) if op == ops[tick as usize].op => {}
+                    other => return Err(SavedError::Order(other.unwrap_or(tick))),
+                }
+                next += 1;
+            }
+            ticks.push(tick);
+            steps.push(StepFile { does, start_ns: step.start_ns, end_ns: step.end_ns });
+        }
+        let spot = |spot: SpotFacts| {
+            let nothing =
+                SavedError::Unknown { what: "workspace of step", number: spot.from_step.unwrap_or(0) as u64 };
+            let (workspace_of, bytes) = match (spot.tensor, spot.bytes) {
+                (None, None) => {
+                    let tick = spot.from_step.and_then(|step| ticks.get(step).copied().flatten());
+                    (Some(tick.ok_or(nothing)?), None)
+                }
+                (tensor, bytes) => {
+                    let [begin, end] = bytes.unwrap_or_default();
+                    (None, Some((of_plan(tensor, spot.version)?, begin, end)))
+                }
+            };
+            Ok(SpotFile { from_step: spot.from_step, workspace_of, bytes, address: spot.address })
+        };
+        let spots =
+            self.spots.unwrap_or_default().into_iter().map(spot).collect::<Result<_, SavedError>>()?;
+        Ok(PlanFile { ops, pieces, steps, edges: self.edges.unwrap_or_default(), spots, tensors })
+    }
+}

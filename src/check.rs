@@ -1,0 +1,242 @@
+//! `lmsc check`: whether a plan, a schedule or a certificate is valid, by the checkers that share nothing with planners.
+
+use std::path::Path;
+
+use lmsc_ir::Bytes;
+use lmsc_passes::{GivenOrder, GivenPlan, PassCx};
+use lmsc_plan::bound::{self, Certificate, Proof};
+use lmsc_plan::planners::Request;
+use lmsc_plan::saved::{self, schedule};
+use lmsc_plan::service::{Planned, Space};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Error;
+use crate::cli::CheckArgs;
+use crate::plan::{Task, named};
+
+/// What was checked, and with which result, as JSON.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    /// Version of this format.
+    format: u32,
+    file: String,
+    /// `plan`, `schedule` or `certificate`.
+    kind: &'static str,
+    valid: bool,
+    /// The model or the instance.
+    of: String,
+    /// The first fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+    #[serde(flatten)]
+    facts: Option<Facts>,
+}
+
+/// The numbers of what is valid.
+#[derive(Debug, Default, Serialize)]
+struct Facts {
+    memory_bytes: u64,
+    /// Of a plan: who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planner: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    makespan_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_bytes: Option<u64>,
+    /// Of a certificate: what no plan of its kind beats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_bound_ms: Option<f64>,
+    /// Of a plan of a model: the hash of the model as the plan rewrites it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// What was checked, in words.
+    checked: String,
+}
+
+/// The part of a file by which kinds are told apart.
+#[derive(Deserialize)]
+struct Outline {
+    #[serde(default)]
+    format: Value,
+    #[serde(default)]
+    nanos: Value,
+    #[serde(default)]
+    proof: Value,
+    /// The names of a model's nodes in the order that was planned.
+    #[serde(default)]
+    nodes: Vec<String>,
+}
+
+const WRITTEN_BY: &str = "give a file that --save-plan, --schedule or --certificate has written";
+
+enum Kind {
+    Plan(Box<GivenPlan>),
+    Schedule,
+    Certificate(Box<Certificate>),
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Kind::Plan(_) => "plan",
+            Kind::Schedule => "schedule",
+            Kind::Certificate(_) => "certificate",
+        }
+    }
+}
+
+/// Checks what the file holds, and tells what was checked.
+///
+/// # Errors
+/// [`Error::No`] where it is not valid; [`Error::Input`] where it cannot be read as a plan, a schedule or a certificate.
+pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
+    let path = &args.file;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(WRITTEN_BY))?;
+    let (kind, nodes) = kind(path, &text)?;
+    if args.memory.is_none() && !matches!(kind, Kind::Plan(_)) {
+        let message = format!("a {} is checked within some memory, and nothing says how much", kind.name());
+        return Err(Error::Input(message).with_help("give --memory, as it was given to `lmsc plan`"));
+    }
+    let found = checked(args, &text, &kind, nodes);
+    let (of, file) = (named_by(args), path.display().to_string());
+    let verdict =
+        |valid, fault, facts| Verdict { format: 1, file, kind: kind.name(), valid, of, fault, facts };
+    match found {
+        Ok(facts) => {
+            let verdict = verdict(true, None, Some(facts));
+            Ok(if args.json { verdict.to_json() + "\n" } else { verdict.to_text() })
+        }
+        Err(Error::Given(message)) => {
+            let fault = message.split("\nhelp: ").next().unwrap_or_default();
+            let fault = fault.strip_prefix(&format!("{}: ", path.display())).unwrap_or(fault);
+            let fault = fault.strip_prefix("it is not valid: ").unwrap_or(fault).to_owned();
+            match args.json {
+                true => Err(Error::NoAsJson(verdict(false, Some(fault), None).to_json())),
+                false => Err(Error::No(format!("{}: not valid: {fault}", path.display()))),
+            }
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// What the file holds, and the order of the model's nodes, if it names that.
+fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
+    let unknown = |what: String| Error::in_file(path, what).with_help(WRITTEN_BY);
+    let outline: Outline =
+        serde_json::from_str(text).map_err(|why| unknown(format!("it is not JSON of lmsc: {why}")))?;
+    let kind = match (&outline.format, &outline.nanos, &outline.proof) {
+        (Value::String(format), ..) if format == saved::FORMAT => {
+            Kind::Plan(Box::new(GivenPlan::new(path.display().to_string(), text.to_owned())?))
+        }
+        (Value::String(format), ..) if format == schedule::FORMAT => Kind::Schedule,
+        (Value::String(format), ..) => {
+            return Err(unknown(format!("its format is `{format}`, which is no plan and no schedule")));
+        }
+        (_, nanos, proof) if !nanos.is_null() && !proof.is_null() => {
+            let certificate = serde_json::json!({ "nanos": nanos, "proof": proof });
+            let certificate = serde_json::from_value(certificate);
+            Kind::Certificate(certificate.map_err(|why| unknown(format!("it is not a certificate: {why}")))?)
+        }
+        _ => return Err(unknown("it is no plan, no schedule and no certificate".to_owned())),
+    };
+    Ok((kind, outline.nodes))
+}
+
+/// What there is to tell of a file that is valid.
+///
+/// # Errors
+/// [`Error::Given`] where it is not.
+fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Error> {
+    let file = &args.file;
+    let fault = |what: String| Error::Given(format!("{}: {what}", file.display()));
+    let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };
+    let order = GivenOrder { name: file.display().to_string(), nodes };
+    let order = (!order.nodes.is_empty()).then(|| order.into());
+    let planner = given.as_ref().map_or_else(|| named("auto"), |given| Ok(given.planner))?;
+    let asked = PassCx { planner: Some(planner), order, ..PassCx::default() };
+    let mut task = Task::of(&args.task, args.memory, asked, given)?;
+    if let Some(duplex) = args.duplex {
+        task.set_duplex(duplex);
+    }
+    let question = task.question(planner, false, true);
+    let memory_bytes = task.memory().0;
+    let facts = Facts { memory_bytes, ..Facts::default() };
+    let of_plan = |planned: &Planned, facts: Facts| Facts {
+        makespan_ms: Some(millis(planned.nanos())),
+        peak_bytes: Some(planned.peak),
+        ..facts
+    };
+    match kind {
+        Kind::Plan(given) => {
+            let planned = given.answer(&question)?.planned;
+            let hash = task.hash(&question, &planned)?;
+            let space = match planned.space {
+                Space::Counted => "bytes are counted",
+                Space::Arena => "addresses do not overlap",
+                Space::Pages(_) => "pages are counted",
+            };
+            let checked = format!("{space}, in any timing");
+            Ok(of_plan(&planned, Facts { planner: Some(given.head.planner.clone()), hash, checked, ..facts }))
+        }
+        Kind::Schedule => {
+            let planned = schedule::parse(text, &question.request);
+            let planned = planned.map_err(|why| match why.is_unreadable() {
+                true => Error::in_file(file, &why).with_help("write it again, with `lmsc plan --schedule`"),
+                false => fault(why.to_string()),
+            })?;
+            let checked = match planned.space {
+                Space::Arena => "addresses do not overlap, in any timing",
+                _ => "bytes are counted, at the times of its steps",
+            };
+            Ok(of_plan(&planned, Facts { checked: checked.to_owned(), ..facts }))
+        }
+        Kind::Certificate(certificate) => {
+            let Request { problem, budget, .. } = question.request;
+            let nanos = bound::certify(problem, budget, certificate).map_err(|why| fault(why.to_string()))?;
+            let checked = kind_of(&certificate.proof).to_owned();
+            Ok(Facts { lower_bound_ms: Some(millis(nanos)), checked, ..facts })
+        }
+    }
+}
+
+/// The plans that a proof is about.
+fn kind_of(proof: &Proof) -> &'static str {
+    match proof {
+        Proof::Paper { .. } | Proof::Swap { .. } | Proof::Around { .. } | Proof::Prices { .. } => {
+            "all plans that only swap"
+        }
+        Proof::Whole { .. } => "all plans that only swap, and whole tensors",
+        Proof::Joint { .. } => "all plans that swap and recompute",
+    }
+}
+
+/// The name of the model or the instance.
+fn named_by(args: &CheckArgs) -> String {
+    let task = args.task.model.iter().chain(&args.task.instance).next();
+    task.map(|path| path.display().to_string()).unwrap_or_default()
+}
+
+impl Verdict {
+    fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a verdict is JSON")
+    }
+
+    fn to_text(&self) -> String {
+        let Verdict { file, kind, of, facts, .. } = self;
+        let Some(facts) = facts else { return String::new() };
+        let (within, checked) = (Bytes(facts.memory_bytes), &facts.checked);
+        let by =
+            facts.planner.as_ref().map(|planner| format!(" by the planner {planner}")).unwrap_or_default();
+        let numbers = match (facts.makespan_ms, facts.peak_bytes, facts.lower_bound_ms) {
+            (Some(makespan), Some(peak), _) => format!("makespan {makespan:.3} ms, peak {}", Bytes(peak)),
+            (.., Some(bound)) => format!("bound {bound:.3} ms"),
+            _ => String::new(),
+        };
+        format!("valid: {file} is a {kind}{by} for {of} within {within}: {numbers} ({checked})\n")
+    }
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
