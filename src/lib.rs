@@ -39,6 +39,7 @@ use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
 use lmsc_passes::{GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
 use lmsc_plan::Floors;
+use lmsc_plan::address::Arena;
 use lmsc_plan::pages::in_pages;
 use lmsc_plan::planners::Planner;
 use lmsc_plan::target::Kernels;
@@ -344,7 +345,7 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
                 _ => planner.ours,
             };
             match fits && cx.addresses && cx.planner.is_some_and(plans) {
-                true => with_room(error, original, cx),
+                true => with_room(error, original, cx, Arena::least(&problem, cx.alignment().0)),
                 false => {
                     with_floors(with_constants(error, cx), &floors.beside(cx.constants), cx.whole_budget())
                 }
@@ -365,12 +366,14 @@ fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
 /// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.
 const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
-/// The refusal of an arena for addresses, with a larger one that has been seen to do.
-fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
+/// The refusal of an arena for addresses, with a larger one that has been seen to do; none smaller than `least` is tried.
+fn with_room(refusal: Error, original: &Graph, cx: &PassCx, least: u64) -> Error {
     let budget = cx.budget.unwrap_or_default().0;
     let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    let larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
-    let found = larger.into_iter().find(|&larger| {
+    let larger = MORE.iter().map(|more| (u128::from(budget) * (1000 + more) / 1000) as u64);
+    let larger = larger.filter(|&bytes| bytes > least);
+    let mut tried = std::iter::once(least).filter(|&least| least > budget).chain(larger).map(Bytes);
+    let found = tried.find(|&larger| {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };
         run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
     });

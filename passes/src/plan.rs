@@ -175,15 +175,12 @@ fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
     if question.planner.name != "auto" {
         return None;
     }
-    let least = bound::quick(&question.request).nanos;
-    let above = planned.nanos().saturating_sub(least);
-    let gap = format!("{:.1} % above the bound", above as f64 * 100.0 / least.max(1) as f64);
-    let is_close = above <= least / CLOSE;
-    Some(if is_close { gap } else { format!("{gap}; --effort {} may find less", effort.max(1) * 4) })
+    let least = bound::quick(&question.request);
+    let above = planned.nanos().saturating_sub(least.nanos) as f64;
+    let gap = format!("{:.1} % above the bound", above * 100.0 / least.nanos.max(1) as f64);
+    let more = || format!("{gap}; --effort {} may find less", effort.max(1).saturating_mul(4));
+    Some(if least.is_close(planned.nanos()) { gap } else { more() })
 }
-
-/// A plan is close to its bound if it takes at most one part in so many more.
-const CLOSE: u64 = 200;
 
 /// The most bytes of pages that are live at once if nothing leaves.
 fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {

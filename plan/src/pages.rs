@@ -69,7 +69,7 @@ pub fn check(paged: &Paged, budget: u64) -> Result<u64, Flaw> {
     pages_in_use(problem, schedule, paged.page, budget)
 }
 
-/// Edges with which no timing of the plan needs more than so many bytes of pages: `edges`, and others only where these do not do.
+/// Edges that keep the plan within the budget of pages in any timing: `edges`, and more only where they do not suffice.
 ///
 /// # Errors
 /// [`Flaw::Piece`] for ranges that share a page; [`Unordered`] for a plan that is not valid within the budget, or whose edges

@@ -22,7 +22,7 @@ mod tests;
 mod timing;
 
 use crate::planners::{Plan, Request};
-use crate::problem::TensorId;
+use crate::problem::{Problem, TensorId};
 use crate::schedule::Edge;
 
 pub use check::{Misplaced, check};
@@ -44,9 +44,29 @@ impl Arena {
     /// The arena of the request's budget, aligned as its target asks; to less, where the arena is so small that padding
     /// would take much of it.
     pub fn of(request: &Request) -> Arena {
-        let most = request.alignment.max(LEAST_ALIGNMENT);
-        let enough = (request.budget / 4096).next_power_of_two();
-        Arena { bytes: request.budget, alignment: enough.clamp(LEAST_ALIGNMENT, most) }
+        Arena::with(request.budget, request.alignment)
+    }
+
+    fn with(bytes: u64, alignment: u64) -> Arena {
+        let enough = (bytes / 4096).next_power_of_two();
+        Arena { bytes, alignment: enough.clamp(LEAST_ALIGNMENT, alignment.max(LEAST_ALIGNMENT)) }
+    }
+
+    /// The bytes of the smallest arena in which everything that an operator needs at once lies side by side, each tensor padded to
+    /// the alignment. A plan that only swaps needs as much, but for the padding of the last tensor.
+    pub fn least(problem: &Problem, alignment: u64) -> u64 {
+        let mut bytes = problem.floor().1;
+        loop {
+            let Arena { alignment, .. } = Arena::with(bytes, alignment);
+            let aligned = |bytes: u64| bytes.checked_next_multiple_of(alignment).unwrap_or(bytes);
+            let mut padded = problem.clone();
+            padded.tensors.values_mut().for_each(|tensor| tensor.bytes = aligned(tensor.bytes));
+            let least = padded.floor().1;
+            if least <= bytes {
+                return bytes;
+            }
+            bytes = least;
+        }
     }
 }
 

@@ -58,8 +58,8 @@ const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
 const MOST_SATISFYING_LOSS: u64 = 5;
 const LESS: [u64; 5] = [20, 40, 60, 90, 120];
 
-/// These are planned and placed with one part in so many of the work; where addresses still make the best of them longer than
-/// that, so many of the best are placed with all of it.
+/// Plans for less memory are made with 1/`QUICKER` of the effort, and each plan is placed with 1/`QUICK` of it at first. If addresses
+/// still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
 const QUICKER: u32 = 30;
 const QUICK: u32 = 10;
 const THOROUGHLY: usize = 2;

@@ -46,7 +46,8 @@ const AGAIN: [u64; 2] = [2000, 6000];
 /// So many of the best choices found are crossed.
 const CROSSED: usize = 8;
 
-/// A round starts from so many of the best choices of the round before, and otherwise from choices of known shapes.
+/// The number of walks of a round that start from the best choices of the round before; the others start from choices of known
+/// shapes.
 const SEEDS: usize = 2;
 
 /// The numbers of walks of one round are less than this.
@@ -123,14 +124,14 @@ pub fn glance(request: &Request) -> Option<u64> {
     })
 }
 
-/// The cumulative percentages of evaluations after which the search looks at what it has found. It ends with the last one that
-/// the request's effort allows, so more effort makes the same search longer and its plan no worse.
+/// The percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last one that
+/// the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins with the same rounds, and
+/// its plan is no worse.
 const ROUNDS: [u32; 10] = [1, 3, 10, 25, 50, 100, 200, 400, 800, 1600];
 
-/// With the usual effort or less it ends before that if the makespan is at most one part in so many above the bound, or, from so
-/// many percent of the evaluations on, if the last round, which is half of all evaluations so far or more, has shortened it by less
-/// than one part in so many.
-const CLOSE: u64 = 200;
+/// With the usual effort or less, the search ends after a round if the plan is close to its bound
+/// ([`Certificate::is_close`](bound::Certificate::is_close)), or if at least `ENOUGH_TRIED` percent of the evaluations are made and
+/// the round shortened the makespan by less than 1/`LITTLE_GAIN`. A round is half of all evaluations so far or more.
 const ENOUGH_TRIED: u32 = 10;
 const LITTLE_GAIN: u64 = 1000;
 
@@ -142,19 +143,19 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let mut search = Search::new(&remat, request);
-    let (least, all) = (bound::quick(request).nanos, search.evaluations);
+    let (least, all) = (bound::quick(request), search.evaluations);
     let mut found: Vec<(Found, Plan)> = Vec::new();
     let (mut spent, mut before) = (0, u64::MAX);
     // Without effort there is one short round.
     for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         spent = percent;
-        found = search.round(found, least, round);
+        found = search.round(found, least.nanos, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
         let gained = before.saturating_sub(now);
         let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
-        if effort <= 100 && (now <= least + least / CLOSE || is_little) {
+        if effort <= 100 && (least.is_close(now) || is_little) {
             break;
         }
         before = now;
