@@ -37,13 +37,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
-use lmsc_plan::Floors;
-use lmsc_plan::address::Arena;
-use lmsc_plan::pages::in_pages;
-use lmsc_plan::planners::Planner;
+use lmsc_passes::{
+    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
+};
+use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
+use lmsc_plan::{Floors, service};
 use lmsc_runtime::cuda;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -331,56 +331,14 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let Error::No(_) = &error else { return error };
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
-    match plan::before_planning(&mut original.clone(), &nothing) {
-        Ok(bridge) => {
-            let problem = match cx.pages {
-                Some(page) => in_pages(&bridge.problem, page.0),
-                None => bridge.problem,
-            };
-            let floors = Floors::of(&problem);
-            let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
-            // Ours find a plan then, so it is the addresses for which there is no room.
-            let plans = |planner: &Planner| match planner.name {
-                TFLMS => fits_counted(original, cx),
-                _ => planner.ours,
-            };
-            match fits && cx.addresses && cx.planner.is_some_and(plans) {
-                true => with_room(error, original, cx, Arena::least(&problem, cx.alignment().0)),
-                false => {
-                    with_floors(with_constants(error, cx), &floors.beside(cx.constants), cx.whole_budget())
-                }
-            }
-        }
+    let Ok(bridge) = plan::before_planning(&mut original.clone(), &nothing) else {
         // What planners cannot work on was refused for another reason.
-        Err(_) => error,
-    }
-}
-
-/// Whether there is a plan without addresses.
-fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    let cx = PassCx { addresses: false, ..cx.clone() };
-    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
-}
-
-/// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.
-const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
-
-/// The refusal of an arena for addresses, with a larger one that has been seen to do; none smaller than `least` is tried.
-fn with_room(refusal: Error, original: &Graph, cx: &PassCx, least: u64) -> Error {
-    let budget = cx.budget.unwrap_or_default().0;
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    let larger = MORE.iter().map(|more| (u128::from(budget) * (1000 + more) / 1000) as u64);
-    let larger = larger.filter(|&bytes| bytes > least);
-    let mut tried = std::iter::once(least).filter(|&least| least > budget).chain(larger).map(Bytes);
-    let found = tried.find(|&larger| {
-        let cx = PassCx { budget: Some(larger), ..cx.clone() };
-        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
-    });
-    match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
-        Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
-        None => refusal,
-    }
+        return error;
+    };
+    let planner = planner(DEFAULT_PLANNER).expect("it is registered");
+    let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
+    let floors = service::floors(&question).beside(cx.constants);
+    with_floors(with_constants(error, cx), &floors, cx.whole_budget())
 }
 
 /// The refusal, with what of the budget the constants of kernels take.
@@ -484,10 +442,26 @@ pub(crate) fn with_budgets(
         Kernels::Host | Kernels::None => Bytes::ZERO,
         Kernels::Cuda => cuda::constants(graph),
     };
-    let peak = || Bytes(machine.memory(graph).peak().0.saturating_add(constants.0));
+    let peak = || Bytes(step_peak(graph, &machine).0.saturating_add(constants.0));
     let budget = budget.map(|budget| budget.bytes(target.device_bytes, peak).saturating_sub(constants));
     let of_host = |budget: Budget| budget.of_memory("--host-budget", target.host_bytes);
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
+}
+
+/// The smallest budget that is known to leave the step as it is, without the constants of kernels: where everything gets an address,
+/// with what alignment and gaps take.
+pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
+    let counted = cx.memory(graph).peak();
+    let as_it_is = PassCx { budget: None, ..cx.clone() };
+    match plan::before_planning(&mut graph.clone(), &as_it_is) {
+        Ok(bridge) => {
+            let planner = planner(DEFAULT_PLANNER).expect("it is registered");
+            let space = question(&bridge.problem, planner, Bytes::ZERO, cx).space;
+            counted.max(Bytes(service::peak(&bridge.problem, space, cx.alignment().0)))
+        }
+        // A step that copies already has the addresses that it has.
+        Err(_) => counted,
+    }
 }
 
 /// What the passes are told for this step on this machine.

@@ -1,6 +1,6 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::bound;
-use lmsc_plan::bridge::{Bridge, Terms};
+use lmsc_plan::bridge::{Bridge, Stays, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
@@ -13,14 +13,36 @@ use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// The graph as planners see it, with the costs of the target and its profile.
 ///
+/// Small tensors stay on the device unless the budget is so small that they may have to leave.
+///
 /// # Errors
 /// [`PassError::Call`], if the graph has swaps already, or sizes and times that together do not fit.
 pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let costs = cx.costs(graph);
     let phases = Phases::of(graph, |node| cx.scope(node));
-    let cost = |node| costs.cost(node);
+    let with = |terms: &Terms| {
+        let bridge = Bridge::of(graph, &phases, terms, |node| costs.cost(node));
+        bridge.map_err(|why| PassError::Call(why.to_string()))
+    };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
-    Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
+    let coarse = with(&terms)?;
+    let has_small = || coarse.stays.values().any(|stays| *stays == Some(Stays::Small));
+    let least = || service::least(&coarse.problem, space(cx), cx.alignment().0);
+    match cx.budget {
+        Some(budget) if has_small() && budget.0 < least() / 8 * 9 => {
+            with(&Terms { smallest: Bytes::ZERO, ..terms })
+        }
+        _ => Ok(coarse),
+    }
+}
+
+/// How the budget is held.
+fn space(cx: &PassCx) -> Space {
+    match cx.pages {
+        Some(page) => Space::Pages(page.0),
+        None if cx.addresses => Space::Arena,
+        None => Space::Counted,
+    }
 }
 
 /// The question to a planner about `problem`, with the options of `cx`: whether tensors may be cut in ranges, how the budget is
@@ -31,11 +53,7 @@ pub fn question<'a>(
     budget: Bytes,
     cx: &PassCx,
 ) -> Question<'a> {
-    let space = match cx.pages {
-        Some(page) => Space::Pages(page.0),
-        None if cx.addresses => Space::Arena,
-        None => Space::Counted,
-    };
+    let space = space(cx);
     let request = Request {
         granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
         recompute: true,

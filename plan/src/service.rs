@@ -152,11 +152,32 @@ pub fn nothing_moves(question: &Question<'_>) -> Option<Planned> {
     Some(Planned { plan, edges, spots, space, peak, counted_nanos })
 }
 
-/// The smallest budgets for which the question has plans that count bytes, by what plans may do; in pages, of whole pages.
+/// The smallest budget for which the problem is known to have a plan that swaps whole tensors, in the space.
+pub fn least(problem: &Problem, space: Space, alignment: u64) -> u64 {
+    match space {
+        Space::Counted => problem.floor().1,
+        Space::Arena => address::least(problem, alignment),
+        Space::Pages(page) => pages::in_pages(problem, page).floor().1,
+    }
+}
+
+/// The smallest budget for which the problem is known to have a plan that moves nothing, in the space.
+pub fn peak(problem: &Problem, space: Space, alignment: u64) -> u64 {
+    let counted = |problem: &Problem| problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+    match space {
+        Space::Counted => counted(problem),
+        Space::Arena => address::peak(problem, alignment),
+        Space::Pages(page) => counted(&pages::in_pages(problem, page)),
+    }
+}
+
+/// The smallest budgets for which there are plans in the question's space, by what plans may do.
 pub fn floors(question: &Question<'_>) -> Floors {
+    let Request { problem, alignment, .. } = question.request;
     match question.space {
-        Space::Pages(page) => Floors::of(&pages::in_pages(question.request.problem, page)),
-        Space::Counted | Space::Arena => Floors::of(question.request.problem),
+        Space::Pages(page) => Floors::of(&pages::in_pages(problem, page)),
+        Space::Counted => Floors::of(problem),
+        Space::Arena => Floors::in_arena(problem, alignment),
     }
 }
 
@@ -173,6 +194,14 @@ fn held(planner: &'static Planner, request: &Request<'_>, space: Space) -> Resul
         let (plan, edges) = (paged.plan, paged.edges);
         return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
     }
+    let live = || request.problem.live_by_moment(&request.problem.uses()).into_iter().max().unwrap_or(0);
+    if space == Space::Arena
+        && live() <= request.budget
+        && let Some((placed, arena)) = address::at_peak(request)
+    {
+        let counted_nanos = placed.plan.schedule.makespan();
+        return in_arena(request, (placed, arena), counted_nanos).map_err(ours);
+    }
     let plan = (planner.run)(request).map_err(Unplanned::DoesNotFit)?;
     let counted_nanos = plan.schedule.makespan();
     let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
@@ -184,11 +213,31 @@ fn held(planner: &'static Planner, request: &Request<'_>, space: Space) -> Resul
     }
     // Whoever watches a planner learn sees the plan's episodes, and none of those for other budgets.
     let learning = Learning { watch: None, ..request.learning };
-    let placed = address::place_plan(planner, &Request { learning, ..*request }, &plan);
+    let request = &Request { learning, ..*request };
+    let placed = address::place_plan(planner, request, &plan).map(|placed| (placed, Arena::of(request)));
+    let placed = placed.or_else(|| planner.ours.then(|| at_floor(planner, request))?);
     let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
-    address::check(&placed, Arena::of(request)).map_err(|flaw| ours(flaw.to_string()))?;
+    in_arena(request, placed, counted_nanos).map_err(ours)
+}
+
+/// The plan that lies in the arena, if the checkers accept it; the flaw otherwise.
+fn in_arena(
+    request: &Request<'_>,
+    (placed, arena): (Placed, Arena),
+    counted_nanos: u64,
+) -> Result<Planned, String> {
+    address::check(&placed, arena).map_err(|flaw| flaw.to_string())?;
     let Placed { plan, spots, edges } = placed;
-    let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
-        .map_err(|flaw| ours(flaw.to_string()))?;
-    Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
+    let peak =
+        schedule::check(&plan.problem, &plan.schedule, request.budget).map_err(|flaw| flaw.to_string())?;
+    Ok(Planned { plan, edges, spots, space: Space::Arena, peak, counted_nanos })
+}
+
+/// A plan with addresses within a budget that is no less than the floors, with its arena.
+fn at_floor(planner: &Planner, request: &Request<'_>) -> Option<(Placed, Arena)> {
+    let counted = || {
+        let Floors { whole_tensors, recomputation, ranges } = Floors::of(request.problem);
+        [whole_tensors, recomputation, ranges]
+    };
+    address::at_floor(planner, request, counted)
 }

@@ -9,6 +9,7 @@
 
 mod check;
 mod construct;
+mod floor;
 mod frame;
 mod improve;
 mod objects;
@@ -19,13 +20,16 @@ mod seek;
 mod serial;
 #[cfg(test)]
 mod tests;
+mod tight;
 mod timing;
 
 use crate::planners::{Plan, Request};
-use crate::problem::{Problem, TensorId};
+use crate::problem::TensorId;
 use crate::schedule::Edge;
 
 pub use check::{Misplaced, check};
+pub(crate) use floor::{Counted, at_floor, at_peak};
+pub use floor::{least, peak};
 pub use search::{covers, place, place_plan};
 
 /// Bytes with addresses from 0 on.
@@ -47,26 +51,14 @@ impl Arena {
         Arena::with(request.budget, request.alignment)
     }
 
+    /// The arena of these bytes with the least alignment that plans have in any.
+    pub(crate) fn aligned_least(bytes: u64) -> Arena {
+        Arena { bytes, alignment: LEAST_ALIGNMENT }
+    }
+
     fn with(bytes: u64, alignment: u64) -> Arena {
         let enough = (bytes / 4096).next_power_of_two();
         Arena { bytes, alignment: enough.clamp(LEAST_ALIGNMENT, alignment.max(LEAST_ALIGNMENT)) }
-    }
-
-    /// The bytes of the smallest arena in which everything that an operator needs at once lies side by side, each tensor padded to
-    /// the alignment. A plan that only swaps needs as much, but for the padding of the last tensor.
-    pub fn least(problem: &Problem, alignment: u64) -> u64 {
-        let mut bytes = problem.floor().1;
-        loop {
-            let Arena { alignment, .. } = Arena::with(bytes, alignment);
-            let aligned = |bytes: u64| bytes.checked_next_multiple_of(alignment).unwrap_or(bytes);
-            let mut padded = problem.clone();
-            padded.tensors.values_mut().for_each(|tensor| tensor.bytes = aligned(tensor.bytes));
-            let least = padded.floor().1;
-            if least <= bytes {
-                return bytes;
-            }
-            bytes = least;
-        }
     }
 }
 

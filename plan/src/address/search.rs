@@ -11,6 +11,7 @@ use super::objects::Owner;
 use super::quick::quick;
 use super::repair::repair;
 use super::seek::Seeker;
+use super::tight::tight;
 use super::timing::Timing;
 use super::{Arena, Placed, Run, Spot};
 use crate::planners::cover::Manner;
@@ -32,6 +33,15 @@ const MOST_LOSS: u64 = 5;
 /// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond, at effort
 /// 100.
 const CONSTRUCTED: u64 = 4_000_000_000;
+
+/// What it costs to make a plan, for each of its activities, in the same steps.
+const MADE: u64 = 4_000;
+
+/// The search for a plan with addresses ends after this number of shares, or of rounds of improvement, that do not make the best one
+/// shorter by 1/`LITTLE_GAIN`.
+const STAGNANT: u32 = 5;
+const STAGNANT_ROUNDS: u32 = 2;
+const LITTLE_GAIN: u64 = 1000;
 
 /// So many placements are improved at first, half as many each twice as long after that.
 const IMPROVED: usize = 16;
@@ -68,12 +78,31 @@ const THOROUGHLY: usize = 2;
 ///
 /// `plans` makes plans that fit so many bytes by their sum.
 pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
-    let mut search = Search::default();
-    search.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
-    search.improve(u64::from(effort) * WORK / 100);
-    let (case, placement) = search.best?;
-    let (plan, frame) = search.cases.swap_remove(case);
-    emit(plan, &frame, &placement)
+    Search::default().placed(arena, effort, plans)
+}
+
+impl Search {
+    fn placed(mut self, arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+        self.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
+        self.improve(u64::from(effort) * WORK / 100);
+        let (case, placement) = self.best?;
+        let (plan, frame) = self.cases.swap_remove(case);
+        emit(plan, &frame, &placement)
+    }
+
+    /// A search that knows the plan's operators with swaps chosen together with addresses, where the arena has room for that.
+    fn from_tight(arena: Arena, plan: &Plan) -> Search {
+        let mut search = Search::default();
+        if let Ok((plan, frame, placement)) = tight(plan, arena) {
+            search.many = frame.movable.len() > MOST_COMPARED;
+            search.cases.push((plan, frame));
+            search.note(0, &placement);
+            if !search.many {
+                search.tries.push((0, placement));
+            }
+        }
+        search
+    }
 }
 
 /// Which plans are tried.
@@ -85,6 +114,27 @@ enum Kind {
     Far,
     /// All that are shorter than what has one, if that loses much.
     Between,
+}
+
+/// How the best makespan develops.
+#[derive(Default)]
+struct Progress {
+    /// The makespan that was last shorter by enough.
+    best: Option<u64>,
+    /// How often since then it was not.
+    idle: u32,
+}
+
+impl Progress {
+    /// Whether so many makespans in a row were not shorter by 1/[`LITTLE_GAIN`]; none counts while there is no plan.
+    fn ends(&mut self, makespan: u64, idle: u32) -> bool {
+        match self.best {
+            _ if makespan == u64::MAX => return false,
+            Some(best) if makespan + best / LITTLE_GAIN > best => self.idle += 1,
+            _ => (self.best, self.idle) = (Some(makespan), 0),
+        }
+        self.idle >= idle
+    }
 }
 
 #[derive(Default)]
@@ -120,7 +170,11 @@ impl Search {
         let near = shares(SHARE, SHARES, Kind::Near);
         let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
         let between = shares(SHARE, SHARES, Kind::Between);
+        let mut progress = Progress::default();
         for (share, kind) in near.chain(far).chain(between) {
+            if kind != Kind::Far && progress.ends(self.limit(), STAGNANT) {
+                return;
+            }
             let is_done = match kind {
                 Kind::Near => self.best.is_some() && (self.many || self.seeker.work > most_work),
                 Kind::Far => false,
@@ -144,6 +198,7 @@ impl Search {
                 return;
             }
             for plan in plans {
+                self.seeker.work += MADE * plan.schedule.steps.len() as u64;
                 let makespan = plan.schedule.makespan();
                 let known = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
                 let is_long = kind == Kind::Near && makespan > longest;
@@ -191,7 +246,8 @@ impl Search {
     /// Improves the best placements with little work, the better half of them with twice as much, and so on.
     fn improve(&mut self, mut work: u64) {
         let (mut count, mut seed) = (IMPROVED, 0);
-        while count > 0 {
+        let mut progress = Progress::default();
+        while count > 0 && !progress.ends(self.limit(), STAGNANT_ROUNDS) {
             let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());
@@ -234,7 +290,9 @@ pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<P
     }
     let nominal = plan.schedule.makespan();
     let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
-    let placed = |plan: &Plan, effort: u32| place(arena, effort, covers(plan, request.granularity));
+    let placed = |plan: &Plan, effort: u32| {
+        Search::from_tight(arena, plan).placed(arena, effort, covers(plan, request.granularity))
+    };
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
     // With little work first: which of the plans lies best shows soon.
     let quick = (request.effort / QUICK).max(1);
@@ -277,7 +335,7 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
 }
 
 /// The placement as a plan with times, addresses and edges.
-fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
+pub(super) fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
     let mut timing = Timing::nominal(frame);
     timing.run(frame, &placement.places);
     let mirrored = mirrored(frame, placement);

@@ -315,7 +315,7 @@ fn checked(
         }
         Space::Arena => {
             let placed = Placed { plan, spots, edges: given };
-            address::check(&placed, Arena::of(request)).map_err(SavedError::flaw)?;
+            address::check(&placed, Arena::aligned_least(budget)).map_err(SavedError::flaw)?;
             (placed.plan, placed.spots, placed.edges, peak)
         }
         Space::Pages(page) => {
