@@ -187,9 +187,10 @@ pub struct PlanArgs {
     /// before that where there is little to gain; the report says how far above the bound the plan is.
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
-    /// Give everything an address, in an arena of the budget's size: `on` or `off`.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// How the step keeps within its budget: `on` gives everything an address, in an arena of that size. `auto` does so, too, unless
+    /// that costs much and a plan for memory that is mapped in pages is faster (64 KiB on the host, 2 MiB on a GPU). `off` counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Instead of addresses in an arena, plan for memory that is mapped in pages of so many bytes, as `lmsc run --virtual`
     /// maps it. Where the budget is tight, less is lost.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
@@ -363,7 +364,8 @@ impl PlanArgs {
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
             effort: self.effort,
-            addresses: self.addresses == Switch::On && self.pages.is_none(),
+            addresses: self.addresses != Addresses::Off && self.pages.is_none(),
+            or_pages: self.addresses == Addresses::Auto,
             pages: self.pages,
             target: None,
             profile: None,
@@ -754,9 +756,10 @@ pub struct PlanCommandArgs {
     /// Replay it with copies that are so many percent slower while copies go in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// Find addresses for the plan in an arena of all of the memory: `on` or `off`.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// Find addresses for the plan in an arena of all of the memory: `on`; `auto`, which plans for pages instead where addresses cost
+    /// much; or `off`, which counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Find a plan for memory that is mapped in pages of so many bytes, too, instead of addresses in an arena.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
@@ -805,13 +808,15 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-/// Whether something is done.
+/// How a plan keeps within the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    /// It is.
+pub enum Addresses {
+    /// By addresses in an arena, or by pages where addresses cost much.
     #[default]
+    Auto,
+    /// By addresses in an arena.
     On,
-    /// It is not.
+    /// By counting bytes.
     Off,
 }
 
@@ -942,9 +947,10 @@ pub struct SweepArgs {
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
-    /// Find addresses for each plan in an arena of its budget: `on` or `off`, which counts bytes.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// Find addresses for each plan in an arena of its budget: `on`; `auto`, which plans for pages instead where addresses cost much;
+    /// or `off`, which counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -139,6 +139,8 @@ pub(crate) struct Says<'a> {
     pub(crate) workspaces: Option<String>,
     /// The bytes of the device that it may use.
     pub(crate) budget: Option<Bytes>,
+    /// The bytes of a page, where memory that is mapped in pages keeps the budget.
+    pub(crate) pages: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
 }
@@ -151,6 +153,9 @@ fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String,
     say(key::HASH, says.hash.to_owned());
     if let Some(budget) = says.budget {
         say(key::BUDGET, budget.0.to_string());
+    }
+    if let Some(page) = says.pages {
+        say(key::PAGES, page.0.to_string());
     }
     if let Some(target) = says.target {
         say(key::TARGET, target);

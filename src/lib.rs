@@ -85,6 +85,8 @@ pub struct Compiled {
     fixed: Vec<String>,
     /// What was asked for.
     cx: PassCx,
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pages: Option<Bytes>,
     _emitted: Option<Emitted>,
 }
 
@@ -92,6 +94,11 @@ impl Compiled {
     /// What the passes were asked.
     pub(crate) fn asked(&self) -> &PassCx {
         &self.cx
+    }
+
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pub(crate) fn pages(&self) -> Option<Bytes> {
+        self.pages
     }
 
     /// The graph as it is now.
@@ -147,6 +154,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
                 hash: &hash,
                 workspaces: proof::workspaces(&graph, cx.workspace(&graph)),
                 budget: cx.whole_budget(),
+                pages: pages_of(&ran),
                 target: (!nothing_planned).then(|| cx.target().name),
             };
             let emit = |output| Emitted::new(args, model, &graph, changed, &dims, says, output);
@@ -194,6 +202,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         }
     }
     stage.done();
+    let pages = pages_of(&ran);
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
     let report = Report { warnings, state: StateFacts::of(&original), ..report };
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
@@ -203,7 +212,12 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     if let Some((file, json)) = saved {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, cx, _emitted: emitted })
+    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, cx, pages, _emitted: emitted })
+}
+
+/// The bytes of a page, where the passes planned for memory that is mapped in pages.
+fn pages_of(ran: &[Ran]) -> Option<Bytes> {
+    ran.iter().find_map(|ran| ran.outcome.pages)
 }
 
 /// The plan that the passes made, for this file.
@@ -456,8 +470,7 @@ pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
     match plan::before_planning(&mut graph.clone(), &as_it_is) {
         Ok(bridge) => {
             let planner = planner(DEFAULT_PLANNER).expect("it is registered");
-            let space = question(&bridge.problem, planner, Bytes::ZERO, cx).space;
-            counted.max(Bytes(service::peak(&bridge.problem, space, cx.alignment().0)))
+            counted.max(Bytes(service::peak(&question(&bridge.problem, planner, Bytes::ZERO, cx))))
         }
         // A step that copies already has the addresses that it has.
         Err(_) => counted,

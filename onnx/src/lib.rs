@@ -69,6 +69,8 @@ pub mod key {
     pub const PEAK: &str = "ai.lmsc.peak";
     /// On the model: the bytes of the device that the step may use.
     pub const BUDGET: &str = "ai.lmsc.budget";
+    /// On the model: the bytes of a page, where memory that is mapped in pages keeps the budget.
+    pub const PAGES: &str = "ai.lmsc.pages";
     /// On the model: the name of the target for which it was planned.
     pub const TARGET: &str = "ai.lmsc.target";
     /// On the model: the bytes that nodes need besides their values while they run, where they have no addresses, as a JSON
@@ -79,7 +81,7 @@ pub mod key {
     /// On the model: the settings of ONNX Runtime under which it does what is planned.
     pub const ORT: &str = "ai.lmsc.ort";
     /// Entries that hold for one plan: another one does not take them over.
-    pub(crate) const OF_PLAN: [&str; 6] = [PEAK, BUDGET, TARGET, WORKSPACES, HASH, ORT];
+    pub(crate) const OF_PLAN: [&str; 7] = [PEAK, BUDGET, PAGES, TARGET, WORKSPACES, HASH, ORT];
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
 }

@@ -54,6 +54,7 @@ impl GivenPlan {
             planner: Some(self.planner),
             budget: cx.budget.or(Some(Bytes(self.head.budget))),
             addresses: self.head.space == Space::Arena,
+            or_pages: false,
             pages,
             given: Some(self.into()),
             ..cx

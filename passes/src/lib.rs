@@ -26,7 +26,8 @@ use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
-use lmsc_plan::{Memory, Refusal, Target, tflms};
+use lmsc_plan::target::Kernels;
+use lmsc_plan::{Memory, Refusal, Target, pages, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
@@ -86,6 +87,8 @@ pub struct PassCx {
     pub options: Options,
     /// Whether everything gets an address, in an arena of the budget's size.
     pub addresses: bool,
+    /// Whether memory may be mapped in pages instead, where addresses cost much.
+    pub or_pages: bool,
     /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
     pub pages: Option<Bytes>,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
@@ -112,6 +115,9 @@ pub struct PassCx {
     pub keep_plan: bool,
 }
 
+/// The least that CUDA maps.
+const CUDA_PAGE: Bytes = Bytes(2 << 20);
+
 /// The machine for which plans are made where the user does not say.
 pub const DEFAULT_TARGET: &str = "a100-pcie4";
 
@@ -127,6 +133,16 @@ impl PassCx {
     /// What every address is to be a multiple of.
     pub fn alignment(&self) -> Bytes {
         self.target().alignment_bytes
+    }
+
+    /// The bytes of a page of the machine's memory, as the runtime maps it; none where it is not this project's runtime that runs the
+    /// step.
+    pub fn page(&self) -> Option<Bytes> {
+        match self.target().kernels {
+            Kernels::None => None,
+            Kernels::Host => Some(Bytes(pages::SMALLEST)),
+            Kernels::Cuda => Some(CUDA_PAGE),
+        }
     }
 
     /// The sum of `bytes` and the constants of kernels.
@@ -195,6 +211,8 @@ pub struct Outcome {
     pub swaps: Vec<SwapRecord>,
     /// Storages that stay, with the reason.
     pub kept: Vec<KeptRecord>,
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pub pages: Option<Bytes>,
     /// The plan that was carried out; or where the graph fits as it is, the plan that moves nothing.
     pub plan: Option<Box<Saved>>,
 }

@@ -55,9 +55,7 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         bridge(&graph, cx).map(|bridge| bridge.problem)
     });
     let Ok(problems) = problems.collect::<Result<Vec<_>, _>>() else { return 0 };
-    let floor = |problem: &Problem| {
-        service::least(problem, question(problem, planner, budget, cx).space, cx.alignment().0)
-    };
+    let floor = |problem: &Problem| service::least(&question(problem, planner, budget, cx));
     let floors: Vec<u64> = problems.iter().map(floor).collect();
     let (least, lowest) =
         floors.iter().enumerate().map(|(index, &floor)| (floor, index)).min().unwrap_or_default();

@@ -49,6 +49,20 @@ impl Floors {
         Floors { whole_tensors, recomputation, ranges: ranges.map_or(recomputation, |(bytes, _)| bytes) }
     }
 
+    /// One floor for all kinds of plans.
+    pub fn all(bytes: u64) -> Floors {
+        Floors { whole_tensors: bytes, recomputation: bytes, ranges: bytes }
+    }
+
+    /// Of each kind, the smaller floor.
+    pub fn min(self, other: Floors) -> Floors {
+        Floors {
+            whole_tensors: self.whole_tensors.min(other.whole_tensors),
+            recomputation: self.recomputation.min(other.recomputation),
+            ranges: self.ranges.min(other.ranges),
+        }
+    }
+
     /// These floors plus `others`: the bytes of the budget that something else takes.
     pub fn beside(&self, others: Bytes) -> Floors {
         let add = |bytes: u64| bytes.saturating_add(others.0);

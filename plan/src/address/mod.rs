@@ -30,6 +30,7 @@ use crate::schedule::Edge;
 pub use check::{Misplaced, check};
 pub(crate) use floor::{Counted, at_floor, at_peak};
 pub use floor::{least, peak};
+pub(crate) use search::place_plan_unless;
 pub use search::{covers, place, place_plan};
 
 /// Bytes with addresses from 0 on.

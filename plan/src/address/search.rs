@@ -170,23 +170,27 @@ impl Search {
         let near = shares(SHARE, SHARES, Kind::Near);
         let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
         let between = shares(SHARE, SHARES, Kind::Between);
-        let mut progress = Progress::default();
+        // Plans that the search began with say nothing about those that it makes.
+        let (mut progress, known) = (Progress::default(), self.cases.len());
         for (share, kind) in near.chain(far).chain(between) {
-            if kind != Kind::Far && progress.ends(self.limit(), STAGNANT) {
+            let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
+            let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
+            let any = constructed.is_some();
+            if kind != Kind::Far && progress.ends(shortest, STAGNANT) {
                 return;
             }
             let is_done = match kind {
-                Kind::Near => self.best.is_some() && (self.many || self.seeker.work > most_work),
+                Kind::Near => any && (self.many || self.seeker.work > most_work),
                 Kind::Far => false,
                 Kind::Between => {
                     let is_near = longest.is_none_or(|longest| self.limit() <= longest);
-                    self.best.is_none() || is_near || self.many || self.seeker.work > most_work
+                    !any || is_near || self.many || self.seeker.work > most_work
                 }
             };
             if is_done {
                 return;
             }
-            let is_found = kind == Kind::Far && self.best.is_some();
+            let is_found = kind == Kind::Far && any;
             if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
                 continue;
             }
@@ -200,9 +204,9 @@ impl Search {
             for plan in plans {
                 self.seeker.work += MADE * plan.schedule.steps.len() as u64;
                 let makespan = plan.schedule.makespan();
-                let known = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
+                let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
                 let is_long = kind == Kind::Near && makespan > longest;
-                if is_long || makespan >= self.limit() || self.cases.iter().any(known) {
+                if is_long || makespan >= self.limit() || self.cases.iter().any(same) {
                     continue;
                 }
                 if let Some(frame) = Frame::new(&plan, budget, arena) {
@@ -283,17 +287,33 @@ impl Search {
 ///
 /// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
 pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
+    place_plan_unless(planner, request, plan, |_| false)
+}
+
+/// [`place_plan`] without its thorough part, if what the quick part found, and its makespan, are `enough` although addresses cost more
+/// than they may.
+pub(crate) fn place_plan_unless(
+    planner: &Planner,
+    request: &Request,
+    plan: &Plan,
+    enough: impl FnOnce(u64) -> bool,
+) -> Option<Placed> {
     let arena = Arena::of(request);
     let again = |budget, effort| (planner.run)(&Request { budget, effort, ..*request });
-    if !planner.ours {
-        return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
-    }
     let nominal = plan.schedule.makespan();
     let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
+    let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
+    if !planner.ours {
+        let placed =
+            place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
+        if makespan(&placed) > satisfying {
+            enough(makespan(&placed));
+        }
+        return placed;
+    }
     let placed = |plan: &Plan, effort: u32| {
         Search::from_tight(arena, plan).placed(arena, effort, covers(plan, request.granularity))
     };
-    let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
     // With little work first: which of the plans lies best shows soon.
     let quick = (request.effort / QUICK).max(1);
     let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
@@ -310,6 +330,9 @@ pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<P
     }
     found.sort_by_key(|(placed, _)| makespan(placed));
     let mut best = found.first().and_then(|(placed, _)| placed.clone());
+    if makespan(&best) > satisfying && enough(makespan(&best)) {
+        return best;
+    }
     for (_, plan) in found.iter().take(THOROUGHLY) {
         if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying {
             best = [best, placed(plan, request.effort)].into_iter().min_by_key(makespan).flatten();
