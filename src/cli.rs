@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
-use lmsc_plan::pages::{LARGEST, SMALLEST};
+use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
@@ -188,7 +188,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
     /// How the step keeps within its budget: `on` gives everything an address, in an arena of that size. `auto` does so, too, unless
-    /// that costs much and a plan for memory that is mapped in pages is faster (64 KiB on the host, 2 MiB on a GPU). `off` counts bytes.
+    /// that costs much on the host and a plan for memory that is mapped in pages of 64 KiB is faster; or unless the step fits as it
+    /// is and no addresses are found. `off` counts bytes.
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub addresses: Addresses,
     /// Instead of addresses in an arena, plan for memory that is mapped in pages of so many bytes, as `lmsc run --virtual`
@@ -1287,8 +1288,7 @@ fn planner_help() -> String {
 /// The size of a page.
 fn page(text: &str) -> Result<Bytes, String> {
     let page: Bytes = text.parse().map_err(|e| format!("{e}"))?;
-    let is_page = page.0.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&page.0);
-    match is_page {
+    match is_size(page.0) {
         true => Ok(page),
         false => Err(format!("a page is a multiple of {}, at most {}", Bytes(SMALLEST), Bytes(LARGEST))),
     }

@@ -352,7 +352,22 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let planner = planner(DEFAULT_PLANNER).expect("it is registered");
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
     let floors = service::floors(&question).beside(cx.constants);
-    with_floors(with_constants(error, cx), &floors, cx.whole_budget())
+    let (error, budget) = (with_constants(error, cx), cx.whole_budget());
+    let is_ours = cx.planner.is_some_and(|planner| planner.ours);
+    match budget.and_then(|budget| floors.fitting(budget.0)) {
+        // The device has room for a plan of the planner that was asked, so it is the host that has none for what leaves.
+        Some(_) if is_ours && cx.ranges => error.with_facts(as_it_is(original, cx)),
+        Some(options) if is_ours && !options.ends_with("--ranges") => {
+            error.with_facts(as_it_is(original, cx))
+        }
+        _ => with_floors(error, &floors, budget),
+    }
+}
+
+/// The budget in which nothing has to leave, in words.
+fn as_it_is(original: &Graph, cx: &PassCx) -> String {
+    let bytes = Bytes(step_peak(original, cx).0.saturating_add(cx.constants.0));
+    format!("With {bytes} ({} bytes) nothing has to leave the device.", bytes.0)
 }
 
 /// The refusal, with what of the budget the constants of kernels take.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod aside;
+mod constants;
 mod copy;
 mod export;
 pub mod file;
@@ -87,9 +88,10 @@ pub mod key {
 }
 
 /// Undoes what a file spells out for other runtimes: updates of single variables, what nodes that run again write aside,
-/// and copies for updates to overwrite. Whether there was any.
+/// and copies for updates to overwrite; and makes initializers of weights in `Constant` nodes. Whether there was any.
 pub fn gather(model: &mut Model) -> bool {
-    let updates = update::gather(model);
+    let constants = constants::gather(model);
+    let updates = update::gather(model) || constants;
     let Some(graph) = &mut model.proto.graph else { return updates };
     let aside = aside::gather(graph);
     let kept = kept::gather(graph);

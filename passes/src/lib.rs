@@ -115,9 +115,6 @@ pub struct PassCx {
     pub keep_plan: bool,
 }
 
-/// The least that CUDA maps.
-const CUDA_PAGE: Bytes = Bytes(2 << 20);
-
 /// The machine for which plans are made where the user does not say.
 pub const DEFAULT_TARGET: &str = "a100-pcie4";
 
@@ -135,13 +132,12 @@ impl PassCx {
         self.target().alignment_bytes
     }
 
-    /// The bytes of a page of the machine's memory, as the runtime maps it; none where it is not this project's runtime that runs the
-    /// step.
+    /// The bytes of a page of the machine's memory, where plans for memory that is mapped in pages hold their budget and cost nothing
+    /// else: on the host. On a GPU pages are mapped once, before the first step, which may take more of them than are planned.
     pub fn page(&self) -> Option<Bytes> {
         match self.target().kernels {
-            Kernels::None => None,
             Kernels::Host => Some(Bytes(pages::SMALLEST)),
-            Kernels::Cuda => Some(CUDA_PAGE),
+            Kernels::Cuda | Kernels::None => None,
         }
     }
 

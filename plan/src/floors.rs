@@ -42,10 +42,10 @@ impl Floors {
     /// are large enough for that. For each of them a plan with addresses was made.
     pub fn in_arena(problem: &Problem, alignment: u64) -> Floors {
         let counted = Floors::of(problem);
-        let plans = address::Counted::of(problem, [counted.recomputation, counted.ranges]);
+        let plans = address::Counted::of(problem, counted);
         let whole_tensors = address::least(problem, alignment);
         let recomputation = plans.recomputation(whole_tensors, alignment);
-        let ranges = plans.ranges(counted.ranges, recomputation, alignment);
+        let ranges = plans.ranges(recomputation, alignment);
         Floors { whole_tensors, recomputation, ranges: ranges.map_or(recomputation, |(bytes, _)| bytes) }
     }
 

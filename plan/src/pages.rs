@@ -17,6 +17,11 @@ pub const SMALLEST: u64 = 1 << 16;
 /// See [`SMALLEST`].
 pub const LARGEST: u64 = 1 << 30;
 
+/// Whether pages may have so many bytes.
+pub fn is_size(bytes: u64) -> bool {
+    bytes.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&bytes)
+}
+
 /// Variables are small that take less than one part in so many of a page.
 const SMALL: u64 = 8;
 

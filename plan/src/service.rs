@@ -284,7 +284,7 @@ fn in_arena_or(
             return Ok(Planned { counted_nanos, ..paged });
         }
     }
-    let placed = placed.or_else(|| planner.ours.then(|| at_floor(planner, again))?);
+    let placed = placed.or_else(|| planner.ours.then(|| address::at_floor(planner, again))?);
     let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
     in_arena(request, placed, counted_nanos).map_err(ours)
 }
@@ -300,13 +300,4 @@ fn in_arena(
     let peak =
         schedule::check(&plan.problem, &plan.schedule, request.budget).map_err(|flaw| flaw.to_string())?;
     Ok(Planned { plan, edges, spots, space: Space::Arena, peak, counted_nanos })
-}
-
-/// A plan with addresses within a budget that is no less than the floors, with its arena.
-fn at_floor(planner: &Planner, request: &Request<'_>) -> Option<(Placed, Arena)> {
-    let counted = || {
-        let Floors { whole_tensors, recomputation, ranges } = Floors::of(request.problem);
-        [whole_tensors, recomputation, ranges]
-    };
-    address::at_floor(planner, request, counted)
 }

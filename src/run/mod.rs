@@ -244,7 +244,9 @@ impl Job<'_> {
 
     /// The step as a program, which is safe.
     fn program(&self) -> Result<Checked, Error> {
-        let program = program(&self.graph, self.cx.whole_budget(), self.device);
+        // In chunks, it is their number that is limited, and the session looks at that.
+        let arena = self.cx.whole_budget().filter(|_| self.options.chunk.is_none());
+        let program = program(&self.graph, arena, self.device);
         let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))
     }

@@ -5,6 +5,7 @@ use super::improve::Placement;
 use super::search::{covers, emit, place};
 use super::tight::{tight, unmoved};
 use super::{Arena, Placed};
+use crate::Floors;
 use crate::planners::{Granularity, Plan, Planner, Request, planner};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
@@ -44,24 +45,36 @@ fn smallest<T>(alignment: u64, place: impl Fn(Arena) -> Result<T, u64>) -> u64 {
     }
 }
 
-/// Plans for the least memory that counts bytes: by what they may do, the plan of `auto` for its smallest budget.
+/// Plans in ranges are looked for where counting them needs less than this part of the arena for whole tensors, in percent: less is gone
+/// with the gaps between ranges.
+const WORTH: u64 = 98;
+
+/// Plans for the least memory that counts bytes: by what they may do, the plan of `auto` for its smallest budget, if that is smaller
+/// than that of plans which may do less.
 pub(crate) struct Counted {
     /// With whole tensors.
-    pub(crate) whole: Option<Plan>,
+    whole: Option<Plan>,
     /// With ranges of tensors.
-    pub(crate) ranges: Option<Plan>,
+    ranges: Option<Plan>,
+    /// The budget of that plan.
+    ranges_bytes: u64,
 }
 
 impl Counted {
-    /// The plans of the problem for these budgets.
-    pub(crate) fn of(problem: &Problem, [recomputation, ranges]: [u64; 2]) -> Counted {
+    /// The plans of the problem, whose smallest budgets are these where bytes are counted.
+    pub(crate) fn of(problem: &Problem, floors: Floors) -> Counted {
         let auto = planner("auto").expect("it is registered");
-        let plan = |granularity, budget| {
+        let plan = |granularity, budget, larger: u64| {
             let request =
                 Request { granularity, recompute: true, effort: 0, ..Request::new(problem, budget) };
-            (auto.run)(&request).ok()
+            (budget < larger).then(|| (auto.run)(&request).ok())?
         };
-        Counted { whole: plan(Granularity::Whole, recomputation), ranges: plan(Granularity::Ranges, ranges) }
+        let Floors { whole_tensors, recomputation, ranges } = floors;
+        Counted {
+            whole: plan(Granularity::Whole, recomputation, whole_tensors),
+            ranges: plan(Granularity::Ranges, ranges, recomputation / 100 * WORTH),
+            ranges_bytes: ranges,
+        }
     }
 
     /// The bytes of the smallest arena with recomputation that is known; `least` is one without.
@@ -70,11 +83,10 @@ impl Counted {
     }
 
     /// The bytes of the smallest arena that is known for plans of ranges, if it is smaller than `least`; and the plan there.
-    pub(crate) fn ranges(&self, counted: u64, least: u64, alignment: u64) -> Option<(u64, Placed)> {
+    pub(crate) fn ranges(&self, least: u64, alignment: u64) -> Option<(u64, Placed)> {
         let plan = self.ranges.as_ref()?;
-        let (mut below, mut found) = (counted, None);
-        let mut above = least;
-        let mut bytes = counted;
+        let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
+        let mut bytes = below;
         for _ in 0..HALVINGS {
             if bytes >= above {
                 break;
@@ -117,11 +129,7 @@ fn in_arena(
 
 /// A plan within the request's budget, where that is no less than what [`Floors::in_arena`](crate::Floors::in_arena) tells, with
 /// the arena whose alignment it has.
-pub(crate) fn at_floor(
-    planner: &Planner,
-    request: &Request,
-    floors: impl FnOnce() -> [u64; 3],
-) -> Option<(Placed, Arena)> {
+pub(crate) fn at_floor(planner: &Planner, request: &Request) -> Option<(Placed, Arena)> {
     let problem = request.problem;
     let in_arena = |plan: &Plan| in_arena(request, |arena| tight(plan, arena));
     let recomputes = request.recompute && planner.name != "optimal";
@@ -129,13 +137,12 @@ pub(crate) fn at_floor(
     if swaps_only.is_some() || !recomputes {
         return swaps_only;
     }
-    let [_, recomputation, ranges] = floors();
-    let counted = Counted::of(problem, [recomputation, ranges]);
+    let counted = Counted::of(problem, Floors::of(problem));
     let found = counted.whole.as_ref().and_then(in_arena);
     if found.is_some() || request.granularity == Granularity::Whole {
         return found;
     }
     let least = counted.recomputation(least(problem, request.alignment), request.alignment);
-    let (bytes, placed) = counted.ranges(ranges, least, request.alignment)?;
+    let (bytes, placed) = counted.ranges(least, request.alignment)?;
     (bytes <= request.budget).then(|| (placed, Arena::with(bytes, request.alignment)))
 }

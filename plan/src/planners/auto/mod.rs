@@ -12,6 +12,7 @@ mod candidates;
 mod moves;
 mod starts;
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,7 +28,7 @@ use super::annealing::{cooled, uphill};
 use super::cover::Manner;
 use super::variables::{staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
-use crate::bound;
+use crate::bound::{self, Certificate};
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
@@ -100,8 +101,10 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
-    let least = bound::swap(request.problem, request.budget).nanos;
-    let is_best = joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() <= least);
+    // The bound takes long, so it is not asked for where there is no plan to compare with it.
+    let is_best = joint
+        .as_ref()
+        .is_ok_and(|plan| plan.schedule.makespan() <= bound::swap(request.problem, request.budget).nanos);
     if is_best || !request.problem.any_variable_leaves() {
         return joint;
     }
@@ -143,14 +146,16 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let mut search = Search::new(&remat, request);
-    let (least, all) = (bound::quick(request), search.evaluations);
+    // The bound takes long, so it is not asked for where nothing fits.
+    let least = LazyCell::new(|| bound::quick(request));
+    let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
     let (mut spent, mut before) = (0, u64::MAX);
     // Without effort there is one short round.
     for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         spent = percent;
-        found = search.round(found, least.nanos, round);
+        found = search.round(found, &least, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
         let gained = before.saturating_sub(now);
@@ -252,13 +257,21 @@ impl<'a> Search<'a> {
     }
 
     /// The best choices and their plans, the best first: those found before, and those that this round finds from them.
-    fn round(&self, before: Vec<(Found, Plan)>, least: u64, number: u64) -> Vec<(Found, Plan)> {
+    fn round(
+        &self,
+        before: Vec<(Found, Plan)>,
+        least: &LazyCell<Certificate, impl FnOnce() -> Certificate>,
+        number: u64,
+    ) -> Vec<(Found, Plan)> {
         let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
         let mut found = self.finished(self.run(&seeds, number));
         let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
         let polished = self.polished(&choices, self.evaluations / FINE, self.final_piece);
         let exchanged = self.exchanged(&polished, self.evaluations / FINE, self.final_piece);
-        let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
+        let is_near = found.first().is_some_and(|(_, plan)| {
+            let least = least.nanos;
+            plan.schedule.makespan() <= least + least / NEAR
+        });
         let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
         found.extend(self.finished([polished, exchanged, in_time].concat()));
         found.sort_by_key(|(_, plan)| plan.schedule.makespan());
