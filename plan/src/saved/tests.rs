@@ -31,6 +31,8 @@ fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
     Some((problem.clone(), Saved::of(&question, planned, Vec::new(), Some("a".to_owned()))))
 }
 
+const SMALLEST: u64 = pages::SMALLEST;
+
 const SPACES: [Space; 3] = [Space::Counted, Space::Arena, Space::Pages(SMALLEST)];
 
 #[test]

@@ -30,7 +30,7 @@ use super::variables::{staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
 use crate::bound::{self, Certificate};
 use crate::problem::{Problem, TensorId};
-use crate::remat::{Dropped, Rematerializer, Rewritten};
+use crate::remat::{Dead, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
 use crate::threads::each;
 
@@ -366,9 +366,9 @@ impl<'a> Search<'a> {
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
         groups.extend((0..choice.len()).map(|i| vec![i]));
-        let fates = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
+        let fates = || std::iter::once(Fate::Kept).chain(Fate::dropped());
         let changes: Vec<(&[usize], Fate)> =
-            groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
+            groups.iter().flat_map(|group| fates().map(|fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
         if piece != self.piece {
             least = self.makespan(&mut memory, &choice, manner, piece);
@@ -478,18 +478,18 @@ impl<'a> Search<'a> {
 
     /// Whether what is made of the choice is of use: it computes for so many nanoseconds at most.
     fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
-        let (mut dropped, mut lasting) = (Vec::new(), Vec::new());
+        let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
         for (candidate, &fate) in self.candidates.iter().zip(choice) {
-            match candidate.dropped {
-                Some(window) if fate != Fate::Kept => {
-                    dropped.push(Dropped { again: fate == Fate::DroppedAgain, ..window });
-                }
-                None if fate == Fate::Kept => lasting.push(candidate.tensor),
-                _ => {}
+            match (candidate.dropped, fate) {
+                (Some(window), fate) => dropped.extend(fate.of(window)),
+                (None, Fate::Kept) => lasting.push(candidate.tensor),
+                (None, Fate::Renewed | Fate::RenewedEarly(_)) => renewed.push(candidate.tensor),
+                (None, _) => {}
             }
         }
         dropped.sort_unstable();
-        self.remat.rewrite_within(&dropped, &lasting, most_nanos, into)
+        let dead = Dead { lasting: &lasting, renewed: &renewed };
+        self.remat.rewrite_within(&dropped, dead, most_nanos, into)
     }
 
     /// What a step takes with the choice; the most there is if it does not fit.
