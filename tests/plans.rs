@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
-use lmsc_passes::{PassCx, PassError, apply, bridge, observe, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{PassCx, PassError, apply, bridge, observe, pass_named, pipeline, question, run_pipeline};
 use lmsc_plan::bridge::{Bridge, Cost, Terms};
 use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
-use lmsc_plan::{Execution, Floors, Memory};
+use lmsc_plan::{Execution, Floors, Memory, service};
 use support::models::{import, models, open};
 
 /// A time for every node: one nanosecond a byte that it touches.
@@ -182,4 +182,58 @@ fn every_budget_from_the_floor_on_has_a_plan() {
     assert_eq!(told_by.len(), 4, "{told_by:?}");
     // Who is asked is not bound to the first order, nor to its floor.
     assert!(lower > 5, "{lower} models");
+}
+
+/// What is told as the smallest budgets and as the peak holds, where everything gets an address, at just that number.
+#[test]
+fn floors_and_peaks_hold_with_addresses() {
+    let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
+    let every = if std::env::var_os("LMSC_THOROUGH").is_some() { 1 } else { 4 };
+    let host = lmsc_plan::Target::built_in("host").unwrap();
+    let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap());
+    let mut held = 0;
+    for path in models().into_iter().filter(is_tiny).step_by(every) {
+        let (model, dims) = open(&path);
+        let (graph, name) = (import(&model, &dims), path.display());
+        let asked = |planner: &str, ranges: bool, budget: Option<u64>| PassCx {
+            planner: planners::planner(planner),
+            ranges,
+            budget: budget.map(Bytes),
+            effort: Some(1),
+            addresses: true,
+            target: Some(host.clone()),
+            ..PassCx::default()
+        };
+        let problem = |cx: &PassCx| {
+            let mut graph = graph.clone();
+            run_pipeline(&mut graph, &before, cx, &mut |_, _, _| {}).unwrap();
+            bridge(&graph, cx).unwrap().problem
+        };
+        let (nothing, all) = (asked("auto", false, Some(0)), asked("auto", false, None));
+        let auto = planners::planner("auto").unwrap();
+        let (least, whole) = (problem(&nothing), problem(&all));
+        let floors = service::floors(&question(&least, auto, Bytes::ZERO, &nothing));
+        let peak = service::peak(&question(&whole, auto, Bytes::ZERO, &all));
+        let run = |planner: &str, ranges: bool, budget: u64| {
+            let cx = asked(planner, ranges, Some(budget));
+            let passes: Vec<_> = pipeline(planner).iter().map(|name| pass_named(name).unwrap()).collect();
+            let ran = run_pipeline(&mut graph.clone(), &passes, &cx, &mut |_, _, _| {});
+            ran.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"))
+        };
+        for (planner, ranges, floor) in [
+            ("optimal", false, floors.whole_tensors),
+            ("auto", false, floors.recomputation),
+            ("auto", true, floors.ranges),
+        ] {
+            assert!(floor <= peak, "{name}: {floor} {peak}");
+            run(planner, ranges, floor);
+            run(planner, ranges, floor + floor / 100);
+        }
+        for budget in [peak, peak + peak / 50] {
+            let ran = run("auto", false, budget);
+            assert!(ran.iter().all(|ran| ran.outcome.swaps.is_empty()), "{name}, {budget}");
+        }
+        held += 1;
+    }
+    assert!(held > 5, "{held} models");
 }
