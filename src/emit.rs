@@ -9,6 +9,7 @@ use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
+use lmsc_passes::PassCx;
 
 use crate::Error;
 use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
@@ -141,6 +142,25 @@ pub(crate) struct Says<'a> {
     pub(crate) budget: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
+}
+
+impl<'a> Says<'a> {
+    /// What the compiled graph says, with its peak and the hash of its plan.
+    pub(crate) fn of(
+        graph: &Graph,
+        cx: &PassCx,
+        peak: Bytes,
+        hash: &'a str,
+        nothing_planned: bool,
+    ) -> Says<'a> {
+        Says {
+            peak,
+            hash,
+            workspaces: crate::proof::workspaces(graph, cx.workspace(graph)),
+            budget: cx.whole_budget(),
+            target: (!nothing_planned).then(|| cx.target().name),
+        }
+    }
 }
 
 /// What the model says about itself.
