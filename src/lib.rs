@@ -71,7 +71,7 @@ use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofF
 pub use run::{Session, Tensor};
 use state::StateFacts;
 pub use sweep::sweep;
-pub use targets::{list_targets, target};
+pub use targets::{list_targets, target, target_names};
 
 /// Who plans where the user does not say.
 pub const DEFAULT_PLANNER: &str = "auto";

@@ -50,7 +50,11 @@ pub(crate) fn step(
     binding: &BindingArgs,
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
-    Ok(noted_if_idle(path, read_or_take(path, bytes, binding, purpose)?))
+    let loaded = match bytes {
+        Some(bytes) => take(path, Some(bytes), binding, purpose)?,
+        None => read(path, binding, purpose)?,
+    };
+    Ok(noted_if_idle(path, loaded))
 }
 
 /// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
@@ -130,10 +134,10 @@ fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, 
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
     };
-    read_or_take(path, bytes, binding, purpose)
+    take(path, bytes, binding, purpose)
 }
 
-fn read_or_take(
+fn take(
     path: &Path,
     bytes: Option<bytes::Bytes>,
     binding: &BindingArgs,

@@ -144,6 +144,11 @@ impl Session {
         self.runner.steps()
     }
 
+    /// Says that so many steps have been run, by which random operators and counters of steps go on.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.runner.set_steps(steps);
+    }
+
     /// Sets what random operators draw from, besides their node and the number of the step.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
