@@ -74,9 +74,21 @@ fn waited<R: Send>(py: Python<'_>, mut receive: Receiver<Result<R, Panic>>, ends
 /// Something to do with the value that a worker has.
 type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 
-/// A thread that has a value which stays in it. It ends when the worker is dropped.
+/// A thread that has a value which stays in it. It ends when the worker is dropped, and has dropped the value then.
 pub(crate) struct Worker<T> {
-    jobs: Sender<Job<T>>,
+    /// None while it is dropped.
+    jobs: Option<Sender<Job<T>>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        // Without a sender the thread ends.
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
 }
 
 impl<T: 'static> Worker<T> {
@@ -99,8 +111,9 @@ impl<T: 'static> Worker<T> {
             let Some(mut value) = kept else { return };
             taken.into_iter().for_each(|job| job(&mut value));
         };
-        new_thread("lmsc session", run)?;
-        Ok(waited(py, receive, true)?.map(|facts| (Worker { jobs }, facts)))
+        let thread = new_thread("lmsc session", run)?;
+        let made = waited(py, receive, true)?;
+        Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread) }, facts)))
     }
 
     /// What `run` makes of the value, in its thread. A signal is looked for when it has ended.
@@ -114,7 +127,10 @@ impl<T: 'static> Worker<T> {
     ) -> PyResult<R> {
         let (send, receive) = channel();
         let job = move |value: &mut T| _ = send.send(catch_unwind(AssertUnwindSafe(|| run(value))));
-        self.jobs.send(Box::new(job)).map_err(|_| InternalError::new_err("the session has ended"))?;
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(job)).is_ok());
+        if !sent {
+            return Err(InternalError::new_err("the session has ended"));
+        }
         waited(py, receive, false)
     }
 }

@@ -275,7 +275,7 @@ def test_frozen_parameters_two_groups_and_keywords() -> None:
     step.sync()
     near(model, twin)
     assert torch.equal(model.body.bias, twin.body.bias)
-    with pytest.raises(lmsc.InputError, match="by keyword"):
+    with pytest.raises(lmsc.InputError, match="same keywords"):
         step(*data[0])
 
 
@@ -346,6 +346,43 @@ def test_plans_are_kept_on_disk(tmp_path: Path) -> None:
     assert hash_of() == first
     plan.write_text("{")
     assert hash_of() == first and plan.read_text() != "{"
+
+
+def test_bfloat16() -> None:
+    torch.manual_seed(14)
+    model = mlp().bfloat16()
+    twin, data = copy.deepcopy(model), [(x.bfloat16(), y) for x, y in vectors(3)]
+    optimizer = OPTIMIZERS["SGD"]
+    step = TrainStep(model, F.cross_entropy, optimizer(model.parameters()), example=data[0])
+    losses = [step(*batch) for batch in data]
+    assert losses[0].dtype == torch.bfloat16
+    assert [float(v) for v in losses] == pytest.approx(eager(twin, optimizer(twin.parameters()), data), rel=2e-2)
+    step.sync()
+    for a, b in zip(model.parameters(), twin.parameters()):
+        assert a.dtype == torch.bfloat16
+        torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2)
+
+
+def test_a_list_and_keywords_in_any_order_are_one_shape() -> None:
+    torch.manual_seed(15)
+    model, data = mlp(), vectors(2)
+    step = TrainStep(model, F.cross_entropy, OPTIMIZERS["SGD"](model.parameters()), example=list(data[0]), max_shapes=1)
+    step(*data[1])
+
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = mlp()
+
+        def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+            return F.cross_entropy(self.net(x), labels)
+
+    named = Named()
+    x, y = data[0]
+    step = TrainStep(named, None, OPTIMIZERS["SGD"](named.parameters()), example={"x": x, "labels": y}, max_shapes=1)
+    assert float(step(labels=y, x=x)) > 0
+    with pytest.raises(lmsc.InputError, match="same keywords"):
+        step(x=x)
 
 
 def test_refusals_are_told() -> None:

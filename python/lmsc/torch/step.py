@@ -98,7 +98,8 @@ class TrainStep:
         self._capture = {"clip_grad_norm": clip_grad_norm, "accumulate": accumulate, "ema": ema}
         self._shapes: dict[_Key, _Shape] = {}
         self._seed = torch.initial_seed() % (1 << 63) if seed is None else seed
-        self._is_dict = isinstance(example, dict)
+        example = tuple(example) if isinstance(example, list) else example
+        self._names = list(example) if isinstance(example, dict) else None
         key, _ = self._key(example)
         self._shape = self._planned(key, example)
         self._current = key
@@ -135,7 +136,6 @@ class TrainStep:
                 f"the batch has another shape than the {len(self._shapes)} that are planned, or a constant of the optimizer has changed; "
                 "pad batches to few shapes, drop the last one of a loader, or give a larger max_shapes"
             )
-        batch = tuple(batch) if isinstance(batch, list) else batch
         found = capture(self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture)
         missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
         if missing:
@@ -187,9 +187,9 @@ class TrainStep:
             lmsc.InputError: The batch is not like the example, or there are too many shapes of batches.
             lmsc.Refusal: A new shape does not fit into the budget.
         """
-        if bool(named) != self._is_dict or named and batch:
-            raise InputError("the batch is given as the example was: by position for a tuple, by keyword for a dict")
-        whole: Any = named or batch
+        if self._names is None and named or self._names is not None and (batch or named.keys() != set(self._names)):
+            raise InputError("the batch is given as the example was: by position for a tuple, by the same keywords for a dict")
+        whole: Any = batch if self._names is None else {n: named[n] for n in self._names}
         key, tensors = self._key(whole)
         if key != self._current:
             self._move(key, whole)
@@ -202,7 +202,7 @@ class TrainStep:
         results = self._session.step(feeds, fetch=("loss",))
         # Schedulers warn where they are stepped before the optimizer.
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
-        return torch.from_numpy(results["loss"])
+        return _tensor(results["loss"])
 
     def _move(self, key: _Key, batch: Any) -> None:
         """Goes on with the step for another shape."""
@@ -217,7 +217,7 @@ class TrainStep:
     def outputs(self) -> dict[str, Tensor]:
         """What the last step gave besides the loss: further results of the loss function, and `grad_norm` where gradients are clipped."""
         names = [n for n in self._session.outputs if n != "loss"]
-        return {n: torch.from_numpy(a) for n, a in self._session.get(names).items()}
+        return {n: _tensor(a) for n, a in self._session.get(names).items()}
 
     @property
     def steps(self) -> int:
@@ -243,16 +243,7 @@ class TrainStep:
 
     def _tensors(self) -> dict[str, Tensor]:
         """All variables as tensors of PyTorch."""
-        dtypes = {n: t.dtype for n, t in self._shape.found.values.items()}
-        found = {}
-        for name, array in self._session.state().items():
-            if array.dtype.name == "bfloat16":
-                found[name] = torch.from_numpy(array.view("int16")).view(torch.bfloat16)
-            else:
-                found[name] = torch.from_numpy(array)
-            if name in dtypes and found[name].dtype != dtypes[name]:
-                raise lmsc.InternalError(f"`{name}` is {found[name].dtype} in the step and {dtypes[name]} in PyTorch")
-        return found
+        return {n: _tensor(a) for n, a in self._session.state().items()}
 
     @torch.no_grad()
     def sync(self) -> None:
@@ -321,6 +312,13 @@ class TrainStep:
 
     def _repr_html_(self) -> str:
         return self.plan._repr_html_()
+
+
+def _tensor(array: Any) -> Tensor:
+    """A tensor that shares the array's memory."""
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def capture_values(step: TrainStep) -> dict[str, Tensor]:
