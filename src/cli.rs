@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
-use lmsc_plan::pages::{LARGEST, SMALLEST};
+use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
@@ -192,9 +192,11 @@ pub struct PlanArgs {
     /// before that where there is little to gain; the report says how far above the bound the plan is.
     #[arg(long, value_name = "PERCENT")]
     pub effort: Option<u32>,
-    /// Give everything an address, in an arena of the budget's size: `on` or `off`.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// How the step keeps within its budget: `on` gives everything an address, in an arena of that size. `auto` does so, too, unless
+    /// that costs much on the host and a plan for memory that is mapped in pages of 64 KiB is faster; or unless the step fits as it
+    /// is and no addresses are found. `off` counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Instead of addresses in an arena, plan for memory that is mapped in pages of so many bytes, as `lmsc run --virtual`
     /// maps it. Where the budget is tight, less is lost.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
@@ -368,7 +370,8 @@ impl PlanArgs {
             planner: planners::planner(self.planner()),
             ranges: self.ranges,
             effort: self.effort,
-            addresses: self.addresses == Switch::On && self.pages.is_none(),
+            addresses: self.addresses != Addresses::Off && self.pages.is_none(),
+            or_pages: self.addresses == Addresses::Auto,
             pages: self.pages,
             target: None,
             profile: None,
@@ -765,9 +768,10 @@ pub struct PlanCommandArgs {
     /// Replay it with copies that are so many percent slower while copies go in both directions.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(..=99))]
     pub contention: Option<u32>,
-    /// Find addresses for the plan in an arena of all of the memory: `on` or `off`.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// Find addresses for the plan in an arena of all of the memory: `on`; `auto`, which plans for pages instead where addresses cost
+    /// much; or `off`, which counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Find a plan for memory that is mapped in pages of so many bytes, too, instead of addresses in an arena.
     #[arg(long, value_name = "BYTES", value_parser = page, conflicts_with = "addresses")]
     pub pages: Option<Bytes>,
@@ -816,13 +820,15 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-/// Whether something is done.
+/// How a plan keeps within the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    /// It is.
+pub enum Addresses {
+    /// By addresses in an arena, or by pages where addresses cost much.
     #[default]
+    Auto,
+    /// By addresses in an arena.
     On,
-    /// It is not.
+    /// By counting bytes.
     Off,
 }
 
@@ -953,9 +959,10 @@ pub struct SweepArgs {
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     pub effort: u32,
-    /// Find addresses for each plan in an arena of its budget: `on` or `off`, which counts bytes.
-    #[arg(long, value_enum, default_value_t = Switch::On, hide_possible_values = true)]
-    pub addresses: Switch,
+    /// Find addresses for each plan in an arena of its budget: `on`; `auto`, which plans for pages instead where addresses cost much;
+    /// or `off`, which counts bytes.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub addresses: Addresses,
     /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -1292,8 +1299,7 @@ fn planner_help() -> String {
 /// The size of a page.
 fn page(text: &str) -> Result<Bytes, String> {
     let page: Bytes = text.parse().map_err(|e| format!("{e}"))?;
-    let is_page = page.0.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&page.0);
-    match is_page {
+    match is_size(page.0) {
         true => Ok(page),
         false => Err(format!("a page is a multiple of {}, at most {}", Bytes(SMALLEST), Bytes(LARGEST))),
     }

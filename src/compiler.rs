@@ -6,7 +6,7 @@ use lmsc_onnx::{Dims, Model};
 use lmsc_plan::planners::{PLANNERS, planner};
 
 use crate::budget::Budget;
-use crate::cli::{CompileArgs, Device, Form, ModelArgs, StateArg, Switch};
+use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::proof::Written;
 use crate::{Caller, Compiled, Error, Session, compile_for, external, load};
@@ -137,9 +137,9 @@ impl Compiler {
         self
     }
 
-    /// Whether everything gets an address in an arena of the budget's size. [default: true]
-    pub fn addresses(mut self, addresses: bool) -> Compiler {
-        self.args.plan.addresses = if addresses { Switch::On } else { Switch::Off };
+    /// How the step keeps within its budget. [default: auto]
+    pub fn addresses(mut self, addresses: Addresses) -> Compiler {
+        self.args.plan.addresses = addresses;
         self
     }
 
@@ -198,7 +198,8 @@ impl Compiled {
         source.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
         let [original, result] = &self.graphs;
         let peak = self.cx.memory(result).peak();
-        let says = Says::of(result, &self.cx, peak, &self.report.hash, args.plans_nothing());
+        let memory = (peak, self.pages);
+        let says = Says::of(result, &self.cx, memory, &self.report.hash, args.plans_nothing());
         let Source { model, dims, changed, .. } = source;
         let emitted = Emitted::new(args, model.clone(), result, *changed, dims, says, path)?;
         emitted.write(path)?;

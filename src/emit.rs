@@ -140,16 +140,18 @@ pub(crate) struct Says<'a> {
     pub(crate) workspaces: Option<String>,
     /// The bytes of the device that it may use.
     pub(crate) budget: Option<Bytes>,
+    /// The bytes of a page, where memory that is mapped in pages keeps the budget.
+    pub(crate) pages: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
 }
 
 impl<'a> Says<'a> {
-    /// What the compiled graph says, with its peak and the hash of its plan.
+    /// What the compiled graph says, with its peak, the bytes of a page and the hash of its plan.
     pub(crate) fn of(
         graph: &Graph,
         cx: &PassCx,
-        peak: Bytes,
+        (peak, pages): (Bytes, Option<Bytes>),
         hash: &'a str,
         nothing_planned: bool,
     ) -> Says<'a> {
@@ -158,6 +160,7 @@ impl<'a> Says<'a> {
             hash,
             workspaces: crate::proof::workspaces(graph, cx.workspace(graph)),
             budget: cx.whole_budget(),
+            pages,
             target: (!nothing_planned).then(|| cx.target().name),
         }
     }
@@ -171,6 +174,9 @@ fn metadata(args: &CompileArgs, dims: &Dims, says: Says<'_>) -> BTreeMap<String,
     say(key::HASH, says.hash.to_owned());
     if let Some(budget) = says.budget {
         say(key::BUDGET, budget.0.to_string());
+    }
+    if let Some(page) = says.pages {
+        say(key::PAGES, page.0.to_string());
     }
     if let Some(target) = says.target {
         say(key::TARGET, target);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
+use lmsc_passes::PassCx;
 use lmsc_plan::Memory;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
@@ -11,14 +12,19 @@ use crate::cli::InspectArgs;
 use crate::load::look;
 use crate::report::{GraphFacts, MemoryFacts};
 use crate::state::{self, StateFacts};
-use crate::{Error, Loaded, machine};
+use crate::{Error, Loaded, machine, step_peak, with_budgets};
 
 #[derive(Serialize)]
 struct Inspection {
     format: u32,
     model: String,
     graph: GraphFacts,
+    /// Its peak is the smallest budget that is known to leave the step as it is.
     memory: MemoryFacts,
+    /// What of the peak alignment and gaps between addresses take.
+    addresses: u64,
+    /// What of the peak the constants of kernels take.
+    constants: u64,
     inputs: Vec<NamedBytes>,
     variables: Vec<NamedBytes>,
     state: Vec<StateFacts>,
@@ -56,7 +62,10 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let memory = machine(args.target.as_deref(), None)?.memory(&graph);
+    let machine = PassCx { addresses: true, ..machine(args.target.as_deref(), None)? };
+    let memory = machine.memory(&graph);
+    let cx = with_budgets(machine, &graph, None, None)?;
+    let addressed = step_peak(&graph, &cx);
     let named = |value| {
         let value: &lmsc_ir::Value = graph.value(value);
         let bytes = value.ty.byte_size().unwrap_or_default().0;
@@ -66,7 +75,12 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
         format: 1,
         model: args.input.path().display().to_string(),
         graph: GraphFacts::of(&graph, &phases, &memory),
-        memory: MemoryFacts::of(&graph, &memory),
+        memory: MemoryFacts {
+            peak: addressed.0.saturating_add(cx.constants.0),
+            ..MemoryFacts::of(&graph, &memory)
+        },
+        addresses: addressed.saturating_sub(memory.peak()).0,
+        constants: cx.constants.0,
         inputs: graph.inputs.iter().map(|&v| named(v)).collect(),
         variables: graph.variables().into_iter().map(named).collect(),
         state: StateFacts::of(&graph),
@@ -124,13 +138,20 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
     line(format!("variables  {}", state::summary(&facts.state)));
     let m = &facts.memory;
     line(format!(
-        "peak       {}: resident {} + transient {} at tick {} [{}]",
+        "peak       {} ({} bytes): resident {} + transient {} at tick {} [{}]",
         Bytes(m.peak),
+        m.peak,
         Bytes(m.resident),
         Bytes(m.transient_peak),
         memory.peak_tick().unwrap_or(0),
         m.peak_node.as_deref().unwrap_or("-"),
     ));
+    for (bytes, what) in [(facts.addresses, "alignment and gaps"), (facts.constants, "constants of kernels")]
+    {
+        if bytes > 0 {
+            line(format!("           with {} for {what}", Bytes(bytes)));
+        }
+    }
     if !facts.state.is_empty() {
         line(String::new());
         line("state: each input, and how it gets its next value".to_owned());

@@ -41,19 +41,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, run_pipeline};
-use lmsc_plan::Floors;
-use lmsc_plan::pages::in_pages;
-use lmsc_plan::planners::Planner;
+use lmsc_passes::{
+    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
+};
+use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
+use lmsc_plan::{Floors, service};
 use lmsc_runtime::cuda;
 use xxhash_rust::xxh3::xxh3_64;
 
 use budget::Budget;
 pub use check::check_file;
+pub use cli::{Addresses, Device, Form};
 use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
-pub use cli::{Device, Form};
 pub use compiler::Compiler;
 use emit::Emitted;
 pub use emit::write_atomically;
@@ -92,6 +93,8 @@ pub struct Compiled {
     fixed: Vec<String>,
     /// What was asked for.
     cx: PassCx,
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pages: Option<Bytes>,
     /// The plan in the form of `--save-plan`; only where the library was called, and something was planned.
     plan: Option<String>,
     /// How the model is written; only where the library was called.
@@ -103,6 +106,11 @@ impl Compiled {
     /// What the passes were asked.
     pub(crate) fn asked(&self) -> &PassCx {
         &self.cx
+    }
+
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pub(crate) fn pages(&self) -> Option<Bytes> {
+        self.pages
     }
 
     /// The graph as it is now.
@@ -185,7 +193,8 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
             let after = cx.memory(&graph);
             let hash = hash(&graph);
             let emit = |output| {
-                let says = emit::Says::of(&graph, &cx, after.peak(), &hash, nothing_planned);
+                let pages = pages_of(&ran);
+                let says = emit::Says::of(&graph, &cx, (after.peak(), pages), &hash, nothing_planned);
                 Emitted::new(args, model, &graph, changed, &dims, says, output)
             };
             let emitted = args.output.as_deref().map(emit);
@@ -233,6 +242,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         }
     }
     stage.done();
+    let pages = pages_of(&ran);
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
     let report = Report { warnings, state: StateFacts::of(&original), ..report };
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
@@ -243,7 +253,12 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
     let graphs = [original, graph];
-    Ok(Compiled { report, graphs, folder, mapped, fixed, cx, plan, source, _emitted: emitted })
+    Ok(Compiled { report, graphs, folder, mapped, fixed, cx, pages, plan, source, _emitted: emitted })
+}
+
+/// The bytes of a page, where the passes planned for memory that is mapped in pages.
+fn pages_of(ran: &[Ran]) -> Option<Bytes> {
+    ran.iter().find_map(|ran| ran.outcome.pages)
 }
 
 /// The plan that the passes made, as JSON.
@@ -376,54 +391,29 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let Error::No(_) = &error else { return error };
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
-    match plan::before_planning(&mut original.clone(), &nothing) {
-        Ok(bridge) => {
-            let problem = match cx.pages {
-                Some(page) => in_pages(&bridge.problem, page.0),
-                None => bridge.problem,
-            };
-            let floors = Floors::of(&problem);
-            let fits = cx.budget.is_some_and(|budget| floors.fitting(budget.0).is_some());
-            // Ours find a plan then, so it is the addresses for which there is no room.
-            let plans = |planner: &Planner| match planner.name {
-                TFLMS => fits_counted(original, cx),
-                _ => planner.ours,
-            };
-            match fits && cx.addresses && cx.planner.is_some_and(plans) {
-                true => with_room(error, original, cx),
-                false => {
-                    with_floors(with_constants(error, cx), &floors.beside(cx.constants), cx.whole_budget())
-                }
-            }
-        }
+    let Ok(bridge) = plan::before_planning(&mut original.clone(), &nothing) else {
         // What planners cannot work on was refused for another reason.
-        Err(_) => error,
+        return error;
+    };
+    let planner = planner(DEFAULT_PLANNER).expect("it is registered");
+    let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
+    let floors = service::floors(&question).beside(cx.constants);
+    let (error, budget) = (with_constants(error, cx), cx.whole_budget());
+    let is_ours = cx.planner.is_some_and(|planner| planner.ours);
+    match budget.and_then(|budget| floors.fitting(budget.0)) {
+        // The device has room for a plan of the planner that was asked, so it is the host that has none for what leaves.
+        Some(_) if is_ours && cx.ranges => error.with_facts(as_it_is(original, cx)),
+        Some(options) if is_ours && !options.ends_with("--ranges") => {
+            error.with_facts(as_it_is(original, cx))
+        }
+        _ => with_floors(error, &floors, budget),
     }
 }
 
-/// Whether there is a plan without addresses.
-fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    let cx = PassCx { addresses: false, ..cx.clone() };
-    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
-}
-
-/// By how many thousandths an arena is made larger, one after the other, where one is too small for addresses.
-const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
-
-/// The refusal of an arena for addresses, with a larger one that has been seen to do.
-fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
-    let budget = cx.budget.unwrap_or_default().0;
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    let larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
-    let found = larger.into_iter().find(|&larger| {
-        let cx = PassCx { budget: Some(larger), ..cx.clone() };
-        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
-    });
-    match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
-        Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
-        None => refusal,
-    }
+/// The budget in which nothing has to leave, in words.
+fn as_it_is(original: &Graph, cx: &PassCx) -> String {
+    let bytes = Bytes(step_peak(original, cx).0.saturating_add(cx.constants.0));
+    format!("With {bytes} ({} bytes) nothing has to leave the device.", bytes.0)
 }
 
 /// The refusal, with what of the budget the constants of kernels take.
@@ -527,10 +517,25 @@ pub(crate) fn with_budgets(
         Kernels::Host | Kernels::None => Bytes::ZERO,
         Kernels::Cuda => cuda::constants(graph),
     };
-    let peak = || Bytes(machine.memory(graph).peak().0.saturating_add(constants.0));
+    let peak = || Bytes(step_peak(graph, &machine).0.saturating_add(constants.0));
     let budget = budget.map(|budget| budget.bytes(target.device_bytes, peak).saturating_sub(constants));
     let of_host = |budget: Budget| budget.of_memory("--host-budget", target.host_bytes);
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
+}
+
+/// The smallest budget that is known to leave the step as it is, without the constants of kernels: where everything gets an address,
+/// with what alignment and gaps take.
+pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
+    let counted = cx.memory(graph).peak();
+    let as_it_is = PassCx { budget: None, ..cx.clone() };
+    match plan::before_planning(&mut graph.clone(), &as_it_is) {
+        Ok(bridge) => {
+            let planner = planner(DEFAULT_PLANNER).expect("it is registered");
+            counted.max(Bytes(service::peak(&question(&bridge.problem, planner, Bytes::ZERO, cx))))
+        }
+        // A step that copies already has the addresses that it has.
+        Err(_) => counted,
+    }
 }
 
 /// What the passes are told for this step on this machine.

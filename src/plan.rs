@@ -19,7 +19,7 @@ use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
 use serde::Serialize;
 
 use crate::budget::Budget;
-use crate::cli::{DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, Switch, TaskArgs};
+use crate::cli::{Addresses, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
 use crate::emit::{check_target, same_file, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
@@ -131,7 +131,8 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         planner: Some(planner),
         ranges: args.ranges,
         effort: Some(args.effort),
-        addresses: args.addresses == Switch::On && args.pages.is_none(),
+        addresses: args.addresses != Addresses::Off && args.pages.is_none(),
+        or_pages: args.addresses == Addresses::Auto,
         pages: args.pages,
         scheduler: scheduler(args.scheduler),
         options: args.parameters.options(),
@@ -667,7 +668,8 @@ fn compared(
 ) -> Result<Vec<Compared>, Error> {
     let one = |name: &str| -> Result<Compared, Error> {
         let planner = named(name)?;
-        let question = Question { planner, space: Space::Counted, ..*question };
+        let question =
+            Question { planner, space: Space::Counted, or_pages: None, or_as_it_is: false, ..*question };
         Ok(match answered(&question, None)? {
             Ok((planned, planning_ms)) => {
                 let found = Found::of(planner.name, &planned, planning_ms, bounds)?;

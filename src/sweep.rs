@@ -10,7 +10,7 @@ use lmsc_plan::{Bridge, Floors, bound};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
-use crate::cli::{BindingArgs, SweepArgs, Switch};
+use crate::cli::{Addresses, BindingArgs, SweepArgs};
 use crate::emit::{check_target, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
@@ -88,7 +88,8 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
         planner: Some(planner),
         ranges: args.ranges,
         effort: Some(args.effort),
-        addresses: args.addresses == Switch::On,
+        addresses: args.addresses != Addresses::Off,
+        or_pages: args.addresses == Addresses::Auto,
         ..machine(args.target.as_deref(), args.profile.as_deref())?
     };
     let stage = Stage::new();

@@ -237,7 +237,7 @@ fn the_main_job() {
     check("compile-host-budget-does-not-fit", &swapping, 1);
     check(
         "compile-no-addresses",
-        "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --budget 30000",
+        "testdata/models/tiny_mlp/training_model.onnx --dim batch=4 --planner lru --budget 30400",
         1,
     );
     check("compile-pages", &format!("{FOUR_LAYERS} --budget 30MiB --pages 64KiB"), 0);

@@ -198,7 +198,8 @@ fn a_report_for_programs_has_all_that_the_page_shows() {
 fn a_placed_schedule_carries_addresses_inside_the_arena() {
     const VGG: &str = "--instance testdata/instances/dag_vgg16_224_b64.json --memory 3GB";
     let bench = Bench::new();
-    let outcome = bench.run(&format!("plan {VGG} --planner optimal --effort 1 --schedule @/s.json --json"));
+    let outcome = bench
+        .run(&format!("plan {VGG} --planner optimal --addresses on --effort 1 --schedule @/s.json --json"));
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(answer["arena_bytes"], 3_000_000_000u64);

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod aside;
+mod constants;
 mod copy;
 mod export;
 pub mod file;
@@ -69,6 +70,8 @@ pub mod key {
     pub const PEAK: &str = "ai.lmsc.peak";
     /// On the model: the bytes of the device that the step may use.
     pub const BUDGET: &str = "ai.lmsc.budget";
+    /// On the model: the bytes of a page, where memory that is mapped in pages keeps the budget.
+    pub const PAGES: &str = "ai.lmsc.pages";
     /// On the model: the name of the target for which it was planned.
     pub const TARGET: &str = "ai.lmsc.target";
     /// On the model: the bytes that nodes need besides their values while they run, where they have no addresses, as a JSON
@@ -79,15 +82,16 @@ pub mod key {
     /// On the model: the settings of ONNX Runtime under which it does what is planned.
     pub const ORT: &str = "ai.lmsc.ort";
     /// Entries that hold for one plan: another one does not take them over.
-    pub(crate) const OF_PLAN: [&str; 6] = [PEAK, BUDGET, TARGET, WORKSPACES, HASH, ORT];
+    pub(crate) const OF_PLAN: [&str; 7] = [PEAK, BUDGET, PAGES, TARGET, WORKSPACES, HASH, ORT];
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
 }
 
 /// Undoes what a file spells out for other runtimes: updates of single variables, what nodes that run again write aside,
-/// and copies for updates to overwrite. Whether there was any.
+/// and copies for updates to overwrite; and makes initializers of weights in `Constant` nodes. Whether there was any.
 pub fn gather(model: &mut Model) -> bool {
-    let updates = update::gather(model);
+    let constants = constants::gather(model);
+    let updates = update::gather(model) || constants;
     let Some(graph) = &mut model.proto.graph else { return updates };
     let aside = aside::gather(graph);
     let kept = kept::gather(graph);

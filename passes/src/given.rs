@@ -54,6 +54,7 @@ impl GivenPlan {
             planner: Some(self.planner),
             budget: cx.budget.or(Some(Bytes(self.head.budget))),
             addresses: self.head.space == Space::Arena,
+            or_pages: false,
             pages,
             given: Some(self.into()),
             ..cx
@@ -63,7 +64,7 @@ impl GivenPlan {
     /// The plan, if it answers the question.
     ///
     /// # Errors
-    /// [`PassError::Given`] with the name of the file, the first fault, and what to do.
+    /// [`PassError::Given`]: the message names the file, says the first fault, and says what the user can do.
     pub fn answer(&self, question: &Question<'_>) -> Result<Saved, PassError> {
         Saved::answer(&self.text, question).map_err(|why| refused(&self.name, &why))
     }

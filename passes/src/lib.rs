@@ -26,7 +26,8 @@ use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
-use lmsc_plan::{Memory, Refusal, Target, tflms};
+use lmsc_plan::target::Kernels;
+use lmsc_plan::{Memory, Refusal, Target, pages, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
@@ -86,6 +87,8 @@ pub struct PassCx {
     pub options: Options,
     /// Whether everything gets an address, in an arena of the budget's size.
     pub addresses: bool,
+    /// Whether memory may be mapped in pages instead, where addresses cost much.
+    pub or_pages: bool,
     /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
     pub pages: Option<Bytes>,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
@@ -127,6 +130,15 @@ impl PassCx {
     /// What every address is to be a multiple of.
     pub fn alignment(&self) -> Bytes {
         self.target().alignment_bytes
+    }
+
+    /// The bytes of a page of the machine's memory, where plans for memory that is mapped in pages hold their budget and cost nothing
+    /// else: on the host. On a GPU pages are mapped once, before the first step, which may take more of them than are planned.
+    pub fn page(&self) -> Option<Bytes> {
+        match self.target().kernels {
+            Kernels::Host => Some(Bytes(pages::SMALLEST)),
+            Kernels::Cuda | Kernels::None => None,
+        }
     }
 
     /// The sum of `bytes` and the constants of kernels.
@@ -195,6 +207,8 @@ pub struct Outcome {
     pub swaps: Vec<SwapRecord>,
     /// Storages that stay, with the reason.
     pub kept: Vec<KeptRecord>,
+    /// The bytes of a page, where the plan is for memory that is mapped in pages.
+    pub pages: Option<Bytes>,
     /// The plan that was carried out; or where the graph fits as it is, the plan that moves nothing.
     pub plan: Option<Box<Saved>>,
 }

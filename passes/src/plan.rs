@@ -1,7 +1,7 @@
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::bound;
-use lmsc_plan::bridge::{Bridge, Terms};
-use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request};
+use lmsc_plan::bridge::{Bridge, Stays, Terms};
+use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request, planner};
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
@@ -13,15 +13,32 @@ use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
 
 /// The graph as planners see it, with the costs of the target and its profile.
 ///
+/// Small tensors stay on the device unless the budget is so small that they may have to leave.
+///
 /// # Errors
 /// [`PassError::Call`], if the graph has swaps already, or sizes and times that together do not fit.
 pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let costs = cx.costs(graph);
     let phases = Phases::of(graph, |node| cx.scope(node));
-    let cost = |node| costs.cost(node);
+    let with = |terms: &Terms| {
+        let bridge = Bridge::of(graph, &phases, terms, |node| costs.cost(node));
+        bridge.map_err(|why| PassError::Call(why.to_string()))
+    };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
-    Bridge::of(graph, &phases, &terms, cost).map_err(|why| PassError::Call(why.to_string()))
+    let coarse = with(&terms)?;
+    let has_small = || coarse.stays.values().any(|stays| *stays == Some(Stays::Small));
+    let auto = planner("auto").expect("it is registered");
+    let least = |budget| service::least(&question(&coarse.problem, auto, budget, cx));
+    match cx.budget {
+        Some(budget) if has_small() && budget.0 / 9 < least(budget) / 8 => {
+            with(&Terms { smallest: Bytes::ZERO, ..terms })
+        }
+        _ => Ok(coarse),
+    }
 }
+
+/// Plans in pages are made only for budgets of at least this number of pages.
+const LEAST_PAGES: u64 = 64;
 
 /// The question to a planner about `problem`, with the options of `cx`: whether tensors may be cut in ranges, how the budget is
 /// counted, and how much work to spend. The pass `plan` and all commands that plan ask this question.
@@ -36,6 +53,9 @@ pub fn question<'a>(
         None if cx.addresses => Space::Arena,
         None => Space::Counted,
     };
+    // Of a few pages too much would be lost.
+    let page = cx.page().filter(|page| cx.or_pages && budget.0 / page.0 >= LEAST_PAGES);
+    let or_pages = page.filter(|_| space == Space::Arena).map(|page| page.0);
     let request = Request {
         granularity: if cx.ranges { Granularity::Ranges } else { Granularity::Whole },
         recompute: true,
@@ -45,7 +65,8 @@ pub fn question<'a>(
         alignment: cx.alignment().0,
         ..Request::new(problem, budget.0)
     };
-    Question { planner, request, space, host_bytes: cx.host_budget().0 }
+    let or_as_it_is = cx.or_pages && space == Space::Arena;
+    Question { planner, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 
 /// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
@@ -108,13 +129,13 @@ fn unmoved(
     cx: &PassCx,
 ) -> Result<Outcome, PassError> {
     if !cx.keep_plan {
-        return Ok(Outcome::default());
+        return Ok(Outcome { pages: cx.pages, ..Outcome::default() });
     }
     let bridge = bridge(graph, cx)?;
     let question = question(&bridge.problem, planner, budget, cx);
     let planned = service::nothing_moves(&question);
     let plan = planned.map(|planned| Box::new(saved(graph, &bridge, &question, planned, cx)));
-    Ok(Outcome { plan, ..Outcome::default() })
+    Ok(Outcome { plan, pages: cx.pages, ..Outcome::default() })
 }
 
 /// What was planned for the problem of the graph, with the question, to be written to a file.
@@ -159,8 +180,8 @@ pub fn carry_out(
             outcome.remarks.push(format!("addresses in an arena of {arena} cost {}", millis(longer)));
         }
         Space::Pages(page) => {
-            let run = format!("lmsc run --virtual {page} --budget {}", cx.with_constants(budget).0);
-            outcome.remarks.push(format!("for memory in pages: {run}"));
+            outcome.remarks.push(format!("for memory that is mapped in pages of {}", Bytes(page)));
+            outcome.pages = Some(Bytes(page));
         }
     }
     // A plan that moves nothing may still say where everything lies.
@@ -175,15 +196,12 @@ fn gap(question: &Question<'_>, planned: &Planned) -> Option<String> {
     if question.planner.name != "auto" {
         return None;
     }
-    let least = bound::quick(&question.request).nanos;
-    let above = planned.nanos().saturating_sub(least);
-    let gap = format!("{:.1} % above the bound", above as f64 * 100.0 / least.max(1) as f64);
-    let is_close = above <= least / CLOSE;
-    Some(if is_close { gap } else { format!("{gap}; --effort {} may find less", effort.max(1) * 4) })
+    let least = bound::quick(&question.request);
+    let above = planned.nanos().saturating_sub(least.nanos) as f64;
+    let gap = format!("{:.1} % above the bound", above * 100.0 / least.nanos.max(1) as f64);
+    let more = || format!("{gap}; --effort {} may find less", effort.max(1).saturating_mul(4));
+    Some(if least.is_close(planned.nanos()) { gap } else { more() })
 }
-
-/// A plan is close to its bound if it takes at most one part in so many more.
-const CLOSE: u64 = 200;
 
 /// The most bytes of pages that are live at once if nothing leaves.
 fn peak_in_pages(problem: &Problem, page: Bytes) -> Bytes {
@@ -202,10 +220,10 @@ fn unplanned(
     let planner = question.planner;
     PassError::DoesNotFit(match why {
         Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
-        Unplanned::DoesNotFit(no) => refusal(graph, bridge, planner, no, cx),
+        Unplanned::DoesNotFit(no) => refusal(graph, bridge, question, no, cx),
         Unplanned::HostIsFull(no, host) => {
             let help = format!("no more than {} may leave the device; see --host-budget", Bytes(host));
-            format!("{}\nhelp: {help}", refusal(graph, bridge, planner, no, cx))
+            format!("{}\nhelp: {help}", refusal(graph, bridge, question, no, cx))
         }
         Unplanned::NoAddresses(budget) => format!(
             "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
@@ -217,7 +235,8 @@ fn unplanned(
 }
 
 /// Why the planner has no plan, in words.
-fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit, cx: &PassCx) -> String {
+fn refusal(graph: &Graph, bridge: &Bridge, question: &Question<'_>, no: DoesNotFit, cx: &PassCx) -> String {
+    let planner = question.planner;
     if no.needed <= no.budget {
         return format!(
             "the planner `{}` finds no plan for {}\nhelp: give a larger --budget, or another --planner",
@@ -238,7 +257,12 @@ fn refusal(graph: &Graph, bridge: &Bridge, planner: &Planner, no: DoesNotFit, cx
     let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
     let refusal = Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node);
-    cx.whole_refusal(refusal).describe(graph)
+    let refusal = cx.whole_refusal(refusal);
+    match question.space {
+        Space::Counted => format!("{}\n{}", refusal.describe(graph), refusal.smallest()),
+        // With addresses or in pages it needs more.
+        Space::Arena | Space::Pages(_) => refusal.describe(graph),
+    }
 }
 
 fn millis(nanos: u64) -> String {

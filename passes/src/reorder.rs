@@ -1,6 +1,6 @@
 use lmsc_ir::{Bytes, Graph, NodeId};
-use lmsc_plan::order;
 use lmsc_plan::problem::Problem;
+use lmsc_plan::{order, service};
 
 use crate::{Outcome, Pass, PassCx, PassError, bridge, question};
 
@@ -55,8 +55,10 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         bridge(&graph, cx).map(|bridge| bridge.problem)
     });
     let Ok(problems) = problems.collect::<Result<Vec<_>, _>>() else { return 0 };
-    let floors = problems.iter().map(|problem| problem.floor().1);
-    let (least, lowest) = floors.enumerate().map(|(index, floor)| (floor, index)).min().unwrap_or_default();
+    let floor = |problem: &Problem| service::least(&question(problem, planner, budget, cx));
+    let floors: Vec<u64> = problems.iter().map(floor).collect();
+    let (least, lowest) =
+        floors.iter().enumerate().map(|(index, &floor)| (floor, index)).min().unwrap_or_default();
     if budget.0 < least {
         return lowest;
     }
@@ -66,10 +68,11 @@ fn fastest(graph: &Graph, orders: &[Vec<NodeId>], cx: &PassCx) -> usize {
         let request = question(problem, planner, budget, cx).request;
         if Bytes(leaving) <= cx.host_budget() { glance(&request) } else { None }
     };
-    let times = problems.iter().enumerate().filter_map(|(index, problem)| Some((time(problem)?, index)));
+    let fitting = problems.iter().enumerate().filter(|&(index, _)| floors[index] <= budget.0);
+    let times = fitting.filter_map(|(index, problem)| Some((time(problem)?, index)));
     match times.min() {
         Some((_, index)) => index,
-        None if problems[0].floor().1 <= budget.0 => 0,
+        None if floors[0] <= budget.0 => 0,
         None => lowest,
     }
 }

@@ -28,8 +28,10 @@ impl Pass for Swap {
         let decide = |budget| match budget {
             Some(budget) if !cx.tflms_fixed => {
                 let tuned = tflms::tune(&analysis, &cx.tflms, budget);
-                let tuned =
-                    tuned.map_err(|no| PassError::DoesNotFit(cx.whole_refusal(*no).describe(graph)))?;
+                let tuned = tuned.map_err(|no| {
+                    let no = cx.whole_refusal(*no);
+                    PassError::DoesNotFit(format!("{}\n{}", no.describe(graph), no.smallest()))
+                })?;
                 Ok((limited(tuned.plan, cx.swap_limit), tuned.params))
             }
             budget => {

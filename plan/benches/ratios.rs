@@ -7,7 +7,7 @@
 //!
 //! - `-- --short` runs a part, with less search: what CI runs.
 //! - `-- --record` writes what was found to `ratios.txt`.
-//! - `-- --effort=400` searches with that effort and compares with what was recorded; it records nothing.
+//! - `-- --effort=400` plans with an effort of 400 and compares the plans with `ratios.txt`, which it does not change.
 //! - `-- WORDS` runs the lines that have all of the words.
 
 use std::collections::BTreeMap;

@@ -61,7 +61,7 @@ pub enum Stays {
     /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
     /// that a copy of it was overwritten instead.
     Overwritten,
-    /// It is a constant of the file: one may say what an operator does, and runtimes compute a copy of one away.
+    /// It is a small constant of the file: one may say what an operator does, such as a shape.
     Constant,
     /// The caller gets it.
     Output,
@@ -82,7 +82,7 @@ impl Stays {
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
-            Stays::Constant => "it is a constant of the file".to_owned(),
+            Stays::Constant => "it is a small constant of the file".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
@@ -99,6 +99,9 @@ impl Stays {
         *self != Stays::Small
     }
 }
+
+/// Initializers of at least this size are weights, which may be on the host. Smaller ones may say what an operator does.
+const WEIGHT: Bytes = Bytes(256);
 
 /// A storage with more names than these stays: with each return its views are made again.
 const MOST_NAMES: usize = 256;
@@ -200,7 +203,9 @@ impl Bridge {
             let given = storage.is_given(graph);
             let stays = match () {
                 () if given && !movable[index] => Some(Stays::Overwritten),
-                () if matches!(graph.def(storage.root), Def::Initializer(_)) => Some(Stays::Constant),
+                () if matches!(graph.def(storage.root), Def::Initializer(_)) && storage.bytes < WEIGHT => {
+                    Some(Stays::Constant)
+                }
                 () if output[index] && !given => Some(Stays::Output),
                 () if storage.values.len() > MOST_NAMES => Some(Stays::Names(storage.values.len())),
                 () if matches!(graph.value(storage.root).ty, Type::Sequence(_)) => Some(Stays::Sequence),

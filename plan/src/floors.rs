@@ -5,6 +5,7 @@ use std::fmt;
 use lmsc_ir::Bytes;
 use serde::Serialize;
 
+use crate::address;
 use crate::planners::{Granularity, Planner, Request, planner};
 use crate::problem::Problem;
 
@@ -35,6 +36,31 @@ impl Floors {
         let recomputation = smallest(whole_tensors, asks(of("auto"), Granularity::Whole, true));
         let ranges = smallest(recomputation, asks(of("auto"), Granularity::Ranges, true));
         Floors { whole_tensors, recomputation, ranges }
+    }
+
+    /// The floors of the problem in one arena, where everything has an address that is a multiple of `alignment`, as far as arenas
+    /// are large enough for that. For each of them a plan with addresses was made.
+    pub fn in_arena(problem: &Problem, alignment: u64) -> Floors {
+        let counted = Floors::of(problem);
+        let plans = address::Counted::of(problem, counted);
+        let whole_tensors = address::least(problem, alignment);
+        let recomputation = plans.recomputation(whole_tensors, alignment);
+        let ranges = plans.ranges(recomputation, alignment);
+        Floors { whole_tensors, recomputation, ranges: ranges.map_or(recomputation, |(bytes, _)| bytes) }
+    }
+
+    /// One floor for all kinds of plans.
+    pub fn all(bytes: u64) -> Floors {
+        Floors { whole_tensors: bytes, recomputation: bytes, ranges: bytes }
+    }
+
+    /// Of each kind, the smaller floor.
+    pub fn min(self, other: Floors) -> Floors {
+        Floors {
+            whole_tensors: self.whole_tensors.min(other.whole_tensors),
+            recomputation: self.recomputation.min(other.recomputation),
+            ranges: self.ranges.min(other.ranges),
+        }
     }
 
     /// These floors plus `others`: the bytes of the budget that something else takes.

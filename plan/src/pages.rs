@@ -17,6 +17,11 @@ pub const SMALLEST: u64 = 1 << 16;
 /// See [`SMALLEST`].
 pub const LARGEST: u64 = 1 << 30;
 
+/// Whether pages may have so many bytes.
+pub fn is_size(bytes: u64) -> bool {
+    bytes.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&bytes)
+}
+
 /// Variables are small that take less than one part in so many of a page.
 const SMALL: u64 = 8;
 
@@ -69,7 +74,7 @@ pub fn check(paged: &Paged, budget: u64) -> Result<u64, Flaw> {
     pages_in_use(problem, schedule, paged.page, budget)
 }
 
-/// Edges with which no timing of the plan needs more than so many bytes of pages: `edges`, and others only where these do not do.
+/// Edges that keep the plan within the budget of pages in any timing: `edges`, and more only where they do not suffice.
 ///
 /// # Errors
 /// [`Flaw::Piece`] for ranges that share a page; [`Unordered`] for a plan that is not valid within the budget, or whose edges

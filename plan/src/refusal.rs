@@ -58,15 +58,17 @@ impl Refusal {
         Refusal { budget, by: by.into(), smallest, node, resident, operands, results, workspace, others }
     }
 
+    /// The smallest budget that the planner reaches where bytes are counted, in words.
+    pub fn smallest(&self) -> String {
+        let Refusal { by, smallest, .. } = self;
+        format!("The smallest budget that {by} reaches is {smallest} ({} bytes).", smallest.0)
+    }
+
     /// The refusal, in words.
     pub fn describe(&self, graph: &Graph) -> String {
-        let smallest = format!(
-            "The smallest budget that {} reaches is {} ({} bytes).",
-            self.by, self.smallest, self.smallest.0
-        );
         let Some(node) = self.node.map(|node| graph.node(node)) else {
             return format!(
-                "does not fit {}: inputs, parameters and state, which are there throughout, need {}\n{smallest}",
+                "does not fit {}: inputs, parameters and state, which are there throughout, need {}",
                 self.budget, self.smallest
             );
         };
@@ -89,8 +91,7 @@ impl Refusal {
              its operands: {}\n  \
              its results: {}\n  \
              its workspace: {}\n  \
-             live beside it: {}\n\
-             {smallest}",
+             live beside it: {}",
             self.budget,
             node.name,
             node.op,

@@ -7,7 +7,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::problem::{Op, Problem, TensorId, Uses, Window};
 
-/// A copy that was made for one recomputation serves another within so many operators.
+/// A tensor that was made anew for one operator that runs again serves others within this number of operators, unless it is to be
+/// made anew for each.
 const STILL_THERE: usize = 40;
 
 /// Operators that run again are at most so many times those of the source.
@@ -29,9 +30,34 @@ pub struct Rewritten {
 pub struct Dropped {
     /// Between the uses around which it is gone.
     pub window: Window,
-    /// Whether it goes again if something else needed it earlier than the use that ends the window; otherwise it
-    /// stays from then on.
-    pub again: bool,
+    /// What becomes of it if something else needs it earlier than the use that ends the window.
+    pub needed: Needed,
+    /// The number of operators, at most, that run between its being made anew for the use that ends the window and that use. Earlier there
+    /// may be room that is gone at the use.
+    pub early: u32,
+}
+
+impl Dropped {
+    /// The tensor is made anew right before the use that ends the window, or when something needs it earlier, and stays.
+    pub fn new(window: Window) -> Dropped {
+        Dropped { window, needed: Needed::Stays, early: 0 }
+    }
+
+    /// The tick before which it is made anew.
+    fn end(&self) -> u32 {
+        self.window.until.saturating_sub(self.early).max(self.window.from)
+    }
+}
+
+/// What becomes of a tensor that is dropped for a window and needed in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Needed {
+    /// It stays from then on.
+    Stays,
+    /// It goes again, and serves what needs it within [`STILL_THERE`] operators.
+    GoesAgain,
+    /// It is made anew for each operator of the source that needs it.
+    Renewed,
 }
 
 /// What rewriting needs to know of a problem, computed once for many rewritings.
@@ -107,30 +133,40 @@ impl<'a> Rematerializer<'a> {
     ///
     /// `dropped` are windows of [`Rematerializer::windows`], by tensor, then by tick. What a repeated operator
     /// reads is made anew in turn if it is dropped then or no longer there; what cannot be, and what is among
-    /// `lasting`, is kept for it instead.
+    /// `dead.lasting`, is kept for it instead.
     ///
     /// None if more than [`MOST_AGAIN`] times the operators would run again: what is made anew for what is made anew
     /// can double at every step back.
-    pub fn rewrite(&self, dropped: &[Dropped], lasting: &[TensorId]) -> Option<Rewritten> {
+    pub fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
         let mut rewritten = Rewritten::default();
-        self.rewrite_into(dropped, lasting, &mut rewritten).then_some(rewritten)
+        self.rewrite_into(dropped, dead, &mut rewritten).then_some(rewritten)
     }
 
     /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem; whether that is of use.
-    pub fn rewrite_into(&self, dropped: &[Dropped], lasting: &[TensorId], result: &mut Rewritten) -> bool {
-        self.rewrite_within(dropped, lasting, u64::MAX, result)
+    pub fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
+        self.rewrite_within(dropped, dead, u64::MAX, result)
     }
 
     /// As [`Rematerializer::rewrite_into`]; of no use, too, is what computes for longer than so many nanoseconds.
     pub(crate) fn rewrite_within(
         &self,
         dropped: &[Dropped],
-        lasting: &[TensorId],
+        dead: Dead<'_>,
         most_nanos: u64,
         result: &mut Rewritten,
     ) -> bool {
-        Rewriting::new(self, dropped, lasting, most_nanos, result).run()
+        Rewriting::new(self, dropped, dead, most_nanos, result).run()
     }
+}
+
+/// What becomes of tensors that only operators that run again read after their last use in the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dead<'a> {
+    /// They are kept until then. The others are made anew.
+    pub lasting: &'a [TensorId],
+    /// They are made anew for each operator of the source that something runs again for. The others serve what needs them within
+    /// [`STILL_THERE`] operators.
+    pub renewed: &'a [TensorId],
 }
 
 struct Rewriting<'a> {
@@ -142,6 +178,8 @@ struct Rewriting<'a> {
     nanos: u64,
     most_nanos: u64,
     most_ops: usize,
+    /// Where the operators stand that run again for the operator of the source that is next.
+    group: usize,
     result: &'a mut Rewritten,
 }
 
@@ -156,11 +194,18 @@ struct State<'a> {
     made: Option<u32>,
     /// Whether it stays for those that need it again after its last use.
     lasts: bool,
+    /// Whether it is made anew for each of them.
+    is_renewed: bool,
 }
 
 impl State<'_> {
     fn is_dropped(&self, now: u32) -> bool {
-        self.windows.first().is_some_and(|d| d.window.from <= now)
+        self.dropped(now).is_some()
+    }
+
+    /// The window in which it is dropped at the tick.
+    fn dropped(&self, now: u32) -> Option<&Dropped> {
+        self.windows.first().filter(|d| d.window.from <= now)
     }
 }
 
@@ -168,18 +213,19 @@ impl<'a> Rewriting<'a> {
     fn new(
         source: &'a Rematerializer<'a>,
         dropped: &'a [Dropped],
-        lasting: &[TensorId],
+        dead: Dead<'_>,
         most_nanos: u64,
         result: &'a mut Rewritten,
     ) -> Rewriting<'a> {
         let problem = source.problem;
-        let state = |version| State { windows: &[], version, made: None, lasts: false };
+        let state = |version| State { windows: &[], version, made: None, lasts: false, is_renewed: false };
         let mut tensors: PrimaryMap<TensorId, State> = problem.tensors.keys().map(state).collect();
-        lasting.iter().for_each(|&tensor| tensors[tensor].lasts = true);
+        dead.lasting.iter().for_each(|&tensor| tensors[tensor].lasts = true);
+        dead.renewed.iter().for_each(|&tensor| tensors[tensor].is_renewed = true);
         for group in dropped.chunk_by(|a, b| a.window.tensor == b.window.tensor) {
             tensors[group[0].window.tensor].windows = group;
         }
-        let mut ends: Vec<_> = dropped.iter().map(|d| (d.window.until, d.window.tensor)).collect();
+        let mut ends: Vec<_> = dropped.iter().map(|d| (d.end(), d.window.tensor)).collect();
         ends.sort_unstable();
         (result.problem.link, result.problem.grain) = (problem.link, problem.grain);
         result.problem.kinds.clone_from(&problem.kinds);
@@ -188,7 +234,8 @@ impl<'a> Rewriting<'a> {
         result.tensor_origin.extend(problem.tensors.keys());
         result.op_origin.clear();
         let most_ops = problem.ops.len() * (1 + MOST_AGAIN);
-        Rewriting { source, ends, tensors, nanos: source.compute_nanos, most_nanos, most_ops, result }
+        let nanos = source.compute_nanos;
+        Rewriting { source, ends, tensors, nanos, most_nanos, most_ops, group: 0, result }
     }
 
     /// Whether it came to an end.
@@ -196,13 +243,14 @@ impl<'a> Rewriting<'a> {
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         for (tick, op) in self.source.problem.ops.iter().enumerate() {
             let now = tick as u32;
-            while let Some((_, tensor)) = ends.next_if(|(until, _)| *until == now) {
+            self.group = self.result.op_origin.len();
+            while let Some((_, tensor)) = ends.next_if(|(end, _)| *end == now) {
                 if self.tensors[tensor].is_dropped(now) {
                     self.repeat(tensor, now);
                 }
                 // Over, whether ended here or early.
                 let windows = &mut self.tensors[tensor].windows;
-                let rest = windows.iter().position(|d| d.window.until > now);
+                let rest = windows.iter().position(|d| d.end() > now);
                 *windows = rest.map_or(&[], |at| &windows[at..]);
             }
             let Rewriting { tensors, result, .. } = &mut self;
@@ -233,10 +281,14 @@ impl<'a> Rewriting<'a> {
             return false;
         }
         let state = &self.tensors[tensor];
-        let recent =
-            || state.made.is_some_and(|at| self.result.op_origin.len() - (at as usize) < STILL_THERE);
-        let gone = || self.is_dead(tensor, now) && !state.lasts;
-        (state.is_dropped(now) || gone()) && !recent()
+        let dropped = state.dropped(now);
+        let is_gone = dropped.is_some() || self.is_dead(tensor, now) && !state.lasts;
+        let is_renewed = dropped.map_or(state.is_renewed, |d| d.needed == Needed::Renewed);
+        let is_recent = |at: u32| match is_renewed {
+            true => at as usize >= self.group,
+            false => self.result.op_origin.len() - (at as usize) < STILL_THERE,
+        };
+        is_gone && !state.made.is_some_and(is_recent)
     }
 
     /// Runs the tensor's producer again, after those of what it reads and is not there; not all of them, once that is too
@@ -274,7 +326,7 @@ impl<'a> Rewriting<'a> {
             let is_dead = self.is_dead(tensor, now);
             let state = &mut self.tensors[tensor];
             let dropped = state.is_dropped(now);
-            if dropped && !state.windows[0].again {
+            if dropped && state.windows[0].needed == Needed::Stays {
                 state.windows = &state.windows[1..];
             }
             // What has changed since is not made anew.
@@ -323,16 +375,16 @@ mod tests {
         let remat = Rematerializer::new(&problem);
         let [small, large] = [1, 2].map(TensorId::from_u32);
         let window = remat.windows().into_iter().find(|window| window.tensor == large).unwrap();
-        let dropped = [Dropped { window, again: false }];
-        assert_eq!(remat.rewrite(&dropped, &[]).unwrap().op_origin, [0, 1, 2, 3, 0, 1, 4]);
-        let lasting = remat.rewrite(&dropped, &[small]).unwrap();
+        let dropped = [Dropped::new(window)];
+        assert_eq!(remat.rewrite(&dropped, Dead::default()).unwrap().op_origin, [0, 1, 2, 3, 0, 1, 4]);
+        let lasting = remat.rewrite(&dropped, Dead { lasting: &[small], renewed: &[] }).unwrap();
         assert_eq!(lasting.op_origin, [0, 1, 2, 3, 1, 4]);
         assert_eq!(lasting.problem.ops[4].reads, [small]);
         assert_eq!(lasting.problem.check(), Ok(()));
 
         // In the memory of another.
         let mut rewritten = lasting;
-        remat.rewrite_into(&[], &[], &mut rewritten);
+        remat.rewrite_into(&[], Dead::default(), &mut rewritten);
         assert_eq!(rewritten.problem.ops, problem.ops);
         assert_eq!(rewritten.problem.tensors.len(), problem.tensors.len());
         assert_eq!(rewritten.op_origin, [0, 1, 2, 3, 4]);

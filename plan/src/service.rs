@@ -18,6 +18,10 @@ pub struct Question<'a> {
     pub request: Request<'a>,
     /// How the budget is held.
     pub space: Space,
+    /// Where addresses in an arena cost much, memory may be mapped in pages of this many bytes instead.
+    pub or_pages: Option<u64>,
+    /// Whether a step that fits as it is may stay so without addresses, where none are found.
+    pub or_as_it_is: bool,
     /// The bytes of the host that what leaves may occupy.
     pub host_bytes: u64,
 }
@@ -102,6 +106,8 @@ pub enum Unplanned {
 ///     planner: planner("auto").unwrap(),
 ///     request: Request::new(&problem, 1200),
 ///     space: Space::Arena,
+///     or_pages: None,
+///     or_as_it_is: false,
 ///     host_bytes: u64::MAX,
 /// };
 /// let planned = plan(&question)?;
@@ -109,10 +115,10 @@ pub enum Unplanned {
 /// # Ok::<(), lmsc_plan::service::Unplanned>(())
 /// ```
 pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
-    let Question { planner, request, space, host_bytes } = *question;
+    let Question { request, host_bytes, .. } = *question;
     let mut limited = false;
     let run = |problem: &Problem| {
-        let found = held(planner, &Request { problem, ..request }, space);
+        let found = held(&Question { request: Request { problem, ..request }, ..*question });
         let limited = std::mem::replace(&mut limited, true);
         found.map_err(|error| match error {
             Unplanned::DoesNotFit(no) if limited => Unplanned::HostIsFull(no, host_bytes),
@@ -152,43 +158,146 @@ pub fn nothing_moves(question: &Question<'_>) -> Option<Planned> {
     Some(Planned { plan, edges, spots, space, peak, counted_nanos })
 }
 
-/// The smallest budgets for which the question has plans that count bytes, by what plans may do; in pages, of whole pages.
+/// The smallest budget for which the problem of the question is known to have a plan that swaps whole tensors.
+pub fn least(question: &Question<'_>) -> u64 {
+    let Request { problem, alignment, .. } = question.request;
+    in_any_space(question, u64::min, |space| match space {
+        Space::Counted => problem.floor().1,
+        Space::Arena => address::least(problem, alignment),
+        Space::Pages(page) => pages::in_pages(problem, page).floor().1,
+    })
+}
+
+/// The smallest budget for which the problem of the question is known to have a plan that moves nothing.
+pub fn peak(question: &Question<'_>) -> u64 {
+    let Request { problem, alignment, .. } = question.request;
+    in_any_space(question, u64::min, |space| match space {
+        Space::Counted => live(problem),
+        Space::Arena => address::peak(problem, alignment),
+        Space::Pages(page) => live(&pages::in_pages(problem, page)),
+    })
+}
+
+/// The smallest budgets for which there are plans, by what plans may do.
 pub fn floors(question: &Question<'_>) -> Floors {
-    match question.space {
-        Space::Pages(page) => Floors::of(&pages::in_pages(question.request.problem, page)),
-        Space::Counted | Space::Arena => Floors::of(question.request.problem),
+    let Request { problem, alignment, .. } = question.request;
+    let floors = in_any_space(question, Floors::min, |space| match space {
+        Space::Counted => Floors::of(problem),
+        Space::Arena => Floors::in_arena(problem, alignment),
+        Space::Pages(page) => Floors::of(&pages::in_pages(problem, page)),
+    });
+    match question.or_as_it_is {
+        true => floors.min(Floors::all(live(problem))),
+        false => floors,
     }
 }
 
-/// The planner's plan of the request, held as the space says.
-fn held(planner: &'static Planner, request: &Request<'_>, space: Space) -> Result<Planned, Unplanned> {
-    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
-    if let Space::Pages(page) = space {
-        let paged = pages::plan(planner, request, page).map_err(|why| match why {
-            Unpaged::DoesNotFit(no) => Unplanned::DoesNotFit(no),
-            Unpaged::NotInOrder(_) => ours(why.to_string()),
-        })?;
-        let peak = pages::check(&paged, request.budget).map_err(|flaw| ours(flaw.to_string()))?;
-        let counted_nanos = paged.plan.schedule.makespan();
-        let (plan, edges) = (paged.plan, paged.edges);
-        return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
+/// What is found for the space of the question, or the smaller of that and what is found for its pages.
+fn in_any_space<T>(question: &Question<'_>, smaller: fn(T, T) -> T, of: impl Fn(Space) -> T) -> T {
+    let first = of(question.space);
+    match question.or_pages {
+        Some(page) => smaller(first, of(Space::Pages(page))),
+        None => first,
     }
+}
+
+/// The most bytes that are live at once if nothing leaves.
+fn live(problem: &Problem) -> u64 {
+    problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0)
+}
+
+/// The planner's plan of the request, held as the space says.
+fn held(question: &Question<'_>) -> Result<Planned, Unplanned> {
+    let Question { planner, ref request, space, .. } = *question;
+    match space {
+        Space::Counted => in_bytes(planner, request),
+        Space::Pages(page) => in_pages(planner, request, page),
+        Space::Arena => match in_arena_or(planner, request, question.or_pages) {
+            Err(refusal) if question.or_as_it_is => {
+                nothing_moves(&Question { space: Space::Counted, ..*question }).ok_or(refusal)
+            }
+            found => found,
+        },
+    }
+}
+
+/// The planner's plan, and the bytes that it needs at once where bytes are counted.
+fn counted(planner: &'static Planner, request: &Request<'_>) -> Result<(Plan, u64), Unplanned> {
     let plan = (planner.run)(request).map_err(Unplanned::DoesNotFit)?;
-    let counted_nanos = plan.schedule.makespan();
     let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
-        .map_err(|flaw| ours(flaw.to_string()))?;
-    if space == Space::Counted {
-        let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget))
-            .map_err(|flaw| ours(flaw.to_string()))?;
-        return Ok(Planned { plan, edges, spots: Vec::new(), space, peak, counted_nanos });
+        .map_err(|flaw| Unplanned::Ours { planner: planner.name, flaw: flaw.to_string() })?;
+    Ok((plan, peak))
+}
+
+fn in_bytes(planner: &'static Planner, request: &Request<'_>) -> Result<Planned, Unplanned> {
+    let (plan, peak) = counted(planner, request)?;
+    let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget))
+        .map_err(|flaw| Unplanned::Ours { planner: planner.name, flaw: flaw.to_string() })?;
+    let counted_nanos = plan.schedule.makespan();
+    Ok(Planned { plan, edges, spots: Vec::new(), space: Space::Counted, peak, counted_nanos })
+}
+
+fn in_pages(planner: &'static Planner, request: &Request<'_>, page: u64) -> Result<Planned, Unplanned> {
+    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
+    let paged = pages::plan(planner, request, page).map_err(|why| match why {
+        Unpaged::DoesNotFit(no) => Unplanned::DoesNotFit(no),
+        Unpaged::NotInOrder(_) => ours(why.to_string()),
+    })?;
+    let peak = pages::check(&paged, request.budget).map_err(|flaw| ours(flaw.to_string()))?;
+    let counted_nanos = paged.plan.schedule.makespan();
+    let (plan, edges) = (paged.plan, paged.edges);
+    Ok(Planned { plan, edges, spots: Vec::new(), space: Space::Pages(page), peak, counted_nanos })
+}
+
+/// The plan in an arena; or in pages of so many bytes, where that is shorter than what a quick search for addresses finds.
+fn in_arena_or(
+    planner: &'static Planner,
+    request: &Request<'_>,
+    page: Option<u64>,
+) -> Result<Planned, Unplanned> {
+    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
+    if live(request.problem) <= request.budget
+        && let Some((placed, arena)) = address::at_peak(request)
+    {
+        let counted_nanos = placed.plan.schedule.makespan();
+        return in_arena(request, (placed, arena), counted_nanos).map_err(ours);
     }
     // Whoever watches a planner learn sees the plan's episodes, and none of those for other budgets.
     let learning = Learning { watch: None, ..request.learning };
-    let placed = address::place_plan(planner, &Request { learning, ..*request }, &plan);
+    let again = &Request { learning, ..*request };
+    let (plan, _) = match counted(planner, request) {
+        Ok(found) => found,
+        // In pages less may stay side by side than counts together, so there may be a plan.
+        Err(refusal) => return page.and_then(|page| in_pages(planner, again, page).ok()).ok_or(refusal),
+    };
+    let counted_nanos = plan.schedule.makespan();
+    let mut paged = None;
+    let is_longer_than_paged = |nanos: u64| {
+        paged = page.and_then(|page| in_pages(planner, again, page).ok());
+        paged.as_ref().is_some_and(|paged| paged.nanos() < nanos)
+    };
+    let placed = address::place_plan_unless(planner, again, &plan, is_longer_than_paged);
+    let placed = placed.map(|placed| (placed, Arena::of(request)));
+    if let Some(paged) = paged {
+        let placed_nanos = placed.as_ref().map_or(u64::MAX, |(placed, _)| placed.plan.schedule.makespan());
+        if paged.nanos() < placed_nanos {
+            return Ok(Planned { counted_nanos, ..paged });
+        }
+    }
+    let placed = placed.or_else(|| planner.ours.then(|| address::at_floor(planner, again))?);
     let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
-    address::check(&placed, Arena::of(request)).map_err(|flaw| ours(flaw.to_string()))?;
+    in_arena(request, placed, counted_nanos).map_err(ours)
+}
+
+/// The plan that lies in the arena, if the checkers accept it; the flaw otherwise.
+fn in_arena(
+    request: &Request<'_>,
+    (placed, arena): (Placed, Arena),
+    counted_nanos: u64,
+) -> Result<Planned, String> {
+    address::check(&placed, arena).map_err(|flaw| flaw.to_string())?;
     let Placed { plan, spots, edges } = placed;
-    let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
-        .map_err(|flaw| ours(flaw.to_string()))?;
-    Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
+    let peak =
+        schedule::check(&plan.problem, &plan.schedule, request.budget).map_err(|flaw| flaw.to_string())?;
+    Ok(Planned { plan, edges, spots, space: Space::Arena, peak, counted_nanos })
 }

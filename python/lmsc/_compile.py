@@ -167,7 +167,7 @@ def compile(
     planner: str | None = None,
     effort: int | None = None,
     ranges: bool = False,
-    addresses: bool = True,
+    addresses: str = "auto",
     plan: str | os.PathLike[str] | None = None,
     form: str = "function",
 ) -> Compiled:
@@ -190,7 +190,8 @@ def compile(
         planner: The planner. Default: `auto`.
         effort: How much to search, in percent of the usual.
         ranges: Whether ranges of a tensor may be copied each by itself.
-        addresses: Whether everything gets an address in an arena of the budget's size.
+        addresses: How the step keeps within its budget: `on`, by addresses in an arena; `auto`, by pages of mapped memory where
+            addresses cost much; `off`, by counting bytes.
         plan: The path of a plan of `save_plan`, which is carried out instead of planning.
         form: How swaps are written in ONNX: `function`, or `ort` for ONNX Runtime.
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lmsc::Compiler;
+use lmsc::{Addresses, Compiler};
 use pyo3::prelude::*;
 
 use crate::errors::{InputError, raised};
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     planner: Option<String>,
     effort: Option<u32>,
     ranges: bool,
-    addresses: bool,
+    addresses: String,
     plan: Option<PathBuf>,
     form: String,
 }
@@ -93,7 +93,17 @@ impl Options {
                 )));
             }
         };
-        Ok(compiler.ranges(self.ranges).addresses(self.addresses).form(form))
+        let addresses = match self.addresses.as_str() {
+            "auto" => Addresses::Auto,
+            "on" => Addresses::On,
+            "off" => Addresses::Off,
+            other => {
+                return Err(InputError::new_err(format!(
+                    "addresses={other:?}: expected \"auto\", \"on\" or \"off\""
+                )));
+            }
+        };
+        Ok(compiler.ranges(self.ranges).addresses(addresses).form(form))
     }
 }
 

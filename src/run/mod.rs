@@ -67,14 +67,18 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     compute_here(&graph);
     let mut files = Files::new(model.as_ref().and_then(|model| model.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
-    let planned = model.as_ref().filter(|_| graph.has_addresses()).and_then(planned_budget);
+    let pages = model.as_ref().and_then(planned_pages);
+    let holds = graph.has_addresses() || pages.is_some();
+    let planned = model.as_ref().filter(|_| holds).and_then(planned_budget);
     let planned_for = model.as_ref().and_then(|model| metadata(model, key::TARGET)).map(str::to_owned);
     // The graph has what is still needed of its bytes.
     drop(model);
     let profile = targets::read_profile(args.profile.as_deref())?;
     let cx = crate::of_machine(PassCx { target: predicted_by(device), profile, ..PassCx::default() });
     let cx = crate::with_budgets(cx, &graph, args.budget.or(planned.map(Budget::Bytes)), None)?;
-    let options = &args.options;
+    // Memory in pages keeps the budget that the plan keeps in pages.
+    let chunk = args.options.chunk.or(pages.filter(|_| cx.budget.is_some()));
+    let options = &RunOptions { chunk, ..args.options.clone() };
     let verbose = args.verbose;
     let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
@@ -98,7 +102,7 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
     tensors::inline_small(&mut graph, &mut files)?;
     let (path, mapped) = (args.input.path(), &compiled.mapped[..]);
-    let chunk = args.options.chunk.or(cx.pages);
+    let chunk = args.options.chunk.or(compiled.pages());
     let device = args.on.device(&args.options)?;
     let options = &RunOptions { chunk, ..args.options.clone() };
     let (planned_for, verbose) = (Some(cx.target().name), args.verbose);
@@ -242,7 +246,9 @@ impl Job<'_> {
 
     /// The step as a program, which is safe.
     fn program(&self) -> Result<Checked, Error> {
-        let program = program(&self.graph, self.cx.whole_budget(), self.device);
+        // In chunks, it is their number that is limited, and the session looks at that.
+        let arena = self.cx.whole_budget().filter(|_| self.options.chunk.is_none());
+        let program = program(&self.graph, arena, self.device);
         let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
         Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))
     }
@@ -388,6 +394,11 @@ fn metadata<'m>(model: &'m lmsc_onnx::Model, key: &str) -> Option<&'m str> {
 /// The budget for which a file was written.
 fn planned_budget(model: &lmsc_onnx::Model) -> Option<Bytes> {
     metadata(model, key::BUDGET)?.parse().ok().map(Bytes)
+}
+
+/// The bytes of a page, where a plan of the model is for memory that is mapped in pages.
+fn planned_pages(model: &lmsc_onnx::Model) -> Option<Bytes> {
+    metadata(model, key::PAGES)?.parse().ok().map(Bytes)
 }
 
 /// The target by which steps on the device are predicted. Where there is no such GPU, running them says so.

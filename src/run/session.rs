@@ -65,7 +65,7 @@ impl Session {
         let name = compiled.report.model.clone();
         let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
         tensors::inline_small(&mut graph, &mut files)?;
-        let options = RunOptions { chunk: cx.pages, ..RunOptions::default() };
+        let options = RunOptions { chunk: compiled.pages(), ..RunOptions::default() };
         let planned_for = Some(cx.target().name);
         let mapped = &compiled.mapped[..];
         let (path, options, verbose) = (Path::new(&name), &options, false);

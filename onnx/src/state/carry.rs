@@ -57,8 +57,8 @@ pub(super) fn carry(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
     copy(graph, &storages, rest);
 }
 
-/// Gives outputs that hold what a variable holds for a while a place of their own, because it is overwritten after that:
-/// views of its old value, and what an operator writes in place where the next value is another one.
+/// Gives an output a storage of its own, by a copy, if it is stored in a variable that is overwritten later in the step: a view of
+/// the old value, or the result of an operator that writes the variable in place although its next value is another output.
 fn detach_outputs(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
     let storages = Storages::of(graph);
     let mut written: HashSet<ValueId> = graph.variables().into_iter().collect();
@@ -212,13 +212,13 @@ struct Move {
     source: ValueId,
 }
 
-/// Adds a copy to the variable for each of the moves, as soon as nothing reads the variable's old value any more.
+/// Adds a copy to the variable for each of the moves, as soon as no node reads or writes the variable any more.
 ///
-/// A move whose source lies in the place of another variable, as its old value or as what a node wrote there, goes before that
-/// variable is overwritten. Where variables exchange their values, or a node writes that other one in place, the old value is
-/// saved to a place of its own first.
+/// If the source of one move is stored in the variable of a second move, the copy of the first comes before that of the second:
+/// the source may be the old value of that variable, or a value that a node wrote there in place. Where variables exchange their
+/// values, or a node overwrites the old value that is to be copied, that value is saved to a storage of its own first.
 fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
-    let Uses { last_read, first_write, end } = Uses::of(graph, storages);
+    let Uses { last, first_write, end } = Uses::of(graph, storages);
     let mut copies = Copies::new(graph);
     let moved: HashSet<StorageId> = moves.iter().map(|m| storages.storage(m.variable)).collect();
     // By storage, the number of moves that still read what is in it.
@@ -246,7 +246,7 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
         }
         let produced =
             copies.graph.producer(m.source).map_or(0, |node| copies.ticks[node.as_u32() as usize] + 1);
-        let free = last_read.get(&storages.storage(m.variable)).map_or(0, |&last| last + 1);
+        let free = last.get(&storages.storage(m.variable)).map_or(0, |&last| last + 1);
         copies.add(produced.max(free), m.source, Some(m.next), Some(m.variable));
     }
     while !from_old.is_empty() {
@@ -267,8 +267,8 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
 
 /// When storages are used.
 struct Uses {
-    /// By storage, the tick of the last node that reads it.
-    last_read: HashMap<StorageId, u32>,
+    /// By storage, the tick of the last node that reads or overwrites it.
+    last: HashMap<StorageId, u32>,
     /// By storage, the tick of the first node that overwrites it.
     first_write: HashMap<StorageId, u32>,
     /// The tick behind the last node.
@@ -277,16 +277,18 @@ struct Uses {
 
 impl Uses {
     fn of(graph: &Graph, storages: &Storages) -> Uses {
-        let (mut last_read, mut first_write) = (HashMap::new(), HashMap::new());
+        let (mut last, mut first_write) = (HashMap::new(), HashMap::new());
         for (tick, &id) in (0..).zip(graph.order()) {
             for value in graph.uses(id) {
-                last_read.insert(storages.storage(value), tick);
+                last.insert(storages.storage(value), tick);
             }
             for update in &graph.node(id).updates {
-                first_write.entry(storages.storage(update.variable)).or_insert(tick);
+                let storage = storages.storage(update.variable);
+                last.insert(storage, tick);
+                first_write.entry(storage).or_insert(tick);
             }
         }
-        Uses { last_read, first_write, end: graph.order().len() as u32 }
+        Uses { last, first_write, end: graph.order().len() as u32 }
     }
 }
 

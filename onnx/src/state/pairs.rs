@@ -135,8 +135,9 @@ fn by_statement(graph: &Graph, stated: &Stated, not: &HashSet<&str>) -> Result<P
 
 /// Adds the pairs that names tell.
 ///
-/// A strong ending counts even where an operator of the step writes the input in place: what it writes need not be the next
-/// value yet, as of running statistics that are corrected afterwards. A weak ending does not.
+/// An output with a strong ending is the next value of its input even if an operator writes that input in place: the step may
+/// compute the next value from the operator's result, as where running statistics are corrected. Weak endings do not pair with
+/// such inputs.
 fn by_name(graph: &Graph, found: &mut Pairs, not: &HashSet<&str>, notices: &mut Vec<Notice>) {
     let mut taken: HashSet<ValueId> = found.iter().flat_map(|&(input, output)| [input, output]).collect();
     let strong = candidates(graph, STRONG, &taken, not);

@@ -116,6 +116,14 @@ fn a_next_value_wins_over_what_an_operator_writes_in_place() {
     let both = training("float[3] m_new, float[3] v1, float[3] v_new", "[c] float[3] v_new = Mul(v1, s)");
     let (graph, _) = settled(&both, &Stated::default());
     assert!(is_copy(&graph, graph.producer(graph.outputs[2]).unwrap()), "{}", graph.to_text());
+    // A node may write the variable without reading it: the copy comes after that, too.
+    let unread = "g (float[3] a, float[3] w) => (float[3] w_new) {
+        [c] float[3] w_new = Neg(a)
+        [n] float[3] u = Exp(a) updates (w as u)
+    }";
+    let (graph, _) = settled(unread, &Stated::default());
+    let order: Vec<&str> = graph.order().iter().map(|&id| &*graph.node(id).name).collect();
+    assert_eq!(order, ["c", "n", "copy_w"], "{}", graph.to_text());
     // The operator's own result under that name needs no copy.
     let own = training("float[3] m_new", "");
     assert_eq!(updates(&own).lines().count(), 1);

@@ -9,6 +9,7 @@
 
 mod check;
 mod construct;
+mod floor;
 mod frame;
 mod improve;
 mod objects;
@@ -19,6 +20,7 @@ mod seek;
 mod serial;
 #[cfg(test)]
 mod tests;
+mod tight;
 mod timing;
 
 use crate::planners::{Plan, Request};
@@ -26,6 +28,9 @@ use crate::problem::TensorId;
 use crate::schedule::Edge;
 
 pub use check::{Misplaced, check};
+pub(crate) use floor::{Counted, at_floor, at_peak};
+pub use floor::{least, peak};
+pub(crate) use search::place_plan_unless;
 pub use search::{covers, place, place_plan};
 
 /// Bytes with addresses from 0 on.
@@ -44,9 +49,17 @@ impl Arena {
     /// The arena of the request's budget, aligned as its target asks; to less, where the arena is so small that padding
     /// would take much of it.
     pub fn of(request: &Request) -> Arena {
-        let most = request.alignment.max(LEAST_ALIGNMENT);
-        let enough = (request.budget / 4096).next_power_of_two();
-        Arena { bytes: request.budget, alignment: enough.clamp(LEAST_ALIGNMENT, most) }
+        Arena::with(request.budget, request.alignment)
+    }
+
+    /// The arena of these bytes with the least alignment that plans have in any.
+    pub(crate) fn aligned_least(bytes: u64) -> Arena {
+        Arena { bytes, alignment: LEAST_ALIGNMENT }
+    }
+
+    fn with(bytes: u64, alignment: u64) -> Arena {
+        let enough = (bytes / 4096).next_power_of_two();
+        Arena { bytes, alignment: enough.clamp(LEAST_ALIGNMENT, alignment.max(LEAST_ALIGNMENT)) }
     }
 }
 

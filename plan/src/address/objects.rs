@@ -22,7 +22,7 @@ pub(super) struct Rect {
 }
 
 /// Whose bytes an object is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     /// Those that the operator of the tick needs besides its tensors.
     Workspace(u32),

@@ -11,6 +11,7 @@ use super::objects::Owner;
 use super::quick::quick;
 use super::repair::repair;
 use super::seek::Seeker;
+use super::tight::tight;
 use super::timing::Timing;
 use super::{Arena, Placed, Run, Spot};
 use crate::planners::cover::Manner;
@@ -32,6 +33,15 @@ const MOST_LOSS: u64 = 5;
 /// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond, at effort
 /// 100.
 const CONSTRUCTED: u64 = 4_000_000_000;
+
+/// What it costs to make a plan, for each of its activities, in the same steps.
+const MADE: u64 = 4_000;
+
+/// The search for a plan with addresses ends after this number of shares, or of rounds of improvement, that do not make the best one
+/// shorter by 1/`LITTLE_GAIN`.
+const STAGNANT: u32 = 5;
+const STAGNANT_ROUNDS: u32 = 2;
+const LITTLE_GAIN: u64 = 1000;
 
 /// So many placements are improved at first, half as many each twice as long after that.
 const IMPROVED: usize = 16;
@@ -58,8 +68,8 @@ const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
 const MOST_SATISFYING_LOSS: u64 = 5;
 const LESS: [u64; 5] = [20, 40, 60, 90, 120];
 
-/// These are planned and placed with one part in so many of the work; where addresses still make the best of them longer than
-/// that, so many of the best are placed with all of it.
+/// Plans for less memory are made with 1/`QUICKER` of the effort, and each plan is placed with 1/`QUICK` of it at first. If addresses
+/// still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
 const QUICKER: u32 = 30;
 const QUICK: u32 = 10;
 const THOROUGHLY: usize = 2;
@@ -68,12 +78,31 @@ const THOROUGHLY: usize = 2;
 ///
 /// `plans` makes plans that fit so many bytes by their sum.
 pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
-    let mut search = Search::default();
-    search.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
-    search.improve(u64::from(effort) * WORK / 100);
-    let (case, placement) = search.best?;
-    let (plan, frame) = search.cases.swap_remove(case);
-    emit(plan, &frame, &placement)
+    Search::default().placed(arena, effort, plans)
+}
+
+impl Search {
+    fn placed(mut self, arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+        self.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
+        self.improve(u64::from(effort) * WORK / 100);
+        let (case, placement) = self.best?;
+        let (plan, frame) = self.cases.swap_remove(case);
+        emit(plan, &frame, &placement)
+    }
+
+    /// A search that knows the plan's operators with swaps chosen together with addresses, where the arena has room for that.
+    fn from_tight(arena: Arena, plan: &Plan) -> Search {
+        let mut search = Search::default();
+        if let Ok((plan, frame, placement)) = tight(plan, arena) {
+            search.many = frame.movable.len() > MOST_COMPARED;
+            search.cases.push((plan, frame));
+            search.note(0, &placement);
+            if !search.many {
+                search.tries.push((0, placement));
+            }
+        }
+        search
+    }
 }
 
 /// Which plans are tried.
@@ -85,6 +114,27 @@ enum Kind {
     Far,
     /// All that are shorter than what has one, if that loses much.
     Between,
+}
+
+/// How the best makespan develops.
+#[derive(Default)]
+struct Progress {
+    /// The makespan that was last shorter by enough.
+    best: Option<u64>,
+    /// How often since then it was not.
+    idle: u32,
+}
+
+impl Progress {
+    /// Whether so many makespans in a row were not shorter by 1/[`LITTLE_GAIN`]; none counts while there is no plan.
+    fn ends(&mut self, makespan: u64, idle: u32) -> bool {
+        match self.best {
+            _ if makespan == u64::MAX => return false,
+            Some(best) if makespan + best / LITTLE_GAIN > best => self.idle += 1,
+            _ => (self.best, self.idle) = (Some(makespan), 0),
+        }
+        self.idle >= idle
+    }
 }
 
 #[derive(Default)]
@@ -120,19 +170,27 @@ impl Search {
         let near = shares(SHARE, SHARES, Kind::Near);
         let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
         let between = shares(SHARE, SHARES, Kind::Between);
+        // Plans that the search began with say nothing about those that it makes.
+        let (mut progress, known) = (Progress::default(), self.cases.len());
         for (share, kind) in near.chain(far).chain(between) {
+            let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
+            let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
+            let any = constructed.is_some();
+            if kind != Kind::Far && progress.ends(shortest, STAGNANT) {
+                return;
+            }
             let is_done = match kind {
-                Kind::Near => self.best.is_some() && (self.many || self.seeker.work > most_work),
+                Kind::Near => any && (self.many || self.seeker.work > most_work),
                 Kind::Far => false,
                 Kind::Between => {
                     let is_near = longest.is_none_or(|longest| self.limit() <= longest);
-                    self.best.is_none() || is_near || self.many || self.seeker.work > most_work
+                    !any || is_near || self.many || self.seeker.work > most_work
                 }
             };
             if is_done {
                 return;
             }
-            let is_found = kind == Kind::Far && self.best.is_some();
+            let is_found = kind == Kind::Far && any;
             if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
                 continue;
             }
@@ -144,10 +202,11 @@ impl Search {
                 return;
             }
             for plan in plans {
+                self.seeker.work += MADE * plan.schedule.steps.len() as u64;
                 let makespan = plan.schedule.makespan();
-                let known = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
+                let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
                 let is_long = kind == Kind::Near && makespan > longest;
-                if is_long || makespan >= self.limit() || self.cases.iter().any(known) {
+                if is_long || makespan >= self.limit() || self.cases.iter().any(same) {
                     continue;
                 }
                 if let Some(frame) = Frame::new(&plan, budget, arena) {
@@ -191,7 +250,8 @@ impl Search {
     /// Improves the best placements with little work, the better half of them with twice as much, and so on.
     fn improve(&mut self, mut work: u64) {
         let (mut count, mut seed) = (IMPROVED, 0);
-        while count > 0 {
+        let mut progress = Progress::default();
+        while count > 0 && !progress.ends(self.limit(), STAGNANT_ROUNDS) {
             let mut tries = std::mem::take(&mut self.tries);
             tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
             tries.sort_by_key(|(_, placement)| placement.rank());
@@ -227,15 +287,33 @@ impl Search {
 ///
 /// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
 pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
+    place_plan_unless(planner, request, plan, |_| false)
+}
+
+/// [`place_plan`] without its thorough part, if what the quick part found, and its makespan, are `enough` although addresses cost more
+/// than they may.
+pub(crate) fn place_plan_unless(
+    planner: &Planner,
+    request: &Request,
+    plan: &Plan,
+    enough: impl FnOnce(u64) -> bool,
+) -> Option<Placed> {
     let arena = Arena::of(request);
     let again = |budget, effort| (planner.run)(&Request { budget, effort, ..*request });
-    if !planner.ours {
-        return place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
-    }
     let nominal = plan.schedule.makespan();
     let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
-    let placed = |plan: &Plan, effort: u32| place(arena, effort, covers(plan, request.granularity));
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
+    if !planner.ours {
+        let placed =
+            place(arena, request.effort, |budget| again(budget, request.effort).into_iter().collect());
+        if makespan(&placed) > satisfying {
+            enough(makespan(&placed));
+        }
+        return placed;
+    }
+    let placed = |plan: &Plan, effort: u32| {
+        Search::from_tight(arena, plan).placed(arena, effort, covers(plan, request.granularity))
+    };
     // With little work first: which of the plans lies best shows soon.
     let quick = (request.effort / QUICK).max(1);
     let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
@@ -252,6 +330,9 @@ pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<P
     }
     found.sort_by_key(|(placed, _)| makespan(placed));
     let mut best = found.first().and_then(|(placed, _)| placed.clone());
+    if makespan(&best) > satisfying && enough(makespan(&best)) {
+        return best;
+    }
     for (_, plan) in found.iter().take(THOROUGHLY) {
         if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying {
             best = [best, placed(plan, request.effort)].into_iter().min_by_key(makespan).flatten();
@@ -277,7 +358,7 @@ pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<P
 }
 
 /// The placement as a plan with times, addresses and edges.
-fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
+pub(super) fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
     let mut timing = Timing::nominal(frame);
     timing.run(frame, &placement.places);
     let mirrored = mirrored(frame, placement);

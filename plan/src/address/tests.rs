@@ -231,3 +231,30 @@ fn so_many_objects_that_they_are_not_compared_are_placed_quickly() {
     }
     assert!(found > 0);
 }
+
+#[test]
+fn swaps_chosen_with_addresses_need_no_more_than_what_operators_touch() {
+    let (mut same, mut all) = (0, 0);
+    for seed in 0..600 {
+        let mut u = Rng::new(seed);
+        let ops = 1 + u.below(if seed.is_multiple_of(10) { 60 } else { 12 });
+        let problem = random::problem(&mut u, ops);
+        let plan = Plan::without_recomputation(&problem, Schedule::default());
+        let alignment = if u.chance(50) { 1 } else { 256 };
+        let nothing = Arena { bytes: 0, alignment };
+        let least = tight::tight(&plan, nothing).err().unwrap_or(0);
+        // Nothing that fits less.
+        assert!(least >= problem.floor().1, "seed {seed}");
+        all += 1;
+        same += u32::from(alignment == 1 && least == problem.floor().1);
+        for bytes in [least, least + least / 7] {
+            let arena = Arena { bytes, alignment };
+            let (plan, frame, placement) =
+                tight::tight(&plan, arena).unwrap_or_else(|e| panic!("seed {seed}: {e} {least}"));
+            assert!(placement.left.is_empty(), "seed {seed}");
+            let placed = search::emit(plan, &frame, &placement).unwrap_or_else(|| panic!("seed {seed}"));
+            check(&placed, arena).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+        }
+    }
+    assert!(same > 100, "{same} of {all}");
+}

@@ -63,6 +63,13 @@ pub struct Certificate {
     pub proof: Proof,
 }
 
+impl Certificate {
+    /// Whether a makespan is at most 0.5 % above the bound: a longer search could gain little.
+    pub fn is_close(&self, makespan: u64) -> bool {
+        makespan <= self.nanos + self.nanos / 200
+    }
+}
+
 /// Why no plan of some kind is faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -6,7 +6,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 use crate::planners::{Plan, Scheduler};
 use crate::problem::{Problem, TensorId, Window};
-use crate::remat::{Dropped, Rematerializer, Rewritten};
+use crate::remat::{Dead, Dropped, Rematerializer, Rewritten};
 use crate::schedule::{
     Absences, Act, ActId, Acts, Direction, Instruction, Piece, PieceId, ROUNDS, Simulator, Stuck, Times,
     justify,
@@ -43,10 +43,9 @@ impl Outcome {
     /// Where a tensor is needed in the middle of its window for something that runs again, it is away before that
     /// and after it. What stands for a tensor that was made anew is offloaded in its place.
     pub(super) fn of(remat: &Rematerializer, offloaded: &[Window], removed: &[Window]) -> Option<Outcome> {
-        let mut dropped: Vec<Dropped> =
-            removed.iter().map(|&window| Dropped { window, again: false }).collect();
+        let mut dropped: Vec<Dropped> = removed.iter().map(|&window| Dropped::new(window)).collect();
         dropped.sort_unstable();
-        let rewritten = remat.rewrite(&dropped, &[])?;
+        let rewritten = remat.rewrite(&dropped, Dead::default())?;
         let places = places(&rewritten);
         let uses = rewritten.problem.uses();
         let ticks = places[rewritten.op_origin.len()];

@@ -3,7 +3,7 @@
 use super::{DoesNotFit, Plan, Request, offload};
 use crate::chain::turn;
 use crate::problem::{Problem, Window};
-use crate::remat::{Dropped, Rematerializer, Rewritten};
+use crate::remat::{Dead, Dropped, Rematerializer, Rewritten};
 use crate::schedule::{Absences, Acts, Direction, Simulator};
 
 /// Thresholds tried at an effort of 100.
@@ -31,7 +31,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let mut best: Option<(u64, u64, Rewritten)> = None;
     let mut refusal: Option<DoesNotFit> = None;
     for cuts in forward.choices(request.effort) {
-        let Some(rewritten) = remat.rewrite(&forward.dropped(&cuts), &[]) else { continue };
+        let Some(rewritten) = remat.rewrite(&forward.dropped(&cuts), Dead::default()) else { continue };
         let (tick, needed) = offload::most(&rewritten.problem.live_by_moment(&rewritten.problem.uses()));
         let nanos = rewritten.problem.compute_nanos();
         if needed > budget {
@@ -119,7 +119,7 @@ impl<'a> Forward<'a> {
             producer >= last || cuts.iter().any(|&cut| producer < cut && cut < window.from)
         };
         let dropped = self.windows.iter().filter(|window| !stays(window));
-        dropped.map(|&window| Dropped { window, again: false }).collect()
+        dropped.map(|&window| Dropped::new(window)).collect()
     }
 }
 

@@ -33,9 +33,12 @@ const HEATS: [u64; 3] = [300, 1000, 4000];
 /// The schedule of the search, and at least as good as the one given, whose absences make everything fit.
 pub(super) fn schedule(problem: &Problem, budget: u64, effort: u32, eager: Schedule) -> Schedule {
     let evaluations = (EVALUATIONS / problem.ops.len().max(1)).min(MOST) * effort as usize / 100;
-    let enough = bound::swap(problem, budget).nanos;
     let share = evaluations / HEATS.len();
-    if share == 0 || eager.makespan() <= enough {
+    if share == 0 {
+        return eager;
+    }
+    let enough = bound::swap(problem, budget).nanos;
+    if eager.makespan() <= enough {
         return eager;
     }
     let search = Search::new(problem, budget, enough);

@@ -1,4 +1,4 @@
-//! The JSON of a plan, and what it takes for that to be a plan of a problem.
+//! The JSON fields of a saved plan, and the checks that they name operators and tensors of the problem.
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{self, Arena, Placed, Spot};
-use crate::pages::{self, LARGEST, Paged, SMALLEST, Unordered};
+use crate::pages::{self, Paged, Unordered};
 use crate::planners::{Plan, Request};
 use crate::problem::Problem;
 use crate::schedule::{Edge, Flaw, Room, check, edges};
@@ -221,11 +221,16 @@ impl Head {
     /// The question that the saved plan in the text answers. The plan itself is not looked at.
     ///
     /// # Errors
-    /// [`SavedError::Json`] and [`SavedError::Format`].
+    /// [`SavedError::Json`], [`SavedError::Format`], and [`SavedError::Unknown`] for pages of a size that no memory has.
     pub fn parse(text: &str) -> Result<Head, SavedError> {
         format(text, "plan", FORMAT)?;
-        let file: file::HeadFile = json(text, "plan")?;
-        Ok(file.head())
+        let head = json::<file::HeadFile>(text, "plan")?.head();
+        match head.space {
+            Space::Pages(page) if !pages::is_size(page) => {
+                Err(SavedError::Unknown { what: "page size", number: page })
+            }
+            _ => Ok(head),
+        }
     }
 }
 
@@ -315,11 +320,11 @@ fn checked(
         }
         Space::Arena => {
             let placed = Placed { plan, spots, edges: given };
-            address::check(&placed, Arena::of(request)).map_err(SavedError::flaw)?;
+            address::check(&placed, Arena::aligned_least(budget)).map_err(SavedError::flaw)?;
             (placed.plan, placed.spots, placed.edges, peak)
         }
         Space::Pages(page) => {
-            if !page.is_multiple_of(SMALLEST) || !(SMALLEST..=LARGEST).contains(&page) {
+            if !pages::is_size(page) {
                 return Err(SavedError::Unknown { what: "page size", number: page });
             }
             let edges = pages::edges(&plan, &given, page, budget);

@@ -48,12 +48,8 @@ struct StepFacts {
     /// Of the problem asked about: an operator that runs again has the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     op: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tensor: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    version: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    bytes: Option<[u64; 2]>,
+    #[serde(flatten)]
+    copied: RangeFacts,
     start_ns: u64,
     end_ns: u64,
 }
@@ -61,16 +57,22 @@ struct StepFacts {
 #[derive(Serialize, Deserialize)]
 struct SpotFacts {
     /// The index of the step; none for what is there at the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     from_step: Option<usize>,
-    /// The step's workspace has none.
+    /// Empty for the step's workspace.
+    #[serde(flatten)]
+    of: RangeFacts,
+    address: u64,
+}
+
+/// A range of a tensor's bytes; no fields where there is none.
+#[derive(Default, Serialize, Deserialize)]
+struct RangeFacts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tensor: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<[u64; 2]>,
-    address: u64,
 }
 
 /// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
@@ -78,9 +80,10 @@ struct SpotFacts {
 pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::Value {
     let repeats = plan.tensor_origin.iter().any(|(tensor, origin)| tensor != *origin)
         || plan.op_origin.iter().zip(0..).any(|(op, tick)| *op != tick);
-    let names = |tensor: TensorId| {
+    let range = |tensor: TensorId, begin: u64, end: u64| {
         let origin = plan.tensor_origin[tensor];
-        (Some(origin.as_u32()), (origin != tensor).then(|| tensor.as_u32()))
+        let version = (origin != tensor).then(|| tensor.as_u32());
+        RangeFacts { tensor: Some(origin.as_u32()), version, bytes: Some([begin, end]) }
     };
     let steps = plan.schedule.steps.iter().map(|step| {
         let (what, op, piece) = match step.instruction {
@@ -89,16 +92,15 @@ pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::V
             Instruction::In(piece) => (Verb::In, None, Some(piece)),
         };
         let piece = piece.map(|p| &plan.schedule.pieces[p]);
-        let (tensor, version) = piece.map_or((None, None), |p| names(p.tensor));
-        let bytes = piece.map(|p| [p.bytes.start, p.bytes.end]);
-        StepFacts { what, op, tensor, version, bytes, start_ns: step.start, end_ns: step.end }
+        let copied = piece.map(|p| range(p.tensor, p.bytes.start, p.bytes.end)).unwrap_or_default();
+        StepFacts { what, op, copied, start_ns: step.start, end_ns: step.end }
     });
     let spot = |spot: &Spot| {
-        let ((tensor, version), bytes) = match spot.run {
-            Run::Workspace(_) => ((None, None), None),
-            Run::Bytes { tensor, begin, end } => (names(tensor), Some([begin, end])),
+        let of = match spot.run {
+            Run::Workspace(_) => RangeFacts::default(),
+            Run::Bytes { tensor, begin, end } => range(tensor, begin, end),
         };
-        SpotFacts { from_step: spot.from, tensor, version, bytes, address: spot.address }
+        SpotFacts { from_step: spot.from, of, address: spot.address }
     };
     let ops = || plan.op_origin.iter().zip(&plan.problem.ops).map(|(&op, run)| OpFile::of(op, run)).collect();
     let file = File {
@@ -139,11 +141,13 @@ impl File {
             }
         };
         let tensors = self.tensors.unwrap_or_else(|| (0..problem.tensors.len() as u32).collect());
-        let of_plan = |tensor: Option<u32>, version: Option<u32>| {
-            let origin = tensor.ok_or(SavedError::Unknown { what: "tensor", number: u64::MAX })?;
-            let tensor = version.unwrap_or(origin);
+        // The plan's own tensor, and the range of its bytes.
+        let of_plan = |range: &RangeFacts| {
+            let origin = range.tensor.ok_or(SavedError::Unknown { what: "tensor", number: u64::MAX })?;
+            let tensor = range.version.unwrap_or(origin);
+            let [begin, end] = range.bytes.unwrap_or_default();
             match tensors.get(tensor as usize) {
-                Some(of) if *of == origin => Ok(tensor),
+                Some(of) if *of == origin => Ok((tensor, begin, end)),
                 _ => Err(SavedError::Unknown { what: "tensor", number: tensor.into() }),
             }
         };
@@ -155,8 +159,7 @@ impl File {
         let mut next = 0;
         for step in &self.steps {
             let mut piece = || {
-                let [begin, end] = step.bytes.unwrap_or_default();
-                let bytes = (of_plan(step.tensor, step.version)?, begin, end);
+                let bytes = of_plan(&step.copied)?;
                 Ok(*numbers.entry(bytes).or_insert_with(|| {
                     pieces.push(bytes);
                     pieces.len() as u32 - 1
@@ -182,15 +185,12 @@ impl File {
         let spot = |spot: SpotFacts| {
             let nothing =
                 SavedError::Unknown { what: "workspace of step", number: spot.from_step.unwrap_or(0) as u64 };
-            let (workspace_of, bytes) = match (spot.tensor, spot.bytes) {
+            let (workspace_of, bytes) = match (spot.of.tensor, spot.of.bytes) {
                 (None, None) => {
                     let tick = spot.from_step.and_then(|step| ticks.get(step).copied().flatten());
                     (Some(tick.ok_or(nothing)?), None)
                 }
-                (tensor, bytes) => {
-                    let [begin, end] = bytes.unwrap_or_default();
-                    (None, Some((of_plan(tensor, spot.version)?, begin, end)))
-                }
+                _ => (None, Some(of_plan(&spot.of)?)),
             };
             Ok(SpotFile { from_step: spot.from_step, workspace_of, bytes, address: spot.address })
         };

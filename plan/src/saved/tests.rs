@@ -19,10 +19,19 @@ fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
     let budget = (counted.floor().1 + counted.live_bytes().into_iter().max().unwrap()) / 2;
     let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
     let name = ["auto", "optimal", "lru", "memonger"][seed as usize % 4];
-    let question = Question { planner: planner(name).unwrap(), request, space, host_bytes: u64::MAX };
+    let question = Question {
+        planner: planner(name).unwrap(),
+        request,
+        space,
+        or_pages: None,
+        or_as_it_is: false,
+        host_bytes: u64::MAX,
+    };
     let planned = service::plan(&question).ok()?;
     Some((problem.clone(), Saved::of(&question, planned, Vec::new(), Some("a".to_owned()))))
 }
+
+const SMALLEST: u64 = pages::SMALLEST;
 
 const SPACES: [Space; 3] = [Space::Counted, Space::Arena, Space::Pages(SMALLEST)];
 

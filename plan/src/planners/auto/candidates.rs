@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use cranelift_entity::SecondaryMap;
 
 use crate::problem::{Problem, TensorId};
-use crate::remat::{Dropped, Rematerializer};
+use crate::remat::{Dropped, Needed, Rematerializer};
 
 /// A tensor that the backward phase uses twice is worth a choice if so many operators run in between.
 const SHORTEST: u32 = 4;
 
-/// Tensors below this many bytes are not worth a choice.
+/// Tensors below this many bytes are not worth a choice, nor are those below one part in so many of all that is live at once.
 const SMALLEST: u64 = 1 << 16;
+const SMALLEST_SHARE: u64 = 1000;
 
 /// What happens to a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -22,8 +23,37 @@ pub(super) enum Fate {
     Kept,
     /// It is made anew when something first needs it, and stays.
     Dropped,
-    /// It is made anew for each that needs it.
+    /// It is made anew for those that need it, and goes again.
     DroppedAgain,
+    /// It is made anew for each that needs it.
+    Renewed,
+    /// It is made anew this number of operators before the use that ends its window, or when something needs it earlier, and stays.
+    Early(u32),
+    /// It is made anew this number of operators before that use, and for each that needs it earlier.
+    RenewedEarly(u32),
+}
+
+/// The numbers of operators by which tensors are made anew early.
+pub(super) const EARLY: [u32; 4] = [1, 2, 4, 8];
+
+impl Fate {
+    /// All fates in which a tensor is made anew.
+    pub(super) fn dropped() -> impl Iterator<Item = Fate> {
+        let early = EARLY.into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
+        [Fate::Dropped, Fate::DroppedAgain, Fate::Renewed].into_iter().chain(early)
+    }
+
+    /// The window as the fate has it; none for what is kept.
+    pub(super) fn of(self, dropped: Dropped) -> Option<Dropped> {
+        match self {
+            Fate::Kept => None,
+            Fate::Dropped => Some(dropped),
+            Fate::DroppedAgain => Some(Dropped { needed: Needed::GoesAgain, ..dropped }),
+            Fate::Renewed => Some(Dropped { needed: Needed::Renewed, ..dropped }),
+            Fate::Early(early) => Some(Dropped { early, ..dropped }),
+            Fate::RenewedEarly(early) => Some(Dropped { needed: Needed::Renewed, early, ..dropped }),
+        }
+    }
 }
 
 /// By candidate, its fate.
@@ -47,6 +77,8 @@ pub(super) struct Candidate {
 
 /// What the backward phase uses after a while, if it can be made anew, and what that rests on and is over by then.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
+    let live = problem.live_bytes().into_iter().max().unwrap_or(0);
+    let smallest = (live / SMALLEST_SHARE).min(SMALLEST);
     let mut candidates = Vec::new();
     let mut readers: SecondaryMap<TensorId, Vec<u32>> = SecondaryMap::with_capacity(problem.tensors.len());
     for op in &problem.ops {
@@ -56,7 +88,7 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     let mut rests_on: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(problem.tensors.len());
     let mut add = |tensor: TensorId, dropped: Option<Dropped>, until: u32| {
         let bytes = problem.tensors[tensor].bytes;
-        let Some(producer) = remat.producer(tensor).filter(|_| bytes >= SMALLEST) else { return };
+        let Some(producer) = remat.producer(tensor).filter(|_| bytes >= smallest) else { return };
         let nanos = nanos_anew(remat, problem, tensor, until);
         let kind = problem.ops[producer as usize].kind;
         let next = classes.len() as u32;
@@ -66,7 +98,7 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     for window in remat.windows() {
         let long = window.from <= turn || window.until - window.from >= SHORTEST;
         if window.until >= turn && long {
-            add(window.tensor, Some(Dropped { window, again: false }), window.until);
+            add(window.tensor, Some(Dropped::new(window)), window.until);
             rests_on[window.tensor] = true;
         }
     }

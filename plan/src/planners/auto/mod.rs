@@ -12,6 +12,7 @@ mod candidates;
 mod moves;
 mod starts;
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,9 +28,9 @@ use super::annealing::{cooled, uphill};
 use super::cover::Manner;
 use super::variables::{staying_and_leaving, staying_or_leaving};
 use super::{DoesNotFit, Granularity, Plan, Request, cover, optimal, whole};
-use crate::bound;
+use crate::bound::{self, Certificate};
 use crate::problem::{Problem, TensorId};
-use crate::remat::{Dropped, Rematerializer, Rewritten};
+use crate::remat::{Dead, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
 use crate::threads::each;
 
@@ -46,7 +47,8 @@ const AGAIN: [u64; 2] = [2000, 6000];
 /// So many of the best choices found are crossed.
 const CROSSED: usize = 8;
 
-/// A round starts from so many of the best choices of the round before, and otherwise from choices of known shapes.
+/// The number of walks of a round that start from the best choices of the round before; the others start from choices of known
+/// shapes.
 const SEEDS: usize = 2;
 
 /// The numbers of walks of one round are less than this.
@@ -99,8 +101,10 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
-    let least = bound::swap(request.problem, request.budget).nanos;
-    let is_best = joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() <= least);
+    // The bound takes long, so it is not asked for where there is no plan to compare with it.
+    let is_best = joint
+        .as_ref()
+        .is_ok_and(|plan| plan.schedule.makespan() <= bound::swap(request.problem, request.budget).nanos);
     if is_best || !request.problem.any_variable_leaves() {
         return joint;
     }
@@ -123,14 +127,14 @@ pub fn glance(request: &Request) -> Option<u64> {
     })
 }
 
-/// The cumulative percentages of evaluations after which the search looks at what it has found. It ends with the last one that
-/// the request's effort allows, so more effort makes the same search longer and its plan no worse.
+/// The percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last one that
+/// the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins with the same rounds, and
+/// its plan is no worse.
 const ROUNDS: [u32; 10] = [1, 3, 10, 25, 50, 100, 200, 400, 800, 1600];
 
-/// With the usual effort or less it ends before that if the makespan is at most one part in so many above the bound, or, from so
-/// many percent of the evaluations on, if the last round, which is half of all evaluations so far or more, has shortened it by less
-/// than one part in so many.
-const CLOSE: u64 = 200;
+/// With the usual effort or less, the search ends after a round if the plan is close to its bound
+/// ([`Certificate::is_close`](bound::Certificate::is_close)), or if at least `ENOUGH_TRIED` percent of the evaluations are made and
+/// the round shortened the makespan by less than 1/`LITTLE_GAIN`. A round is half of all evaluations so far or more.
 const ENOUGH_TRIED: u32 = 10;
 const LITTLE_GAIN: u64 = 1000;
 
@@ -142,19 +146,21 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let mut search = Search::new(&remat, request);
-    let (least, all) = (bound::quick(request).nanos, search.evaluations);
+    // The bound takes long, so it is not asked for where nothing fits.
+    let least = LazyCell::new(|| bound::quick(request));
+    let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
     let (mut spent, mut before) = (0, u64::MAX);
     // Without effort there is one short round.
     for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
         spent = percent;
-        found = search.round(found, least, round);
+        found = search.round(found, &least, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
         let gained = before.saturating_sub(now);
         let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
-        if effort <= 100 && (now <= least + least / CLOSE || is_little) {
+        if effort <= 100 && (least.is_close(now) || is_little) {
             break;
         }
         before = now;
@@ -251,13 +257,21 @@ impl<'a> Search<'a> {
     }
 
     /// The best choices and their plans, the best first: those found before, and those that this round finds from them.
-    fn round(&self, before: Vec<(Found, Plan)>, least: u64, number: u64) -> Vec<(Found, Plan)> {
+    fn round(
+        &self,
+        before: Vec<(Found, Plan)>,
+        least: &LazyCell<Certificate, impl FnOnce() -> Certificate>,
+        number: u64,
+    ) -> Vec<(Found, Plan)> {
         let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
         let mut found = self.finished(self.run(&seeds, number));
         let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
         let polished = self.polished(&choices, self.evaluations / FINE, self.final_piece);
         let exchanged = self.exchanged(&polished, self.evaluations / FINE, self.final_piece);
-        let is_near = found.first().is_some_and(|(_, plan)| plan.schedule.makespan() <= least + least / NEAR);
+        let is_near = found.first().is_some_and(|(_, plan)| {
+            let least = least.nanos;
+            plan.schedule.makespan() <= least + least / NEAR
+        });
         let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
         found.extend(self.finished([polished, exchanged, in_time].concat()));
         found.sort_by_key(|(_, plan)| plan.schedule.makespan());
@@ -352,9 +366,9 @@ impl<'a> Search<'a> {
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
         groups.extend((0..choice.len()).map(|i| vec![i]));
-        let fates = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
+        let fates = || std::iter::once(Fate::Kept).chain(Fate::dropped());
         let changes: Vec<(&[usize], Fate)> =
-            groups.iter().flat_map(|group| fates.map(|fate| (&group[..], fate))).collect();
+            groups.iter().flat_map(|group| fates().map(|fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
         if piece != self.piece {
             least = self.makespan(&mut memory, &choice, manner, piece);
@@ -464,18 +478,18 @@ impl<'a> Search<'a> {
 
     /// Whether what is made of the choice is of use: it computes for so many nanoseconds at most.
     fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
-        let (mut dropped, mut lasting) = (Vec::new(), Vec::new());
+        let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
         for (candidate, &fate) in self.candidates.iter().zip(choice) {
-            match candidate.dropped {
-                Some(window) if fate != Fate::Kept => {
-                    dropped.push(Dropped { again: fate == Fate::DroppedAgain, ..window });
-                }
-                None if fate == Fate::Kept => lasting.push(candidate.tensor),
-                _ => {}
+            match (candidate.dropped, fate) {
+                (Some(window), fate) => dropped.extend(fate.of(window)),
+                (None, Fate::Kept) => lasting.push(candidate.tensor),
+                (None, Fate::Renewed | Fate::RenewedEarly(_)) => renewed.push(candidate.tensor),
+                (None, _) => {}
             }
         }
         dropped.sort_unstable();
-        self.remat.rewrite_within(&dropped, &lasting, most_nanos, into)
+        let dead = Dead { lasting: &lasting, renewed: &renewed };
+        self.remat.rewrite_within(&dropped, dead, most_nanos, into)
     }
 
     /// What a step takes with the choice; the most there is if it does not fit.

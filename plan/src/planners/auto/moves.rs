@@ -42,10 +42,11 @@ impl Search<'_> {
                 choice[at..end].iter_mut().for_each(flip);
             }
             4 => {
-                let (at, again) = (rng.below(n), rng.chance(50));
+                let at = rng.below(n);
                 let dropped = (at..n).filter(|&i| choice[i] != Fate::Kept).take(1 + rng.below(4));
                 let dropped: Vec<usize> = dropped.collect();
-                let fate = if again { Fate::DroppedAgain } else { Fate::Dropped };
+                let fates: Vec<Fate> = Fate::dropped().collect();
+                let fate = fates[rng.below(fates.len())];
                 dropped.into_iter().for_each(|i| choice[i] = fate);
             }
             5 => drop(self.add(choice, travels, rng)),

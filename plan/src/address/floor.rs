@@ -1,0 +1,148 @@
+//! The smallest arenas for which plans with addresses are known, and those plans.
+
+use super::frame::Frame;
+use super::improve::Placement;
+use super::search::{covers, emit, place};
+use super::tight::{tight, unmoved};
+use super::{Arena, Placed};
+use crate::Floors;
+use crate::planners::{Granularity, Plan, Planner, Request, planner};
+use crate::problem::Problem;
+use crate::schedule::Schedule;
+
+/// The effort of the address search for plans that copy ranges, in percent. It decides which floor is told, so it does not depend
+/// on what the caller asks for.
+const EFFORT: u32 = 1;
+
+/// How often the gap is halved between an arena that holds the bytes of a plan of ranges and one that has room for it.
+const HALVINGS: u32 = 4;
+
+/// The bytes of the smallest arena in which whole tensors are known to have addresses that are only swapped.
+pub fn least(problem: &Problem, alignment: u64) -> u64 {
+    least_of(&Plan::without_recomputation(problem, Schedule::default()), alignment)
+}
+
+/// The bytes of an arena in which everything has an address and nothing moves: the smallest that was found.
+pub fn peak(problem: &Problem, alignment: u64) -> u64 {
+    smallest(alignment, |arena| unmoved(problem, arena))
+}
+
+/// The bytes of the smallest arena in which the plan's operators are known to have addresses, with swaps chosen anew.
+fn least_of(plan: &Plan, alignment: u64) -> u64 {
+    smallest(alignment, |arena| tight(plan, arena))
+}
+
+/// The bytes of the smallest arena that is not refused; a refusal tells the next to try.
+fn smallest<T>(alignment: u64, place: impl Fn(Arena) -> Result<T, u64>) -> u64 {
+    // A larger arena may be aligned to more, which takes more.
+    let mut bytes = 0;
+    loop {
+        match place(Arena::with(bytes, alignment)) {
+            Ok(_) => return bytes,
+            Err(needed) if needed <= bytes => return u64::MAX,
+            Err(needed) => bytes = needed,
+        }
+    }
+}
+
+/// Plans in ranges are looked for where counting them needs less than this part of the arena for whole tensors, in percent: less is gone
+/// with the gaps between ranges.
+const WORTH: u64 = 98;
+
+/// Plans for the least memory that counts bytes: by what they may do, the plan of `auto` for its smallest budget, if that is smaller
+/// than that of plans which may do less.
+pub(crate) struct Counted {
+    /// With whole tensors.
+    whole: Option<Plan>,
+    /// With ranges of tensors.
+    ranges: Option<Plan>,
+    /// The budget of that plan.
+    ranges_bytes: u64,
+}
+
+impl Counted {
+    /// The plans of the problem, whose smallest budgets are these where bytes are counted.
+    pub(crate) fn of(problem: &Problem, floors: Floors) -> Counted {
+        let auto = planner("auto").expect("it is registered");
+        let plan = |granularity, budget, larger: u64| {
+            let request =
+                Request { granularity, recompute: true, effort: 0, ..Request::new(problem, budget) };
+            (budget < larger).then(|| (auto.run)(&request).ok())?
+        };
+        let Floors { whole_tensors, recomputation, ranges } = floors;
+        Counted {
+            whole: plan(Granularity::Whole, recomputation, whole_tensors),
+            ranges: plan(Granularity::Ranges, ranges, recomputation / 100 * WORTH),
+            ranges_bytes: ranges,
+        }
+    }
+
+    /// The bytes of the smallest arena with recomputation that is known; `least` is one without.
+    pub(crate) fn recomputation(&self, least: u64, alignment: u64) -> u64 {
+        self.whole.as_ref().map_or(least, |plan| least_of(plan, alignment).min(least))
+    }
+
+    /// The bytes of the smallest arena that is known for plans of ranges, if it is smaller than `least`; and the plan there.
+    pub(crate) fn ranges(&self, least: u64, alignment: u64) -> Option<(u64, Placed)> {
+        let plan = self.ranges.as_ref()?;
+        let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
+        let mut bytes = below;
+        for _ in 0..HALVINGS {
+            if bytes >= above {
+                break;
+            }
+            match place(Arena::with(bytes, alignment), EFFORT, covers(plan, Granularity::Ranges)) {
+                Some(placed) => {
+                    above = bytes;
+                    found = Some((bytes, placed));
+                }
+                None => below = bytes + 1,
+            }
+            bytes = below.midpoint(above);
+        }
+        found
+    }
+}
+
+/// The plan that moves nothing, in an arena of the request's budget, whose alignment it has.
+pub(crate) fn at_peak(request: &Request) -> Option<(Placed, Arena)> {
+    in_arena(request, |arena| unmoved(request.problem, arena))
+}
+
+/// What is placed in an arena of the request's budget, with its alignment: a smaller arena, whose size was told, may have been aligned
+/// to less than this one would be.
+fn in_arena(
+    request: &Request,
+    place: impl Fn(Arena) -> Result<(Plan, Frame, Placement), u64>,
+) -> Option<(Placed, Arena)> {
+    let mut arena = Arena::of(request);
+    loop {
+        if let Ok((plan, frame, placement)) = place(arena) {
+            return Some((emit(plan, &frame, &placement)?, arena));
+        }
+        arena.alignment /= 2;
+        if arena.alignment < super::LEAST_ALIGNMENT {
+            return None;
+        }
+    }
+}
+
+/// A plan within the request's budget, where that is no less than what [`Floors::in_arena`](crate::Floors::in_arena) tells, with
+/// the arena whose alignment it has.
+pub(crate) fn at_floor(planner: &Planner, request: &Request) -> Option<(Placed, Arena)> {
+    let problem = request.problem;
+    let in_arena = |plan: &Plan| in_arena(request, |arena| tight(plan, arena));
+    let recomputes = request.recompute && planner.name != "optimal";
+    let swaps_only = in_arena(&Plan::without_recomputation(problem, Schedule::default()));
+    if swaps_only.is_some() || !recomputes {
+        return swaps_only;
+    }
+    let counted = Counted::of(problem, Floors::of(problem));
+    let found = counted.whole.as_ref().and_then(in_arena);
+    if found.is_some() || request.granularity == Granularity::Whole {
+        return found;
+    }
+    let least = counted.recomputation(least(problem, request.alignment), request.alignment);
+    let (bytes, placed) = counted.ranges(least, request.alignment)?;
+    (bytes <= request.budget).then(|| (placed, Arena::with(bytes, request.alignment)))
+}
