@@ -9,12 +9,15 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _lmsc
 from ._lmsc import InputError
 
-Model = "str | os.PathLike[str] | bytes | onnx.ModelProto"
+if TYPE_CHECKING:
+    import onnx
+
+Model: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 """A path, the bytes of a model, or a model."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import lmsc
 import numpy as np
 import pytest
+
 from onnx import TensorProto, helper
 
 STEP = b"""
@@ -59,7 +60,7 @@ def chain() -> Any:
     nodes.append(helper.make_node("ReduceSum", ["a4"], ["loss"], keepdims=0))
     nodes.append(helper.make_node("Add", ["a1", "a2"], ["b1"]))
     nodes.append(helper.make_node("Add", ["b1", "a3"], ["seen"]))
-    of = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
+    of = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     inputs = [of("a0", ["batch", width])] + [of(f"w{k}", [width, width]) for k in range(4)]
     graph = helper.make_graph(nodes, "chain", inputs, [of("loss", []), of("seen", ["batch", width])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)

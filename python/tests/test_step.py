@@ -177,7 +177,7 @@ def test_schedulers(scheduler: Any, name: str) -> None:
     torch.manual_seed(5)
     model, data = mlp(), vectors(5)
     if name == "SGD":
-        make: Optimizer = lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.8)  # noqa: E731
+        make: Optimizer = lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.8)
     else:
         make = OPTIMIZERS[name]
     twin = copy.deepcopy(model)
