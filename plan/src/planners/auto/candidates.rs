@@ -37,10 +37,10 @@ pub(super) enum Fate {
 pub(super) const EARLY: [u32; 4] = [1, 2, 4, 8];
 
 impl Fate {
-    /// All fates in which a tensor is made anew.
-    pub(super) fn dropped() -> impl Iterator<Item = Fate> {
+    /// The fates in which a tensor is made anew at another place than right before its use, or for each that needs it.
+    pub(super) fn placed() -> impl Iterator<Item = Fate> {
         let early = EARLY.into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
-        [Fate::Dropped, Fate::DroppedAgain, Fate::Renewed].into_iter().chain(early)
+        std::iter::once(Fate::Renewed).chain(early)
     }
 
     /// The window as the fate has it; none for what is kept.

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
-use lmsc_ir::rng::Rng;
+use lmsc_ir::rng::{Rng, Source};
 
 use candidates::{Candidate, Choice, Fate, candidates};
 
@@ -62,6 +62,15 @@ const FINISHED: usize = 3;
 
 /// So many of the best plans are polished in small pieces, and of what is found then so many have their swaps chosen in time.
 const REFINED: usize = 5;
+
+/// The fates that walks and polishing choose from.
+const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
+
+/// At the end of each round, what runs again in this number of the best plans is given other places, and made anew for each that needs
+/// it, by one in this number of evaluations.
+const PLACED: usize = 3;
+const PLACED_SHARE: usize = 8;
+const PLACED_HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
 /// They are polished by one in so many of all evaluations, which take as much longer in small pieces.
 const FINE: usize = 40;
@@ -150,7 +159,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
-    let (mut spent, mut before) = (0, u64::MAX);
+    let (mut spent, mut before, mut placed) = (0, u64::MAX, None);
     // Without effort there is one short round.
     for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
         search.evaluations = all * (percent - spent).min(effort) as usize / 100;
@@ -158,6 +167,9 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
         found = search.round(found, &least, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
+        if !least.is_close(now) {
+            placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
+        }
         let gained = before.saturating_sub(now);
         let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
         if effort <= 100 && (least.is_close(now) || is_little) {
@@ -166,6 +178,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
         before = now;
     }
     let best = found.into_iter().next().map(|(_, plan)| plan);
+    let best = best.into_iter().chain(placed).min_by_key(|plan| plan.schedule.makespan());
     let best = match (best, swapping) {
         (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
         (Some(best), _) => best,
@@ -357,18 +370,43 @@ impl<'a> Search<'a> {
 
     /// Each of the choices, polished by what it costs in pieces of a size.
     fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
-        self.each(choices, |one| self.polish(one, evaluations, piece))
+        self.each(choices, |one| self.polish(one, evaluations, piece, &FATES))
+    }
+
+    /// The best of the choices, in which what runs again has found its place, and its plan.
+    fn placed(&self, found: &[(Found, Plan)]) -> Option<Plan> {
+        let choices: Vec<Found> = found.iter().take(PLACED).map(|(choice, _)| choice.clone()).collect();
+        let places: Vec<Fate> = Fate::placed().collect();
+        let fates = [&FATES[..], &places].concat();
+        let evaluations = self.evaluations / PLACED_SHARE;
+        let starts = choices.iter().cycle().zip(PLACED_HEATS).map(|(start, heat)| (start.clone(), heat));
+        let walk = |(start, heat)| self.anneal(start, evaluations, heat, (Rng::new(heat), &places));
+        let mut placed = each(starts, walk);
+        placed.extend(choices);
+        placed.sort();
+        placed.truncate(PLACED);
+        for piece in [self.piece, self.final_piece] {
+            let polished = self.each(&placed, |one| self.polish(one, evaluations, piece, &fates));
+            placed.extend(polished);
+        }
+        let (_, plan) = self.finished(placed).into_iter().next()?;
+        Some(self.refined(plan))
     }
 
     /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
-    fn polish(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
+    fn polish(
+        &self,
+        (mut least, manner, mut choice): Found,
+        evaluations: usize,
+        piece: u64,
+        fates: &[Fate],
+    ) -> Found {
         let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
         let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
         groups.extend((0..choice.len()).map(|i| vec![i]));
-        let fates = || std::iter::once(Fate::Kept).chain(Fate::dropped());
         let changes: Vec<(&[usize], Fate)> =
-            groups.iter().flat_map(|group| fates().map(|fate| (&group[..], fate))).collect();
+            groups.iter().flat_map(|group| fates.iter().map(|&fate| (&group[..], fate))).collect();
         let mut memory = Memory::default();
         if piece != self.piece {
             least = self.makespan(&mut memory, &choice, manner, piece);
@@ -469,8 +507,9 @@ impl<'a> Search<'a> {
 
     /// The best choices met on walks from these, each with its heat, the best first.
     fn walks(&self, starts: &[Found], heats: &[u64], evaluations: usize, round: u64) -> Vec<Found> {
-        let walk =
-            |(start, &heat): (Found, &u64)| self.anneal(start, evaluations, heat, Rng::new(heat + round));
+        let walk = |(start, &heat): (Found, &u64)| {
+            self.anneal(start, evaluations, heat, (Rng::new(heat + round), &[]))
+        };
         let mut found = each(starts.iter().cloned().zip(heats), walk);
         found.sort();
         found
@@ -546,7 +585,9 @@ impl<'a> Search<'a> {
     }
 
     /// The best choice met on a walk that also goes uphill, less and less.
-    fn anneal(&self, start: Found, evaluations: usize, heat: u64, mut rng: Rng) -> Found {
+    ///
+    /// `fates` are tried besides those of all walks.
+    fn anneal(&self, start: Found, evaluations: usize, heat: u64, (mut rng, fates): (Rng, &[Fate])) -> Found {
         let n = self.candidates.len();
         let mut memory = Memory::default();
         let (_, manner, choice) = start.clone();
@@ -560,7 +601,10 @@ impl<'a> Search<'a> {
             let heat = cooled(hottest, spent, all);
             spent += 1;
             let mut next = here.1.clone();
-            self.change(&mut next, &travels, &mut rng);
+            match fates.is_empty() || rng.chance(50) {
+                true => self.change(&mut next, &travels, &mut rng),
+                false => self.place(&mut next, fates, &mut rng),
+            }
             if next == here.1 {
                 continue;
             }

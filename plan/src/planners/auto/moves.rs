@@ -42,11 +42,10 @@ impl Search<'_> {
                 choice[at..end].iter_mut().for_each(flip);
             }
             4 => {
-                let at = rng.below(n);
+                let (at, again) = (rng.below(n), rng.chance(50));
                 let dropped = (at..n).filter(|&i| choice[i] != Fate::Kept).take(1 + rng.below(4));
                 let dropped: Vec<usize> = dropped.collect();
-                let fates: Vec<Fate> = Fate::dropped().collect();
-                let fate = fates[rng.below(fates.len())];
+                let fate = if again { Fate::DroppedAgain } else { Fate::Dropped };
                 dropped.into_iter().for_each(|i| choice[i] = fate);
             }
             5 => drop(self.add(choice, travels, rng)),
@@ -72,6 +71,16 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Gives one of these fates to a few that are dropped, one after the other, or to any one.
+    pub(super) fn place(&self, choice: &mut Choice, fates: &[Fate], rng: &mut Rng) {
+        let (n, fate) = (choice.len(), fates[rng.below(fates.len())]);
+        let (at, any) = (rng.below(n), rng.chance(30));
+        let few =
+            (at..n).filter(|&i| any || choice[i] != Fate::Kept).take(if any { 1 } else { 1 + rng.below(4) });
+        let few: Vec<usize> = few.collect();
+        few.into_iter().for_each(|i| choice[i] = fate);
     }
 
     /// Does that to each of a stretch of the network and what takes its place in another stretch like it.
