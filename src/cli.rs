@@ -99,7 +99,7 @@ pub enum Command {
 }
 
 /// Which graph.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Args, Clone, Default)]
 pub struct ModelArgs {
     /// The model: `.onnx`, `.lms`, `.mlir`, or `-` for standard input.
     // Optional for the derived parser only: a command takes the place of the main job's model.
@@ -111,6 +111,11 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// The model at this path, as it is.
+    pub(crate) fn of(path: PathBuf) -> ModelArgs {
+        ModelArgs { model: Some(path), binding: BindingArgs::default() }
+    }
+
     /// The path of the model.
     pub fn path(&self) -> &Path {
         self.model.as_deref().expect("the argument is required")
@@ -420,7 +425,7 @@ pub struct LookArgs {
 }
 
 /// The main job.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Args, Clone, Default)]
 pub struct CompileArgs {
     /// Which graph.
     #[command(flatten)]
@@ -471,6 +476,11 @@ pub struct CompileArgs {
 }
 
 impl CompileArgs {
+    /// Whether the call says nothing about how much memory the step may use, so that nothing is planned.
+    pub(crate) fn plans_nothing(&self) -> bool {
+        self.plan.budget.is_none() && self.plan.fixed_parameters().is_empty() && self.plan.given.is_none()
+    }
+
     /// The same, planned for the machine that runs it, if it is to be run and nothing else is said.
     pub fn for_run(&self) -> CompileArgs {
         let mut args = self.clone();
@@ -495,9 +505,10 @@ pub struct WritingArgs {
 }
 
 /// How swaps are written in ONNX.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// Model-local functions `ai.lmsc::SwapOut` and `SwapIn` with an identity body: valid everywhere.
+    #[default]
     Function,
     /// Operators that the optimizer of stock ONNX Runtime leaves alone, with placement annotations.
     Ort,

@@ -9,6 +9,7 @@ use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::file::{Opened, encode_to};
 use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
+use lmsc_passes::PassCx;
 
 use crate::Error;
 use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
@@ -143,6 +144,26 @@ pub(crate) struct Says<'a> {
     pub(crate) pages: Option<Bytes>,
     /// The machine for which it is planned.
     pub(crate) target: Option<String>,
+}
+
+impl<'a> Says<'a> {
+    /// What the compiled graph says, with its peak, the bytes of a page and the hash of its plan.
+    pub(crate) fn of(
+        graph: &Graph,
+        cx: &PassCx,
+        (peak, pages): (Bytes, Option<Bytes>),
+        hash: &'a str,
+        nothing_planned: bool,
+    ) -> Says<'a> {
+        Says {
+            peak,
+            hash,
+            workspaces: crate::proof::workspaces(graph, cx.workspace(graph)),
+            budget: cx.whole_budget(),
+            pages,
+            target: (!nothing_planned).then(|| cx.target().name),
+        }
+    }
 }
 
 /// What the model says about itself.

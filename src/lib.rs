@@ -1,10 +1,14 @@
 //! The driver of `lmsc`: reads a model, runs the passes, proves the result, writes it. No algorithm lives here.
+//!
+//! A program that is not the command begins with [`Compiler`], whose step a [`Session`] runs.
 
 #![forbid(unsafe_code)]
 
 pub mod budget;
 mod check;
 pub mod cli;
+pub mod command;
+mod compiler;
 mod device;
 mod emit;
 mod env;
@@ -49,7 +53,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use budget::Budget;
 pub use check::check_file;
+pub use cli::{Addresses, Device, Form};
 use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
+pub use compiler::Compiler;
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
@@ -63,15 +69,17 @@ use proof::Written;
 pub use proof::verify;
 pub use report::Report;
 use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
+pub use run::{Session, Tensor};
 use state::StateFacts;
 pub use sweep::sweep;
-pub use targets::{list_targets, target};
+pub use targets::{list_targets, target, target_names};
 
 /// Who plans where the user does not say.
 pub const DEFAULT_PLANNER: &str = "auto";
 
-/// What a compilation tells, and what it worked on: to give that memory back takes a while, for which a process that
-/// ends need not wait.
+/// A compiled step: its report, its graphs and what it takes to write or run it.
+///
+/// A process that ends need not drop it: to give that memory back takes a while.
 pub struct Compiled {
     /// What there is to tell.
     pub report: Report,
@@ -87,6 +95,10 @@ pub struct Compiled {
     cx: PassCx,
     /// The bytes of a page, where the plan is for memory that is mapped in pages.
     pages: Option<Bytes>,
+    /// The plan in the form of `--save-plan`; only where the library was called, and something was planned.
+    plan: Option<String>,
+    /// How the model is written; only where the library was called.
+    source: Option<compiler::Source>,
     _emitted: Option<Emitted>,
 }
 
@@ -102,9 +114,17 @@ impl Compiled {
     }
 
     /// The graph as it is now.
-    pub(crate) fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Graph {
         &self.graphs[1]
     }
+}
+
+/// Who calls for a compilation, and what that changes.
+enum Caller<'a> {
+    /// The command: progress and warnings are shown, and a model may go to `out`.
+    Command { out: &'a mut dyn Write },
+    /// The library: nothing is printed, the model may be bytes, and it is kept for [`Compiled::write`].
+    Library { bytes: Option<bytes::Bytes> },
 }
 
 /// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
@@ -112,19 +132,35 @@ impl Compiled {
 /// # Errors
 /// [`Error::No`] where the budget cannot be met; the other families as they say.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
+    check_call(args)?;
+    compile_for(args, Caller::Command { out })
+}
+
+/// Compiles a model, for the command or for the library.
+fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error> {
     let planner = args.plan.planner();
-    let nothing_planned =
-        args.plan.budget.is_none() && args.plan.fixed_parameters().is_empty() && args.plan.given.is_none();
-    check_call(args, nothing_planned)?;
+    let nothing_planned = args.plans_nothing();
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let stage = Stage::new();
+    let (bytes, is_library, mut out) = match caller {
+        Caller::Command { out } => (None, false, Some(out)),
+        Caller::Library { bytes } => (bytes, true, None),
+    };
+    let stage = if is_library { Stage(None) } else { Stage::new() };
     stage.show("reading");
     let path = args.input.path();
-    let Loaded { mut graph, model, dims, edited, warnings } = load::load_to_train(path, &args.input.binding)?;
+    // A library's process must not end because another program cuts a mapped file short.
+    let purpose = if is_library { load::Purpose::Run } else { load::Purpose::Rewrite };
+    let loaded = load::step(path, bytes, &args.input.binding, purpose)?;
+    let Loaded { mut graph, model, dims, edited, warnings } = loaded;
+    if !is_library {
+        load::warn(&warnings);
+    }
     for output in args.output.iter().chain(&args.report).chain(&args.save_plan) {
         model.iter().try_for_each(|model| external::check_not_data(model, output))?;
     }
-    run::compute_here(&graph);
+    if !is_library {
+        run::compute_here(&graph);
+    }
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let mapped = model.as_ref().map_or_else(Vec::new, |model| model.mapped.clone());
     let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
@@ -132,7 +168,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     let original = graph.clone();
 
     stage.show("planning");
-    let cx = PassCx { keep_plan: args.save_plan.is_some(), ..pass_cx(&args.plan, machine, &original)? };
+    let keep_plan = args.save_plan.is_some() || is_library && planner != TFLMS;
+    let cx = PassCx { keep_plan, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
@@ -142,22 +179,24 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     stage.show("proving");
     // From here on the bytes of the model are read, which may be long after it was opened.
     mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::Input(e.to_string()))?;
+    let changed = edited || ran.iter().any(|r| r.outcome.changed);
+    let source = is_library.then(|| compiler::Source {
+        args: args.clone(),
+        model: model.clone(),
+        dims: dims.clone(),
+        changed,
+    });
     // What is to be written is made ready meanwhile, and not written before the proof is there.
     let (proof, (after, hash, emitted)) = side_by_side(
         || lmsc_ir::equiv::check(&original, &graph),
         || {
             let after = cx.memory(&graph);
             let hash = hash(&graph);
-            let changed = edited || ran.iter().any(|r| r.outcome.changed);
-            let says = emit::Says {
-                peak: after.peak(),
-                hash: &hash,
-                workspaces: proof::workspaces(&graph, cx.workspace(&graph)),
-                budget: cx.whole_budget(),
-                pages: pages_of(&ran),
-                target: (!nothing_planned).then(|| cx.target().name),
+            let emit = |output| {
+                let pages = pages_of(&ran);
+                let says = emit::Says::of(&graph, &cx, (after.peak(), pages), &hash, nothing_planned);
+                Emitted::new(args, model, &graph, changed, &dims, says, output)
             };
-            let emit = |output| Emitted::new(args, model, &graph, changed, &dims, says, output);
             let emitted = args.output.as_deref().map(emit);
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
@@ -181,6 +220,7 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         ));
     }
     let saved = args.save_plan.as_deref().map(|file| saved(file, &ran)).transpose()?;
+    let plan = if is_library { saved_plan(&ran) } else { None };
     let emitted = emitted.transpose()?;
     if let (Some(output), Some(emitted)) = (&args.output, &emitted) {
         let (emit, binding) = (args.emit(output), &args.input.binding);
@@ -188,14 +228,14 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
         let written =
             Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx, of_text };
         stage.show("writing and reading back");
-        match output == Path::new("-") {
-            true => {
+        match &mut out {
+            Some(out) if output == Path::new("-") => {
                 let bytes = emitted.to_bytes()?;
                 written.check_bytes(&bytes)?;
                 let write = out.write_all(&bytes).and_then(|()| out.flush());
                 write.map_err(|e| Error::writing(output, &e))?;
             }
-            false => {
+            _ => {
                 emitted.write(output)?;
                 written.read_back()?;
             }
@@ -212,7 +252,8 @@ pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Erro
     if let Some((file, json)) = saved {
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
     }
-    Ok(Compiled { report, graphs: [original, graph], folder, mapped, fixed, cx, pages, _emitted: emitted })
+    let graphs = [original, graph];
+    Ok(Compiled { report, graphs, folder, mapped, fixed, cx, pages, plan, source, _emitted: emitted })
 }
 
 /// The bytes of a page, where the passes planned for memory that is mapped in pages.
@@ -220,19 +261,24 @@ fn pages_of(ran: &[Ran]) -> Option<Bytes> {
     ran.iter().find_map(|ran| ran.outcome.pages)
 }
 
+/// The plan that the passes made, as JSON.
+fn saved_plan(ran: &[Ran]) -> Option<String> {
+    ran.iter().rev().find_map(|ran| ran.outcome.plan.as_ref()).map(|plan| plan.to_json())
+}
+
 /// The plan that the passes made, for this file.
 fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
-    let plan = ran.iter().rev().find_map(|ran| ran.outcome.plan.as_ref());
-    let plan = plan.ok_or_else(|| {
+    let plan = saved_plan(ran).ok_or_else(|| {
         let message = "--save-plan: nothing was planned that could be saved".to_owned();
         Error::Input(message).with_help("leave it out, or give the model as it was before lmsc rewrote it")
     })?;
-    Ok((file, plan.to_json()))
+    Ok((file, plan))
 }
 
 /// Refuses a call that contradicts itself, or files that could not be written.
-fn check_call(args: &CompileArgs, nothing_planned: bool) -> Result<(), Error> {
+fn check_call(args: &CompileArgs) -> Result<(), Error> {
     let planner = args.plan.planner();
+    let nothing_planned = args.plans_nothing();
     let others = args.plan.parameters_of_tflms();
     if planner != TFLMS && !others.is_empty() {
         let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));

@@ -39,12 +39,22 @@ pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
-/// The same, with a warning besides if it is a training step in which nothing is learned.
+/// The training step in the file at `path`, or in `bytes`, which are called by that path. Nothing is printed; a step in which
+/// nothing is learned has a warning besides.
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    told_if_idle(path, read(path, binding, Purpose::Rewrite)?)
+pub(crate) fn step(
+    path: &Path,
+    bytes: Option<bytes::Bytes>,
+    binding: &BindingArgs,
+    purpose: Purpose,
+) -> Result<Loaded, Error> {
+    let loaded = match bytes {
+        Some(bytes) => take(path, Some(bytes), binding, purpose)?,
+        None => read(path, binding, purpose)?,
+    };
+    Ok(noted_if_idle(path, loaded))
 }
 
 /// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
@@ -52,10 +62,16 @@ pub(crate) fn load_to_train(path: &Path, binding: &BindingArgs) -> Result<Loaded
 /// # Errors
 /// As [`load`].
 pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    told_if_idle(path, read(path, binding, Purpose::Look)?)
+    Ok(told_if_idle(path, read(path, binding, Purpose::Look)?))
 }
 
-fn told_if_idle(path: &Path, mut loaded: Loaded) -> Result<Loaded, Error> {
+fn told_if_idle(path: &Path, loaded: Loaded) -> Loaded {
+    let loaded = noted_if_idle(path, loaded);
+    warn(&loaded.warnings);
+    loaded
+}
+
+fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
     if let Some(idle) = crate::state::learns_nothing(&loaded.graph) {
         let help = match &loaded.model {
             Some(_) => {
@@ -65,8 +81,7 @@ fn told_if_idle(path: &Path, mut loaded: Loaded) -> Result<Loaded, Error> {
         };
         loaded.warnings.push(format!("{}: {idle}{help}", called(path)));
     }
-    warn(&loaded.warnings);
-    Ok(loaded)
+    loaded
 }
 
 /// Prints warnings to standard error.
@@ -86,12 +101,12 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
     read(path, binding, Purpose::Rewrite)
 }
 
-/// The same as [`load_to_train`] of a file that is read into memory: later changes of the file have no effect.
+/// The training step in the file at `path`, read into memory: later changes of the file have no effect. Warnings are printed.
 ///
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    told_if_idle(path, read(path, binding, Purpose::Run)?)
+    Ok(told_if_idle(path, read(path, binding, Purpose::Run)?))
 }
 
 /// What a graph is read for.
@@ -119,13 +134,25 @@ fn read(path: &Path, binding: &BindingArgs, purpose: Purpose) -> Result<Loaded, 
         true => Some(standard_input().map_err(|e| Error::reading(path, &e))?),
         false => None,
     };
+    take(path, bytes, binding, purpose)
+}
+
+fn take(
+    path: &Path,
+    bytes: Option<bytes::Bytes>,
+    binding: &BindingArgs,
+    purpose: Purpose,
+) -> Result<Loaded, Error> {
     let is_text = match &bytes {
         // An ONNX file begins with the tag of its first field, never with a blank, a letter or a bracket.
         Some(bytes) => match bytes.trim_ascii_start().first() {
             Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
             None => {
-                let empty = Error::Input("standard input is empty".to_owned());
-                return Err(empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"));
+                let empty = Error::Input(format!("{} is empty", called(path)));
+                return Err(match path == Path::new("-") {
+                    true => empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"),
+                    false => empty.with_help("give the bytes of an ONNX model, or a text in lmsc's form"),
+                });
             }
         },
         None => is_text(path),
@@ -213,12 +240,13 @@ fn standard_input() -> std::io::Result<bytes::Bytes> {
 }
 
 fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Result<Loaded, Error> {
+    let is_unnamed = bytes.is_some();
     let bytes = match bytes {
         Some(bytes) => bytes.to_vec(),
         None => std::fs::read(path).map_err(|e| Error::reading(path, &e))?,
     };
     let text = String::from_utf8(bytes).map_err(|e| no_text(path, &e))?;
-    let is_mlir = match path == Path::new("-") {
+    let is_mlir = match is_unnamed {
         true => lmsc_mlir::looks_like(&text),
         false => Emit::named(path) == Emit::Mlir,
     };
@@ -306,7 +334,7 @@ pub(crate) fn onnx(
     };
     let mut model = match bytes {
         Some(bytes) => Model::from_bytes(bytes, called(path)).map_err(|error| match error {
-            FileError::NotAModel { looks_like, .. } => neither(looks_like),
+            FileError::NotAModel { looks_like, .. } => neither(path, looks_like),
             error => Error::Input(error.to_string()),
         })?,
         None => open(path)?,
@@ -420,13 +448,16 @@ fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> 
     Ok(dims)
 }
 
-/// What is said of standard input that is none of what lmsc reads.
-fn neither(looks_like: Option<Foreign>) -> Error {
-    let message = "standard input is neither an ONNX model nor a text in lmsc's form";
+/// What is said of bytes that are none of what lmsc reads.
+fn neither(path: &Path, looks_like: Option<Foreign>) -> Error {
+    let message = format!("{} is neither an ONNX model nor a text in lmsc's form", called(path));
     match looks_like.filter(|like| like.what != "text") {
         Some(Foreign { what, help }) => {
             Error::Input(format!("{message}: it looks like {what}")).with_help(help)
         }
-        None => Error::Input(message.to_owned()).with_help("pipe the .onnx or the .lms file into it"),
+        None if path == Path::new("-") => {
+            Error::Input(message).with_help("pipe the .onnx or the .lms file into it")
+        }
+        None => Error::Input(message).with_help("give the bytes of an .onnx or an .lms file"),
     }
 }

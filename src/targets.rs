@@ -26,6 +26,11 @@ pub fn list_targets() -> String {
     Target::all_built_in().iter().map(line).collect()
 }
 
+/// The names of the built-in targets.
+pub fn target_names() -> Vec<String> {
+    Target::all_built_in().iter().map(|target| target.name.clone()).collect()
+}
+
 /// The TOML of a built-in target, comments included, or of a GPU of this machine.
 ///
 /// # Errors

@@ -180,6 +180,36 @@ struct Rows {
         }                                                                                      \
     }                                                                                          \
     EXPORT(arg_##T)
+// The largest or smallest elements in order, equal ones by index. What is no number counts as larger than all numbers. Each is the
+// best one behind the one before.
+template <class T> __device__ inline bool is_before(T a, T b, i64 largest) {
+    const bool a_is = a == a, b_is = b == b;
+    if (!a_is || !b_is) return a_is != b_is && (largest ? b_is : a_is);
+    return largest ? a > b : a < b;
+}
+#define TOP(T)                                                                                 \
+    KERNEL top_##T(Rows r, i64 count, i64 largest, const T* x, T* values, i64* indices) {      \
+        EACH(i, r.outer * r.inner) {                                                           \
+            i64 rest, outer = divide(i, r.inner, rest), last = -1;                             \
+            const T* row = x + outer * r.axis * r.inner + rest;                                \
+            T bound = T(0);                                                                    \
+            for (i64 rank = 0; rank < count; rank++) {                                         \
+                i64 best = -1;                                                                 \
+                T found = T(0);                                                                \
+                for (i64 k = 0; k < r.axis; k++) {                                             \
+                    T now = row[k * r.inner];                                                  \
+                    if (last >= 0 && !is_before(bound, now, largest)                           \
+                        && (k <= last || is_before(now, bound, largest))) continue;            \
+                    if (best < 0 || is_before(now, found, largest)) best = k, found = now;     \
+                }                                                                              \
+                const i64 to = (outer * count + rank) * r.inner + rest;                        \
+                if (values) values[to] = found;                                                \
+                if (indices) indices[to] = best;                                               \
+                last = best, bound = found;                                                    \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    EXPORT(top_##T)
 // Sums of all elements up to each one.
 #define CUMULATE(T)                                                                            \
     KERNEL cumulate_##T(Rows r, i64 exclusive, i64 reverse, const T* x, T* out) {              \
@@ -195,7 +225,7 @@ struct Rows {
         }                                                                                      \
     }                                                                                          \
     EXPORT(cumulate_##T)
-#define LINES(T) ARG(T) CUMULATE(T)
+#define LINES(T) ARG(T) TOP(T) CUMULATE(T)
 NARROW(LINES(f32)) WIDE(LINES(f64) LINES(i64) LINES(i32) LINES(i8) LINES(u8))
 
 // Gradients of both operands of a quotient, summed where the operand was repeated.

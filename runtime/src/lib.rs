@@ -66,6 +66,16 @@ pub fn compute_here(most: usize) {
     _ = pool.spawn_handler(hand_over).build_global();
 }
 
+/// Runs `what` on one of the threads that the host's kernels compute on, and waits for it. Each kernel that it runs is begun at
+/// once there; from any other thread it would be handed over, which takes as long as a small kernel does.
+///
+/// ```
+/// assert_eq!(lmsc_runtime::on_compute_thread(|| 1 + 1), 2);
+/// ```
+pub fn on_compute_thread<R: Send>(what: impl FnOnce() -> R + Send) -> R {
+    rayon::scope(|_| what())
+}
+
 /// On how many threads the host's kernels compute; where it is one, only the thread that called [`compute_here`] may run
 /// them.
 pub fn threads() -> usize {

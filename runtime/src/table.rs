@@ -223,6 +223,7 @@ static ROWS: &[(&str, &str, Writes, Constructor)] = &[
     (ONNX, "ReduceSum", L, reduce::sum),
     (ONNX, "ReduceSumSquare", L, reduce::sum_square),
     (MS, "ReduceSumTraining", L, reduce::sum),
+    (ONNX, "TopK", L, reduce::top),
 
     // Recurrent layers.
     (ONNX, "GRU", L, rnn::gru),

@@ -314,6 +314,11 @@ fn reductions() {
                 run(to, &format!("{op}<{attributes}>"), &[any(element, &[4, 5, 3], 7, -4.0)]);
             }
         }
+        for (attributes, dims) in [("axis = 1, largest = 0", "4,2,3"), ("axis = 0", "4,5,3")] {
+            let count = if attributes.contains("= 1,") { 2 } else { 4 };
+            let both = [any(element, &[4, 5, 3], 7, -4.0), int64(&[1], &[count])];
+            run(&format!("{element}[{dims}] y, int64[{dims}] i"), &format!("TopK<{attributes}>"), &both);
+        }
         for attributes in ["", "<exclusive = 1>", "<reverse = 1>", "<exclusive = 1, reverse = 1>"] {
             run(
                 &format!("{element}[4,5,3] y"),

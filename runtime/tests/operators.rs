@@ -530,6 +530,14 @@ fn integers_and_truth_values_have_kernels_too() {
         &[float(&[2, 2], vec![1.0, 2.0, 4.0, 3.0])],
     );
     assert_eq!(axes, [1, 0]);
+    let x = float(&[2, 5], vec![3.0, f32::NAN, 1.0, 3.0, 2.0, 0.0, -1.0, 7.0, -1.0, 7.0]);
+    for (attributes, expected) in [("", [1, 0, 3, 2, 4, 0]), ("<largest = 0>", [2, 4, 0, 1, 3, 0])] {
+        let both = [x.clone(), int64(&[1], &[3])];
+        let op = format!("TopK{attributes}");
+        let indices = support::run_bytes("float[2,3] y, int64[2,3] i", &op, &both).swap_remove(1);
+        let found: Vec<i64> = indices.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect();
+        assert_eq!(found, expected, "equal ones by index; NaN counts as larger than all");
+    }
     assert_eq!(
         support::run_int64("int64[3] y", "Range", &[int64(&[], &[5]), int64(&[], &[0]), int64(&[], &[-2])]),
         [5, 3, 1]

@@ -191,15 +191,19 @@ impl Says {
                 wrong.push(format!("it does not say what `{name}` was; give it with --params or --data"));
             }
         }
-        if wrong.is_empty() {
-            return Ok(());
-        }
-        let message = format!("the run cannot go on as if it had not stopped:\n  {}", wrong.join("\n  "));
-        let help = format!(
-            "give what that run was given; or begin another from its variables: --params {}",
-            path.display()
-        );
-        Err(Error::in_file(path, message).with_help(help))
+        refuse(&wrong, path)
+    }
+
+    /// Refuses to go on from `before` where a constant of the model, or a value that was given, is another one now. Values that
+    /// are not there any more are left to the caller.
+    ///
+    /// # Errors
+    /// [`Error::Input`] naming everything that is not what it was.
+    pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
+        let is_there = |name: &&String| self.values.contains_key(*name);
+        let known = before.values.iter().filter(|(name, _)| is_there(name));
+        let wrong: Vec<String> = known.filter_map(|(name, was)| self.change(name, was)).collect();
+        refuse(&wrong, path)
     }
 
     /// What is wrong with a value, which was another one before.
@@ -224,4 +228,17 @@ impl Says {
             (_, Origin::Drawn | Origin::Model) => format!("`{name}` had other random values"),
         })
     }
+}
+
+/// Refuses to go on, if anything is wrong.
+fn refuse(wrong: &[String], path: &Path) -> Result<(), Error> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the run cannot go on as if it had not stopped:\n  {}", wrong.join("\n  "));
+    let help = format!(
+        "give what that run was given; or begin another from its variables: --params {}",
+        path.display()
+    );
+    Err(Error::in_file(path, message).with_help(help))
 }

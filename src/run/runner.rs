@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
 use lmsc_runtime::cuda::{self, Compiler, LibraryFacts};
-use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Watch};
+use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Watch};
 
 use crate::cli::{Device, RunOptions};
 use crate::load;
@@ -39,6 +39,15 @@ fn waits_for_copies(program: &Program) -> Vec<(u32, usize)> {
     }
     found.sort_by_key(|&(bytes, ..)| Reverse(bytes));
     found.into_iter().map(|(_, command, wait)| (command, wait)).collect()
+}
+
+/// Looks at nothing within a step.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn turn(&mut self, _turn: &mut Turn<'_>) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Calls the same method of either.
@@ -172,5 +181,15 @@ impl Runner {
 
     pub(super) fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
         either!(self, session => session.run(steps, watch))
+    }
+
+    /// Runs one step; on the host, on a thread that computes, whichever thread calls.
+    pub(super) fn step(&mut self) -> Result<(), RunError> {
+        match self {
+            Runner::Host(session) => {
+                lmsc_runtime::on_compute_thread(|| session.run(1, &mut Unwatched)).map(drop)
+            }
+            Runner::Cuda(session) => session.run(1, &mut Unwatched).map(drop),
+        }
     }
 }

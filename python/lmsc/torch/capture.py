@@ -37,6 +37,8 @@ class Captured:
     """Values of parameters, buffers, state and scalars before the first step, where there are any."""
     constants: dict[str, Tensor] = field(default_factory=dict)
     """Small buffers that the step does not change."""
+    sources: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The parameter group and the key in it that a scalar is read from."""
 
 
 class _Whole(TorchFunctionMode):
@@ -277,7 +279,7 @@ def capture(
     given = [*step.params.values(), *step.buffers.values()]
     args = [*(_fake(mode, t.detach()) for t in given), *state, *scalars, *(_fake(mode, t) for _, t in paths)]
     graph = _trace(step, args, compact)
-    found = Captured(graph, [*kept, *batch], step.outputs)
+    found = Captured(graph, [*kept, *batch], step.outputs, sources=update.sources)
     _values(found, step)
     _drop_unused(found, step)
     return found

@@ -36,10 +36,12 @@ class Update:
     """The update of all parameters by one optimizer.
 
     `scalars` are the numbers that become inputs of the step, such as `lr`, with their present values. `state` describes what the
-    optimizer keeps. `apply` computes, inside a trace, new parameters and new state.
+    optimizer keeps. `apply` computes, inside a trace, new parameters and new state. `sources` says of each scalar which number of
+    which group it is.
     """
 
     scalars: dict[str, float]
+    sources: dict[str, tuple[int, str]]
     state: dict[str, StateTensor]
 
     def apply(
@@ -83,8 +85,19 @@ def _is_plain(kind: type, group: dict[str, Any]) -> bool:
         numbers
         and not group.get("amsgrad")
         and not group.get("dampening")
+        and not ("betas" in group and _moves_momentum(group))
         and all(p.dtype == torch.float32 for p in group["params"])
     )
+
+
+def _moves_momentum(group: dict[str, Any]) -> bool:
+    """Whether a scheduler changes the momentum of the group: OneCycleLR and CyclicLR mark it so."""
+    return "max_momentum" in group
+
+
+def number_of(group: dict[str, Any], key: str) -> float:
+    """The number of a parameter group that an input of the step stands for."""
+    return float(group["betas"][0] if key == "beta1" else group[key])
 
 
 def _suffix(optimizer: torch.optim.Optimizer, index: int) -> str:
@@ -97,11 +110,15 @@ class _Compact(Update):
     def __init__(self, optimizer: torch.optim.Optimizer, names: dict[int, str], lr_input: bool) -> None:
         self._optimizer, self._names, self._lr_input = optimizer, names, lr_input
         self._adam = type(optimizer) is not torch.optim.SGD
-        self.scalars, self.state = {}, {}
+        self.scalars, self.sources, self.state = {}, {}, {}
         for i, group in enumerate(optimizer.param_groups):
             suffix = _suffix(optimizer, i)
             if lr_input:
                 self.scalars[f"lr{suffix}"] = float(group["lr"])
+                self.sources[f"lr{suffix}"] = (i, "lr")
+                if not self._adam and _moves_momentum(group):
+                    self.scalars[f"momentum{suffix}"] = float(group["momentum"])
+                    self.sources[f"momentum{suffix}"] = (i, "momentum")
             kept = ("exp_avg", "exp_avg_sq") if self._adam else ("momentum_buffer",) if group["momentum"] else ()
             if not kept:
                 continue
@@ -143,9 +160,10 @@ class _Compact(Update):
                     continue
                 g = g + group["weight_decay"] * w if group["weight_decay"] else g
                 if group["momentum"]:
+                    momentum = scalars.get(f"momentum{suffix}", group["momentum"])
                     buffer = f"{n}.momentum_buffer"
-                    new_state[buffer] = m = group["momentum"] * state[buffer] + g
-                    g = g + group["momentum"] * m if group["nesterov"] else m
+                    new_state[buffer] = m = momentum * state[buffer] + g
+                    g = g + momentum * m if group["nesterov"] else m
                 new_params[n] = torch.ops.lmsc.sgd(lr, w, g)
         return new_params, new_state
 
@@ -155,15 +173,15 @@ class _Traced(Update):
 
     def __init__(self, optimizer: torch.optim.Optimizer, names: dict[int, str], lr_input: bool) -> None:
         self._optimizer, self._names = optimizer, names
-        self.scalars = {}
-        self._numbers: list[tuple[int, str, str]] = []
+        self.scalars, self.sources = {}, {}
         for i, group in enumerate(optimizer.param_groups):
-            # OneCycleLR and CyclicLR move the momentum, too, and mark the group so.
-            scheduled = ["lr"] + (["momentum"] if "max_momentum" in group and "momentum" in group else [])
+            scheduled = ["lr"]
+            if _moves_momentum(group) and "betas" in group:
+                scheduled.append("beta1")
             for key in scheduled if lr_input else ():
                 name = f"{key}{_suffix(optimizer, i)}"
-                self.scalars[name] = float(group[key])
-                self._numbers.append((i, key, name))
+                self.scalars[name] = number_of(group, key)
+                self.sources[name] = (i, key)
         self.state = _state_of(optimizer, names)
 
     def apply(
@@ -171,8 +189,12 @@ class _Traced(Update):
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         own = {n: p.detach().clone() for n, p in params.items() if n in set(self._names.values())}
         replica = _replica(self._optimizer, lambda p: own[self._names[id(p)]], capturable=True)
-        for i, key, name in self._numbers:
-            replica.param_groups[i][key] = scalars[name]
+        for name, (i, key) in self.sources.items():
+            group = replica.param_groups[i]
+            if key == "beta1":
+                group["betas"] = (scalars[name], *group["betas"][1:])
+            else:
+                group[key] = scalars[name]
         for n, p in own.items():
             p.grad = grads.get(n)
             # A parameter without a gradient has no part in the step.

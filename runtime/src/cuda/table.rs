@@ -208,6 +208,7 @@ static ROWS: &[(&str, &str, Constructor)] = &[
     (ONNX, "ArgMax", |s| reduce::arg(s, true)),
     (ONNX, "ArgMin", |s| reduce::arg(s, false)),
     (ONNX, "CumSum", reduce::cumulative),
+    (ONNX, "TopK", reduce::top),
     (ONNX, "ReduceL1", |s| reduce::reduce(s, "reduce_l1")),
     (ONNX, "ReduceL2", |s| reduce::reduce(s, "reduce_l2")),
     (ONNX, "ReduceLogSum", |s| reduce::reduce(s, "reduce_log_sum")),

@@ -197,6 +197,79 @@ pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, largest, last)))
 }
 
+/// The rows of `TopK`, and how many elements of each are chosen.
+pub(crate) fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), Refusal> {
+    let dims = spec.dims(0)?;
+    let axis = spec.axis(spec.int("axis", -1)?, dims.len())?;
+    let rows = Rows::at(&dims, axis);
+    let Some(result) = [0, 1].into_iter().find(|&result| spec.wants(result)) else { return Ok((rows, 0)) };
+    let mut to = spec.result_dims(result)?;
+    let count = to.get(axis).copied().unwrap_or_default();
+    if to.len() != dims.len() || count > rows.axis {
+        return refuse(format!(
+            "result {result} does not have up to {} elements along axis {axis}",
+            rows.axis
+        ));
+    }
+    to[axis] = rows.axis;
+    if to != dims {
+        return refuse(format!("result {result} differs from operand 0 in other axes than {axis}"));
+    }
+    let all = rows.outer * count * rows.inner;
+    if spec.wants(0) {
+        spec.expect_result(0, spec.element(0)?)?;
+        spec.expect_result_count(0, all)?;
+    }
+    if spec.wants(1) {
+        spec.expect_result(1, lmsc_ir::ElementType::Int64)?;
+        spec.expect_result_count(1, all)?;
+    }
+    Ok((rows, count))
+}
+
+/// `TopK(X, k → Values, Indices)`: the largest or smallest elements in order, equal ones by index; what is no number counts as
+/// larger than all numbers. Each element is the best one behind the one before, so nothing is stored besides the results.
+pub(crate) fn top(spec: &Spec<'_>) -> Made {
+    let (rows, count) = chosen(spec)?;
+    let largest = spec.flag("largest", true)?;
+    fn run<S: Stored<Math: Number>>(rows: Rows, count: usize, largest: bool) -> Kernel {
+        let is_number = |v: &S::Math| v.partial_cmp(v).is_some();
+        let before = move |a: S::Math, b: S::Math| match (is_number(&a), is_number(&b)) {
+            (true, true) => (largest && a > b) || (!largest && a < b),
+            (false, true) => largest,
+            (true, false) => !largest,
+            (false, false) => false,
+        };
+        Kernel::new(move |mut io: Io<'_>| {
+            let (x, values, indices) = (io.get::<S>(0), io.take::<S>(0), io.take::<i64>(1));
+            for row in 0..rows.outer * rows.inner {
+                let (outer, inner) = (row / rows.inner, row % rows.inner);
+                let at = |k: usize| x[(outer * rows.axis + k) * rows.inner + inner].read();
+                let mut last: Option<usize> = None;
+                for rank in 0..count {
+                    let is_behind = |k: usize| {
+                        last.is_none_or(|last| {
+                            before(at(last), at(k)) || (k > last && !before(at(k), at(last)))
+                        })
+                    };
+                    let behind = (0..rows.axis).filter(|&k| is_behind(k));
+                    let best = behind.reduce(|best, k| if before(at(k), at(best)) { k } else { best });
+                    let best = best.expect("there are as many as are chosen");
+                    let to = (outer * count + rank) * rows.inner + inner;
+                    if let Some(value) = values.get_mut(to) {
+                        *value = x[(outer * rows.axis + best) * rows.inner + inner];
+                    }
+                    if let Some(index) = indices.get_mut(to) {
+                        *index = best as i64;
+                    }
+                    last = Some(best);
+                }
+            }
+        })
+    }
+    dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, count, largest)))
+}
+
 /// `CumSum(x, axis)`.
 pub(crate) fn cumulative(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;

@@ -8,6 +8,7 @@ use crate::manifest::{self, Table};
 ///
 /// An arrow may skip rooms on its way down (`lmsc` may name types of `ir`); it never points up or sideways.
 const BELOW: &[(&str, &[&str])] = &[
+    ("lmsc-python", &["lmsc", "lmsc-ir"]),
     ("lmsc", &["lmsc-onnx", "lmsc-mlir", "lmsc-passes", "lmsc-plan", "lmsc-runtime", "lmsc-ir"]),
     ("lmsc-onnx", &["lmsc-ir"]),
     ("lmsc-mlir", &["lmsc-ir"]),

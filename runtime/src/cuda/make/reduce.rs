@@ -92,6 +92,22 @@ pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     Ok(recipe)
 }
 
+pub(crate) fn top(spec: &Spec<'_>) -> Made {
+    let (rows, count) = host::chosen(spec)?;
+    let largest = spec.flag("largest", true)?;
+    let args = vec![
+        rows_words(rows),
+        count.into(),
+        largest.into(),
+        operand(0).into(),
+        result(0).into(),
+        result(1).into(),
+    ];
+    let mut recipe = Recipe::default();
+    recipe.each(format!("top_{}", number(spec.element(0)?)?), rows.outer * rows.inner, args);
+    Ok(recipe)
+}
+
 pub(crate) fn cumulative(spec: &Spec<'_>) -> Made {
     let dims = spec.dims(0)?;
     let axis = spec.constants(1)?.and_then(|axis| axis.first().copied()).unwrap_or(0);

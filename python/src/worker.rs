@@ -1,0 +1,136 @@
+//! Threads in which Rust code runs while Python waits.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::errors::{InternalError, panicked};
+
+/// How often a waiting thread looks for signals. A person does not notice half of it, and twice as much feels stuck.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The stack of a thread that plans or compiles: that of a program's first thread on Linux.
+const STACK: usize = 8 << 20;
+
+type Panic = Box<dyn Any + Send>;
+
+fn new_thread<R: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> R + Send + 'static,
+) -> PyResult<thread::JoinHandle<R>> {
+    let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn(run);
+    thread.map_err(|why| InternalError::new_err(format!("the system does not give a thread: {why}")))
+}
+
+/// What `run` returns, in a thread of its own. After Ctrl-C the caller goes on at once; the thread ends by itself.
+///
+/// # Errors
+/// `KeyboardInterrupt`, or what another handler of a signal raises; `InternalError` for a panic.
+pub(crate) fn without_lock<R: Send + 'static>(
+    py: Python<'_>,
+    run: impl FnOnce() -> R + Send + 'static,
+) -> PyResult<R> {
+    let (send, receive) = channel();
+    new_thread("lmsc", move || send.send(catch_unwind(AssertUnwindSafe(run))))?;
+    waited(py, receive, true)
+}
+
+/// The command, in a thread that is called `main`, as the first thread of a program is: kernels then compute on it.
+///
+/// # Errors
+/// `InternalError` for a panic.
+pub(crate) fn main<R: Send + 'static>(run: impl FnOnce() -> R + Send + 'static) -> PyResult<R> {
+    new_thread("main", run)?.join().map_err(|panic| panicked(&*panic))
+}
+
+/// What is sent, or the panic that ends it. `ends_early` says whether a signal ends the wait; otherwise it is looked for when the
+/// work has ended.
+fn waited<R: Send>(py: Python<'_>, mut receive: Receiver<Result<R, Panic>>, ends_early: bool) -> PyResult<R> {
+    loop {
+        let received;
+        (receive, received) = py.detach(move || {
+            let received = receive.recv_timeout(LOOK);
+            (receive, received)
+        });
+        match received {
+            Ok(result) => {
+                let result = result.map_err(|panic| panicked(&*panic))?;
+                py.check_signals()?;
+                return Ok(result);
+            }
+            Err(RecvTimeoutError::Timeout) if ends_early => py.check_signals()?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(InternalError::new_err("a thread of lmsc has ended"));
+            }
+        }
+    }
+}
+
+/// Something to do with the value that a worker has.
+type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
+
+/// A thread that has a value which stays in it. It ends when the worker is dropped, and has dropped the value then.
+pub(crate) struct Worker<T> {
+    /// None while it is dropped.
+    jobs: Option<Sender<Job<T>>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        // Without a sender the thread ends.
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+impl<T: 'static> Worker<T> {
+    /// A worker whose value `make` makes, in its thread, with what `told` returns of the value.
+    ///
+    /// # Errors
+    /// The error of `make`; otherwise as [`without_lock`].
+    pub(crate) fn new<E: Send + 'static, F: Send + 'static>(
+        py: Python<'_>,
+        make: impl FnOnce() -> Result<T, E> + Send + 'static,
+        told: impl FnOnce(&mut T) -> F + Send + 'static,
+    ) -> PyResult<Result<(Worker<T>, F), E>> {
+        let (jobs, taken) = channel::<Job<T>>();
+        let (send, receive) = channel();
+        let run = move || {
+            let mut kept = None;
+            let made = catch_unwind(AssertUnwindSafe(|| make().map(|value| told(kept.insert(value)))));
+            // Where nobody waits any more, nobody has sent a job either.
+            _ = send.send(made);
+            let Some(mut value) = kept else { return };
+            taken.into_iter().for_each(|job| job(&mut value));
+        };
+        let thread = new_thread("lmsc session", run)?;
+        let made = waited(py, receive, true)?;
+        Ok(made.map(|facts| (Worker { jobs: Some(jobs), thread: Some(thread) }, facts)))
+    }
+
+    /// What `run` makes of the value, in its thread. A signal is looked for when it has ended.
+    ///
+    /// # Errors
+    /// As [`without_lock`].
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> PyResult<R> {
+        let (send, receive) = channel();
+        let job = move |value: &mut T| _ = send.send(catch_unwind(AssertUnwindSafe(|| run(value))));
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(job)).is_ok());
+        if !sent {
+            return Err(InternalError::new_err("the session has ended"));
+        }
+        waited(py, receive, false)
+    }
+}

@@ -1,0 +1,248 @@
+//! The library's way to compile a step, which is the command's: the same options, the same passes, the same proof.
+
+use std::path::{Path, PathBuf};
+
+use lmsc_onnx::{Dims, Model};
+use lmsc_plan::planners::{PLANNERS, planner};
+
+use crate::budget::Budget;
+use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
+use crate::emit::{Emitted, Says, check_not_read, check_target};
+use crate::proof::Written;
+use crate::{Caller, Compiled, Error, Session, compile_for, external, load};
+
+/// What messages and reports call a model that is given as bytes.
+const UNNAMED: &str = "<bytes>";
+
+/// Compiles a training step so that it fits into a budget of device memory.
+///
+/// Without a [budget](Compiler::budget) nothing is planned, and the step is as it was read. Nothing is printed.
+///
+/// ```
+/// use lmsc::{Compiler, Device};
+///
+/// let step = "step (float[2] x, float[2] w) => (float[] loss, float[2] w_new) {
+///     [product] float[2] y = Mul(x, w)
+///     [square] float[2] s = Mul(y, y)
+///     [loss] float[] loss = ReduceSum<keepdims = 0>(s)
+///     [two] float[2] d = Add(y, y)
+///     [gradient] float[2] g = Mul(d, x)
+///     [update] float[2] w_new = Sub(w, g) updates (w as w_new)
+/// }";
+/// let compiled = Compiler::from_bytes(step).target("host").budget("1KiB".parse()?).compile()?;
+/// assert!(compiled.report.after.peak <= 1024);
+///
+/// let mut session = compiled.session(Device::Host)?;
+/// let floats = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
+/// session.set("w", None, &floats([1.0, 0.5]))?;
+/// let outputs = session.step([("x", None, &floats([0.25, 0.5])[..])])?;
+/// assert_eq!(outputs["loss"].bytes, 0.125_f32.to_le_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    args: CompileArgs,
+    bytes: Option<bytes::Bytes>,
+}
+
+impl Compiler {
+    /// A compiler of the model at this path: `.onnx`, `.lms` or `.mlir`.
+    pub fn new(path: impl Into<PathBuf>) -> Compiler {
+        let args = CompileArgs { input: ModelArgs::of(path.into()), ..CompileArgs::default() };
+        Compiler { args, bytes: None }
+    }
+
+    /// A compiler of the model that these bytes are: an ONNX model without files beside it, or text.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Compiler {
+        Compiler { bytes: Some(bytes.into().into()), ..Compiler::new(UNNAMED) }
+    }
+
+    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
+    pub fn optimizer(mut self, path: impl Into<PathBuf>) -> Compiler {
+        self.args.input.binding.optimizer = Some(path.into());
+        self
+    }
+
+    /// The value of a symbolic dimension.
+    pub fn dim(mut self, name: impl Into<String>, value: u64) -> Compiler {
+        self.args.input.binding.dims.push((name.into(), value));
+        self
+    }
+
+    /// The extents of an input, where the file leaves some open.
+    pub fn shape(mut self, input: impl Into<String>, extents: impl Into<Vec<u64>>) -> Compiler {
+        self.args.input.binding.shapes.push((input.into(), extents.into()));
+        self
+    }
+
+    /// The value of an input that is a constant of the step, with commas between elements.
+    pub fn value(mut self, input: impl Into<String>, value: impl Into<String>) -> Compiler {
+        self.args.input.binding.values.push((input.into(), value.into()));
+        self
+    }
+
+    /// An input that is kept from step to step, and the output that is its next value. Outputs named after an input with the
+    /// suffix `_new` are found without.
+    pub fn state(mut self, input: impl Into<String>, output: impl Into<String>) -> Compiler {
+        self.args.input.binding.state.state.push(StateArg::Pair(input.into(), output.into()));
+        self
+    }
+
+    /// An input, or an output, that is not kept from step to step, whatever its name.
+    pub fn no_state(mut self, name: impl Into<String>) -> Compiler {
+        self.args.input.binding.state.no_state.push(name.into());
+        self
+    }
+
+    /// Device memory that the whole step may use.
+    pub fn budget(mut self, budget: Budget) -> Compiler {
+        self.args.plan.budget = Some(budget);
+        self
+    }
+
+    /// Host memory that tensors may use that leave the device.
+    pub fn host_budget(mut self, budget: Budget) -> Compiler {
+        self.args.plan.host_budget = Some(budget);
+        self
+    }
+
+    /// The machine that runs the step: a name that `lmsc targets` lists, a path of a TOML file of that form, or `auto` for a
+    /// GPU of this machine. [default: a100-pcie4]
+    pub fn target(mut self, target: impl Into<String>) -> Compiler {
+        self.args.plan.target = Some(target.into());
+        self
+    }
+
+    /// The profile that `lmsc calibrate` has measured on that machine.
+    pub fn profile(mut self, path: impl Into<PathBuf>) -> Compiler {
+        self.args.plan.profile = Some(path.into());
+        self
+    }
+
+    /// The planner of this name. [default: auto]
+    pub fn planner(mut self, name: impl Into<String>) -> Compiler {
+        self.args.plan.planner = Some(name.into());
+        self
+    }
+
+    /// How much to search for a plan and for addresses, in percent of the usual number of evaluations.
+    pub fn effort(mut self, percent: u32) -> Compiler {
+        self.args.plan.effort = Some(percent);
+        self
+    }
+
+    /// Whether ranges of a tensor may be copied each by itself.
+    pub fn ranges(mut self, ranges: bool) -> Compiler {
+        self.args.plan.ranges = ranges;
+        self
+    }
+
+    /// How the step keeps within its budget. [default: auto]
+    pub fn addresses(mut self, addresses: Addresses) -> Compiler {
+        self.args.plan.addresses = addresses;
+        self
+    }
+
+    /// The file of a plan that is carried out instead of planning; `--save-plan` and [`Compiled::plan`] make such files.
+    pub fn plan(mut self, path: impl Into<PathBuf>) -> Compiler {
+        self.args.plan.given = Some(path.into());
+        self
+    }
+
+    /// How swaps are written in ONNX.
+    pub fn form(mut self, form: Form) -> Compiler {
+        self.args.form = form;
+        self
+    }
+
+    /// The compiled step, proven to compute what the model computes, within the budget.
+    ///
+    /// # Errors
+    /// [`Error::No`] where the budget cannot be met; [`Error::Input`] where an option or the model is at fault.
+    pub fn compile(self) -> Result<Compiled, Error> {
+        if let Some(name) = self.args.plan.planner.as_deref().filter(|name| planner(name).is_none()) {
+            let instead = lmsc_ir::words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
+            return Err(Error::Input(format!("there is no planner `{name}`; {instead}")));
+        }
+        compile_for(&self.args, Caller::Library { bytes: self.bytes })
+    }
+}
+
+/// How a compiled step becomes a file.
+pub(crate) struct Source {
+    /// The options with which it was compiled.
+    pub(crate) args: CompileArgs,
+    /// The file that it came from; none for text.
+    pub(crate) model: Option<Model>,
+    /// The values of symbolic dimensions.
+    pub(crate) dims: Dims,
+    /// Whether it is not that file any more.
+    pub(crate) changed: bool,
+}
+
+impl Compiled {
+    /// Writes the step to this file, whole or not at all: as ONNX, or as text or MLIR if the name ends in `.lms` or `.mlir`. The
+    /// file is read back and proven to be what was compiled.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the file cannot be written, or is one that the model was read from.
+    ///
+    /// # Panics
+    /// If the step was not compiled by a [`Compiler`].
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let source = self.source.as_ref().expect("a `Compiler` keeps it");
+        let args = &source.args;
+        check_target(path)?;
+        check_not_read(path, &args.input, false)?;
+        source.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
+        let [original, result] = &self.graphs;
+        let peak = self.cx.memory(result).peak();
+        let memory = (peak, self.pages);
+        let says = Says::of(result, &self.cx, memory, &self.report.hash, args.plans_nothing());
+        let Source { model, dims, changed, .. } = source;
+        let emitted = Emitted::new(args, model.clone(), result, *changed, dims, says, path)?;
+        emitted.write(path)?;
+        let written = Written {
+            path,
+            emit: args.emit(path),
+            binding: &args.input.binding,
+            original,
+            result,
+            folder: self.folder.as_deref(),
+            cx: &self.cx,
+            of_text: model.is_none(),
+        };
+        written.read_back()
+    }
+
+    /// Proves again that the compiled step computes what the model computes, and that its memory is within the budget.
+    ///
+    /// # Errors
+    /// [`Error::Ours`] with the difference.
+    pub fn verify(&self) -> Result<(), Error> {
+        let [original, result] = &self.graphs;
+        load::check(result).map_err(|e| Error::Ours(format!("the compiled step is not valid:\n{e}")))?;
+        lmsc_ir::equiv::check(original, result)
+            .map_err(|difference| Error::Ours(format!("the compiled step differs: {difference}")))?;
+        let peak = self.cx.memory(result).peak();
+        match self.cx.budget.filter(|&budget| peak > budget) {
+            Some(budget) => Err(Error::Ours(format!("the peak is {peak}, above the budget of {budget}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan as the JSON of `--save-plan`; none where nothing was planned, and of the planner `tflms`.
+    pub fn plan(&self) -> Option<&str> {
+        self.plan.as_deref()
+    }
+
+    /// The step on a device, ready to run.
+    ///
+    /// # Errors
+    /// [`Error::No`] where there is no such device, or too little memory; [`Error::Input`] where the step was planned for
+    /// another kind of device, whose kernels need less memory.
+    pub fn session(&self, device: Device) -> Result<Session, Error> {
+        Session::of(self, device)
+    }
+}

@@ -1,0 +1,334 @@
+//! A step that is run from outside, one step after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use bytes::Bytes;
+use lmsc_ir::program::{ContentId, Role};
+use lmsc_ir::{TensorType, Type, words};
+use lmsc_runtime::RunError;
+
+use super::checkpoint::{self, Checkpoint};
+use super::tensors::{self, Files, Tensors};
+use super::watch::steps_input;
+use super::{Job, Names, Runner, Subject, fits, lacks, not_ready};
+use crate::cli::{Device, RunOptions};
+use crate::{Compiled, Error, device};
+
+/// Elements, with what they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// The type of the elements, and the extents.
+    pub ty: TensorType,
+    /// The elements in row-major order, little-endian.
+    pub bytes: Vec<u8>,
+}
+
+/// A compiled step on a device, with its state, which stays there from step to step.
+///
+/// An input or a variable is set by name, and keeps its value until it is set again. Bytes are elements in row-major order,
+/// little-endian; their number is checked, and so is the type where it is given.
+pub struct Session {
+    runner: Runner,
+    /// What messages call the step.
+    name: String,
+    device: Device,
+    planned_for: Option<String>,
+    /// What can be set.
+    settable: BTreeMap<String, TensorType>,
+    /// What the caller may set before each step.
+    inputs: BTreeMap<String, TensorType>,
+    variables: BTreeMap<String, TensorType>,
+    outputs: BTreeMap<String, TensorType>,
+    /// Outputs that are next values of variables.
+    next_values: BTreeSet<String>,
+    /// What has no value yet.
+    unset: BTreeSet<String>,
+    /// The input that counts steps, unless the caller sets it.
+    counter: Option<String>,
+    checkpoint: Checkpoint,
+    seed: u64,
+    /// Whether a step has failed in the middle, so that the state is not that of any step.
+    is_broken: bool,
+}
+
+/// The tensors among the values; a list of tensors cannot be given from outside.
+fn tensors_of(values: &BTreeMap<String, Type>) -> BTreeMap<String, TensorType> {
+    values.iter().filter_map(|(name, ty)| Some((name.clone(), ty.as_tensor()?.clone()))).collect()
+}
+
+impl Session {
+    /// The compiled step on the device.
+    pub(crate) fn of(compiled: &Compiled, device: Device) -> Result<Session, Error> {
+        device::check(device)?;
+        let cx = compiled.asked();
+        let name = compiled.report.model.clone();
+        let (mut graph, mut files) = (compiled.graph().clone(), Files::new(compiled.folder.clone()));
+        tensors::inline_small(&mut graph, &mut files)?;
+        let options = RunOptions { chunk: compiled.pages(), ..RunOptions::default() };
+        let planned_for = Some(cx.target().name);
+        let mapped = &compiled.mapped[..];
+        let (path, options, verbose) = (Path::new(&name), &options, false);
+        let of_job = planned_for.clone();
+        let mut job = Job { path, graph, files, mapped, cx, options, device, planned_for: of_job, verbose };
+        let program = job.program()?;
+        let (runner, open, _) = job.open(program, None)?;
+        let names = Names::of(runner.program());
+        let program = runner.program();
+        let contents: BTreeSet<ContentId> = program
+            .given
+            .iter()
+            .filter_map(|given| match given.role {
+                Role::Variable(content) => Some(content),
+                Role::Input | Role::Constant => None,
+            })
+            .collect();
+        let outputs = program.outputs.iter().filter(|output| !output.tensor.name.is_empty());
+        let (mut all, mut next_values) = (BTreeMap::new(), BTreeSet::new());
+        for output in outputs {
+            let name = output.tensor.name.to_string();
+            if contents.contains(&output.tensor.content) {
+                next_values.insert(name.clone());
+            }
+            if let Some(ty) = output.tensor.ty.as_tensor() {
+                all.insert(name, ty.clone());
+            }
+        }
+        let mut checkpoint = Checkpoint::new(0, runner.device(), false);
+        checkpoint.add_constants(&job.graph, &names.variables);
+        let counter = steps_input(program);
+        let unset = open.into_keys().filter(|name| counter.as_ref() != Some(name)).collect();
+        let [settable, inputs, variables] =
+            [&names.settable, &names.inputs, &names.variables].map(tensors_of);
+        Ok(Session {
+            runner,
+            name,
+            device,
+            planned_for,
+            settable,
+            inputs,
+            variables,
+            outputs: all,
+            next_values,
+            unset,
+            counter,
+            checkpoint,
+            seed: 0,
+            is_broken: false,
+        })
+    }
+
+    /// What the caller may set before each step, by name.
+    pub fn inputs(&self) -> &BTreeMap<String, TensorType> {
+        &self.inputs
+    }
+
+    /// What the step changes and keeps, by name.
+    pub fn variables(&self) -> &BTreeMap<String, TensorType> {
+        &self.variables
+    }
+
+    /// What the step gives back, by name: its outputs, without the next values of variables.
+    pub fn outputs(&self) -> impl Iterator<Item = (&str, &TensorType)> {
+        let mine = self.outputs.iter().filter(|(name, _)| !self.next_values.contains(*name));
+        mine.map(|(name, ty)| (&**name, ty))
+    }
+
+    /// What runs it: `host`, or a GPU as its vendor calls it.
+    pub fn device(&self) -> String {
+        self.runner.device()
+    }
+
+    /// How many steps have been run.
+    pub fn steps(&self) -> u64 {
+        self.runner.steps()
+    }
+
+    /// Says that so many steps have been run, by which random operators and counters of steps go on.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.runner.set_steps(steps);
+    }
+
+    /// Sets what random operators draw from, besides their node and the number of the step.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.runner.set_seed(seed);
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Sets an input, a variable or a parameter that no step changes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] naming what is set, where there is nothing of this name or the value is of another type.
+    pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
+        self.put(name, ty, bytes)?;
+        let ty = &self.settable[name];
+        if !self.variables.contains_key(name) {
+            self.checkpoint.give(name, ty, &Bytes::copy_from_slice(bytes));
+        }
+        Ok(())
+    }
+
+    /// Sets it, and says nothing of it to the checkpoint.
+    fn put(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
+        let Some(expected) = self.settable.get(name) else {
+            let instead =
+                words::instead(name, self.settable.keys().map(|name| &**name), "inputs and variables");
+            return Err(Error::Input(format!("the step takes no `{name}`; {instead}")));
+        };
+        if let Some(ty) = ty.filter(|ty| *ty != expected) {
+            return Err(Error::Input(format!("`{name}` is {ty}; expected {expected}")));
+        }
+        if expected.byte_size().map(|size| size.0) != Some(bytes.len() as u64) {
+            let message = format!("`{name}` has {}; expected {expected}", words::count(bytes.len(), "byte"));
+            return Err(Error::Input(message));
+        }
+        self.runner.set(name, bytes);
+        self.unset.remove(name);
+        Ok(())
+    }
+
+    /// The value of an input, a variable, a constant or an output of the last step.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is nothing of this name.
+    pub fn get(&mut self, name: &str) -> Result<Tensor, Error> {
+        let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
+            let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
+            let instead = words::instead(name, names, "values");
+            return Err(Error::Input(format!("the step has no `{name}`; {instead}")));
+        };
+        let bytes = self.runner.get(name).unwrap_or_default();
+        Ok(Tensor { ty, bytes })
+    }
+
+    /// Runs one step with these inputs: name, type if it is to be compared, bytes. The outputs come back, without the next
+    /// values of variables.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where an input is not what the step takes, or has no value; [`Error::No`] where the device fails.
+    pub fn step<'a, T: Into<Option<&'a TensorType>>>(
+        &mut self,
+        inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
+    ) -> Result<BTreeMap<String, Tensor>, Error> {
+        self.advance(inputs)?;
+        let names: Vec<String> = self.outputs().map(|(name, _)| name.to_owned()).collect();
+        names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
+    }
+
+    /// Runs one step with these inputs, and copies no output.
+    ///
+    /// # Errors
+    /// As [`Session::step`].
+    pub fn advance<'a, T: Into<Option<&'a TensorType>>>(
+        &mut self,
+        inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
+    ) -> Result<(), Error> {
+        self.is_whole()?;
+        let mut counter = self.counter.clone();
+        for (name, ty, bytes) in inputs {
+            self.put(name, ty.into(), bytes)?;
+            self.checkpoint.forget(name);
+            counter = counter.filter(|counter| counter != name);
+        }
+        if let Some(counter) = counter {
+            self.runner.set(&counter, &(self.runner.steps() as i64 + 1).to_le_bytes());
+        }
+        if let Some(first) = self.unset.first() {
+            let count = words::count(self.unset.len(), "value");
+            let kind = if self.variables.contains_key(first) { "variable" } else { "input" };
+            let message = format!("the step lacks {count}, the {kind} `{first}` first");
+            return Err(Error::Input(message).with_help("set it before the step"));
+        }
+        self.is_broken = true;
+        match self.runner.step() {
+            Ok(()) => {
+                self.is_broken = false;
+                Ok(())
+            }
+            Err(RunError::Stopped(why)) => Err(Error::No(why)),
+            Err(other) => {
+                let (path, planned_for) = (Path::new(&self.name), self.planned_for.as_deref());
+                Err(not_ready(&Subject { path, device: self.device, planned_for }, other))
+            }
+        }
+    }
+
+    fn is_whole(&self) -> Result<(), Error> {
+        match self.is_broken {
+            true => {
+                let message = "a step has failed in the middle, and its state is lost".to_owned();
+                Err(Error::No(message).with_help("open another session, and resume a checkpoint"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The values of all variables.
+    ///
+    /// # Errors
+    /// [`Error::No`] after a step that has failed.
+    pub fn state(&mut self) -> Result<BTreeMap<String, Tensor>, Error> {
+        self.is_whole()?;
+        let names: Vec<String> = self.variables.keys().cloned().collect();
+        names.into_iter().map(|name| Ok((name.clone(), self.get(&name)?))).collect()
+    }
+
+    /// Sets variables, and parameters that no step changes, by name.
+    ///
+    /// # Errors
+    /// As [`Session::set`]; what comes before the first fault is set.
+    pub fn load_state<'a>(
+        &mut self,
+        state: impl IntoIterator<Item = (&'a str, Option<&'a TensorType>, &'a [u8])>,
+    ) -> Result<(), Error> {
+        state.into_iter().try_for_each(|(name, ty, bytes)| self.set(name, ty, bytes))
+    }
+
+    /// Writes everything that the next step follows from, but for the inputs of each step, to a safetensors file, as
+    /// `lmsc run --save` does.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the file cannot be written, or cannot hold a variable's type.
+    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.is_whole()?;
+        let path = path.as_ref();
+        let variables: BTreeMap<String, Type> =
+            self.variables.iter().map(|(name, ty)| (name.clone(), Type::Tensor(ty.clone()))).collect();
+        tensors::check_types(path, variables.iter().map(|(name, ty)| (&**name, ty)))?;
+        self.checkpoint.says.seed = self.seed;
+        self.checkpoint.save(path, &variables, &mut self.runner)
+    }
+
+    /// Goes on where [`Session::save`] or `lmsc run --save` stopped: variables, seed, number of steps, and small inputs that
+    /// were set once. Inputs of each step are given again by the caller.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the file is not of this step, or a constant of the model is another one.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let tensors = Tensors::read(path)?;
+        let mut before = checkpoint::says(path, &tensors)?;
+        let settable: BTreeMap<String, Type> =
+            self.settable.iter().map(|(name, ty)| (name.clone(), Type::Tensor(ty.clone()))).collect();
+        fits(path, &tensors, &settable, "variables and inputs", false)?;
+        let missing = self.variables.keys().filter(|name| !tensors.contains(name));
+        lacks(path, &missing.collect::<Vec<_>>())?;
+        // What is in the file takes the place of what was set.
+        before.values.retain(|name, _| !tensors.contains(name));
+        self.checkpoint.says.follows_constants(&before, path)?;
+        let names: Vec<String> = tensors.types().map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            let bytes = tensors.bytes(&name)?;
+            self.set(&name, None, &bytes)?;
+        }
+        self.set_seed(before.seed);
+        self.runner.set_steps(before.steps);
+        self.is_broken = false;
+        Ok(())
+    }
+}
