@@ -116,6 +116,7 @@ pub enum Unplanned {
 /// ```
 pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
     let Question { request, host_bytes, .. } = *question;
+    let request = Request { effort: worthwhile(&request), ..request };
     let mut limited = false;
     let run = |problem: &Problem| {
         let found = held(&Question { request: Request { problem, ..request }, ..*question });
@@ -204,6 +205,20 @@ fn in_any_space<T>(question: &Question<'_>, smaller: fn(T, T) -> T, of: impl Fn(
 /// The most bytes that are live at once if nothing leaves.
 fn live(problem: &Problem) -> u64 {
     problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0)
+}
+
+/// A step that computes for so long is worth the whole search.
+const WORTH_ALL: u64 = 20_000_000;
+
+/// At least one part in so many of the search is made for shorter steps.
+const LEAST_PART: u32 = 20;
+
+/// The effort of the request, or for a step that computes for less than [`WORTH_ALL`] nanoseconds less of it, in proportion: nobody waits
+/// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
+fn worthwhile(request: &Request<'_>) -> u32 {
+    let nanos = request.problem.compute_nanos().min(WORTH_ALL);
+    let part = (u64::from(request.effort) * nanos / WORTH_ALL) as u32;
+    part.max(request.effort / LEAST_PART).max(request.effort.min(1))
 }
 
 /// The planner's plan of the request, held as the space says.

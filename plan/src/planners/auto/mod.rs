@@ -69,7 +69,7 @@ const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
 /// At the end of each round, what runs again in this number of the best plans is given other places, and made anew for each that needs
 /// it, by one in this number of evaluations.
 const PLACED: usize = 3;
-const PLACED_SHARE: usize = 8;
+const PLACED_SHARE: usize = 16;
 const PLACED_HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
 /// They are polished by one in so many of all evaluations, which take as much longer in small pieces.
