@@ -116,7 +116,7 @@ pub enum Unplanned {
 /// ```
 pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
     let Question { request, host_bytes, .. } = *question;
-    let request = Request { effort: worthwhile(&request), ..request };
+    let request = Request { effort: worthwhile(question), ..request };
     let mut limited = false;
     let run = |problem: &Problem| {
         let found = held(&Question { request: Request { problem, ..request }, ..*question });
@@ -215,7 +215,13 @@ const LEAST_PART: u32 = 20;
 
 /// The effort of the request, or for a step that computes for less than [`WORTH_ALL`] nanoseconds less of it, in proportion: nobody waits
 /// half a minute for a plan that makes a millisecond shorter. Counted by the model's times, so the same on every machine.
-fn worthwhile(request: &Request<'_>) -> u32 {
+///
+/// Planners of the papers do what their papers say, and of one that learns the effort is the number of episodes.
+fn worthwhile(question: &Question<'_>) -> u32 {
+    let request = &question.request;
+    if question.planner.learns || !question.planner.ours {
+        return request.effort;
+    }
     let nanos = request.problem.compute_nanos().min(WORTH_ALL);
     let part = (u64::from(request.effort) * nanos / WORTH_ALL) as u32;
     part.max(request.effort / LEAST_PART).max(request.effort.min(1))

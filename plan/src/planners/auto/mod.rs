@@ -497,10 +497,16 @@ impl<'a> Search<'a> {
             kept.iter().filter(move |&&j| nanos(j) < nanos(i)).map(move |&j| (i, [Some(j), None]))
         });
         let two = again.iter().flat_map(|&i| {
-            kept.iter().enumerate().flat_map(move |(at, &j)| {
-                let others = kept[..at].iter().filter(move |&&k| nanos(j) + nanos(k) < nanos(i));
-                others.map(move |&k| (i, [Some(j), Some(k)]))
-            })
+            // Where most cost the same, few pairs are cheaper: only what is, with the cheapest of all, is looked at beside others.
+            let least = kept.iter().map(|&j| nanos(j)).min().unwrap_or(0);
+            let cheap: Vec<usize> = kept.iter().copied().filter(|&j| nanos(j) + least < nanos(i)).collect();
+            let pairs = (0..cheap.len()).flat_map(|at| (0..at).map(move |other| (at, other)));
+            let pairs: Vec<_> = pairs
+                .map(|(at, other)| (cheap[at], cheap[other]))
+                .filter(|&(j, k)| nanos(j) + nanos(k) < nanos(i))
+                .take(most)
+                .collect();
+            pairs.into_iter().map(move |(j, k)| (i, [Some(j), Some(k)]))
         });
         one.chain(two).take(most).collect()
     }
