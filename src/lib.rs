@@ -527,7 +527,8 @@ pub(crate) fn with_budgets(
 /// with what alignment and gaps take.
 pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
     let counted = cx.memory(graph).peak();
-    let as_it_is = PassCx { budget: None, ..cx.clone() };
+    // With that much room the order stays as it is.
+    let as_it_is = PassCx { budget: Some(Bytes(1 << 60)), ..cx.clone() };
     match plan::before_planning(&mut graph.clone(), &as_it_is) {
         Ok(bridge) => {
             let planner = planner(DEFAULT_PLANNER).expect("it is registered");

@@ -106,7 +106,13 @@ impl Counted {
 
 /// The plan that moves nothing, in an arena of the request's budget, whose alignment it has.
 pub(crate) fn at_peak(request: &Request) -> Option<(Placed, Arena)> {
-    in_arena(request, |arena| unmoved(request.problem, arena))
+    let Request { problem, budget, alignment, .. } = *request;
+    in_arena(request, |arena| unmoved(problem, arena)).or_else(|| {
+        // The search for a layout of a given size may miss one that is smaller.
+        let arena = Arena::with(peak(problem, alignment), alignment);
+        let (plan, frame, placement) = unmoved(problem, arena).ok().filter(|_| arena.bytes <= budget)?;
+        Some((emit(plan, &frame, &placement)?, arena))
+    })
 }
 
 /// What is placed in an arena of the request's budget, with its alignment: a smaller arena, whose size was told, may have been aligned
