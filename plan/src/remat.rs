@@ -54,7 +54,7 @@ impl Dropped {
 pub enum Needed {
     /// It stays from then on.
     Stays,
-    /// It goes again, and serves what needs it within [`STILL_THERE`] operators.
+    /// It goes again, and serves what needs it within the next 40 operators.
     GoesAgain,
     /// It is made anew for each operator of the source that needs it.
     Renewed,
@@ -165,7 +165,7 @@ pub struct Dead<'a> {
     /// They are kept until then. The others are made anew.
     pub lasting: &'a [TensorId],
     /// They are made anew for each operator of the source that something runs again for. The others serve what needs them within
-    /// [`STILL_THERE`] operators.
+    /// the next 40 operators.
     pub renewed: &'a [TensorId],
 }
 
