@@ -121,8 +121,8 @@ class Source:
         return json.loads(done.stdout)
 
     def smallest_budget(self, *arguments: str) -> int:
-        """By the sum of bytes; addresses may need more."""
-        done = lmsc(self.path, *self.reading, "--budget", "1", *arguments)
+        """By the sum of bytes, in the form for ONNX Runtime, in which weights stay; addresses may need more."""
+        done = lmsc(self.path, *self.reading, "--budget", "1", "--addresses", "off", "--form", "ort", *arguments)
         found = re.search(r"\((\d+) bytes\)", done.stderr)
         if done.returncode != 1 or not found:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")

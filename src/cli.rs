@@ -405,6 +405,7 @@ impl PlanArgs {
             order: None,
             given: None,
             keep_plan: false,
+            weights_stay: false,
         }
     }
 }

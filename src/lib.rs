@@ -169,7 +169,9 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
 
     stage.show("planning");
     let keep_plan = args.save_plan.is_some() || is_library && planner != TFLMS;
-    let cx = PassCx { keep_plan, ..pass_cx(&args.plan, machine, &original)? };
+    // ONNX Runtime computes copies of constants when it loads a model.
+    let weights_stay = args.form == cli::Form::Ort;
+    let cx = PassCx { keep_plan, weights_stay, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) =
@@ -406,7 +408,40 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
         Some(options) if is_ours && !options.ends_with("--ranges") => {
             error.with_facts(as_it_is(original, cx))
         }
-        _ => with_floors(error, &floors, budget),
+        _ => {
+            let is_tflms = cx.planner.is_some_and(|planner| planner.name == TFLMS);
+            let error = with_floors(error, &floors, budget);
+            if is_tflms && cx.addresses && fits_counted(original, cx) {
+                with_room(error, original, cx)
+            } else {
+                error
+            }
+        }
+    }
+}
+
+/// Whether there is a plan without addresses.
+fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
+    let cx = PassCx { addresses: false, ..cx.clone() };
+    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+}
+
+/// The thousandths by which an arena is made larger, one after the other, where one is too small for addresses of a plan of TFLMS.
+const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
+
+/// The refusal of an arena for addresses, with a larger one that has been seen to do.
+fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
+    let budget = cx.budget.unwrap_or_default().0;
+    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
+    let found = larger.find(|&larger| {
+        let cx = PassCx { budget: Some(larger), ..cx.clone() };
+        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+    });
+    match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
+        Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
+        None => refusal,
     }
 }
 

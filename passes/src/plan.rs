@@ -25,6 +25,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
         bridge.map_err(|why| PassError::Call(why.to_string()))
     };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
+    let terms = Terms { weights_stay: cx.weights_stay, ..terms };
     let coarse = with(&terms)?;
     let has_small = || coarse.stays.values().any(|stays| *stays == Some(Stays::Small));
     let auto = planner("auto").expect("it is registered");

@@ -36,13 +36,15 @@ pub struct Terms {
     pub link: Link,
     /// Tensors with fewer bytes stay: a copy's latency would be most of it.
     pub smallest: Bytes,
+    /// Whether constants of the file stay, too, whatever their size.
+    pub weights_stay: bool,
 }
 
 impl Terms {
     /// The terms of a link for a graph that needs so many bytes, with the size from which tensors may leave: 1 MiB, or
     /// a thousandth of these bytes.
     pub fn new(link: Link, peak: Bytes) -> Terms {
-        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)) }
+        Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)), weights_stay: false }
     }
 }
 
@@ -61,7 +63,7 @@ pub enum Stays {
     /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
     /// that a copy of it was overwritten instead.
     Overwritten,
-    /// It is a small constant of the file: one may say what an operator does, such as a shape.
+    /// It is a constant of the file, and small, so that it may say what an operator does, or weights stay.
     Constant,
     /// The caller gets it.
     Output,
@@ -82,7 +84,7 @@ impl Stays {
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
-            Stays::Constant => "it is a small constant of the file".to_owned(),
+            Stays::Constant => "it is a constant of the file".to_owned(),
             Stays::Output => "it is an output of the graph".to_owned(),
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
@@ -203,7 +205,9 @@ impl Bridge {
             let given = storage.is_given(graph);
             let stays = match () {
                 () if given && !movable[index] => Some(Stays::Overwritten),
-                () if matches!(graph.def(storage.root), Def::Initializer(_)) && storage.bytes < WEIGHT => {
+                () if matches!(graph.def(storage.root), Def::Initializer(_))
+                    && (terms.weights_stay || storage.bytes < WEIGHT) =>
+                {
                     Some(Stays::Constant)
                 }
                 () if output[index] && !given => Some(Stays::Output),
