@@ -113,8 +113,9 @@ class Source:
         """
         arguments = [self.path, *self.reading, "--json", "-o", output, "--form", form]
         done = lmsc(*arguments, *self.larger.get(plan, plan))
-        if found := re.search(r"give --budget (\d+) ", done.stderr):
-            self.larger[plan] = (*plan[:-1], found[1])
+        named = r"give --budget (\d+) |no addresses were found.*?\((\d+) bytes\)"
+        if found := re.search(named, done.stderr, re.DOTALL):
+            self.larger[plan] = (*plan[:-1], found[1] or found[2])
             done = lmsc(*arguments, *self.larger[plan])
         if done.returncode != 0:
             raise RuntimeError(f"lmsc {' '.join(plan)} exits with {done.returncode}: {done.stderr.strip()}")

@@ -552,7 +552,9 @@ pub(crate) fn with_budgets(
         Kernels::Host | Kernels::None => Bytes::ZERO,
         Kernels::Cuda => cuda::constants(graph),
     };
-    let peak = || Bytes(step_peak(graph, &machine).0.saturating_add(constants.0));
+    // The peak that `lmsc inspect` prints, however the budget is held.
+    let in_arena = PassCx { addresses: true, pages: None, ..machine.clone() };
+    let peak = || Bytes(step_peak(graph, &in_arena).0.saturating_add(constants.0));
     let budget = budget.map(|budget| budget.bytes(target.device_bytes, peak).saturating_sub(constants));
     let of_host = |budget: Budget| budget.of_memory("--host-budget", target.host_bytes);
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
@@ -563,7 +565,7 @@ pub(crate) fn with_budgets(
 pub(crate) fn step_peak(graph: &Graph, cx: &PassCx) -> Bytes {
     let counted = cx.memory(graph).peak();
     // With that much room the order stays as it is.
-    let as_it_is = PassCx { budget: Some(Bytes(1 << 60)), ..cx.clone() };
+    let as_it_is = PassCx { budget: Some(Bytes(1 << 60)), order: None, given: None, ..cx.clone() };
     match plan::before_planning(&mut graph.clone(), &as_it_is) {
         Ok(bridge) => {
             let planner = planner(DEFAULT_PLANNER).expect("it is registered");

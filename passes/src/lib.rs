@@ -91,7 +91,8 @@ pub struct PassCx {
     pub or_pages: bool,
     /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
     pub pages: Option<Bytes>,
-    /// Whether constants of the file stay on the device: a runtime computes copies of them away.
+    /// Whether constants of the file and small tensors stay on the device, for a runtime that computes copies of constants away, and
+    /// whose optimizers write small operands in place.
     pub weights_stay: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
