@@ -31,7 +31,7 @@ impl Case {
             latency_nanos: [0, 0, 1, 20_000][rng.below(4)],
             duplex: if rng.chance(50) { Duplex::Half } else { Duplex::Full },
         };
-        let terms = Terms { link, smallest: Bytes(1 << rng.below(12)) };
+        let terms = Terms { link, smallest: Bytes(1 << rng.below(12)), weights_stay: false };
         let works = rng.chance(50);
         let cost = |_| Cost {
             nanos: [0, 1, rng.word() % 1000, rng.word() % 1_000_000][rng.below(4)],
