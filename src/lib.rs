@@ -169,8 +169,9 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
 
     stage.show("planning");
     let keep_plan = args.save_plan.is_some() || is_library && planner != TFLMS;
-    // ONNX Runtime computes copies of constants when it loads a model.
-    let weights_stay = args.form == cli::Form::Ort;
+    // ONNX Runtime, XLA and IREE compute copies of constants when they load or compile a model.
+    let emit = args.output.as_deref().map(|output| args.emit(output));
+    let weights_stay = args.form == cli::Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
     let cx = PassCx { keep_plan, weights_stay, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
