@@ -38,7 +38,7 @@ from jaxlib.mlir import ir
 from jax._src import compiler
 from jax._src.interpreters import mlir
 
-from recordings import CASES, MODELS, Arrays, Case, Compiled, Step, compiled, failures, named, reading, smallest
+from recordings import CASES, MODELS, PLENTY, Arrays, Case, Compiled, Step, compiled, failures, named, reading, smallest
 
 jax.config.update("jax_enable_x64", True)
 
@@ -105,7 +105,7 @@ def check_processor(model: str) -> str:
 
 def check_case(path: Path) -> str:
     case = Case(path)
-    text = compiled("mlir-xla", [path], "1TiB").text
+    text = compiled("mlir-xla", [path], PLENTY).text
     found = run(case, text)
     assert found
     return f"{len(found)} tensors, off by {case.agrees(text, found):.1e} at most"
@@ -180,8 +180,8 @@ def mib(count: int) -> str:
 def check_gpu(model: str, dims: dict[str, int], sizes: bool) -> list[str]:
     """Rows of the table; whether what XLA needs follows the plan is checked if `sizes`."""
     source = reading(model, dims)
-    plain = compiled("mlir-xla", source, "1TiB")
-    peak, least = plain.report["before"]["peak"], smallest(source)
+    plain = compiled("mlir-xla", source, PLENTY)
+    peak, least = plain.report["before"]["peak"], smallest(source, "mlir-xla")
     before, _ = device_bytes(for_gpu(plain.text))
     size = ", ".join(f"{name} {value}" for name, value in dims.items())
     rows = [f"| {model}, {size} | none | {mib(peak)} | {mib(before)} | | |"]

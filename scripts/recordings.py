@@ -52,12 +52,20 @@ def lmsc(*arguments: str | Path) -> subprocess.CompletedProcess:
     return subprocess.run([LMSC, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
+# A budget in which every step fits as it is.
+PLENTY = "1TiB"
+
+
 def compiled(form: str, reading: list, budget: str, *more: str) -> Compiled:
     with tempfile.TemporaryDirectory() as name:
         texts = []
-        for emit in (form, "lms"):
+        plan = Path(name) / "plan.json"
+        asked = ["--budget", budget, *more]
+        # The text shows the plan of the form, in which more tensors may have to stay. What fits may have copies, and no plan.
+        ways = [asked, asked] if budget == PLENTY else [[*asked, "--save-plan", plan], ["--plan", plan]]
+        for emit, planned in zip((form, "lms"), ways, strict=True):
             file = Path(name) / emit
-            done = lmsc(*reading, "--budget", budget, *more, "--emit", emit, "-o", file, "--json")
+            done = lmsc(*reading, *planned, "--emit", emit, "-o", file, "--json")
             if done.returncode != 0:
                 raise RuntimeError(f"lmsc exits with {done.returncode}: {done.stderr.strip()}")
             texts.append(file.read_text())
@@ -66,8 +74,10 @@ def compiled(form: str, reading: list, budget: str, *more: str) -> Compiled:
         return Compiled(texts[0], order, json.loads(done.stdout))
 
 
-def smallest(reading: list) -> int:
-    done = lmsc(*reading, "--budget", "1")
+def smallest(reading: list, form: str) -> int:
+    """The smallest budget of a plan that is written in the form, where bytes are counted."""
+    with tempfile.TemporaryDirectory() as name:
+        done = lmsc(*reading, "--budget", "1", "--addresses", "off", "--emit", form, "-o", Path(name) / form)
     found = re.search(r"The smallest budget that the planner `auto` reaches is .*\((\d+) bytes\)", done.stderr)
     assert done.returncode == 1 and found, done.stderr
     return int(found[1])
@@ -223,14 +233,14 @@ class Step:
 
     def plain(self, form: str) -> Compiled:
         """The step as it is."""
-        found = compiled(form, self.reading(), "1TiB")
+        found = compiled(form, self.reading(), PLENTY)
         self.draws(found.text)
         return found
 
     def tight(self, form: str) -> Compiled:
         """The step with its optimizer, rewritten for the smallest budget there is."""
         step = self.reading(optimizer=True)
-        return compiled(form, step, str(smallest(step)), "--addresses", "off", "--effort", "5")
+        return compiled(form, step, str(smallest(step, form)), "--addresses", "off", "--effort", "5")
 
     def arguments(self, text: str) -> list[np.ndarray]:
         """What the function of the module is called with; what nobody feeds is 0."""

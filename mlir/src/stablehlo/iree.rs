@@ -33,6 +33,10 @@ impl Form for Iree {
         true
     }
 
+    fn splits_windows(&self) -> bool {
+        true
+    }
+
     fn hoists(&self) -> bool {
         false
     }

@@ -49,6 +49,9 @@ pub(crate) trait Form: Sync {
 
     /// Whether it makes what depends on nothing when it likes, however long that lies around.
     fn hoists(&self) -> bool;
+
+    /// Whether its compiler fails where it fuses a window of two results with what reads them.
+    fn splits_windows(&self) -> bool;
 }
 
 /// What StableHLO has no way to say, or no rule says.

@@ -36,6 +36,10 @@ impl Form for Xla {
         false
     }
 
+    fn splits_windows(&self) -> bool {
+        false
+    }
+
     fn hoists(&self) -> bool {
         true
     }

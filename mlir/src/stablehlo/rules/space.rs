@@ -249,7 +249,11 @@ pub(super) fn max_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     let element = if small { ElementType::Int32 } else { ElementType::Int64 };
     let numbers = cx.w.iota(&TensorType::new(element, [count]), 0);
     let numbers = cx.w.reshape(&numbers, &x.ty.dims);
-    let [y, number] = cx.w.largest_in_window((&x, &numbers), &kernel, &window, &ty.dims);
+    let [mut y, mut number] = cx.w.largest_in_window((&x, &numbers), &kernel, &window, &ty.dims);
+    if cx.w.form.splits_windows() {
+        let mut passed = cx.w.barrier(&[&y, &number]).into_iter();
+        (y, number) = passed.next().zip(passed.next()).expect("a barrier gives what goes in");
+    }
     let number = cx.w.convert(&number, places.element);
     cx.give(0, y)?;
     cx.give(1, number)
