@@ -121,38 +121,38 @@ class Source:
             raise RuntimeError(f"lmsc {' '.join(plan)} exits with {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
-    def smallest_budget(self, *arguments: str) -> int:
-        """By the sum of bytes, in the form for ONNX Runtime, in which weights stay; addresses may need more."""
-        done = lmsc(self.path, *self.reading, "--budget", "1", "--addresses", "off", "--form", "ort", *arguments)
+    def smallest_budget(self, form: str, *arguments: str) -> int:
+        """By the sum of bytes, in the form: in one for ONNX Runtime weights stay. Addresses may need more."""
+        done = lmsc(self.path, *self.reading, "--budget", "1", "--addresses", "off", "--form", form, *arguments)
         found = re.search(r"\((\d+) bytes\)", done.stderr)
         if done.returncode != 1 or not found:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
         return int(found[1])
 
-    def plans(self) -> Iterator[tuple[str, list[str]]]:
-        """Named plans, from the one that swaps everything to the one that swaps least."""
+    def plans(self, form: str) -> Iterator[tuple[str, list[str]]]:
+        """Named plans of the form, from the one that swaps everything to the one that swaps least."""
         counted = ["--addresses", "off"]
-        tight = self.smallest_budget()
+        tight = self.smallest_budget(form)
         yield "smallest budget", [*QUICKLY, *counted, "--budget", str(tight)]
         ranges = ["--planner", "optimal", "--ranges", *QUICKLY]
-        yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(*ranges))]
+        yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(form, *ranges))]
         tflms = ["--planner", "tflms"]
-        yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(*tflms))]
+        yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(form, *tflms))]
         if byte_count(self) > LARGE:
             return
         yield "everything", EVERYTHING
         if any(node.op_type == "MaxPool" and len(node.output) > 1 for node in self.proto.graph.node):
             # With room to spare: an encoding needs some.
             yield "encoded", ["--encode", "--budget", "1TiB", *EVERYTHING]
-            yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(*tflms))]
+            yield "encoded, smallest budget", ["--encode", *counted, "--budget", str(self.smallest_budget(form, *tflms))]
         report = json.loads(lmsc(self.path, *self.reading, "--json", *EVERYTHING).stdout)
         peak = report["before"]["peak"]
         yield "half the way", [*QUICKLY, "--budget", str((tight + peak) // 2)]
-        least = self.smallest_budget(*tflms)
+        least = self.smallest_budget(form, *tflms)
         yield "tflms, half the way", [*tflms, "--budget", str((least + peak) // 2)]
         yield "as much as the original needs", [*QUICKLY, "--budget", str(peak)]
         memonger = ["--planner", "memonger"]
-        recomputing = (2 * self.smallest_budget(*memonger) + peak) // 3
+        recomputing = (2 * self.smallest_budget(form, *memonger) + peak) // 3
         yield "memonger", [*memonger, *counted, "--budget", str(recomputing)]
         yield "direct order", ["--ctrld-strategy", "direct-order", "--lb", "3"]
         yield "fused", ["--fuse-swapins", "8", "--swap-branches"]
@@ -291,8 +291,10 @@ def check_model(path: Path, report: Report) -> None:
         by_onnx = evaluated(model, fed, report)
 
         plans = 0
-        for plan, arguments in model.plans():
-            for form in FORMS if not large or plan == "ranges" else FORMS[1:]:
+        for form in FORMS:
+            for plan, arguments in model.plans(form):
+                if large and form == FORMS[0] and plan != "ranges":
+                    continue
                 output = scratch / f"{plan}.{form}.onnx".replace(" ", "-")
                 what = f"{plan}, {form}"
                 told = model.compile(output, form, *arguments)
@@ -505,17 +507,18 @@ def evaluate(proto: onnx.ModelProto, fed: Arrays) -> Arrays:
 def check_step(model: Source, optimizer: Path, scratch: Path, report: Report) -> None:
     """The linked step against the two graphs, for two steps."""
     linked = Source(model.path, [*model.reading, "--optimizer", str(optimizer)], model.proto, model.dims)
+    counted = [*QUICKLY, "--addresses", "off"]
     plans = {
-        "linked": ["--budget", "1TiB"],
-        "linked, smallest budget": [*QUICKLY, "--addresses", "off", "--budget", str(linked.smallest_budget())],
-        "linked, everything": EVERYTHING,
+        "linked": lambda _: ["--budget", "1TiB"],
+        "linked, smallest budget": lambda form: [*counted, "--budget", str(linked.smallest_budget(form))],
+        "linked, everything": lambda _: EVERYTHING,
     }
     expected = two_steps(model, optimizer)
     for plan, arguments in plans.items():
         for form in FORMS:
             what = f"{plan}, {form}, {optimizer.stem}"
             output = scratch / "step.onnx"
-            linked.compile(output, form, *arguments)
+            linked.compile(output, form, *arguments(form))
             verified = lmsc("verify", model.path, output, *linked.reading)
             report.expect(verified.returncode == 0, f"{what}: verify says {verified.stderr.strip()}")
             for number, found in enumerate(linked_steps(output, model)):
@@ -643,10 +646,11 @@ def check_variables(report: Report) -> None:
         fed = feeds(model)
         expected = run(session(model.path), fed)
         plan = ["--planner", "optimal", "--ranges"]
-        plan += ["--addresses", "off", "--budget", str(model.smallest_budget(*plan) * 13 // 10)]
+        plan += ["--addresses", "off"]
         for form in FORMS:
+            budget = ["--budget", str(model.smallest_budget(form, *plan) * 13 // 10)]
             what, output = f"variables in ranges, {form}", scratch / f"{form}.onnx"
-            model.compile(output, form, *plan)
+            model.compile(output, form, *plan, *budget)
             written = onnx.load(output)
             came = sum(node.op_type.startswith("SwapInRange") for node in written.graph.node)
             report.expect(came > layers, f"{what}: {came} ranges come from the host")
