@@ -646,9 +646,8 @@ def check_variables(report: Report) -> None:
         fed = feeds(model)
         expected = run(session(model.path), fed)
         plan = ["--planner", "optimal", "--ranges"]
-        plan += ["--addresses", "off"]
         for form in FORMS:
-            budget = ["--budget", str(model.smallest_budget(form, *plan) * 13 // 10)]
+            budget = ["--addresses", "off", "--budget", str(model.smallest_budget(form, *plan) * 13 // 10)]
             what, output = f"variables in ranges, {form}", scratch / f"{form}.onnx"
             model.compile(output, form, *plan, *budget)
             written = onnx.load(output)

@@ -114,10 +114,11 @@ pub fn export(
             .filter_map(|&output| Some(exporter.origin(output)).filter(|&origin| origin != output))
             .collect(),
     };
+    let overwritten = kept::Overwritten::of(graph, travelled);
     let mut nodes = Vec::with_capacity(graph.order().len());
     for &id in graph.order() {
         let mut proto = exporter.node(id)?;
-        let copies = kept::spell_out(graph, id, &travelled, &mut proto, &mut exporter.new_names);
+        let copies = kept::spell_out(graph, id, &overwritten, &mut proto, &mut exporter.new_names);
         exporter.has_node_metadata |= !copies.is_empty();
         nodes.extend(copies);
         nodes.push(proto);

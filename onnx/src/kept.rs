@@ -2,7 +2,8 @@
 //!
 //! ONNX Runtime's optimizers work in the memory of their operands unless the result is an output of the model, which has
 //! its own. Where a new value leaves for the host and returns, the output is what returns: the update would write over
-//! what is fed. In the form for ONNX Runtime it works on a copy then, which in a graph is nothing.
+//! what is fed, or over what other nodes read, which ONNX Runtime may run later than the file says, as it fuses nodes and gives
+//! those their places last. In the form for ONNX Runtime it works on a copy then, which in a graph is nothing.
 
 use foldhash::{HashMap, HashSet};
 use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
@@ -12,12 +13,33 @@ use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
 use crate::{copy, key, set_metadata};
 
-/// The copies to go before the node, which reads them in place of inputs of the graph: `travelled` are the values that are
-/// outputs only after a way over the host.
+/// What ONNX Runtime writes over.
+pub(crate) struct Overwritten {
+    /// The values that are outputs only after a way over the host: they are written over what they are computed from.
+    travelled: HashSet<ValueId>,
+    /// Inputs of the graph, and values that several nodes read.
+    shared: HashSet<ValueId>,
+}
+
+impl Overwritten {
+    pub(crate) fn of(graph: &Graph, travelled: HashSet<ValueId>) -> Overwritten {
+        let mut shared: HashSet<ValueId> = graph.inputs.iter().copied().collect();
+        let mut read = HashSet::default();
+        for &id in graph.order() {
+            let mut values: Vec<ValueId> = graph.uses(id).collect();
+            values.sort_unstable();
+            values.dedup();
+            shared.extend(values.into_iter().filter(|&value| !read.insert(value)));
+        }
+        Overwritten { travelled, shared }
+    }
+}
+
+/// The copies to go before the node, which it writes over in place of what others need.
 pub(crate) fn spell_out(
     graph: &Graph,
     id: NodeId,
-    travelled: &HashSet<ValueId>,
+    overwritten: &Overwritten,
     proto: &mut NodeProto,
     names: &mut NewNames<'_>,
 ) -> Vec<NodeProto> {
@@ -31,7 +53,8 @@ pub(crate) fn spell_out(
     for &(operand, result) in node.op.effects().writes {
         let result = node.results.get(result).copied().flatten();
         let Some(variable) = node.operands.get(operand).copied().flatten() else { continue };
-        if !result.is_some_and(|value| travelled.contains(&value)) || !graph.inputs.contains(&variable) {
+        let is_travelled = result.is_some_and(|value| overwritten.travelled.contains(&value));
+        if !is_travelled || !overwritten.shared.contains(&variable) {
             continue;
         }
         let name = names.value(&format!("{}.kept.{operand}", node.name));
@@ -55,12 +78,11 @@ pub(crate) fn gather(graph: &mut GraphProto) -> bool {
         return false;
     }
     let uses = Uses::of(graph);
-    let inputs: HashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
     let read_once = |name: &str| matches!(uses.readers(name), [Some(_)]);
     let kept: HashMap<String, String> = graph
         .node
         .iter()
-        .filter(|n| is_ours(n) && inputs.contains(&*n.input[0]) && read_once(&n.output[0]))
+        .filter(|n| is_ours(n) && read_once(&n.output[0]))
         .map(|n| (n.output[0].clone(), n.input[0].clone()))
         .collect();
     graph.node.retain(|n| !(is_ours(n) && kept.contains_key(&n.output[0])));
