@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use lmsc_ir::Bytes;
 
-use crate::proto::{AttributeProto, AttributeType, NodeProto, TensorProto};
-use crate::{Model, shapes};
+use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto, TensorProto};
+use crate::{Model, key, shapes};
 
-/// `Constant` nodes of tensors of at least this size become initializers. What is smaller may say what an operator does, such as a
-/// shape, and has its place in the graph.
+/// The size of the smallest tensor that counts as a weight. Smaller constants are mostly arguments of operators, such as shapes and
+/// axes; they stay nodes.
 pub(crate) const SMALLEST: Bytes = Bytes(256);
 
 /// The first IR version in which an initializer need not be an input.
@@ -21,10 +21,12 @@ pub(crate) fn gather(model: &mut Model) -> bool {
     }
     let Some(graph) = &mut model.proto.graph else { return false };
     let outputs: HashSet<&str> = graph.output.iter().map(|output| output.name()).collect();
+    let waited_for = waited_for(graph);
     let mut weights = Vec::new();
     let mut others = Vec::with_capacity(graph.node.len());
     for mut node in std::mem::take(&mut graph.node) {
-        match weight(&mut node, &outputs) {
+        let is_free = !waited_for.contains(node.name());
+        match is_free.then(|| weight(&mut node, &outputs)).flatten() {
             Some(tensor) => weights.push(tensor),
             None => others.push(node),
         }
@@ -35,26 +37,50 @@ pub(crate) fn gather(model: &mut Model) -> bool {
     any
 }
 
-/// The tensor of the node under the name of its result, if it is a weight.
+/// The names of nodes at which a control edge of an earlier plan starts.
+fn waited_for(graph: &GraphProto) -> HashSet<String> {
+    let entries = graph.node.iter().flat_map(|node| &node.metadata_props);
+    let after = entries.filter(|entry| entry.key() == key::AFTER);
+    // What is no list of names, the import warns of.
+    after.flat_map(|entry| serde_json::from_str::<Vec<String>>(entry.value()).unwrap_or_default()).collect()
+}
+
+/// The tensor that the node holds, if it is a weight: it takes over the name of the node's result, and what else the file says of
+/// the node.
 fn weight(node: &mut NodeProto, outputs: &HashSet<&str>) -> Option<TensorProto> {
     let is_constant = node.op_type() == "Constant" && matches!(node.domain(), "" | "ai.onnx");
     let [name] = &node.output[..] else { return None };
-    let [AttributeProto { name: Some(attribute), t: Some(tensor), r#type, .. }] = &mut node.attribute[..]
+    let [attribute] = &mut node.attribute[..] else { return None };
+    let AttributeProto {
+        name: Some(kind),
+        t: Some(tensor),
+        r#type,
+        doc_string: None,
+        ref_attr_name: None,
+        ..
+    } = attribute
     else {
         return None;
     };
     let is_tensor = r#type.is_none_or(|kind| kind == AttributeType::Tensor as i32);
-    let is_large = bytes(tensor).is_some_and(|bytes| bytes >= SMALLEST.0);
-    let is_weight = is_constant && is_tensor && is_large && attribute == "value" && node.input.is_empty();
-    if !is_weight || name.is_empty() || outputs.contains(&**name) {
+    let is_large = byte_count(tensor).is_some_and(|bytes| bytes >= SMALLEST.0);
+    let is_weight = is_constant && is_tensor && is_large && kind == "value" && node.input.is_empty();
+    let of_both = node.doc_string.is_some() && tensor.doc_string.is_some()
+        || !node.metadata_props.is_empty() && !tensor.metadata_props.is_empty();
+    let is_ours = node.metadata_props.iter().any(|entry| entry.key().starts_with("ai.lmsc."));
+    let stays = of_both || is_ours || !node.device_configurations.is_empty();
+    if !is_weight || stays || name.is_empty() || outputs.contains(&**name) {
         return None;
     }
-    let tensor = std::mem::take(&mut **tensor);
-    Some(TensorProto { name: Some(name.clone()), ..tensor })
+    let mut tensor = std::mem::take(&mut **tensor);
+    tensor.name = Some(name.clone());
+    tensor.doc_string = node.doc_string.take().or(tensor.doc_string);
+    tensor.metadata_props.append(&mut node.metadata_props);
+    Some(tensor)
 }
 
-/// The bytes of the tensor's elements; none of texts and of what is malformed, which the import refuses.
-fn bytes(tensor: &TensorProto) -> Option<u64> {
+/// The bytes of the tensor's elements. None for strings, and for tensors that the import refuses.
+fn byte_count(tensor: &TensorProto) -> Option<u64> {
     let element = shapes::element_type(tensor.data_type().into())?;
     let elements = tensor.dims.iter().try_fold(1u64, |all, &dim| all.checked_mul(dim.try_into().ok()?))?;
     Some(elements.checked_mul(element.bits())? / 8)
