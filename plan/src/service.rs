@@ -5,8 +5,8 @@ use crate::address::{self, Arena, Placed, Spot};
 use crate::pages::{self, Paged, Unpaged};
 use crate::planners::dqn::Learning;
 use crate::planners::{DoesNotFit, Plan, Planner, Request};
-use crate::problem::{Op, Problem};
-use crate::schedule::{self, Edge, Instruction, Room, Schedule, Step};
+use crate::problem::Problem;
+use crate::schedule::{self, Edge, Room};
 use crate::{Floors, host};
 
 /// What is asked: a plan of the request's problem within the request's budget.
@@ -133,15 +133,7 @@ pub fn plan(question: &Question<'_>) -> Result<Planned, Unplanned> {
 /// counted. It has no addresses.
 pub fn nothing_moves(question: &Question<'_>) -> Option<Planned> {
     let Request { problem, budget, .. } = question.request;
-    let mut now = 0;
-    let step = |(op, tick): (&Op, u32)| {
-        let start = now;
-        now += op.nanos;
-        Step { instruction: Instruction::Op(tick), start, end: now }
-    };
-    let steps = problem.ops.iter().zip(0..).map(step).collect();
-    let schedule = Schedule { steps, ..Schedule::default() };
-    let plan = Plan::without_recomputation(problem, schedule);
+    let plan = Plan::without_copies(problem);
     let counted_nanos = plan.schedule.makespan();
     let (plan, peak) = match question.space {
         Space::Arena => return None,

@@ -10,8 +10,8 @@ use crate::planners::{Granularity, Plan, Planner, Request, planner};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 
-/// The effort of the address search for plans that copy ranges, in percent. It decides which floor is told, so it does not depend
-/// on what the caller asks for.
+/// The effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is reported must
+/// not change with `--effort`.
 const EFFORT: u32 = 1;
 
 /// How often the gap is halved between an arena that holds the bytes of a plan of ranges and one that has room for it.
@@ -45,12 +45,12 @@ fn smallest<T>(alignment: u64, place: impl Fn(Arena) -> Result<T, u64>) -> u64 {
     }
 }
 
-/// Plans in ranges are looked for where counting them needs less than this part of the arena for whole tensors, in percent: less is gone
-/// with the gaps between ranges.
+/// Plans with ranges are searched only if their bytes, without addresses, are below this share of the smallest arena for whole
+/// tensors, in percent: the gaps between ranges take the rest.
 const WORTH: u64 = 98;
 
-/// Plans for the least memory that counts bytes: by what they may do, the plan of `auto` for its smallest budget, if that is smaller
-/// than that of plans which may do less.
+/// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or that
+/// copies ranges, is only there if it needs less memory than one that does not.
 pub(crate) struct Counted {
     /// With whole tensors.
     whole: Option<Plan>,
@@ -104,7 +104,7 @@ impl Counted {
     }
 }
 
-/// The plan that moves nothing, in an arena of the request's budget, whose alignment it has.
+/// The plan that moves nothing, with addresses, and its arena, which is as large as the request's budget.
 pub(crate) fn at_peak(request: &Request) -> Option<(Placed, Arena)> {
     let Request { problem, budget, alignment, .. } = *request;
     in_arena(request, |arena| unmoved(problem, arena)).or_else(|| {
@@ -115,8 +115,8 @@ pub(crate) fn at_peak(request: &Request) -> Option<(Placed, Arena)> {
     })
 }
 
-/// What is placed in an arena of the request's budget, with its alignment: a smaller arena, whose size was told, may have been aligned
-/// to less than this one would be.
+/// The plan that `place` finds in an arena of the request's budget. Where it finds none, the alignment is halved, again and again: a
+/// floor was reported for a smaller arena, and smaller arenas are aligned to less.
 fn in_arena(
     request: &Request,
     place: impl Fn(Arena) -> Result<(Plan, Frame, Placement), u64>,
@@ -133,8 +133,8 @@ fn in_arena(
     }
 }
 
-/// A plan within the request's budget, where that is no less than what [`Floors::in_arena`](crate::Floors::in_arena) tells, with
-/// the arena whose alignment it has.
+/// A plan with addresses for the request's budget, and its arena. There is one for every budget that is at least the floor in
+/// [`Floors::in_arena`](crate::Floors::in_arena).
 pub(crate) fn at_floor(planner: &Planner, request: &Request) -> Option<(Placed, Arena)> {
     let problem = request.problem;
     let in_arena = |plan: &Plan| in_arena(request, |arena| tight(plan, arena));

@@ -126,7 +126,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Whether so many makespans in a row were not shorter by 1/[`LITTLE_GAIN`]; none counts while there is no plan.
+    /// Notes a makespan, and returns whether the search ends: after `idle` makespans in a row that were not shorter than the best
+    /// one by 1/[`LITTLE_GAIN`]. Until the first plan is found, none is counted.
     fn ends(&mut self, makespan: u64, idle: u32) -> bool {
         match self.best {
             _ if makespan == u64::MAX => return false,

@@ -1,8 +1,9 @@
 //! Swaps and addresses chosen together, operator by operator, for arenas in which finished plans find no room.
 //!
-//! Before each operator, what it lacks takes the smallest gap that holds it; where there is none, the residents of adjacent
-//! addresses leave whose copies cost least for the time until their next use. Where the operator's own tensors lie in the way, all
-//! leave, and its tensors come back side by side. So there is room wherever what an operator touches fits beside what may not leave.
+//! Before an operator runs, each of its tensors that is not in memory gets the smallest gap that is large enough. If no gap is, a
+//! window of adjacent tensors is swapped out: the one whose copies cost least, relative to the time until the tensors are used again.
+//! If the operator's own tensors block every window, everything is swapped out and the operator's tensors are placed side by side.
+//! So the search succeeds whenever the tensors of each operator fit beside those that cannot be swapped.
 //!
 //! # Source
 //! The window of adjacent residents is that of Kirisame et al., *Dynamic Tensor Rematerialization*, ICLR 2021, as its
@@ -24,8 +25,8 @@ use crate::planners::Plan;
 use crate::problem::{Op, Problem, Tensor, TensorId, Uses};
 use crate::schedule::{Instruction, Piece, PieceId, Schedule, Step};
 
-/// The effort of placing what does not move, in percent: 2 million looks, some hundredths of a second.
-const STAYING_EFFORT: u32 = 10;
+/// The effort of placing what does not move: some hundredths of a second.
+const STAYING_EFFORT: Effort = Effort { looks: 2_000_000, placements: 20_000 };
 
 /// A plan of the same operators with swaps of whole tensors, placed in the arena.
 ///
@@ -65,7 +66,7 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
         add(Owner::Workspace(tick), op.workspace, u64::from(tick) + 1..u64::from(tick) + 2);
     }
     let room = arena.bytes.saturating_sub(always);
-    let layout = match offsets::place(&buffers, room, Effort::percent(STAYING_EFFORT)) {
+    let layout = match offsets::place(&buffers, room, STAYING_EFFORT) {
         Ok(layout) => layout,
         Err(no) => return Err(always + no.found.map_or(u64::MAX / 2, |layout| layout.bytes)),
     };
@@ -73,14 +74,7 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
     if least > arena.bytes {
         return Err(least);
     }
-    let mut now = 0;
-    let step = |(op, tick): (&Op, u32)| {
-        let start = now;
-        now += op.nanos;
-        Step { instruction: Instruction::Op(tick), start, end: now }
-    };
-    let steps = problem.ops.iter().zip(0..).map(step).collect();
-    let plan = Plan::without_recomputation(problem, Schedule { steps, ..Schedule::default() });
+    let plan = Plan::without_copies(problem);
     let frame = Frame::new(&plan, arena.bytes, arena).ok_or(least)?;
     let addresses: HashMap<Owner, u64> = owners.into_iter().zip(layout.addresses).collect();
     let mut places = frame.nowhere();
@@ -100,7 +94,7 @@ fn moments(problem: &Problem, tensor: TensorId, uses: &Uses) -> Range<u64> {
     from..until
 }
 
-/// The tensors that never leave, which lie at the bottom, and how high they reach.
+/// The tensors that never leave. They lie at the bottom of the arena.
 struct Ground {
     /// By tensor that never leaves and is not there all the time, its address.
     addresses: SecondaryMap<TensorId, Option<u64>>,
@@ -150,7 +144,7 @@ impl Ground {
         if least > arena.bytes {
             return Err(least);
         }
-        // Variables that are there all the time cost no copies: as many as half of what is left over holds.
+        // A variable that stays costs no copies. Up to half of the remaining memory is used for that.
         let mut spare = (arena.bytes - least) / 2;
         for (tensor, facts) in problem.tensors.iter().filter(|(_, facts)| facts.is_variable_that_leaves()) {
             if leaves[tensor] && aligned(facts.bytes) <= spare {
@@ -330,7 +324,7 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// What never leaves reaches up to this address now: what lies below leaves.
+    /// Sets the address up to which memory belongs to tensors that never leave, and swaps out what lies below it.
     fn rise(&mut self, floor: u64) {
         self.floor = floor;
         let below: Vec<TensorId> =
@@ -338,8 +332,8 @@ impl<'a> Cache<'a> {
         below.into_iter().for_each(|tensor| self.evict(tensor));
     }
 
-    /// Has these tensors at addresses, and so many bytes of workspace, whose address it returns. Those that are not there come from
-    /// the host but for `fresh` ones.
+    /// Gives an address to each of the touched tensors and to the workspace, and returns that of the workspace. A tensor that is not
+    /// in memory is copied from the host, unless it is one of `fresh`, which the operator produces.
     fn demand(
         &mut self,
         tick: u32,
@@ -382,7 +376,8 @@ impl<'a> Cache<'a> {
         Ok(address_of_workspace)
     }
 
-    /// Addresses for all of these, which are theirs then; none, and nothing is changed but that some have left, if there are none.
+    /// Places all of these and returns their addresses. If one of them has no room, returns none and places nothing; tensors that
+    /// were swapped out to make room stay out.
     fn place_all(
         &mut self,
         tick: u32,
@@ -411,7 +406,7 @@ impl<'a> Cache<'a> {
         Some(placed)
     }
 
-    /// The highest address for so many bytes in the smallest gap that holds them, of equals the lowest.
+    /// The highest aligned address in the smallest gap that holds `bytes`. Of gaps of the same size, the lowest one is taken.
     fn gap(&self, bytes: u64) -> Option<u64> {
         let mut best: Option<(u64, u64)> = None;
         let mut from = self.floor;
@@ -427,13 +422,13 @@ impl<'a> Cache<'a> {
         best.map(|(_, base)| base)
     }
 
-    /// The first address that is free behind so many bytes there.
+    /// The first aligned address after `bytes` at `base`.
     fn end(&self, base: u64, bytes: u64) -> u64 {
         (base + bytes).next_multiple_of(self.arena.alignment)
     }
 
-    /// Adjacent tensors that this operator does not touch, which together with the gaps between them hold so many bytes, and which
-    /// cost the least; and the highest address there.
+    /// The cheapest window of adjacent tensors, none of which this operator touches, that is at least `bytes` long with its gaps; and
+    /// the highest aligned address in it for that many bytes.
     fn window(&self, tick: u32, touched: &[TensorId], bytes: u64) -> Option<(u64, Vec<TensorId>)> {
         struct Slot {
             /// From the end of the one before it.
@@ -521,7 +516,7 @@ impl<'a> Cache<'a> {
     }
 }
 
-/// The places of the frame's objects; none if the frame has others than the cache has seen.
+/// The places of the frame's objects; none if the frame has an object that the cache did not place.
 fn places(
     frame: &Frame,
     ground: &Ground,

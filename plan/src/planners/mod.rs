@@ -27,8 +27,8 @@ pub mod vdnn;
 mod whole;
 pub mod window;
 
-use crate::problem::{Problem, TensorId};
-use crate::schedule::Schedule;
+use crate::problem::{Op, Problem, TensorId};
+use crate::schedule::{Instruction, Schedule, Step};
 use cranelift_entity::PrimaryMap;
 pub(crate) use offload::refuse_below_floor;
 
@@ -133,6 +133,18 @@ impl Plan {
             tensor_origin: problem.tensors.keys().collect(),
             schedule,
         }
+    }
+
+    /// The plan that runs the problem's operators one after the other and copies nothing.
+    pub fn without_copies(problem: &Problem) -> Plan {
+        let mut now = 0;
+        let step = |(op, tick): (&Op, u32)| {
+            let start = now;
+            now += op.nanos;
+            Step { instruction: Instruction::Op(tick), start, end: now }
+        };
+        let steps = problem.ops.iter().zip(0..).map(step).collect();
+        Plan::without_recomputation(problem, Schedule { steps, ..Schedule::default() })
     }
 
     /// The time of operators that run again, in nanoseconds.
