@@ -12,6 +12,9 @@ pub enum Error {
     /// The answer is no: exit code 1.
     #[error("{0}")]
     No(String),
+    /// The answer is no, since more would have to leave for the host than may: exit code 1.
+    #[error("{0}")]
+    HostIsFull(String),
     /// The answer is no, in the JSON that was asked for; it belongs on standard output: exit code 1.
     #[error("{0}")]
     NoAsJson(String),
@@ -35,7 +38,7 @@ impl Error {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::No(_) | Error::NoAsJson(_) => 1,
+            Error::No(_) | Error::HostIsFull(_) | Error::NoAsJson(_) => 1,
             Error::Input(_) | Error::Given(_) => 2,
             Error::Interrupted(_) => 130,
             Error::Ours(_) => 101,
@@ -62,11 +65,13 @@ impl Error {
 
     /// A refusal with more to say, before what to do.
     pub(crate) fn with_facts(self, facts: impl Display) -> Error {
+        let add = |message: String| match message.split_once("\nhelp: ") {
+            Some((message, help)) => format!("{message}\n{facts}\nhelp: {help}"),
+            None => format!("{message}\n{facts}"),
+        };
         match self {
-            Error::No(message) => Error::No(match message.split_once("\nhelp: ") {
-                Some((message, help)) => format!("{message}\n{facts}\nhelp: {help}"),
-                None => format!("{message}\n{facts}"),
-            }),
+            Error::No(message) => Error::No(add(message)),
+            Error::HostIsFull(message) => Error::HostIsFull(add(message)),
             other => other,
         }
     }
@@ -76,6 +81,7 @@ impl Error {
         let add = |message: String| format!("{message}\nhelp: {help}");
         match self {
             Error::No(message) => Error::No(add(message)),
+            Error::HostIsFull(message) => Error::HostIsFull(add(message)),
             Error::Input(message) => Error::Input(add(message)),
             Error::Given(message) => Error::Given(add(message)),
             Error::Interrupted(message) => Error::Interrupted(add(message)),
@@ -100,6 +106,7 @@ impl From<lmsc_passes::PassError> for Error {
         use lmsc_passes::PassError;
         match error {
             PassError::DoesNotFit(message) => Error::No(message),
+            PassError::HostIsFull(message) => Error::HostIsFull(message),
             PassError::Call(message) => Error::Input(message),
             PassError::Given(message) => Error::Given(message),
             bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),

@@ -192,7 +192,7 @@ fn budgets(
                 Ok(rewritten.events(producer, root).1 == "stays")
             }
             // A planner of a paper may have a plan for a budget and none for a larger one.
-            Err(Error::No(_)) => Ok(false),
+            Err(Error::No(_) | Error::HostIsFull(_)) => Ok(false),
             Err(other) => Err(other),
         }
     };

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use lmsc_ir::{Bytes, Def, Graph, Phase, Phases};
-use lmsc_passes::PassCx;
 use lmsc_plan::Memory;
 use lmsc_plan::tflms::Scope;
 use serde::Serialize;
@@ -62,7 +61,7 @@ pub fn inspect(args: &InspectArgs) -> Result<String, Error> {
     let scopes: Vec<Scope> = args.optimizer_scopes.iter().map(|s| Scope::new(s)).collect();
     let phases =
         Phases::of(&graph, |n| scopes.iter().any(|s| s.contains(&n.name)).then_some(Phase::Backward));
-    let machine = PassCx { addresses: true, ..machine(args.target.as_deref(), None)? };
+    let machine = machine(args.target.as_deref(), None)?.in_arena();
     let memory = machine.memory(&graph);
     let cx = with_budgets(machine, &graph, None, None)?;
     let addressed = step_peak(&graph, &cx);

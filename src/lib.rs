@@ -392,7 +392,17 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
-    let Error::No(_) = &error else { return error };
+    match error {
+        Error::HostIsFull(_) => {
+            with_constants(error, cx).with_facts(as_it_is(step_peak(original, cx), cx.constants))
+        }
+        Error::No(_) => device_floors(error, original, cx),
+        other => other,
+    }
+}
+
+/// The refusal with the budgets of the device in which there would be a plan.
+fn device_floors(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
     let Ok(bridge) = plan::before_planning(&mut original.clone(), &nothing) else {
         // What planners cannot work on was refused for another reason.
@@ -401,23 +411,12 @@ fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
     let planner = planner(DEFAULT_PLANNER).expect("it is registered");
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
     let floors = service::floors(&question).beside(cx.constants);
-    let (error, budget) = (with_constants(error, cx), cx.whole_budget());
-    let is_ours = cx.planner.is_some_and(|planner| planner.ours);
-    match budget.and_then(|budget| floors.fitting(budget.0)) {
-        // The device has room for a plan of the planner that was asked, so it is the host that has none for what leaves.
-        Some(_) if is_ours && cx.ranges => error.with_facts(as_it_is(original, cx)),
-        Some(options) if is_ours && !options.ends_with("--ranges") => {
-            error.with_facts(as_it_is(original, cx))
-        }
-        _ => {
-            let is_tflms = cx.planner.is_some_and(|planner| planner.name == TFLMS);
-            let error = with_floors(error, &floors, budget);
-            if is_tflms && cx.addresses && fits_counted(original, cx) {
-                with_room(error, original, cx)
-            } else {
-                error
-            }
-        }
+    let error = with_floors(with_constants(error, cx), &floors, cx.whole_budget());
+    let is_tflms = cx.planner.is_some_and(|planner| planner.name == TFLMS);
+    if is_tflms && cx.addresses && fits_counted(original, cx) {
+        with_room(error, original, cx)
+    } else {
+        error
     }
 }
 
@@ -447,8 +446,8 @@ fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
 }
 
 /// The budget in which nothing has to leave, in words.
-fn as_it_is(original: &Graph, cx: &PassCx) -> String {
-    let bytes = Bytes(step_peak(original, cx).0.saturating_add(cx.constants.0));
+fn as_it_is(peak: Bytes, constants: Bytes) -> String {
+    let bytes = Bytes(peak.0.saturating_add(constants.0));
     format!("With {bytes} ({} bytes) nothing has to leave the device.", bytes.0)
 }
 
@@ -476,8 +475,10 @@ fn smaller(error: Error, binding: &BindingArgs) -> Error {
     let given: Vec<String> =
         binding.dims.iter().map(|(name, value)| format!("--dim {name}={value}")).collect();
     match (&error, given.len()) {
-        (Error::No(_), 1) => error.with_help(format!("a smaller value than {} needs less memory", given[0])),
-        (Error::No(_), 2..) => {
+        (Error::No(_) | Error::HostIsFull(_), 1) => {
+            error.with_help(format!("a smaller value than {} needs less memory", given[0]))
+        }
+        (Error::No(_) | Error::HostIsFull(_), 2..) => {
             error.with_help(format!("smaller values than {} need less memory", given.join(" ")))
         }
         _ => error,
@@ -504,7 +505,7 @@ fn beyond(args: &CompileArgs, mut original: Graph, peak: Bytes, budget: Bytes) -
     match found {
         Ok(_) => Error::No(message)
             .with_help(format!("leave out {given}, and lmsc finds a plan within the budget")),
-        Err(Error::No(refusal)) => smaller(
+        Err(Error::No(refusal) | Error::HostIsFull(refusal)) => smaller(
             Error::No(format!("{message}\nnor would any other plan do: it {refusal}")),
             &args.input.binding,
         ),
@@ -553,9 +554,7 @@ pub(crate) fn with_budgets(
         Kernels::Host | Kernels::None => Bytes::ZERO,
         Kernels::Cuda => cuda::constants(graph),
     };
-    // The peak that `lmsc inspect` prints, however the budget is held.
-    let in_arena = PassCx { addresses: true, pages: None, ..machine.clone() };
-    let peak = || Bytes(step_peak(graph, &in_arena).0.saturating_add(constants.0));
+    let peak = || Bytes(step_peak(graph, &machine.in_arena()).0.saturating_add(constants.0));
     let budget = budget.map(|budget| budget.bytes(target.device_bytes, peak).saturating_sub(constants));
     let of_host = |budget: Budget| budget.of_memory("--host-budget", target.host_bytes);
     Ok(PassCx { budget, constants, host_budget: host_budget.map(of_host).transpose()?, ..machine })
@@ -696,7 +695,10 @@ fn facts(original: &Graph, cx: &PassCx) -> (GraphFacts, MemoryFacts, Option<Prof
     let memory = cx.memory(original);
     let phases = Phases::of(original, |node| cx.scope(node));
     let graph = GraphFacts::of(original, &phases, &memory);
-    (graph, MemoryFacts::of(original, &memory), ProfileFacts::of(cx, original))
+    // The peak that `lmsc inspect` prints.
+    let peak = step_peak(original, &cx.in_arena()).0;
+    let memory = MemoryFacts { peak, ..MemoryFacts::of(original, &memory) };
+    (graph, memory, ProfileFacts::of(cx, original))
 }
 
 /// Collects what there is to tell.

@@ -25,7 +25,8 @@ use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
-    Error, Loaded, given_plan, knows_ranges, load, machine, passes, run, smaller, with_budgets, with_floors,
+    Error, Loaded, as_it_is, given_plan, knows_ranges, load, machine, passes, run, smaller, with_budgets,
+    with_floors,
 };
 
 /// What one planner found. Times are milliseconds.
@@ -494,8 +495,11 @@ fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &U
         Unplanned::NoAddresses(_) => {
             return refusal.with_help("give it more memory, or plan with --addresses off");
         }
-        Unplanned::HostIsFull(_, host) => refusal
-            .with_help(format!("no more than {} may leave the device; see --host-budget", Bytes(*host))),
+        Unplanned::HostIsFull(_, host) => {
+            return refusal
+                .with_facts(as_it_is(Bytes(service::peak(question)), task.constants()))
+                .with_help(format!("no more than {} may leave the device; see --host-budget", Bytes(*host)));
+        }
         Unplanned::DoesNotFit(_) => refusal,
     };
     let floors = service::floors(question).beside(task.constants());

@@ -91,8 +91,7 @@ pub struct PassCx {
     pub or_pages: bool,
     /// Where memory is mapped in pages of so many bytes instead, that many: the pass `plan` then counts whole pages.
     pub pages: Option<Bytes>,
-    /// Whether constants of the file and small tensors stay on the device, for a runtime that computes copies of constants away, and
-    /// whose optimizers write small operands in place.
+    /// Whether constants of the file stay on the device, for a runtime that computes copies of constants away.
     pub weights_stay: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
@@ -142,6 +141,12 @@ impl PassCx {
             Kernels::Host => Some(Bytes(pages::SMALLEST)),
             Kernels::Cuda | Kernels::None => None,
         }
+    }
+
+    /// The same, with memory as the peak of a step counts it: everything gets an address in an arena.
+    #[must_use]
+    pub fn in_arena(&self) -> PassCx {
+        PassCx { addresses: true, pages: None, ..self.clone() }
     }
 
     /// The sum of `bytes` and the constants of kernels.
@@ -250,6 +255,9 @@ pub enum PassError {
     /// The budget cannot be met: the answer is "no".
     #[error("{0}")]
     DoesNotFit(String),
+    /// The budget could be met if more might leave for the host: the answer is "no".
+    #[error("{0}")]
+    HostIsFull(String),
     /// The pass was not called as it must be, or the graph is none that it takes.
     #[error("{0}")]
     Call(String),

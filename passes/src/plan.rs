@@ -31,7 +31,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let auto = planner("auto").expect("it is registered");
     let least = |budget| service::least(&question(&coarse.problem, auto, budget, cx));
     match cx.budget {
-        Some(budget) if !cx.weights_stay && has_small() && budget.0 / 9 < least(budget) / 8 => {
+        Some(budget) if has_small() && budget.0 / 9 < least(budget) / 8 => {
             with(&Terms { smallest: Bytes::ZERO, ..terms })
         }
         _ => Ok(coarse),
@@ -218,21 +218,21 @@ fn unplanned(
     why: Unplanned,
     cx: &PassCx,
 ) -> PassError {
-    let planner = question.planner;
-    PassError::DoesNotFit(match why {
-        Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
-        Unplanned::DoesNotFit(no) => refusal(graph, bridge, question, no, cx),
+    match why {
+        Unplanned::Ours { flaw, .. } => PassError::Ours { pass: Plan.name(), what: flaw },
+        Unplanned::DoesNotFit(no) => PassError::DoesNotFit(refusal(graph, bridge, question, no, cx)),
         Unplanned::HostIsFull(no, host) => {
             let help = format!("no more than {} may leave the device; see --host-budget", Bytes(host));
-            format!("{}\nhelp: {help}", refusal(graph, bridge, question, no, cx))
+            let refusal = refusal(graph, bridge, question, no, cx);
+            PassError::HostIsFull(format!("{refusal}\nhelp: {help}"))
         }
-        Unplanned::NoAddresses(budget) => format!(
+        Unplanned::NoAddresses(budget) => PassError::DoesNotFit(format!(
             "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
              off, which counts bytes",
-            planner.name,
+            question.planner.name,
             cx.with_constants(Bytes(budget))
-        ),
-    })
+        )),
+    }
 }
 
 /// Why the planner has no plan, in words.

@@ -38,7 +38,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub(crate) fn raised(error: &Fault) -> PyErr {
     let message = error.to_string();
     match error {
-        Fault::No(_) | Fault::NoAsJson(_) => Refusal::new_err(message),
+        Fault::No(_) | Fault::HostIsFull(_) | Fault::NoAsJson(_) => Refusal::new_err(message),
         Fault::Input(_) | Fault::Given(_) => InputError::new_err(message),
         Fault::Interrupted(_) => PyKeyboardInterrupt::new_err(message),
         Fault::Ours(_) => InternalError::new_err(message),
