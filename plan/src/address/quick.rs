@@ -4,55 +4,73 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::frame::{Frame, Place, Places};
+use super::timing::Timing;
 
 /// An object that is there for more than one part in so many of the serial order is there for long.
 const LONG: u32 = 16;
 
-/// Each object, in the serial order, at an end of the smallest gap that holds it: at the lower one if it is there for
-/// long, at the upper one otherwise. What finds no room is left out.
+/// The number of places that are compared for one object.
+const COMPARED: usize = 1024;
+
+/// Each object, in the serial order, at an end of the gap that delays the plan least by the times of the guess; of several, of the
+/// smallest. An object that is there for long lies at the lower end, another at the upper one. An object without room is left out.
 ///
 /// It packs less tightly than a construction that compares every object with every other.
-pub(super) fn quick(frame: &Frame) -> Places {
+pub(super) fn quick(frame: &Frame, guess: &Timing) -> Places {
     let mut places = frame.nowhere();
     let mut gaps = Gaps::default();
     let round = |bytes: u64| bytes.next_multiple_of(frame.alignment);
     let end = frame.arena / frame.alignment * frame.alignment;
-    gaps.add(frame.floor, end.saturating_sub(frame.floor));
+    gaps.add(frame.floor, Segment { bytes: end.saturating_sub(frame.floor), free: 0 });
     let mut objects = frame.movable.clone();
     objects
         .sort_by_key(|&object| (frame.extents[object].0, Reverse(frame.objects.all[object].bytes), object));
     let mut leaving = BinaryHeap::new();
     for object in objects {
         let (comes, leaves) = frame.extents[object];
-        while let Some(&Reverse((left, base, bytes))) = leaving.peek() {
+        while let Some(&Reverse((left, base, gap))) = leaving.peek() {
             if left >= comes {
                 break;
             }
             leaving.pop();
-            gaps.add(base, bytes);
+            gaps.add(base, gap);
         }
         let bytes = round(frame.objects.all[object].bytes);
         let is_long = leaves - comes > frame.order.len() as u32 / LONG;
-        if let Some(base) = gaps.take(bytes, is_long) {
+        let reach = guess.reach[object];
+        // The longest time until an object may come that delays nothing.
+        let limit = frame.nominal().saturating_sub(reach.after);
+        if let Some(base) = gaps.take(bytes, limit, is_long) {
             places[object] = Some(Place { base, mirrored: false });
-            leaving.push(Reverse((leaves, base, bytes)));
+            leaving.push(Reverse((leaves, base, Segment { bytes, free: reach.free })));
         }
     }
     places
 }
 
-/// What nobody has.
+/// Bytes that no object has, and the time at which they become free.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Segment {
+    bytes: u64,
+    free: u64,
+}
+
+/// The bytes that no object has: gaps, of segments that became free at different times.
 #[derive(Default)]
 struct Gaps {
+    segments: BTreeMap<u64, Segment>,
+    /// By address, the bytes of each gap.
     by_address: BTreeMap<u64, u64>,
     by_size: BTreeSet<(u64, u64)>,
 }
 
 impl Gaps {
-    fn add(&mut self, mut base: u64, mut bytes: u64) {
+    fn add(&mut self, mut base: u64, segment: Segment) {
+        let mut bytes = segment.bytes;
         if bytes == 0 {
             return;
         }
+        self.segments.insert(base, segment);
         if let Some(&after) = self.by_address.get(&(base + bytes)) {
             self.remove(base + bytes, after);
             bytes += after;
@@ -63,8 +81,14 @@ impl Gaps {
             self.remove(below, its);
             (base, bytes) = (below, its + bytes);
         }
-        self.by_address.insert(base, bytes);
-        self.by_size.insert((bytes, base));
+        self.insert(base, bytes);
+    }
+
+    fn insert(&mut self, base: u64, bytes: u64) {
+        if bytes > 0 {
+            self.by_address.insert(base, bytes);
+            self.by_size.insert((bytes, base));
+        }
     }
 
     fn remove(&mut self, base: u64, bytes: u64) {
@@ -72,12 +96,56 @@ impl Gaps {
         self.by_size.remove(&(bytes, base));
     }
 
-    /// Takes so many bytes of the smallest gap that has them.
-    fn take(&mut self, bytes: u64, low: bool) -> Option<u64> {
-        let &(size, base) = self.by_size.range((bytes, 0)..).next()?;
-        self.remove(base, size);
-        let rest = size - bytes;
-        self.add(if low { base + bytes } else { base }, rest);
-        Some(if low { base } else { base + rest })
+    /// Takes the bytes where they are free by `limit`, else where they are free first: in the smallest gap, at the lower or the upper
+    /// end of one of its segments.
+    fn take(&mut self, bytes: u64, limit: u64, low: bool) -> Option<u64> {
+        let mut best: Option<(u64, u64, (u64, u64))> = None;
+        let mut compared = 0;
+        'gaps: for &(size, gap) in self.by_size.range((bytes, 0)..) {
+            let end = gap + size;
+            let fits = |base: u64| gap <= base && base + bytes <= end;
+            let mut segments = self.segments.range(gap..end);
+            loop {
+                let next = if low { segments.next() } else { segments.next_back() };
+                let Some((&segment, facts)) = next else { break };
+                let base = if low { Some(segment) } else { (segment + facts.bytes).checked_sub(bytes) };
+                let Some(base) = base.filter(|&base| fits(base)) else { break };
+                let late = self.free(base, bytes).saturating_sub(limit);
+                compared += 1;
+                if best.is_none_or(|(least, ..)| late < least) {
+                    best = Some((late, base, (gap, size)));
+                }
+                if late == 0 || compared == COMPARED {
+                    break 'gaps;
+                }
+            }
+        }
+        let (_, base, (gap, size)) = best?;
+        self.cut(base);
+        self.cut(base + bytes);
+        let taken: Vec<u64> = self.segments.range(base..base + bytes).map(|(&segment, _)| segment).collect();
+        for segment in taken {
+            self.segments.remove(&segment);
+        }
+        self.remove(gap, size);
+        self.insert(gap, base - gap);
+        self.insert(base + bytes, gap + size - (base + bytes));
+        Some(base)
+    }
+
+    /// The time at which so many bytes from `base` on, which are in one gap, are free.
+    fn free(&self, base: u64, bytes: u64) -> u64 {
+        let first = self.segments.range(..=base).next_back().map_or(base, |(&segment, _)| segment);
+        self.segments.range(first..base + bytes).map(|(_, segment)| segment.free).max().unwrap_or(0)
+    }
+
+    /// Cuts the segment that goes across the address in two.
+    fn cut(&mut self, address: u64) {
+        let Some((&base, &segment)) = self.segments.range(..address).next_back() else { return };
+        let below = address - base;
+        if below < segment.bytes {
+            self.segments.insert(base, Segment { bytes: below, ..segment });
+            self.segments.insert(address, Segment { bytes: segment.bytes - below, ..segment });
+        }
     }
 }

@@ -229,7 +229,7 @@ impl Search {
     fn construct_one(&mut self, frame: &Frame) {
         let guess = Timing::nominal(frame);
         let mut timing = guess.clone();
-        let mut found = vec![Placement::of(frame, &mut timing, quick(frame))];
+        let mut found = vec![Placement::of(frame, &mut timing, quick(frame, &guess))];
         let rules = if self.many { &[] } else { &RULES[..] };
         for &rule in rules {
             let best = found.iter().filter(|p| p.left.is_empty()).map(|p| p.makespan).min();

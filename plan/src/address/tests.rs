@@ -2,9 +2,11 @@ use cranelift_entity::EntityRef;
 
 use super::*;
 use crate::planners::optimal;
+use crate::planners::testing::{op, problem, produced};
 use crate::problem::Problem;
 use crate::random::{self, Rng, Source};
 use crate::schedule::{Absences, Act, Acts, Instruction, Noise, Replay, Schedule, Step};
+use lmsc_ir::Phase::{Backward, Forward};
 
 /// A random problem, and an arena from the smallest that its operators need to one where nothing has to leave.
 fn case(seed: u64) -> (Problem, Arena) {
@@ -257,4 +259,28 @@ fn swaps_chosen_with_addresses_need_no_more_than_what_operators_touch() {
         }
     }
     assert!(same > 100, "{same} of {all}");
+}
+
+/// Each of many operators keeps a mebibyte until its own backward operator runs.
+#[test]
+fn addresses_in_a_long_chain_of_equal_tensors_cost_nothing() {
+    let layers = 2000u32;
+    let forward = (0..layers).map(|tick| {
+        let reads: &[u32] = if tick == 0 { &[] } else { &[tick - 1] };
+        op(Forward, 50_000, reads, &[tick])
+    });
+    let backward = (0..layers).rev().map(|tick| op(Backward, 50_000, &[tick], &[]));
+    let ops: Vec<_> = forward.chain(backward).collect();
+    let problem = problem(&vec![produced(1 << 20); layers as usize], &ops);
+    let arena = Arena { bytes: u64::from(layers) << 19, alignment: 256 };
+    let plan =
+        Plan::without_recomputation(&problem, optimal::swaps(&problem, arena.bytes, u64::MAX).unwrap());
+    let placed = place(arena, 1, |budget| {
+        let schedule = optimal::swaps(&problem, budget, u64::MAX);
+        schedule.ok().into_iter().map(|schedule| Plan::without_recomputation(&problem, schedule)).collect()
+    });
+    let placed = placed.unwrap();
+    check(&placed, arena).unwrap();
+    assert!(!placed.plan.schedule.pieces.is_empty());
+    assert_eq!(placed.plan.schedule.makespan(), plan.schedule.makespan());
 }
