@@ -782,7 +782,8 @@ pub struct PlanCommandArgs {
     /// Write the proof of the lower bound to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Write a page to look at the plan to this file, as HTML; or, if it ends in `.json`, all that the page shows.
+    /// Write a page to look at the plan to this file, as HTML; or, if it ends in `.svg`, a picture of its memory over time; or, if it
+    /// ends in `.json`, all that the page shows.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write a trace of the plan for Perfetto or chrome://tracing to this file, as JSON.

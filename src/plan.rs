@@ -727,6 +727,14 @@ impl Answer {
             return write_atomically(file, |w| w.write_all(text.as_bytes()));
         }
         let found = &self.found;
+        if file.extension().is_some_and(|e| e == "svg") {
+            let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
+            let more = percent(found.makespan_ms / self.compute_ms);
+            let title =
+                format!("A step of {peak} in {}: {more} more time, as modelled", Bytes(self.memory_bytes));
+            let picture = view::picture(&data, &title, self.memory_bytes);
+            return write_atomically(file, |w| w.write_all(picture.as_bytes()));
+        }
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
         let waits = |cause: &str| data["waits"][cause].as_f64().unwrap_or_default();
         let facts = [

@@ -1,5 +1,6 @@
 //! A plan as one looks at it: a self-contained HTML page, or a trace for Perfetto.
 
+mod picture;
 mod stalls;
 mod tensors;
 
@@ -10,6 +11,7 @@ use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::schedule::{self, Flaw, Instruction};
 use serde_json::{Value, json};
 
+pub(crate) use picture::picture;
 pub(crate) use stalls::hiding_rate;
 use stalls::{Cause, Stall, Waits};
 pub(crate) use tensors::{Ladder, touched};
