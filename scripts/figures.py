@@ -161,8 +161,7 @@ def proofs() -> None:
         ("read back", "values, peak, addresses"),
         ("happens-before", "every read, two steps"),
     )
-    d.text(10, 20, "the four forms of a step", "dim small")
-    d.text(110, 128, "is checked by code that it shares nothing with", "dim small")
+    d.text(10, 20, "the forms of a planned step, and the code that checks each of them", "dim small")
     for at, ((form, words), (check, of)) in enumerate(zip(forms, checks, strict=True)):
         x = 10 + 190 * at
         d.box(x, 32, 150, [form, words])
