@@ -4,7 +4,7 @@ A `console` block of a Markdown file is run where the line above it is `<!-- run
 temporary folder that has the repository's files, with `lmsc` in PATH. The blocks of one file share the folder. Each command must
 exit with status 0 (`<!-- run: exit 1 -->`: the last one with 1), and print the lines that follow it, if there are any; a line `...`
 stands for any lines, and `...` within a line for any text. In `docs`, a block that is not run says why:
-`<!-- not run: needs a GPU -->`.
+`<!-- not run: needs a GPU -->`. A block below `<!-- from FILE -->` is a part of that file.
 
 The site has the pages of `docs`, those of other folders that PAGES lists, the help of each command, and pages of `lmsc plan`.
 """
@@ -160,6 +160,14 @@ def written(text: str, results: list[tuple[Block, list[tuple[int, str]]]]) -> st
     return "\n".join(lines) + "\n"
 
 
+def check_excerpts(path: Path) -> None:
+    """Checks that blocks that show a part of a file do."""
+    for match in re.finditer(r"^<!-- from (\S+) -->\n+```\w+\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
+        if match[2] not in (ROOT / match[1]).read_text():
+            line = path.read_text()[: match.start()].count("\n") + 1
+            failures.append(f"{path.relative_to(ROOT)}:{line}: {match[1]} has no such lines")
+
+
 def prose(text: str) -> list[tuple[bool, str]]:
     """The lines, and whether each is outside fenced blocks."""
     fenced, lines = False, []
@@ -222,8 +230,8 @@ def moved(text: str, source: str, page: str) -> str:
             name = f"{name}/README.md"
         place = page_of(name)
         if picture and name.endswith(".svg") and name.startswith("docs/figures/"):
-            drawing = (ROOT / name).read_text().strip()
-            return f'<figure markdown="0" role="img" aria-label="{words}">{re.sub(chr(10) + r"\s*", "", drawing)}</figure>'
+            drawing = (ROOT / name).read_text().replace("\n", "")
+            return f'<figure markdown="0" role="img" aria-label="{words}">{drawing}</figure>'
         if place is None:
             return match[0] if picture else words
         relative = os.path.relpath(place, Path(page).parent)
@@ -303,6 +311,8 @@ def main() -> None:
         commands += number
         if number:
             print(f"{path.relative_to(ROOT)}: {number} commands in {time.monotonic() - started:.1f} s", flush=True)
+    for path in files:
+        check_excerpts(path)
     links = 0
     if not arguments.files:
         links = check_links(arguments.open_links)
