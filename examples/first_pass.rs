@@ -50,8 +50,8 @@ impl Pass for LateWeights {
 const STEP: &str = "\
 widened (float[256,512] x, float16[512,512] w1, float16[512,512] w2) => (float[256,512] y)
 {
-   [cast1] float[512,512] w1_wide = Cast<to: int = 1>(w1)
-   [cast2] float[512,512] w2_wide = Cast<to: int = 1>(w2)
+   [cast1] float[512,512] w1_wide = Cast<to = 1>(w1)
+   [cast2] float[512,512] w2_wide = Cast<to = 1>(w2)
    [product1] float[256,512] h = MatMul(x, w1_wide)
    [relu] float[256,512] a = Relu(h)
    [product2] float[256,512] y = MatMul(a, w2_wide)
