@@ -39,8 +39,8 @@ PAGES = {
 STEP = "testdata/models/{0}/training_model.onnx --optimizer testdata/models/{0}/optimizer_model.onnx"
 GALLERY = [
     ("resnet50", "ResNet-50, batch 256, in 8 GiB of 21", STEP.format("resnet50") + " --dim batch=256 --budget 8GiB --effort 25"),
-    ("bert", "BERT base with AdamW, batch 16, half of its peak", STEP.format("bert_base") + " --dim batch=16 --budget 0.5x --effort 25"),
-    ("unet3d", "A 3D U-Net, a third of its peak", STEP.format("unet3d") + " --dim batch=1 --budget 0.33x"),
+    ("bert", "BERT base with AdamW, batch 16, half of its peak", STEP.format("bert_base") + " --dim batch=16 --budget 0.5x --effort 3"),
+    ("unet3d", "A 3D U-Net, a third of its peak", STEP.format("unet3d") + " --dim batch=1 --budget 0.33x --effort 10"),
     ("vgg16", "VGG-16, batch 64, in 3 GiB", STEP.format("vgg16") + " --dim batch=64 --budget 3GiB"),
     (
         "planners",
@@ -257,7 +257,7 @@ def command_line() -> str:
 
 def gallery(folder: Path) -> str:
     """The gallery's page; writes the pages that it shows."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     text = (
         "# Gallery\n\nPages of `lmsc plan --report`, made when this site was built: memory over time, the three engines, and the story"
         " of each tensor. All times are modelled.\n\n"
@@ -289,7 +289,7 @@ def site() -> None:
     made = gallery(pages / "gallery")
     (pages / "gallery/index.md").write_text(made)
     shutil.copy(ROOT / "docs/mkdocs.yml", BUILD)
-    call = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "-f", str(BUILD / "mkdocs.yml"), "-d", str(SITE)]
+    call = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(BUILD / "mkdocs.yml"), "-d", str(SITE)]
     if subprocess.run(call, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode:
         failures.append("docs/mkdocs.yml: mkdocs does not build the site")
 
