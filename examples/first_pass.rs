@@ -63,7 +63,8 @@ fn main() {
     let mut after = before.clone();
     let cx = PassCx::default();
     // The verifier runs after the pass.
-    let ran = run_pipeline(&mut after, &[&LateWeights], &cx, &mut |_, _, _| ()).expect("the pass does not fail");
+    let ran =
+        run_pipeline(&mut after, &[&LateWeights], &cx, &mut |_, _, _| ()).expect("the pass does not fail");
     lmsc_ir::equiv::check(&before, &after).expect("the pass changes no value");
     println!("{}: {}", ran[0].pass.name(), ran[0].outcome.remarks.join(", "));
     println!("peak {} -> {}", cx.memory(&before).transient_peak(), cx.memory(&after).transient_peak());

@@ -139,9 +139,9 @@ def life() -> None:
     y = 220
     d.text(10, y + 17, "device", "dim")
     d.rect(155, y, 150, 24, "f1 pale")
-    d.text(230, y + 16, "resident", "mid small")
+    d.text(230, y + 16, "on the device", "mid small")
     d.rect(405, y, 255, 24, "f1 pale")
-    d.text(532, y + 16, "resident", "mid small")
+    d.text(532, y + 16, "on the device", "mid small")
     d.path([(305, y), (305, y + 24), (405, y + 24), (405, y)], "axis", "3 3")
     d.text(355, y + 16, "free", "mid small dim")
     y = 258
