@@ -17,8 +17,9 @@ def escaped(text: str) -> str:
 
 
 def page(name: str, version: str, help_text: str) -> str:
-    """A page: the first line of the help is its summary, each unindented line that ends with a colon begins a section."""
-    summary, _, rest = help_text.partition("\n")
+    """A page: the first paragraph of the help is its summary, each unindented line that ends with a colon begins a section."""
+    summary, _, rest = help_text.partition("\n\n")
+    summary = " ".join(summary.split())
     text = f'.TH "{name.upper()}" 1 "" "lmsc {version}" "lmsc"\n.SH NAME\n{escaped(name)} \\- {escaped(summary.rstrip("."))}\n'
     sections = [("Description", "")]
     for line in rest.splitlines():
