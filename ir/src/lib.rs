@@ -1,6 +1,22 @@
 //! The intermediate representation of `lmsc`: a graph of a training step, its text form, its invariants.
 //!
 //! Knows no file format, no planner and no device API.
+//!
+//! A [`Graph`] has nodes in the order in which they run, values, and the edges between them: data, control and update edges.
+//! [`verify()`] checks its invariants, I1 to I8. [`equiv::check`] tells whether two graphs compute the same. A
+//! [`program::Program`] is a graph lowered to commands in three streams, and [`program::check`] shows that no timing of them
+//! goes wrong.
+//!
+//! ```
+//! use lmsc_ir::Graph;
+//!
+//! let text = "step (float[2] x) => (float[2] y)\n{\n   [a] float[2] h = Relu(x)\n   [b] float[2] y = Tanh(h)\n}\n";
+//! let graph = Graph::parse(text)?;
+//! lmsc_ir::verify(&graph).expect("it keeps the invariants");
+//! let relu = graph.node_named("a").expect("there is such a node");
+//! assert_eq!(graph.successor_lists().of(relu), [graph.node_named("b").unwrap()]);
+//! # Ok::<(), lmsc_ir::ParseError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,29 @@
 //! Graph-to-graph transformations, and the pipeline that runs and checks them.
 //!
 //! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
+//!
+//! A [`Pass`] is any type with that trait, also outside this crate; [`REGISTRY`] has those that the command line knows.
+//! [`run_pipeline`] runs passes and the verifier after each. [`lower`](lower()) makes a program of the result.
+//!
+//! ```
+//! use lmsc_ir::Graph;
+//! use lmsc_passes::{PassCx, pass_named, run_pipeline};
+//!
+//! // The shape is read late, which keeps `h` alive.
+//! let mut graph = Graph::parse(
+//!     "late (float[64] x) => (float[64] y, int64[1] s) {
+//!         [relu] float[64] h = Relu(x)
+//!         [exp] float[64] e = Exp(h)
+//!         [tanh] float[64] y = Tanh(e)
+//!         [shape] int64[1] s = Shape(h)
+//!     }",
+//! )?;
+//! let pass = pass_named("hoist-shapes").expect("it is registered");
+//! let ran = run_pipeline(&mut graph, &[pass], &PassCx::default(), &mut |_, _, _| ()).expect("it fits");
+//! assert!(ran[0].outcome.changed);
+//! assert_eq!(&*graph.node(graph.order()[1]).name, "shape");
+//! # Ok::<(), lmsc_ir::ParseError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -59,7 +59,7 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 }
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the same, which `cargo xtask tidy` checks.
-pub(crate) const STEPS: [Step; 20] = [
+pub(crate) const STEPS: [Step; 21] = [
     step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
@@ -82,6 +82,7 @@ pub(crate) const STEPS: [Step; 20] = [
     step("onnx", Needs::Program, |job| job.script("check-onnx", &[])),
     step("python", Needs::Folder, |job| job.script("check-python", &[])),
     step("survival", Needs::Program, |job| job.script("check-survival", &[])),
+    step("docs", Needs::Program, |job| job.script("check-docs", &[])),
 ];
 
 /// Runs the steps and prints the table of their times.

@@ -1,4 +1,4 @@
-//! The rule that README's commands can be typed.
+//! The rule that commands of the documents can be typed.
 
 use super::Tree;
 use crate::{lex, manifest};
@@ -9,28 +9,36 @@ const CARGO: &[&str] = &[
     "run", "test", "tree",
 ];
 
-/// Commands in README's `console` and `sh` blocks name subcommands, packages and flags that exist.
+/// Commands in `console` and `sh` blocks of README.md, CONTRIBUTING.md and `docs` name subcommands, packages and flags that exist.
+/// `scripts/check-docs` runs those that are marked.
 ///
 /// Flags and subcommands of `lmsc` are looked up as words in the sources, kebab-case or as clap derives them:
 /// what is renamed there and not here is found, a word used for something else is not.
 pub(super) fn commands_exist(tree: &Tree) -> Vec<String> {
-    let Some(readme) = tree.text("README.md") else { return Vec::new() };
-    let found = commands(readme).into_iter().filter_map(|(line, words)| {
+    let is_document = |path: &str| {
+        ["README.md", "CONTRIBUTING.md"].contains(&path) || path.starts_with("docs/") && path.ends_with(".md")
+    };
+    let documents = tree.texts().filter(|(path, _)| is_document(path));
+    documents.flat_map(|(path, text)| wrong_commands(tree, path, text)).collect()
+}
+
+fn wrong_commands(tree: &Tree, path: &str, text: &str) -> Vec<String> {
+    let found = commands(text).into_iter().filter_map(|(line, words)| {
         let what = match words.first().map(String::as_str)? {
             "cargo" => cargo(tree, &words[1..])?,
             "lmsc" => lmsc(tree, &words[1..])?,
             _ => return None,
         };
-        Some(format!("README.md:{line}: {what}, correct the command"))
+        Some(format!("{path}:{line}: {what}, correct the command"))
     });
     found.collect()
 }
 
 /// The commands of the fenced blocks: line and words, up to the first pipe or redirection.
-fn commands(readme: &str) -> Vec<(usize, Vec<String>)> {
+fn commands(text: &str) -> Vec<(usize, Vec<String>)> {
     let mut found: Vec<(usize, Vec<String>)> = Vec::new();
     let (mut inside, mut continues) = (false, false);
-    for (number, line) in (1..).zip(readme.lines()) {
+    for (number, line) in (1..).zip(text.lines()) {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             inside = ["console", "sh"].contains(&language.trim());
             continue;
@@ -115,6 +123,14 @@ mod tests {
             (".cargo/config.toml", "[alias]\nxtask = \"run\"\n"),
             ("src/cli.rs", "enum Command { Compile, Opt } struct Args { print_after: (), budget: () }"),
         ]))
+    }
+
+    #[test]
+    fn documents_are_looked_at() {
+        let text = "```console\n$ cargo frob\n```\n";
+        let tree = Tree::of([("docs/how-to/a.md", text), ("testdata/a.md", text)]);
+        let message = "docs/how-to/a.md:2: cargo has no command `frob`, correct the command";
+        assert_eq!(commands_exist(&tree), [message]);
     }
 
     #[test]
