@@ -8,6 +8,7 @@ mod attr;
 pub mod equiv;
 mod graph;
 mod level;
+mod message;
 pub mod ops;
 mod phase;
 pub mod program;
@@ -29,6 +30,7 @@ pub use graph::{
     Workspace,
 };
 pub use level::levels;
+pub use message::{Advice, Message};
 pub use phase::{Phase, Phases};
 pub use ranges::{Run, RunId, copied_elements, joined_bytes, joined_elements, ranges_at_home};
 pub use reach::reaches;
