@@ -123,11 +123,10 @@ class Source:
 
     def smallest_budget(self, form: str, *arguments: str) -> int:
         """By the sum of bytes, in the form: in one for ONNX Runtime weights stay. Addresses may need more."""
-        done = lmsc(self.path, *self.reading, "--budget", "1", "--addresses", "off", "--form", form, *arguments)
-        found = re.search(r"\((\d+) bytes\)", done.stderr)
-        if done.returncode != 1 or not found:
+        done = lmsc(self.path, *self.reading, "--budget", "1", "--addresses", "off", "--form", form, *arguments, "--json")
+        if done.returncode != 1:
             raise RuntimeError(f"lmsc --budget 1 exits with {done.returncode}: {done.stderr.strip()}")
-        return int(found[1])
+        return json.loads(done.stdout)["error"]["smallest_budget"]
 
     def plans(self, form: str) -> Iterator[tuple[str, list[str]]]:
         """Named plans of the form, from the one that swaps everything to the one that swaps least."""

@@ -77,10 +77,9 @@ def compiled(form: str, reading: list, budget: str, *more: str) -> Compiled:
 def smallest(reading: list, form: str) -> int:
     """The smallest budget of a plan that is written in the form, where bytes are counted."""
     with tempfile.TemporaryDirectory() as name:
-        done = lmsc(*reading, "--budget", "1", "--addresses", "off", "--emit", form, "-o", Path(name) / form)
-    found = re.search(r"The smallest budget that the planner `auto` reaches is .*\((\d+) bytes\)", done.stderr)
-    assert done.returncode == 1 and found, done.stderr
-    return int(found[1])
+        done = lmsc(*reading, "--budget", "1", "--addresses", "off", "--emit", form, "-o", Path(name) / form, "--json")
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout)["error"]["smallest_budget"]
 
 
 def reading(model: str, dims: dict[str, int], optimizer: bool = False) -> list:

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use lmsc_ir::Bytes;
 
-use crate::Error;
+use crate::{Code, Error};
 
 /// An amount of memory: bytes, or a share of what there is or of what the step needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +58,12 @@ impl Budget {
     /// The bytes that it is of this memory, for an option that no step's peak belongs to.
     ///
     /// # Errors
-    /// [`Error::Input`] for a share of the peak, with the option's name.
+    /// [`Kind::Input`](crate::Kind) for a share of the peak, with the option's name.
     pub fn of_memory(self, option: &str, memory: Bytes) -> Result<Bytes, Error> {
         match self {
             Budget::OfPeak(_) => {
                 let message = format!("{option} {self}: the step's own peak is no measure of this memory");
-                Err(Error::Input(message)
+                Err(Error::new(Code::Option, message)
                     .with_help("give bytes, such as 64GiB, or a share of it, such as 50%"))
             }
             other => Ok(other.bytes(memory, || Bytes::ZERO)),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lmsc_ir::Bytes;
-use lmsc_passes::{GivenOrder, GivenPlan, PassCx};
+use lmsc_passes::{GivenOrder, GivenPlan, PassCx, PassError};
 use lmsc_plan::bound::{self, Certificate, Proof};
 use lmsc_plan::planners::Request;
 use lmsc_plan::saved::{self, schedule};
@@ -11,9 +11,9 @@ use lmsc_plan::service::{Planned, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Error;
 use crate::cli::CheckArgs;
 use crate::plan::{Task, named};
+use crate::{Code, Error};
 
 /// What was checked, and with which result, as JSON.
 #[derive(Debug, Serialize)]
@@ -89,14 +89,16 @@ impl Kind {
 /// Checks what the file holds, and tells what was checked.
 ///
 /// # Errors
-/// [`Error::No`] where it is not valid; [`Error::Input`] where it cannot be read as a plan, a schedule or a certificate.
+/// [`Kind::Refusal`](crate::Kind) where it is not valid; [`Kind::Input`](crate::Kind) where it cannot be read as a plan, a schedule or a certificate.
 pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
     let path = &args.file;
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e).with_help(WRITTEN_BY))?;
     let (kind, nodes) = kind(path, &text)?;
     if args.memory.is_none() && !matches!(kind, Kind::Plan(_)) {
         let message = format!("a {} is checked within some memory, and nothing says how much", kind.name());
-        return Err(Error::Input(message).with_help("give --memory, as it was given to `lmsc plan`"));
+        return Err(
+            Error::new(Code::Option, message).with_help("give --memory, as it was given to `lmsc plan`")
+        );
     }
     let found = checked(args, &text, &kind, nodes);
     let (of, file) = (named_by(args), path.display().to_string());
@@ -107,22 +109,43 @@ pub fn check_file(args: &CheckArgs) -> Result<String, Error> {
             let verdict = verdict(true, None, Some(facts));
             Ok(if args.json { verdict.to_json() + "\n" } else { verdict.to_text() })
         }
-        Err(Error::Given(message)) => {
-            let fault = message.split("\nhelp: ").next().unwrap_or_default();
-            let fault = fault.strip_prefix(&format!("{}: ", path.display())).unwrap_or(fault);
-            let fault = fault.strip_prefix("it is not valid: ").unwrap_or(fault).to_owned();
-            match args.json {
-                true => Err(Error::NoAsJson(verdict(false, Some(fault), None).to_json())),
-                false => Err(Error::No(format!("{}: not valid: {fault}", path.display()))),
-            }
+        Err(Unchecked::NotValid(fault)) => {
+            let error = Error::new(Code::NotValid, format!("{}: not valid: {fault}", path.display()));
+            Err(match args.json {
+                true => error.with_answer(verdict(false, Some(fault), None).to_json()),
+                false => error,
+            })
         }
-        Err(other) => Err(other),
+        Err(Unchecked::Error(error)) => Err(error),
+    }
+}
+
+/// Why there is nothing to tell of a file.
+enum Unchecked {
+    /// It is not valid, for this reason.
+    NotValid(String),
+    /// It could not be checked.
+    Error(Error),
+}
+
+impl From<Error> for Unchecked {
+    fn from(error: Error) -> Unchecked {
+        match error.fault() {
+            Some(fault) => Unchecked::NotValid(fault.to_owned()),
+            None => Unchecked::Error(error),
+        }
+    }
+}
+
+impl From<PassError> for Unchecked {
+    fn from(error: PassError) -> Unchecked {
+        Unchecked::from(Error::from(error))
     }
 }
 
 /// What the file holds, and the order of the model's nodes, if it names that.
 fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
-    let unknown = |what: String| Error::in_file(path, what).with_help(WRITTEN_BY);
+    let unknown = |what: String| Error::in_file(Code::Malformed, path, what).with_help(WRITTEN_BY);
     let outline: Outline =
         serde_json::from_str(text).map_err(|why| unknown(format!("it is not JSON of lmsc: {why}")))?;
     let kind = match (&outline.format, &outline.nanos, &outline.proof) {
@@ -146,10 +169,9 @@ fn kind(path: &Path, text: &str) -> Result<(Kind, Vec<String>), Error> {
 /// What there is to tell of a file that is valid.
 ///
 /// # Errors
-/// [`Error::Given`] where it is not.
-fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Error> {
+/// [`Kind::Input`](crate::Kind) where it is not.
+fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Result<Facts, Unchecked> {
     let file = &args.file;
-    let fault = |what: String| Error::Given(format!("{}: {what}", file.display()));
     let given = if let Kind::Plan(given) = kind { Some((**given).clone()) } else { None };
     let order = GivenOrder { name: file.display().to_string(), nodes };
     let order = (!order.nodes.is_empty()).then(|| order.into());
@@ -182,8 +204,11 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
         Kind::Schedule => {
             let planned = schedule::parse(text, &question.request);
             let planned = planned.map_err(|why| match why.is_unreadable() {
-                true => Error::in_file(file, &why).with_help("write it again, with `lmsc plan --schedule`"),
-                false => fault(why.to_string()),
+                true => Unchecked::Error(
+                    Error::in_file(Code::Malformed, file, &why)
+                        .with_help("write it again, with `lmsc plan --schedule`"),
+                ),
+                false => Unchecked::NotValid(why.fault()),
             })?;
             let checked = match planned.space {
                 Space::Arena => "addresses do not overlap, in any timing",
@@ -193,7 +218,8 @@ fn checked(args: &CheckArgs, text: &str, kind: &Kind, nodes: Vec<String>) -> Res
         }
         Kind::Certificate(certificate) => {
             let Request { problem, budget, .. } = question.request;
-            let nanos = bound::certify(problem, budget, certificate).map_err(|why| fault(why.to_string()))?;
+            let nanos = bound::certify(problem, budget, certificate)
+                .map_err(|why| Unchecked::NotValid(why.to_string()))?;
             let checked = kind_of(&certificate.proof).to_owned();
             Ok(Facts { lower_bound_ms: Some(millis(nanos)), checked, ..facts })
         }

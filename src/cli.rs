@@ -13,7 +13,7 @@ use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
 
 use crate::budget::{Budget, BudgetRange};
-use crate::{DEFAULT_PLANNER, Error, device};
+use crate::{Code, DEFAULT_PLANNER, Error, device};
 
 /// Fits the training step of an ONNX model into a device-memory budget.
 ///
@@ -59,6 +59,11 @@ pub enum Command {
     Env(Box<EnvArgs>),
     /// Tell what happens to one tensor within a budget, when, and why.
     Explain(Box<ExplainArgs>),
+    /// Explain an error by its code, such as `LMS0101`; without a code, list the codes.
+    ExplainError {
+        /// The code, which messages begin with.
+        code: Option<String>,
+    },
     /// Show phases, variables, the peak, the largest storages and the memory curve of a model.
     Inspect(InspectArgs),
     /// List the calls of a step on a GPU, with the least time that each takes there; no GPU is needed.
@@ -1062,7 +1067,7 @@ impl DeviceArgs {
     /// What runs it, and how.
     ///
     /// # Errors
-    /// [`Error::Input`] where the device does not do what is asked of it.
+    /// [`Kind::Input`](crate::Kind) where the device does not do what is asked of it.
     pub fn device(&self, options: &RunOptions) -> Result<Device, Error> {
         let device = self.device.unwrap_or(Device::Host);
         options.suits(device)?;
@@ -1091,7 +1096,7 @@ impl DeviceArgs {
 /// What is said of an option that means nothing on the host.
 pub(crate) fn needs_gpu(option: &str) -> Error {
     let message = format!("{option} is of GPUs alone, and the step runs on the host");
-    Error::Input(message).with_help("add --device cuda, or leave it out")
+    Error::new(Code::Option, message).with_help("add --device cuda, or leave it out")
 }
 
 /// What runs a program.
@@ -1214,7 +1219,7 @@ impl RunOptions {
     /// Refuses what the device cannot do.
     ///
     /// # Errors
-    /// [`Error::Input`] naming the option.
+    /// [`Kind::Input`](crate::Kind) naming the option.
     pub fn suits(&self, device: Device) -> Result<(), Error> {
         let Device::Cuda { graph, .. } = device else {
             return match (self.require_libraries, self.without_waits) {
@@ -1227,14 +1232,16 @@ impl RunOptions {
             [("--copy-bandwidth", self.copy_bandwidth.is_some()), ("--skip-closed", self.skip_closed)];
         let within = [("--check-numerics", self.check_numerics), ("--fetch", self.fetch.is_some())];
         if let Some((name, _)) = needs_host.iter().find(|(_, given)| *given) {
-            return Err(Error::Input(format!(
-                "{name} is of the host alone; leave it out with --device cuda"
-            )));
+            return Err(Error::new(
+                Code::Option,
+                format!("{name} is of the host alone; leave it out with --device cuda"),
+            ));
         }
         match within.iter().find(|(_, given)| *given && graph) {
-            Some((name, _)) => Err(Error::Input(format!(
-                "{name} looks into a step, which is replayed as a whole; leave out `+graph`"
-            ))),
+            Some((name, _)) => Err(Error::new(
+                Code::Option,
+                format!("{name} looks into a step, which is replayed as a whole; leave out `+graph`"),
+            )),
             None => Ok(()),
         }
     }

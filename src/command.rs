@@ -9,17 +9,22 @@ use clap::{CommandFactory, Parser};
 use lmsc_ir::words;
 
 use crate::cli::{Cli, Command};
-use crate::{Error, run};
+use crate::{Code, Error, run};
 
 /// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
 /// standard output, errors to standard error.
 pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     lmsc_onnx::file::exit_on_truncation();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let wants_json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // A closed standard error is nothing to die of.
             _ = error.print();
+            if wants_json && error.use_stderr() {
+                _ = writeln!(io::stdout(), "{}", misused(&error).to_json());
+            }
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
@@ -37,27 +42,39 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     });
     match result {
         Ok(()) => 0,
-        Err(error @ Error::NoAsJson(_)) => {
-            _ = writeln!(out, "{error}");
-            error.exit_code()
-        }
         Err(error) => {
-            _ = writeln!(io::stderr(), "lmsc: {error}");
+            match error.answer() {
+                Some(answer) => _ = writeln!(out, "{answer}"),
+                None => {
+                    _ = writeln!(io::stderr(), "{}", said(&error));
+                    if wants_json {
+                        _ = writeln!(out, "{}", error.to_json());
+                    }
+                }
+            }
             error.exit_code()
         }
     }
+}
+
+/// What standard error says of an error.
+fn said(error: &Error) -> String {
+    format!("lmsc: error[{}]: {error}", error.code().number())
+}
+
+/// What clap says of a call.
+fn misused(error: &clap::Error) -> Error {
+    let text = error.to_string();
+    Error::new(Code::Option, text.strip_prefix("error: ").unwrap_or(&text).trim_end())
 }
 
 /// What the command with these arguments, of which the first is the program's name, would print to standard output. Warnings go
 /// to standard error.
 ///
 /// # Errors
-/// [`Error::Input`] where there is no such command; else those of the command.
+/// [`Kind::Input`](crate::Kind) where there is no such command; else those of the command.
 pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Error> {
-    let cli = parse(arguments).map_err(|error| {
-        let text = error.to_string();
-        Error::Input(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
-    })?;
+    let cli = parse(arguments).map_err(|error| misused(&error))?;
     let mut out = Vec::new();
     let text = answer(&cli, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned() + &text)
@@ -95,6 +112,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Check(args)) => crate::check_file(args),
         Some(Command::Env(args)) => crate::env(args, out).map(|()| String::new()),
         Some(Command::Explain(args)) => crate::explain(args),
+        Some(Command::ExplainError { code }) => crate::explain_error(code.as_deref()),
         Some(Command::Inspect(args)) => crate::inspect(args),
         Some(Command::Launches(args)) => run::launches(args),
         Some(Command::Offsets(args)) => crate::offsets(args),

@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::proof::Written;
-use crate::{Caller, Compiled, Error, Session, compile_for, external, load};
+use crate::{Caller, Code, Compiled, Error, Session, compile_for, external, load};
 
 /// What messages and reports call a model that is given as bytes.
 const UNNAMED: &str = "<bytes>";
@@ -158,11 +158,11 @@ impl Compiler {
     /// The compiled step, proven to compute what the model computes, within the budget.
     ///
     /// # Errors
-    /// [`Error::No`] where the budget cannot be met; [`Error::Input`] where an option or the model is at fault.
+    /// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) where an option or the model is at fault.
     pub fn compile(self) -> Result<Compiled, Error> {
         if let Some(name) = self.args.plan.planner.as_deref().filter(|name| planner(name).is_none()) {
             let instead = lmsc_ir::words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
-            return Err(Error::Input(format!("there is no planner `{name}`; {instead}")));
+            return Err(Error::new(Code::Option, format!("there is no planner `{name}`; {instead}")));
         }
         compile_for(&self.args, Caller::Library { bytes: self.bytes })
     }
@@ -185,7 +185,7 @@ impl Compiled {
     /// file is read back and proven to be what was compiled.
     ///
     /// # Errors
-    /// [`Error::Input`] where the file cannot be written, or is one that the model was read from.
+    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or is one that the model was read from.
     ///
     /// # Panics
     /// If the step was not compiled by a [`Compiler`].
@@ -219,15 +219,15 @@ impl Compiled {
     /// Proves again that the compiled step computes what the model computes, and that its memory is within the budget.
     ///
     /// # Errors
-    /// [`Error::Ours`] with the difference.
+    /// [`Kind::Internal`](crate::Kind) with the difference.
     pub fn verify(&self) -> Result<(), Error> {
         let [original, result] = &self.graphs;
-        load::check(result).map_err(|e| Error::Ours(format!("the compiled step is not valid:\n{e}")))?;
+        load::check(result).map_err(|e| Error::ours(format!("the compiled step is not valid:\n{e}")))?;
         lmsc_ir::equiv::check(original, result)
-            .map_err(|difference| Error::Ours(format!("the compiled step differs: {difference}")))?;
+            .map_err(|difference| Error::ours(format!("the compiled step differs: {difference}")))?;
         let peak = self.cx.memory(result).peak();
         match self.cx.budget.filter(|&budget| peak > budget) {
-            Some(budget) => Err(Error::Ours(format!("the peak is {peak}, above the budget of {budget}"))),
+            Some(budget) => Err(Error::ours(format!("the peak is {peak}, above the budget of {budget}"))),
             None => Ok(()),
         }
     }
@@ -240,7 +240,7 @@ impl Compiled {
     /// The step on a device, ready to run.
     ///
     /// # Errors
-    /// [`Error::No`] where there is no such device, or too little memory; [`Error::Input`] where the step was planned for
+    /// [`Kind::Refusal`](crate::Kind) where there is no such device, or too little memory; [`Kind::Input`](crate::Kind) where the step was planned for
     /// another kind of device, whose kernels need less memory.
     pub fn session(&self, device: Device) -> Result<Session, Error> {
         Session::of(self, device)

@@ -7,10 +7,10 @@ use lmsc_plan::Target;
 use lmsc_plan::target::{CudaFacts, Duplex, Kernels};
 use lmsc_runtime::cuda::{Facts, OpenError};
 
-use crate::Error;
 use crate::cli::Device;
 use crate::error::note;
 use crate::run::{LEAST, MOST, link_of};
+use crate::{Code, Error};
 
 /// What the target of this machine's GPU is called.
 pub(crate) const AUTO: &str = "auto";
@@ -31,9 +31,10 @@ pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
         None if rest.is_empty() => Some(Ok(0)),
         None => None,
         Some(number) => Some(number.parse().map_err(|_| {
-            Error::Input(format!(
-                "--target {name}: expected `{AUTO}`, or `{AUTO}:N` with the number of a GPU"
-            ))
+            Error::new(
+                Code::Option,
+                format!("--target {name}: expected `{AUTO}`, or `{AUTO}:N` with the number of a GPU"),
+            )
         })),
     }
 }
@@ -42,7 +43,7 @@ pub(crate) fn ordinal(name: &str) -> Option<Result<u32, Error>> {
 /// found is told the first time.
 ///
 /// # Errors
-/// [`Error::No`] where there is no such GPU, with what was looked for and what to do.
+/// [`Kind::Refusal`](crate::Kind) where there is no such GPU, with what was looked for and what to do.
 pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     // One answer for all of a call: what is free changes.
     static KNOWN: LazyLock<Mutex<Vec<(u32, Target)>>> = LazyLock::new(Mutex::default);
@@ -56,8 +57,11 @@ pub(crate) fn target(ordinal: u32) -> Result<Target, Error> {
     let [free, _] = facts.memory;
     let most = (free / 4).clamp(LEAST, MOST);
     let link = link_of(device, most).map_err(|error| {
-        Error::No(format!("--target {AUTO}: the link of {} cannot be measured: {error}", facts.name))
-            .with_help("give a target by its name; `lmsc targets` lists them")
+        Error::new(
+            Code::Missing,
+            format!("--target {AUTO}: the link of {} cannot be measured: {error}", facts.name),
+        )
+        .with_help("give a target by its name; `lmsc targets` lists them")
     })?;
     let target = described(&facts, link);
     note(found(&facts, &target));
@@ -73,7 +77,7 @@ pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
 /// Refuses a device that is not there, before much else is done.
 ///
 /// # Errors
-/// [`Error::No`], with what was looked for and what to do.
+/// [`Kind::Refusal`](crate::Kind), with what was looked for and what to do.
 pub(crate) fn check(device: Device) -> Result<(), Error> {
     match device {
         Device::Host => Ok(()),
@@ -98,7 +102,7 @@ fn no_gpu(error: &OpenError) -> Error {
             "see what `nvidia-smi` says, or name the machine by its target, such as --target h100-sxm"
         }
     };
-    Error::No(format!("there is no GPU to ask: {error}")).with_help(help)
+    Error::new(Code::Missing, format!("there is no GPU to ask: {error}")).with_help(help)
 }
 
 fn described(facts: &Facts, link: lmsc_plan::target::Link) -> Target {

@@ -11,9 +11,9 @@ use lmsc_onnx::proto::ModelProto;
 use lmsc_onnx::{Dims, Model, key};
 use lmsc_passes::PassCx;
 
-use crate::Error;
 use crate::cli::{CompileArgs, Emit, Form, ModelArgs};
 use crate::external::{FileCopy, relocate};
+use crate::{Code, Error};
 
 /// What is to be written.
 pub(crate) enum Emitted {
@@ -41,7 +41,9 @@ impl Emitted {
             Emit::Mlir => return Ok(Emitted::Text(mlir(graph, args.input.path())?)),
             form @ (Emit::MlirXla | Emit::MlirIree) => {
                 let write = if form == Emit::MlirXla { lmsc_mlir::xla } else { lmsc_mlir::iree };
-                return Ok(Emitted::Text(write(graph).map_err(|e| Error::in_file(args.input.path(), e))?));
+                return Ok(Emitted::Text(
+                    write(graph).map_err(|e| Error::in_file(Code::Form, args.input.path(), e))?,
+                ));
             }
         }
         let form = match args.form {
@@ -80,8 +82,8 @@ impl Emitted {
     ) -> Result<Emitted, Error> {
         let folder = model.as_ref().and_then(|m| m.folder.clone());
         let mapped = model.as_ref().map_or_else(Vec::new, |m| m.mapped.clone());
-        let mut proto =
-            lmsc_onnx::export(model, graph, form, metadata).map_err(|e| Error::in_file(input, e))?;
+        let mut proto = lmsc_onnx::export(model, graph, form, metadata)
+            .map_err(|e| Error::of_file(Code::Form, input, &e))?;
         let copies = relocate(&mut proto, folder.as_deref(), output, copy_data)?;
         Ok(Emitted::Onnx(Box::new(proto), copies, mapped))
     }
@@ -116,7 +118,7 @@ impl Emitted {
 
 /// The graph of the file at `path`, changed or not, as MLIR.
 pub(crate) fn mlir(graph: &Graph, path: &Path) -> Result<String, Error> {
-    let text = lmsc_mlir::print(graph).map_err(|e| Error::in_file(path, e))?;
+    let text = lmsc_mlir::print(graph).map_err(|e| Error::in_file(Code::Form, path, e))?;
     lmsc_mlir::check(&text).map_err(|found| refused_by_llvm(&text, &found))?;
     Ok(text)
 }
@@ -127,7 +129,7 @@ fn refused_by_llvm(text: &str, found: &[lmsc_ir::ParseError]) -> Error {
         0 => format!("\n{}", e.message),
         line => format!("\n{e}\n{}", crate::excerpt::excerpt(text, line, e.column)),
     });
-    Error::Ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
+    Error::ours(format!("LLVM refuses the MLIR that is to be written:{}", told.collect::<String>()))
 }
 
 /// What a model says about its plan.
@@ -211,7 +213,7 @@ pub(crate) const ORT_SESSION: &str =
 /// Writes a file through a temporary one beside it, so that it is there whole or not at all.
 ///
 /// # Errors
-/// [`Error::Input`] naming the path.
+/// [`Kind::Input`](crate::Kind) naming the path.
 pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -244,7 +246,8 @@ pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> R
         None => Ok(()),
         Some(path) => {
             let message = format!("{} is {}, which is read", output.display(), path.display());
-            Err(Error::Input(message).with_help("write to another file, or add --force to replace it"))
+            Err(Error::new(Code::File, message)
+                .with_help("write to another file, or add --force to replace it"))
         }
     }
 }

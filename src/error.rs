@@ -1,91 +1,225 @@
-//! The two families of errors, what the process answers for each, and how they name files.
+//! Why a command did not do what it was asked for: a code, a message in its parts, and for refusals of a budget their numbers.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::Path;
 
+use lmsc_ir::{Advice, Message};
 use lmsc_onnx::file::cannot;
+use lmsc_passes::PassError;
+use lmsc_plan::Refusal;
+use serde_json::{Value, json};
 
-/// Why a command did not do what it was asked for. What to do stands at the end, in lines that begin with `help: `.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The answer is no: exit code 1.
-    #[error("{0}")]
-    No(String),
-    /// The answer is no, since more would have to leave for the host than may: exit code 1.
-    #[error("{0}")]
-    HostIsFull(String),
-    /// The answer is no, in the JSON that was asked for; it belongs on standard output: exit code 1.
-    #[error("{0}")]
-    NoAsJson(String),
-    /// A signal ended it, between two steps: exit code 130, as shells say it of Ctrl-C.
-    #[error("{0}")]
-    Interrupted(String),
-    /// The input or the call is at fault: exit code 2.
-    #[error("{0}")]
-    Input(String),
-    /// A plan that was given does not belong to what it was given for, or is not valid: exit code 2.
-    #[error("{0}")]
-    Given(String),
-    /// lmsc is at fault: exit code 101.
-    #[error(
-        "{0}\nThis is a bug of lmsc.\nhelp: report it with the model or, smaller, with the text of `lmsc opt MODEL`"
-    )]
-    Ours(String),
+use crate::codes::Code;
+
+/// Why a command did not do what it was asked for. Its `Display` is the message of [`Error::message`].
+#[derive(Debug)]
+pub struct Error(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    code: Code,
+    what: What,
+    /// Where JSON was asked for and the answer is no: the answer, which belongs on standard output.
+    answer: Option<String>,
+    /// Of a plan that was given and is not carried out: what is wrong with it, without the file's name.
+    fault: Option<String>,
+}
+
+#[derive(Debug)]
+enum What {
+    Message(Message),
+    Refusal(Refusal),
+}
+
+/// A family of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer is no: the step does not fit, two models differ, or a device fails or is missing.
+    Refusal,
+    /// The model, a file or the call is at fault.
+    Input,
+    /// A signal ended it, between two steps.
+    Interrupted,
+    /// lmsc is at fault.
+    Internal,
+}
+
+impl Kind {
+    /// The family's name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Refusal => "refusal",
+            Kind::Input => "input",
+            Kind::Interrupted => "interrupted",
+            Kind::Internal => "internal",
+        }
+    }
 }
 
 impl Error {
-    /// The process's exit code.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Error::No(_) | Error::HostIsFull(_) | Error::NoAsJson(_) => 1,
-            Error::Input(_) | Error::Given(_) => 2,
-            Error::Interrupted(_) => 130,
-            Error::Ours(_) => 101,
-        }
+    /// An error with this code and message.
+    pub(crate) fn new(code: Code, message: impl Into<Message>) -> Error {
+        Error(Box::new(Parts { code, what: What::Message(message.into()), answer: None, fault: None }))
+    }
+
+    /// A fault of lmsc.
+    pub(crate) fn ours(message: impl Into<Message>) -> Error {
+        let help = "report it with the model or, smaller, with the text of `lmsc opt MODEL`";
+        Error::new(Code::Bug, message.into().with_fact("This is a bug of lmsc.").with_help(help))
+    }
+
+    /// The same, where the answer is no and JSON was asked for: with the answer in it.
+    pub(crate) fn with_answer(mut self, answer: String) -> Error {
+        self.0.answer = Some(answer);
+        self
     }
 
     /// A fault of the file at this path.
-    pub fn in_file(path: &Path, problem: impl Display) -> Error {
-        Error::Input(format!("{}: {problem}", called(path)))
+    pub(crate) fn in_file(code: Code, path: &Path, problem: impl Display) -> Error {
+        Error::new(code, format!("{}: {problem}", called(path)))
+    }
+
+    /// A fault of the file at this path, of which a library knows what to do.
+    pub(crate) fn of_file(code: Code, path: &Path, problem: &impl Advice) -> Error {
+        let message = problem.message();
+        Error::new(code, Message { text: format!("{}: {}", called(path), message.text), ..message })
     }
 
     /// The file at this path cannot be read.
-    pub fn reading(path: &Path, error: &io::Error) -> Error {
-        Error::Input(cannot("read", &called(path), error))
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Error {
+        Error::new(Code::File, cannot("read", &called(path), error))
     }
 
     /// The file at this path cannot be written.
-    pub fn writing(path: &Path, error: &io::Error) -> Error {
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Error {
         match path == Path::new("-") {
-            true => Error::Input(cannot("write", "standard output", error)),
-            false => Error::Input(cannot("write", &called(path), error)),
+            true => Error::new(Code::File, cannot("write", "standard output", error)),
+            false => Error::new(Code::File, cannot("write", &called(path), error)),
         }
     }
 
-    /// A refusal with more to say, before what to do.
-    pub(crate) fn with_facts(self, facts: impl Display) -> Error {
-        let add = |message: String| match message.split_once("\nhelp: ") {
-            Some((message, help)) => format!("{message}\n{facts}\nhelp: {help}"),
-            None => format!("{message}\n{facts}"),
-        };
-        match self {
-            Error::No(message) => Error::No(add(message)),
-            Error::HostIsFull(message) => Error::HostIsFull(add(message)),
-            other => other,
+    /// The stable code, which `lmsc explain-error` explains.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The family.
+    pub fn kind(&self) -> Kind {
+        self.0.code.kind()
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self.kind() {
+            Kind::Refusal => 1,
+            Kind::Input => 2,
+            Kind::Interrupted => 130,
+            Kind::Internal => 101,
         }
+    }
+
+    /// What is wrong, further facts, and what to do.
+    pub fn message(&self) -> Message {
+        match &self.0.what {
+            What::Message(message) => message.clone(),
+            What::Refusal(refusal) => refusal.message(),
+        }
+    }
+
+    /// The numbers of a refusal of a budget.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match &self.0.what {
+            What::Refusal(refusal) => Some(refusal),
+            What::Message(_) => None,
+        }
+    }
+
+    /// The answer in JSON, where that was asked for and the answer is no.
+    pub(crate) fn answer(&self) -> Option<&str> {
+        self.0.answer.as_deref()
+    }
+
+    /// Of a plan that was given and is not carried out: what is wrong with it, without the file's name.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.0.fault.as_deref()
+    }
+
+    /// The error as JSON, in the format that docs/formats.md describes.
+    pub fn to_json(&self) -> String {
+        let Message { text, facts, helps } = self.message();
+        let refusal = self.refusal();
+        let smallest: Vec<Value> = refusal
+            .iter()
+            .flat_map(|refusal| &refusal.smallest)
+            .map(|found| json!({ "bytes": found.bytes.0, "option": found.reach.options() }))
+            .collect();
+        let error = json!({
+            "code": self.code().number(),
+            "kind": self.kind().name(),
+            "message": text,
+            "node": refusal.and_then(|refusal| refusal.node.as_deref()),
+            "needed": refusal.and_then(|refusal| refusal.needed).map(|bytes| bytes.0),
+            "budget": refusal.map(|refusal| refusal.budget.0),
+            "smallest_budget": refusal.and_then(Refusal::smallest_budget).map(|found| found.bytes.0),
+            "smallest": smallest,
+            "facts": facts,
+            "helps": helps,
+        });
+        serde_json::to_string_pretty(&json!({ "format": 1, "error": error })).expect("it is JSON")
+    }
+
+    /// The refusal of a budget with more to say; other errors as they are.
+    pub(crate) fn map_refusal(mut self, change: impl FnOnce(Refusal) -> Refusal) -> Error {
+        if let What::Refusal(refusal) = self.0.what {
+            self.0.what = What::Refusal(change(refusal));
+        }
+        self
     }
 
     /// The same with what to do.
-    pub(crate) fn with_help(self, help: impl Display) -> Error {
-        let add = |message: String| format!("{message}\nhelp: {help}");
-        match self {
-            Error::No(message) => Error::No(add(message)),
-            Error::HostIsFull(message) => Error::HostIsFull(add(message)),
-            Error::Input(message) => Error::Input(add(message)),
-            Error::Given(message) => Error::Given(add(message)),
-            Error::Interrupted(message) => Error::Interrupted(add(message)),
-            other => other,
+    pub(crate) fn with_help(mut self, help: impl Display) -> Error {
+        match &mut self.0.what {
+            What::Message(message) => message.helps.push(help.to_string()),
+            What::Refusal(refusal) => refusal.helps.push(help.to_string()),
+        }
+        self
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        let code = Code::of(&refusal.cause);
+        Error(Box::new(Parts { code, what: What::Refusal(refusal), answer: None, fault: None }))
+    }
+}
+
+impl From<PassError> for Error {
+    fn from(error: PassError) -> Error {
+        match error {
+            PassError::Refused(refusal) => Error::from(*refusal),
+            PassError::Call(message) => Error::new(Code::Option, message),
+            PassError::Given(not_given) => {
+                if not_given.is_unreadable {
+                    return Error::new(Code::Malformed, not_given.message);
+                }
+                let mut error = Error::new(Code::GivenPlan, not_given.message);
+                error.0.fault = Some(not_given.fault);
+                error
+            }
+            PassError::Broke { ref violations, .. } => {
+                let helps = violations.helps();
+                Error::ours(Message { helps, ..Message::new(error.to_string()) })
+            }
+            PassError::Ours { .. } => Error::ours(error.to_string()),
         }
     }
 }
@@ -101,19 +235,6 @@ pub(crate) fn called(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-impl From<lmsc_passes::PassError> for Error {
-    fn from(error: lmsc_passes::PassError) -> Error {
-        use lmsc_passes::PassError;
-        match error {
-            PassError::DoesNotFit(message) => Error::No(message),
-            PassError::HostIsFull(message) => Error::HostIsFull(message),
-            PassError::Call(message) => Error::Input(message),
-            PassError::Given(message) => Error::Given(message),
-            bug @ (PassError::Broke { .. } | PassError::Ours { .. }) => Error::Ours(bug.to_string()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,16 +245,16 @@ mod tests {
             invariant: lmsc_ir::Invariant::I2,
             message: "`b` (Relu) needs `a` (Relu), which comes later".to_owned(),
         }]);
-        let broke = lmsc_passes::PassError::Broke { pass: "swap".to_owned(), violations };
+        let broke = PassError::Broke { pass: "swap".to_owned(), violations };
         let error = Error::from(broke);
         assert_eq!(
             (error.to_string().as_str(), error.exit_code()),
             (
                 "after pass swap the graph is not valid any more:\n  \
                  I2: `b` (Relu) needs `a` (Relu), which comes later\n\
+                 This is a bug of lmsc.\n\
                  help: invariants of every graph:\n  \
                  I2: edges make no cycle, and the nodes stand in an order that follows the edges\n\
-                 This is a bug of lmsc.\n\
                  help: report it with the model or, smaller, with the text of `lmsc opt MODEL`",
                 101
             )

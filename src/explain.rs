@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Error, floors_of, load, machine, pass_cx, passes, run, smaller};
+use crate::{Code, Error, Kind, floors_of, load, machine, pass_cx, passes, run, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -95,17 +95,20 @@ struct Event {
 /// What happens to the tensor that was asked for.
 ///
 /// # Errors
-/// [`Error::No`] where the budget cannot be met; [`Error::Input`] for a name that the model does not have.
+/// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) for a name that the model does not have.
 pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let original = load(args.input.path(), &args.input.binding)?.graph;
     let Some(value) = original.value_named(&args.tensor) else {
         let names = original.values().map(|(_, value)| &*value.name);
         let instead = instead(&args.tensor, names, "tensors");
-        return Err(Error::Input(format!("the model has no tensor `{}`; {instead}", args.tensor)));
+        return Err(Error::new(
+            Code::Option,
+            format!("the model has no tensor `{}`; {instead}", args.tensor),
+        ));
     };
     if args.plan.budget.is_none() && args.plan.given.is_none() {
         let message = "nothing says how much device memory the step may use".to_owned();
-        return Err(Error::Input(message).with_help("give --budget, for example --budget 16GiB"));
+        return Err(Error::new(Code::Option, message).with_help("give --budget, for example --budget 16GiB"));
     }
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let cx = pass_cx(&args.plan, machine, &original)?;
@@ -192,7 +195,7 @@ fn budgets(
                 Ok(rewritten.events(producer, root).1 == "stays")
             }
             // A planner of a paper may have a plan for a budget and none for a larger one.
-            Err(Error::No(_) | Error::HostIsFull(_)) => Ok(false),
+            Err(error) if error.kind() == Kind::Refusal => Ok(false),
             Err(other) => Err(other),
         }
     };

@@ -9,8 +9,8 @@ use lmsc_onnx::Model;
 use lmsc_onnx::file::{external_location, set_external_location, visit_tensors, write_whole};
 use lmsc_onnx::proto::ModelProto;
 
-use crate::Error;
 use crate::emit::same_file;
+use crate::{Code, Error};
 
 /// A file to be copied.
 pub(crate) struct FileCopy {
@@ -22,7 +22,7 @@ pub(crate) struct FileCopy {
 /// `copy_data`, kept, and the files that are to be copied come back.
 ///
 /// # Errors
-/// [`Error::Input`] where the data is not within the output's folder and is not to be copied, or where a copy would replace
+/// [`Kind::Input`](crate::Kind) where the data is not within the output's folder and is not to be copied, or where a copy would replace
 /// another file.
 pub(crate) fn relocate(
     proto: &mut ModelProto,
@@ -58,7 +58,7 @@ pub(crate) fn relocate(
             let message = format!(
                 "cannot write {output}: the model's weights are in files in {folder}, outside its folder"
             );
-            return Err(Error::Input(message).with_help(format!(
+            return Err(Error::new(Code::File, message).with_help(format!(
                 "add --copy-data, which copies them, or write the result into {folder}"
             )));
         };
@@ -71,14 +71,14 @@ pub(crate) fn relocate(
 /// Refuses to write over a file with the model's data.
 ///
 /// # Errors
-/// [`Error::Input`] naming the file.
+/// [`Kind::Input`](crate::Kind) naming the file.
 pub(crate) fn check_not_data(model: &Model, output: &Path) -> Result<(), Error> {
     let Some(folder) = &model.folder else { return Ok(()) };
     match locations(&model.proto).iter().any(|location| same_file(&folder.join(location), output)) {
         false => Ok(()),
         true => {
             let message = format!("cannot write {}: it holds the model's weights", output.display());
-            Err(Error::Input(message).with_help("write to another file"))
+            Err(Error::new(Code::File, message).with_help("write to another file"))
         }
     }
 }
@@ -99,7 +99,7 @@ fn copy_of(from: PathBuf, folder: &Path, location: &str) -> Result<Option<FileCo
     let to = folder.join(location);
     let refuse = |why: &str| {
         let message = format!("--copy-data cannot write {}: {why}", to.display());
-        Err(Error::Input(message).with_help("write the result to another folder"))
+        Err(Error::new(Code::File, message).with_help("write the result to another folder"))
     };
     // Links in the folder may lead out of it.
     let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
@@ -152,7 +152,7 @@ impl FileCopy {
     /// Copies the file: whole or not at all.
     ///
     /// # Errors
-    /// [`Error::Input`] naming the file.
+    /// [`Kind::Input`](crate::Kind) naming the file.
     pub(crate) fn write(&self) -> Result<(), Error> {
         if let Some(folder) = self.to.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::writing(folder, &e))?;

@@ -8,9 +8,9 @@ use lmsc_plan::planners::dqn::{Episode, Learning, MATRICES, Weights};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::Error;
 use crate::cli::ParameterArgs;
 use crate::emit::write_atomically;
+use crate::{Code, Error};
 
 /// The weights that the call gives, if it does.
 pub(crate) fn weights(args: &ParameterArgs) -> Result<Option<Weights>, Error> {
@@ -31,20 +31,23 @@ pub(crate) fn learning<'a>(args: &ParameterArgs, weights: Option<&'a Weights>) -
 /// The weights of a safetensors file.
 fn read(path: &Path) -> Result<Weights, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::reading(path, &e))?;
-    let file = SafeTensors::deserialize(&bytes)
-        .map_err(|e| Error::in_file(path, format!("no file of the format safetensors: {e}")))?;
+    let file = SafeTensors::deserialize(&bytes).map_err(|e| {
+        Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
+    })?;
     let mut numbers = Vec::with_capacity(Weights::COUNT);
     for (name, shape) in MATRICES {
         let view = file.tensor(name).ok().filter(|v| v.dtype() == Dtype::F64 && v.shape() == shape);
         let view = view.ok_or_else(|| {
             let [inputs, outputs] = shape;
             let message = format!("there is no `{name}` of type F64 and shape [{inputs},{outputs}]");
-            Error::in_file(path, message).with_help("give a file that --save-weights has written")
+            Error::in_file(Code::Malformed, path, message)
+                .with_help("give a file that --save-weights has written")
         })?;
         let chunks = view.data().chunks_exact(8);
         numbers.extend(chunks.map(|b| f64::from_le_bytes(b.try_into().expect("chunks have eight bytes"))));
     }
-    Weights::new(numbers).ok_or_else(|| Error::in_file(path, "a weight is no number, or infinite"))
+    Weights::new(numbers)
+        .ok_or_else(|| Error::in_file(Code::Malformed, path, "a weight is no number, or infinite"))
 }
 
 /// Writes the weights as a safetensors file.
@@ -55,11 +58,11 @@ pub(crate) fn write(path: &Path, weights: &Weights) -> Result<(), Error> {
     for (name, shape) in MATRICES {
         let end = begin + 8 * shape.iter().product::<usize>();
         let view = TensorView::new(Dtype::F64, shape.to_vec(), &bytes[begin..end])
-            .map_err(|e| Error::Ours(format!("weights: {e}")))?;
+            .map_err(|e| Error::ours(format!("weights: {e}")))?;
         views.push((name, view));
         begin = end;
     }
-    let file = safetensors::serialize(views, None).map_err(|e| Error::in_file(path, e))?;
+    let file = safetensors::serialize(views, None).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
     write_atomically(path, |w| w.write_all(&file))
 }
 

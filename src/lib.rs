@@ -7,6 +7,7 @@
 pub mod budget;
 mod check;
 pub mod cli;
+mod codes;
 pub mod command;
 mod compiler;
 mod device;
@@ -47,7 +48,7 @@ use lmsc_passes::{
 use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
-use lmsc_plan::{Floors, service};
+use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 use lmsc_runtime::cuda;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -55,11 +56,12 @@ use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
 use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
+pub use codes::{Code, documented_errors, explain_error};
 pub use compiler::Compiler;
 use emit::Emitted;
 pub use emit::write_atomically;
 pub use env::env;
-pub use error::Error;
+pub use error::{Error, Kind};
 pub use explain::explain;
 pub use inspect::inspect;
 pub use load::{Loaded, check, load};
@@ -130,7 +132,7 @@ enum Caller<'a> {
 /// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
 ///
 /// # Errors
-/// [`Error::No`] where the budget cannot be met; the other families as they say.
+/// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; the other families as they say.
 pub fn compile(args: &CompileArgs, out: &mut dyn Write) -> Result<Compiled, Error> {
     check_call(args)?;
     compile_for(args, Caller::Command { out })
@@ -181,7 +183,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
 
     stage.show("proving");
     // From here on the bytes of the model are read, which may be long after it was opened.
-    mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::Input(e.to_string()))?;
+    mapped.iter().try_for_each(|file| file.check()).map_err(|e| Error::new(Code::File, e.to_string()))?;
     let changed = edited || ran.iter().any(|r| r.outcome.changed);
     let source = is_library.then(|| compiler::Source {
         args: args.clone(),
@@ -208,19 +210,20 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         Some(given) => {
             let message =
                 format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
-            Error::Given(message).with_help("plan anew, without --plan")
+            Error::new(Code::GivenPlan, message).with_help("plan anew, without --plan")
         }
-        None => Error::Ours(format!("the rewritten graph differs: {difference}")),
+        None => Error::ours(format!("the rewritten graph differs: {difference}")),
     })?;
     if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
-        return Err(beyond(args, original, Bytes(after.peak), budget));
+        return Err(beyond(args, original, [Bytes(after.peak), budget], &cx));
     }
     let (host, host_budget) = (Bytes(after.host_peak), cx.host_budget());
     if host > host_budget {
-        let message = format!("what leaves the device needs {host} of host memory, above {host_budget}");
-        return Err(Error::No(message).with_help(
+        let budget = cx.whole_budget().unwrap_or_default();
+        let refusal = Refusal::new(Cause::HostPeak { host_budget }, budget, Some(host)).with_help(
             "give a larger --host-budget, or --planner auto, which computes again what has no room there",
-        ));
+        );
+        return Err(refusal.into());
     }
     let saved = args.save_plan.as_deref().map(|file| saved(file, &ran)).transpose()?;
     let plan = if is_library { saved_plan(&ran) } else { None };
@@ -273,7 +276,8 @@ fn saved_plan(ran: &[Ran]) -> Option<String> {
 fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
     let plan = saved_plan(ran).ok_or_else(|| {
         let message = "--save-plan: nothing was planned that could be saved".to_owned();
-        Error::Input(message).with_help("leave it out, or give the model as it was before lmsc rewrote it")
+        Error::new(Code::Option, message)
+            .with_help("leave it out, or give the model as it was before lmsc rewrote it")
     })?;
     Ok((file, plan))
 }
@@ -285,32 +289,33 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
     let others = args.plan.parameters_of_tflms();
     if planner != TFLMS && !others.is_empty() {
         let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
-        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
+        return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
     }
     if nothing_planned && (args.output.is_none() || args.run) {
         let message = "nothing says how much device memory the step may use".to_owned();
-        return Err(Error::Input(message).with_help(
+        return Err(Error::new(Code::Option, message).with_help(
             "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
         ));
     }
     if args.save_plan.is_some() && nothing_planned {
         let message = "--save-plan: nothing is planned that could be saved".to_owned();
-        return Err(Error::Input(message).with_help("give --budget, or leave it out"));
+        return Err(Error::new(Code::Option, message).with_help("give --budget, or leave it out"));
     }
     if args.save_plan.is_some() && planner == TFLMS {
         let message = format!("--save-plan: {TFLMS} rewrites the model itself and makes no plan to save");
-        return Err(Error::Input(message).with_help(
+        return Err(Error::new(Code::Option, message).with_help(
             "leave it out, or choose another --planner; of `lmsc plan`, the planner of that name has plans to save",
         ));
     }
     let given = [args.on.given(), args.options.given()].concat();
     if !given.is_empty() && !args.run {
         let message = format!("nothing is run, but how is said: {}", given.join(", "));
-        return Err(Error::Input(message).with_help("add --run, or leave these out"));
+        return Err(Error::new(Code::Option, message).with_help("add --run, or leave these out"));
     }
     if args.run && args.output.as_deref() == Some(Path::new("-")) {
         let message = "the model and what a run prints cannot both go to standard output".to_owned();
-        return Err(Error::Input(message).with_help("write the model to a file, or run it with `lmsc run -`"));
+        return Err(Error::new(Code::Option, message)
+            .with_help("write the model to a file, or run it with `lmsc run -`"));
     }
     for target in args.output.iter().chain(&args.report).chain(&args.save_plan) {
         emit::check_target(target)?;
@@ -324,11 +329,11 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
         && emit::same_file(given, saved)
     {
         let message = format!("--save-plan: {} is read by --plan", saved.display());
-        return Err(Error::Input(message).with_help("write to another file"));
+        return Err(Error::new(Code::Option, message).with_help("write to another file"));
     }
     if let Some(page) = args.report.as_deref().filter(|file| is_page(file) && !args.run) {
         let message = format!("{} is to be a page, and nothing is run that it could show", page.display());
-        return Err(Error::Input(message).with_help(
+        return Err(Error::new(Code::Option, message).with_help(
             "add --run, draw the plan with `lmsc plan MODEL --report FILE.html`, or name a .json file",
         ));
     }
@@ -392,31 +397,31 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
 fn floors_of(error: Error, original: &Graph, cx: &PassCx) -> Error {
-    match error {
-        Error::HostIsFull(_) => {
-            with_constants(error, cx).with_facts(as_it_is(step_peak(original, cx), cx.constants))
+    error.map_refusal(|refusal| {
+        let is_of_host = matches!(refusal.cause, Cause::HostIsFull { .. });
+        match is_of_host {
+            true => as_it_is(with_constants(refusal, cx), step_peak(original, cx), cx.constants),
+            false => device_floors(refusal, original, cx),
         }
-        Error::No(_) => device_floors(error, original, cx),
-        other => other,
-    }
+    })
 }
 
 /// The refusal with the budgets of the device in which there would be a plan.
-fn device_floors(error: Error, original: &Graph, cx: &PassCx) -> Error {
+fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let nothing = PassCx { budget: Some(Bytes::ZERO), ..cx.clone() };
     let Ok(bridge) = plan::before_planning(&mut original.clone(), &nothing) else {
         // What planners cannot work on was refused for another reason.
-        return error;
+        return refusal;
     };
     let planner = planner(DEFAULT_PLANNER).expect("it is registered");
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
     let floors = service::floors(&question).beside(cx.constants);
-    let error = with_floors(with_constants(error, cx), &floors, cx.whole_budget());
+    let refusal = with_floors(with_constants(refusal, cx), &floors, cx.whole_budget());
     let is_tflms = cx.planner.is_some_and(|planner| planner.name == TFLMS);
     if is_tflms && cx.addresses && fits_counted(original, cx) {
-        with_room(error, original, cx)
+        with_room(refusal, original, cx)
     } else {
-        error
+        refusal
     }
 }
 
@@ -431,7 +436,7 @@ fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
 const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 
 /// The refusal of an arena for addresses, with a larger one that has been seen to do.
-fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
+fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
     let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
@@ -440,30 +445,33 @@ fn with_room(refusal: Error, original: &Graph, cx: &PassCx) -> Error {
         run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
     });
     match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
-        Some(larger) => refusal.with_help(format!("give --budget {} ({larger}), in which it fits", larger.0)),
+        Some(bytes) => {
+            refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
+            refusal.with_help(format!("give --budget {} ({}), in which it fits", bytes.0, bytes.rounded_up()))
+        }
         None => refusal,
     }
 }
 
-/// The budget in which nothing has to leave, in words.
-fn as_it_is(peak: Bytes, constants: Bytes) -> String {
-    let bytes = Bytes(peak.0.saturating_add(constants.0));
-    format!("With {bytes} ({} bytes) nothing has to leave the device.", bytes.0)
+/// The refusal with the budget in which nothing has to leave: the peak of the step and the constants of kernels.
+fn as_it_is(mut refusal: Refusal, peak: Bytes, constants: Bytes) -> Refusal {
+    refusal.smallest.push(Smallest { bytes: peak + constants, reach: Reach::AsItIs });
+    refusal
 }
 
 /// The refusal, with what of the budget the constants of kernels take.
-fn with_constants(refusal: Error, cx: &PassCx) -> Error {
+fn with_constants(refusal: Refusal, cx: &PassCx) -> Refusal {
     match cx.whole_budget().filter(|_| cx.constants > Bytes::ZERO) {
         Some(budget) => {
-            refusal.with_facts(format!("Of {budget} the constants of kernels take {}.", cx.constants))
+            refusal.with_fact(format!("Of {budget} the constants of kernels take {}.", cx.constants))
         }
         None => refusal,
     }
 }
 
 /// The refusal with the budgets in which there would be a plan.
-fn with_floors(refusal: Error, floors: &Floors, budget: Option<Bytes>) -> Error {
-    let refusal = refusal.with_facts(floors);
+fn with_floors(refusal: Refusal, floors: &Floors, budget: Option<Bytes>) -> Refusal {
+    let refusal = refusal.with_floors(floors);
     match budget.and_then(|budget| floors.fitting(budget.0)) {
         Some(options) => refusal.with_help(format!("{options} finds a plan for this budget")),
         None => refusal,
@@ -472,43 +480,60 @@ fn with_floors(refusal: Error, floors: &Floors, budget: Option<Bytes>) -> Error 
 
 /// The error, of a step that does not fit with what else could be done about it.
 fn smaller(error: Error, binding: &BindingArgs) -> Error {
+    error.map_refusal(|refusal| smaller_step(refusal, binding))
+}
+
+/// The refusal, with the sizes of the step that could be smaller.
+fn smaller_step(refusal: Refusal, binding: &BindingArgs) -> Refusal {
     let given: Vec<String> =
         binding.dims.iter().map(|(name, value)| format!("--dim {name}={value}")).collect();
-    match (&error, given.len()) {
-        (Error::No(_) | Error::HostIsFull(_), 1) => {
-            error.with_help(format!("a smaller value than {} needs less memory", given[0]))
-        }
-        (Error::No(_) | Error::HostIsFull(_), 2..) => {
-            error.with_help(format!("smaller values than {} need less memory", given.join(" ")))
-        }
-        _ => error,
+    match given.len() {
+        0 => refusal,
+        1 => refusal.with_help(format!("a smaller value than {} needs less memory", given[0])),
+        _ => refusal.with_help(format!("smaller values than {} need less memory", given.join(" "))),
     }
 }
 
 /// Why the peak is above the budget: a plan found for a budget holds it, so something else was asked for.
-fn beyond(args: &CompileArgs, mut original: Graph, peak: Bytes, budget: Bytes) -> Error {
+fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &PassCx) -> Error {
     let mut given = args.plan.fixed_parameters();
     given.extend(args.plan.swap_limit.is_some().then_some("--swap-limit"));
     given.extend(args.look.pass_limit.is_some().then_some("--pass-limit"));
     if given.is_empty() {
-        return Error::Ours(format!("the peak is {peak}, above the budget of {budget}"));
+        return Error::ours(format!("the peak is {peak}, above the budget of {budget}"));
     }
     let given = given.join(" and ");
-    let message = format!("the peak is {peak} with {given}, above the budget of {budget}");
+    let help = format!("leave out {given}, and lmsc finds a plan within the budget");
     let free = args.plan.without_fixed_parameters();
     let passes = passes(pipeline(args.plan.planner()), None);
     let found = passes.and_then(|passes| {
         let machine = machine(free.target.as_deref(), free.profile.as_deref())?;
         let cx = pass_cx(&free, machine, &original)?;
-        Ok(run_pipeline(&mut original, &passes, &cx, &mut |_, _, _| ())?)
+        let ran = run_pipeline(&mut original.clone(), &passes, &cx, &mut |_, _, _| ());
+        Ok(ran.map_err(|error| floors_of(error.into(), &original, &cx)))
     });
+    let refuse = |otherwise| {
+        let cause = Cause::Parameters { given, otherwise };
+        Refusal::new(cause, budget, Some(peak)).beside(cx.constants)
+    };
     match found {
-        Ok(_) => Error::No(message)
-            .with_help(format!("leave out {given}, and lmsc finds a plan within the budget")),
-        Err(Error::No(refusal) | Error::HostIsFull(refusal)) => smaller(
-            Error::No(format!("{message}\nnor would any other plan do: it {refusal}")),
-            &args.input.binding,
-        ),
+        Ok(Ok(_)) => refuse(None).with_help(help).into(),
+        Ok(Err(other)) => {
+            let Some(Refusal { cause, node, smallest, asked, facts, helps, needed, .. }) = other.refusal()
+            else {
+                return other;
+            };
+            let otherwise = Otherwise { cause: cause.clone(), needed: needed.unwrap_or_default() };
+            let refusal = Refusal {
+                node: node.clone(),
+                smallest: smallest.clone(),
+                asked: *asked,
+                facts: facts.clone(),
+                helps: helps.clone(),
+                ..refuse(Some(Box::new(otherwise)))
+            };
+            smaller_step(refusal, &args.input.binding).into()
+        }
         Err(other) => other,
     }
 }
@@ -584,7 +609,7 @@ fn pass_cx(args: &PlanArgs, machine: PassCx, graph: &Graph) -> Result<PassCx, Er
     }
     if args.pages.is_some() && planner == TFLMS {
         let help = "leave it out, or choose another --planner, for example --planner auto";
-        return Err(Error::Input(format!("--pages: {TFLMS} knows bytes only")).with_help(help));
+        return Err(Error::new(Code::Option, format!("--pages: {TFLMS} knows bytes only")).with_help(help));
     }
     let PassCx { target, profile, workspaces, least_workspaces, .. } = machine;
     let machine = PassCx { target, profile, workspaces, least_workspaces, ..args.pass_cx() };
@@ -609,7 +634,7 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     }
     let message = format!("--ranges: the planner {planner} copies whole tensors");
     let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
-    Err(Error::Input(message).with_help(help))
+    Err(Error::new(Code::Option, message).with_help(help))
 }
 
 /// The passes of these names, the first `limit` of them.
@@ -618,7 +643,7 @@ fn passes(names: &[impl AsRef<str>], limit: Option<usize>) -> Result<Vec<&'stati
         let name = AsRef::as_ref(name);
         pass_named(name).ok_or_else(|| {
             let instead = words::instead(name, REGISTRY.iter().map(|p| p.name()), "passes");
-            Error::Input(format!("there is no pass `{name}`; {instead}"))
+            Error::new(Code::Option, format!("there is no pass `{name}`; {instead}"))
         })
     };
     names.iter().take(limit.unwrap_or(usize::MAX)).map(find).collect()
@@ -650,7 +675,7 @@ fn known_names(graph: &Graph, cx: &PassCx) -> Result<(), Error> {
     let nodes = || graph.order().iter().map(|&id| graph.node(id));
     let refuse = |option: &str, name: &str, there_are: Vec<String>, many: &str| {
         let instead = words::instead(name, there_are.iter().map(|n| &**n), many);
-        Err(Error::Input(format!("{option} {name}: the graph has none of this name; {instead}")))
+        Err(Error::new(Code::Option, format!("{option} {name}: the graph has none of this name; {instead}")))
     };
     for name in &cx.tflms.incl_types {
         if !nodes().any(|n| *name == *n.op.name() || *name == n.op.to_string()) {

@@ -5,14 +5,18 @@ use std::path::Path;
 use std::string::FromUtf8Error;
 
 use lmsc_ir::equiv::Difference;
-use lmsc_ir::{Bytes, Graph, Invariant, Node, Place, Storage, Storages, Violation, Violations};
+use lmsc_ir::{
+    Advice, Bytes, Graph, Invariant, Message, Node, Place, Storage, Storages, Violation, Violations,
+};
 use lmsc_onnx::file::FileError;
-use lmsc_onnx::{Dims, Foreign, Imported, Model, Notice, Stated, key};
+use lmsc_onnx::import::ImportError;
+use lmsc_onnx::shapes::ShapeError;
+use lmsc_onnx::{Dims, Foreign, ImportErrors, Imported, Model, Notice, Stated, key};
 
-use crate::Error;
 use crate::cli::{BindingArgs, Emit, StateArg, StateArgs};
 use crate::error::called;
 use crate::excerpt::excerpt;
+use crate::{Code, Error};
 
 /// A graph and the file that it came from.
 pub struct Loaded {
@@ -32,7 +36,7 @@ pub struct Loaded {
 /// The graph in the file at `path`, or on standard input for `-`; its warnings are printed to standard error.
 ///
 /// # Errors
-/// [`Error::Input`], always: whatever is wrong here is wrong with the file or the call.
+/// [`Kind::Input`](crate::Kind), always: whatever is wrong here is wrong with the file or the call.
 pub fn load(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
     let loaded = read(path, binding, Purpose::Rewrite)?;
     warn(&loaded.warnings);
@@ -148,7 +152,7 @@ fn take(
         Some(bytes) => match bytes.trim_ascii_start().first() {
             Some(b) => (b.is_ascii_alphabetic() || b"</\"".contains(b)) && !bytes.contains(&0),
             None => {
-                let empty = Error::Input(format!("{} is empty", called(path)));
+                let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));
                 return Err(match path == Path::new("-") {
                     true => empty.with_help("pipe an ONNX model, or a text in lmsc's form, into it"),
                     false => empty.with_help("give the bytes of an ONNX model, or a text in lmsc's form"),
@@ -204,7 +208,39 @@ fn unplaced(graph: &Graph) -> Option<String> {
 }
 
 fn invalid(path: &Path, violations: &Violations) -> Error {
-    Error::Input(format!("{} is not a valid graph:\n{violations}", called(path)))
+    let message = Message::new(format!("{} is not a valid graph:\n{violations}", called(path)));
+    Error::new(Code::Model, Message { helps: violations.helps(), ..message })
+}
+
+/// Why the file of a model is not read.
+pub(crate) fn not_read(error: &FileError) -> Error {
+    let code = match error {
+        FileError::Read { .. } | FileError::Write { .. } => Code::File,
+        FileError::Empty { .. } | FileError::NotAModel { .. } => Code::NotAModel,
+        FileError::Wire { .. } | FileError::Decode { .. } => Code::Model,
+    };
+    Error::new(code, error.message())
+}
+
+/// The code of what keeps a model from being imported: that of the first error.
+fn code_of(errors: &ImportErrors) -> Code {
+    match errors.errors.first() {
+        Some(
+            ImportError::UnboundDim { .. }
+            | ImportError::UnknownDim { .. }
+            | ImportError::NoSuchDim { .. }
+            | ImportError::NoSuchInput { .. }
+            | ImportError::ContradictingSizes { .. }
+            | ImportError::EmptyStep { .. },
+        ) => Code::Dimension,
+        Some(
+            ImportError::Opset { .. }
+            | ImportError::Ir { .. }
+            | ImportError::NoOperator { .. }
+            | ImportError::Shape(ShapeError::Contract { .. } | ShapeError::Unknown { .. }),
+        ) => Code::Unsupported,
+        _ => Code::Model,
+    }
 }
 
 /// Whether the file is named as the text of a graph.
@@ -252,13 +288,14 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     };
     let (kind, updates) = if is_mlir { ("mlir", "lms.updates") } else { ("lms", "updates") };
     if text.trim_ascii().is_empty() {
-        let empty = Error::Input(format!("{} is empty", called(path)));
+        let empty = Error::new(Code::NotAModel, format!("{} is empty", called(path)));
         let help = format!("lmsc writes the text of a model: lmsc opt model.onnx -o model.{kind}");
         return Err(empty.with_help(help));
     }
     let refused = |option: &str, why: &str| {
         let message = format!("{option} does not apply to {}: {why}", called(path));
-        Err(Error::Input(message).with_help(format!("leave {option} out, or give the .onnx file")))
+        Err(Error::new(Code::Option, message)
+            .with_help(format!("leave {option} out, or give the .onnx file")))
     };
     if binding.optimizer.is_some() {
         return refused("--optimizer", "it links ONNX files, and this is text");
@@ -281,7 +318,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
     let graph = if is_mlir { lmsc_mlir::parse(&text) } else { Graph::parse(&text) };
     let graph = graph.map_err(|e| {
         let excerpt = excerpt(&text, e.line, e.column);
-        Error::Input(format!("{}:{e}\n{excerpt}", called(path)))
+        Error::new(Code::Model, format!("{}:{e}\n{excerpt}", called(path)))
     })?;
     check(&graph).map_err(|e| invalid(path, &e))?;
     // An ONNX file was held to versions and to the operators' contracts when it was imported.
@@ -291,7 +328,8 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
                 "{} states version {found} of \"{domain}\", and lmsc knows versions up to {newest}",
                 called(path)
             );
-            return Err(Error::Input(message).with_help("write the version whose operators the graph has"));
+            return Err(Error::new(Code::Unsupported, message)
+                .with_help("write the version whose operators the graph has"));
         }
     }
     lmsc_onnx::shapes::check(&graph).map_err(|errors| {
@@ -299,7 +337,7 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
         let shown: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("  {e}")).collect();
         let more = errors.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-        Error::Input(format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
+        Error::new(Code::Model, format!("{} is not a valid graph:\n{}{more}", called(path), shown.join("\n")))
             .with_help("correct these nodes")
     })?;
     Ok(Loaded { graph, model: None, dims: Dims::none(), edited: false, warnings: Vec::new() })
@@ -309,16 +347,17 @@ fn text(path: &Path, bytes: Option<bytes::Bytes>, binding: &BindingArgs) -> Resu
 fn no_text(path: &Path, error: &FromUtf8Error) -> Error {
     let (bytes, at) = (error.as_bytes(), error.utf8_error().valid_up_to());
     if let Some(Foreign { what, help }) = lmsc_onnx::looks_like(bytes) {
-        return Error::Input(format!("{} is not text: it looks like {what}", called(path))).with_help(help);
+        return Error::new(Code::NotAModel, format!("{} is not text: it looks like {what}", called(path)))
+            .with_help(help);
     }
     if Model::from_bytes(bytes.to_vec().into(), "").is_ok() {
-        return Error::Input(format!("{} is an ONNX model, not text", called(path)))
+        return Error::new(Code::NotAModel, format!("{} is an ONNX model, not text", called(path)))
             .with_help("give it a name that ends in .onnx");
     }
     let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
     let column = 1 + bytes[..at].iter().rev().take_while(|&&b| b != b'\n').count();
     let message = format!("{}:{line}:{column}: the byte 0x{:02x} is not UTF-8", called(path), bytes[at]);
-    Error::Input(message).with_help("save the text as UTF-8")
+    Error::new(Code::Model, message).with_help("save the text as UTF-8")
 }
 
 pub(crate) fn onnx(
@@ -328,34 +367,36 @@ pub(crate) fn onnx(
     purpose: Purpose,
 ) -> Result<Loaded, Error> {
     let open = |path: &Path| {
-        let model = purpose.open(path).map_err(|e| Error::Input(e.to_string()))?;
-        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
+        let model = purpose.open(path).map_err(|e| not_read(&e))?;
+        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::new(Code::Model, e.message()))?;
         Ok::<Model, Error>(model)
     };
     let mut model = match bytes {
         Some(bytes) => Model::from_bytes(bytes, called(path)).map_err(|error| match error {
             FileError::NotAModel { looks_like, .. } => neither(path, looks_like),
-            error => Error::Input(error.to_string()),
+            error => not_read(&error),
         })?,
         None => open(path)?,
     };
     if let Some(optimizer) = &binding.optimizer {
         let optimizer = open(optimizer)?;
-        model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::Input(e.to_string()))?;
+        model = lmsc_onnx::link(&model, &optimizer).map_err(|e| Error::new(Code::Model, e.message()))?;
     }
     let gathered = lmsc_onnx::gather(&mut model);
     let half_swaps = lmsc_onnx::drop_half_swaps(&mut model);
     let dims = dims(path, &model, binding)?;
-    lmsc_onnx::set_values(&mut model, &binding.values, &dims).map_err(|e| Error::in_file(path, e))?;
+    lmsc_onnx::set_values(&mut model, &binding.values, &dims)
+        .map_err(|e| Error::in_file(Code::Values, path, e))?;
     let inlined = lmsc_onnx::inline_decided(&mut model, &dims);
     let imported = match purpose {
         Purpose::Look => lmsc_onnx::look(&model, &dims),
         Purpose::Rewrite | Purpose::Run => lmsc_onnx::import_warned(&model, &dims),
     };
-    let imported = imported.map_err(|e| Error::Input(e.to_string()))?;
+    let imported = imported.map_err(|e| Error::new(code_of(&e), e.message()))?;
     let Imported { mut graph, mut warnings } = imported;
     let stated = stated(path, &model, &binding.state)?;
-    let notices = lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::in_file(path, e))?;
+    let notices =
+        lmsc_onnx::settle(&mut graph, &stated).map_err(|e| Error::of_file(Code::State, path, &e))?;
     warnings.extend(check_without_stale(&mut graph).map_err(|e| invalid(path, &e))?);
     warnings.extend(half_swaps);
     // The written file has no known faults, and lists the state and the values that the caller stated.
@@ -373,7 +414,7 @@ pub(crate) fn onnx(
 
 /// What the file says about its state, and what the caller says besides.
 fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error> {
-    let mut stated = Stated::of(model).map_err(|e| Error::in_file(path, e))?;
+    let mut stated = Stated::of(model).map_err(|e| Error::of_file(Code::State, path, &e))?;
     if args.state.contains(&StateArg::None) {
         stated = Stated { pairs: Vec::new(), by_name: false, ..stated };
     }
@@ -383,7 +424,7 @@ fn stated(path: &Path, model: &Model, args: &StateArgs) -> Result<Stated, Error>
             StateArg::Pair(input, output) => vec![(input.clone(), output.clone())],
             StateArg::File(file) => {
                 let text = std::fs::read_to_string(file).map_err(|e| Error::reading(file, &e))?;
-                lmsc_onnx::parse_pairs(&text).map_err(|e| Error::in_file(file, e))?
+                lmsc_onnx::parse_pairs(&text).map_err(|e| Error::in_file(Code::State, file, e))?
             }
         };
         stated.pairs.extend(pairs);
@@ -410,13 +451,13 @@ fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> 
         {
             let message =
                 format!("--shape {input} is given twice, as {other:?} and as {extents:?}; give it once");
-            return Err(Error::Input(message));
+            return Err(Error::new(Code::Dimension, message));
         }
     }
     for (name, value) in &asked.dims {
         if let Some(other) = dims.bind(name.clone(), *value).filter(|other| other != value) {
             let message = format!("--dim {name} is given twice, as {other} and as {value}; give it once");
-            return Err(Error::Input(message));
+            return Err(Error::new(Code::Dimension, message));
         }
     }
     let has_addresses = model.proto.metadata_props.iter().any(|p| p.key() == key::ADDRESSES);
@@ -428,7 +469,7 @@ fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> 
                 let problem =
                     format!("its addresses are those for extents {extents:?} of `{input}`, not {other:?}");
                 let help = "leave --shape out, or rewrite the original model for these extents";
-                return Err(Error::in_file(path, problem).with_help(help));
+                return Err(Error::in_file(Code::Dimension, path, problem).with_help(help));
             }
             Some(_) => {}
         }
@@ -440,7 +481,7 @@ fn dims(path: &Path, model: &Model, asked: &BindingArgs) -> Result<Dims, Error> 
                 let problem =
                     format!("its addresses are those for {name}={value}, and --dim {name}={other} is given");
                 let help = format!("leave --dim out, or rewrite the original model for {name}={other}");
-                return Err(Error::in_file(path, problem).with_help(help));
+                return Err(Error::in_file(Code::Dimension, path, problem).with_help(help));
             }
             Some(_) => {}
         }
@@ -453,11 +494,11 @@ fn neither(path: &Path, looks_like: Option<Foreign>) -> Error {
     let message = format!("{} is neither an ONNX model nor a text in lmsc's form", called(path));
     match looks_like.filter(|like| like.what != "text") {
         Some(Foreign { what, help }) => {
-            Error::Input(format!("{message}: it looks like {what}")).with_help(help)
+            Error::new(Code::NotAModel, format!("{message}: it looks like {what}")).with_help(help)
         }
         None if path == Path::new("-") => {
-            Error::Input(message).with_help("pipe the .onnx or the .lms file into it")
+            Error::new(Code::NotAModel, message).with_help("pipe the .onnx or the .lms file into it")
         }
-        None => Error::Input(message).with_help("give the bytes of an .onnx or an .lms file"),
+        None => Error::new(Code::NotAModel, message).with_help("give the bytes of an .onnx or an .lms file"),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::OffsetsArgs;
 use crate::emit::{check_target, write_atomically};
-use crate::error::Error;
+use crate::{Code, Error};
 
 /// What was found, as JSON.
 #[derive(Debug, Serialize)]
@@ -43,10 +43,11 @@ struct Placed<'a> {
 /// Places the buffers of a file and tells in how many bytes.
 ///
 /// # Errors
-/// [`Error::No`] where they do not fit, with the smallest capacity found; [`Error::Input`] for a file that is wrong.
+/// [`Kind::Refusal`](crate::Kind) where they do not fit, with the smallest capacity found; [`Kind::Input`](crate::Kind) for a file that is wrong.
 pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     args.output.iter().try_for_each(|path| check_target(path))?;
-    let table = Table::parse(&text(&args.file)?).map_err(|why| Error::in_file(&args.file, why))?;
+    let table =
+        Table::parse(&text(&args.file)?).map_err(|why| Error::in_file(Code::Malformed, &args.file, why))?;
     let buffers = &table.buffers;
     let capacity = args.capacity.0;
     let (load_bytes, load_at) = load(buffers);
@@ -69,7 +70,7 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
     };
     match place(buffers, capacity, Effort::percent(args.effort)) {
         Ok(layout) => {
-            check(buffers, &layout, capacity).map_err(|flaw: Misplaced| Error::Ours(flaw.to_string()))?;
+            check(buffers, &layout, capacity).map_err(|flaw: Misplaced| Error::ours(flaw.to_string()))?;
             answer.layout_bytes = Some(layout.bytes);
             answer.placed =
                 table.ids.iter().zip(&layout.addresses).map(|(id, &offset)| Placed { id, offset }).collect();
@@ -87,16 +88,16 @@ pub fn offsets(args: &OffsetsArgs) -> Result<String, Error> {
         Err(no) => {
             (answer.fits, answer.impossible) = (false, no.proven);
             answer.layout_bytes = no.found.map(|found| found.bytes);
-            if args.json {
-                return Err(Error::NoAsJson(json(&answer).trim_end().to_owned()));
-            }
             let fact = if no.proven { "cannot lie in" } else { "were not placed in" };
-            let message = Error::No(summary(fact));
-            Err(match answer.layout_bytes {
-                Some(bytes) => message
-                    .with_help(format!("give --capacity {bytes}, the smallest for which a layout was found")),
-                None => message
-                    .with_help("two buffers whose offsets are given overlap; leave one of these offsets out"),
+            let error = Error::new(Code::Buffers, summary(fact)).with_help(match answer.layout_bytes {
+                Some(bytes) => format!("give --capacity {bytes}, the smallest for which a layout was found"),
+                None => {
+                    "two buffers whose offsets are given overlap; leave one of these offsets out".to_owned()
+                }
+            });
+            Err(match args.json {
+                true => error.with_answer(json(&answer).trim_end().to_owned()),
+                false => error,
             })
         }
     }

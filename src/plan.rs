@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_passes::{GivenPlan, PassCx, bridge, carry_out, pipeline, question};
-use lmsc_plan::Bridge;
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
@@ -16,6 +15,7 @@ use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
+use lmsc_plan::{Bridge, Cause, Needs, Reach, Refusal, Smallest};
 use serde::Serialize;
 
 use crate::budget::Budget;
@@ -25,8 +25,8 @@ use crate::learning::{self, Listener, learning, weights};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
-    Error, Loaded, as_it_is, given_plan, knows_ranges, load, machine, passes, run, smaller, with_budgets,
-    with_floors,
+    Code, Error, Loaded, as_it_is, given_plan, knows_ranges, load, machine, passes, run, smaller_step,
+    with_budgets, with_floors,
 };
 
 /// What one planner found. Times are milliseconds.
@@ -122,7 +122,7 @@ struct Compared {
 /// Plans an instance and tells what it costs.
 ///
 /// # Errors
-/// [`Error::No`] where the instance does not fit; [`Error::Input`] for a file or a name that is wrong.
+/// [`Kind::Refusal`](crate::Kind) where the instance does not fit; [`Kind::Input`](crate::Kind) for a file or a name that is wrong.
 pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     check_call(args)?;
     let weights = weights(&args.parameters)?;
@@ -206,10 +206,10 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
         if args.given.is_some() {
             let message =
                 format!("{option} belongs to --planner {owners}, and --plan is carried out as it is");
-            return Err(Error::Input(message).with_help("leave out one of the two"));
+            return Err(Error::new(Code::Option, message).with_help("leave out one of the two"));
         }
         let message = format!("{option} belongs to --planner {owners}, not to {}", args.planner);
-        return Err(Error::Input(message).with_help("leave it out, or choose that planner"));
+        return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
     }
     if args.ranges {
         knows_ranges(named(&args.planner)?.name)?;
@@ -222,7 +222,7 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     {
         if same_file(written, read) {
             let message = format!("{} is {}, which is read", written.display(), read.display());
-            return Err(Error::Input(message).with_help("write to another file"));
+            return Err(Error::new(Code::Option, message).with_help("write to another file"));
         }
     }
     Ok(())
@@ -275,7 +275,7 @@ pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
 pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     planners::planner(name).ok_or_else(|| {
         let instead = words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
-        Error::Input(format!("there is no planner `{name}`; {instead}"))
+        Error::new(Code::Option, format!("there is no planner `{name}`; {instead}"))
     })
 }
 
@@ -308,7 +308,7 @@ impl Task {
         };
         if let Some(path) = &args.instance {
             let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
-            let instance = Instance::parse(&text).map_err(|e| Error::in_file(path, e))?;
+            let instance = Instance::parse(&text).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
             let budget = memory.map(|memory| of_instance(memory, &instance.problem)).transpose()?;
             let cx = applied(PassCx { budget, ..asked });
             return Ok(Task::Instance(Box::new(instance), Box::new(cx)));
@@ -403,12 +403,6 @@ impl Task {
         };
     }
 
-    /// The refusal, with the constants of kernels in what was asked for and what is needed.
-    fn whole(&self, refused: &DoesNotFit) -> DoesNotFit {
-        let add = |bytes: u64| bytes.saturating_add(self.constants().0);
-        DoesNotFit { budget: add(refused.budget), needed: add(refused.needed), ..*refused }
-    }
-
     /// All bytes.
     pub(crate) fn memory(&self) -> Bytes {
         Bytes(self.room().0.saturating_add(self.constants().0))
@@ -449,6 +443,15 @@ impl Task {
         }
     }
 
+    /// The name of the node, or of the operator of an instance.
+    fn op_name(&self, tick: u32) -> String {
+        match self {
+            Task::Instance(..) => self.op(tick),
+            Task::Model { model, .. } => model.graph.node(model.bridge.nodes[tick as usize]).name.to_string(),
+        }
+    }
+
+    /// The same, with its operator.
     fn op(&self, tick: u32) -> String {
         match self {
             Task::Instance(instance, _) => {
@@ -467,7 +470,7 @@ impl Task {
 fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
     if let Budget::OfMemory(_) = budget {
         let message = format!("--memory {budget}: an instance has no target whose memory this is a share of");
-        return Err(Error::Input(message)
+        return Err(Error::new(Code::Option, message)
             .with_help("give bytes, such as 16GiB, or a share of the instance's own peak, such as 0.7x"));
     }
     let peak = || Bytes(problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0));
@@ -484,62 +487,57 @@ pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, 
 
 /// Why there is no plan, and for which budgets there would be one.
 fn no_plan(args: &PlanCommandArgs, task: &Task, question: &Question<'_>, why: &Unplanned) -> Error {
-    let refusal = Error::No(match question.space {
-        Space::Pages(page) => {
-            format!("in pages of {}: {}", Bytes(page), refusal(question.planner, task, why))
-        }
-        Space::Counted | Space::Arena => refusal(question.planner, task, why),
-    });
-    let refusal = match why {
-        Unplanned::Ours { planner, flaw } => return Error::Ours(format!("planner {planner}: {flaw}")),
-        Unplanned::NoAddresses(_) => {
-            return refusal.with_help("give it more memory, or plan with --addresses off");
-        }
-        Unplanned::HostIsFull(_, host) => {
-            return refusal
-                .with_facts(as_it_is(Bytes(service::peak(question)), task.constants()))
-                .with_help(format!("no more than {} may leave the device; see --host-budget", Bytes(*host)));
-        }
-        Unplanned::DoesNotFit(_) => refusal,
+    let refusal = match refusal(question.planner, task, why) {
+        Ok(refusal) => refusal,
+        Err(flaw) => return Error::ours(flaw),
     };
+    if let Unplanned::NoAddresses(_) = why {
+        return refusal.with_help("give it more memory, or plan with --addresses off").into();
+    }
+    let pages = if let Space::Pages(page) = question.space { Some(Bytes(page)) } else { None };
+    let asked = Some(Reach::of(question.planner.name, question.request.granularity == Granularity::Ranges));
+    let refusal = Refusal { pages, asked, ..refusal };
+    if let Unplanned::HostIsFull(_, host) = why {
+        let peak = Bytes(service::peak(question));
+        return as_it_is(refusal, peak, task.constants()).of_host(Bytes(*host)).into();
+    }
     let floors = service::floors(question).beside(task.constants());
     match task {
-        Task::Instance(..) => with_floors(refusal, &floors, None),
-        Task::Model { .. } => smaller(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding),
+        Task::Instance(..) => with_floors(refusal, &floors, None).into(),
+        Task::Model { .. } => {
+            smaller_step(with_floors(refusal, &floors, Some(task.memory())), &args.task.binding).into()
+        }
     }
 }
 
-fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> String {
+/// Why the planner has no plan of the task; in `Err`, a mistake of the planner.
+fn refusal(planner: &Planner, task: &Task, why: &Unplanned) -> Result<Refusal, String> {
+    let refused = |cause| Ok(Refusal::new(cause, task.memory(), None));
     match why {
-        Unplanned::DoesNotFit(refused) | Unplanned::HostIsFull(refused, _) => {
-            let refused = &task.whole(refused);
-            match refused.needed <= refused.budget {
-                true => format!("the planner `{}` finds no plan for {}", planner.name, Bytes(refused.budget)),
-                false => too_much(task, refused),
-            }
-        }
-        Unplanned::NoAddresses(_) => {
-            format!("the plan fits {} by its bytes, but no addresses were found in it", task.memory())
-        }
-        Unplanned::Ours { .. } => why.to_string(),
+        Unplanned::Ours { planner, flaw } => Err(format!("planner {planner}: {flaw}")),
+        Unplanned::NoAddresses(_) => refused(Cause::NoAddresses { planner: None }),
+        Unplanned::DoesNotFit(no) | Unplanned::HostIsFull(no, _) => match no.needed <= no.budget {
+            true => refused(Cause::NoPlan { planner: planner.name }),
+            false => Ok(too_much(task, no)),
+        },
     }
 }
 
 /// What an environment says of a limit that is too low.
 pub(crate) fn does_not_fit(task: &Task, refused: &DoesNotFit) -> Error {
-    let refused = &task.whole(refused);
-    let floor = format!("give --memory {}, the least with which everything can be swapped", refused.needed);
-    Error::No(too_much(task, refused)).with_help(floor)
+    let mut refusal = too_much(task, refused);
+    let bytes = refusal.needed.unwrap_or_default();
+    refusal.smallest.push(Smallest { bytes, reach: Reach::Tried });
+    let help = format!("give --memory {}, the least with which everything can be swapped", bytes.0);
+    refusal.with_help(help).into()
 }
 
-fn too_much(task: &Task, refused: &DoesNotFit) -> String {
-    format!(
-        "does not fit {}: {} needs {} at once ({} bytes)",
-        Bytes(refused.budget),
-        task.op(refused.tick),
-        Bytes(refused.needed),
-        refused.needed
-    )
+/// The refusal of a task's memory, because an operator needs more at once.
+fn too_much(task: &Task, refused: &DoesNotFit) -> Refusal {
+    let subject = task.op(refused.tick);
+    let cause = Cause::Operator(Box::new(Needs { subject, parts: None }));
+    let refusal = Refusal::new(cause, Bytes(refused.budget), Some(Bytes(refused.needed)));
+    Refusal { node: Some(task.op_name(refused.tick)), ..refusal }.beside(task.constants())
 }
 
 /// Bounds on the plans that a request allows, each found when first asked for.
@@ -560,7 +558,7 @@ impl<'a> Bounds<'a> {
         let cell = if recompute == self.request.recompute { &self.allowed } else { &self.recomputing };
         let bound = cell.get_or_init(|| bound::best(&Request { recompute, ..self.request }));
         bound::certify(self.request.problem, self.request.budget, bound)
-            .map_err(|flaw| Error::Ours(format!("bound: {flaw}")))?;
+            .map_err(|flaw| Error::ours(format!("bound: {flaw}")))?;
         Ok(bound)
     }
 }
@@ -576,7 +574,7 @@ fn answered(
         None => match service::plan(question) {
             Ok(planned) => planned,
             Err(Unplanned::Ours { planner, flaw }) => {
-                return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+                return Err(Error::ours(format!("planner {planner}: {flaw}")));
             }
             Err(why) => return Ok(Err(why)),
         },
@@ -597,7 +595,7 @@ impl Found {
         let makespan = plan.schedule.makespan();
         let bound = bounds.on(plan)?.nanos;
         if bound > makespan {
-            return Err(Error::Ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
+            return Err(Error::ours(format!("planner {planner}: {makespan} ns, below the bound {bound}")));
         }
         Ok(Found {
             planner,
@@ -650,7 +648,7 @@ fn replayed(
         operators_percent: args.noise.unwrap_or(0),
         contention_percent: args.contention.unwrap_or(0),
     };
-    let ours = |what: String| Error::Ours(format!("planner {}: {what}", question.planner.name));
+    let ours = |what: String| Error::ours(format!("planner {}: {what}", question.planner.name));
     let replay = Replay::new(&planned.plan.problem, &planned.plan.schedule, &planned.edges);
     let replayed =
         replay.several(noise, REPLAYS, question.request.budget).map_err(|flaw| ours(flaw.to_string()))?;
@@ -680,7 +678,10 @@ fn compared(
                 Compared { planner: planner.name, found: Some(found), refused: None }
             }
             Err(refused) => {
-                let refused = Some(refusal(planner, task, &refused));
+                let refused = Some(
+                    refusal(planner, task, &refused)
+                        .map_or_else(|flaw| flaw, |refusal| refusal.message().text),
+                );
                 Compared { planner: planner.name, found: None, refused }
             }
         })
@@ -707,7 +708,7 @@ impl Answer {
         if args.report.is_none() && args.trace.is_none() {
             return Ok(());
         }
-        let ours = |flaw| Error::Ours(format!("planner {}: {flaw}", self.found.planner));
+        let ours = |flaw| Error::ours(format!("planner {}: {flaw}", self.found.planner));
         let problem = task.problem();
         let ladder = args.report.as_ref().map(|_| ladder(question, plan));
         let data = match task {

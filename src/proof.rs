@@ -14,13 +14,13 @@ use serde_json::json;
 use crate::cli::{BindingArgs, Emit, VerifyArgs};
 use crate::load::{self, Loaded, check};
 use crate::report::ProofFacts;
-use crate::{Error, side_by_side, survival};
+use crate::{Code, Error, side_by_side, survival};
 
 /// Whether two models compute the same, with the facts that were compared or the first difference, and whether the second
 /// one keeps the bound on memory that it states; or, with `--survives`, which swaps are left.
 ///
 /// # Errors
-/// [`Error::No`] with the first difference, or with the guarantee that is lost.
+/// [`Kind::Refusal`](crate::Kind) with the first difference, or with the guarantee that is lost.
 pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     if args.survives {
         return survival::survival(&args.original, &args.rewritten, args.json);
@@ -46,10 +46,11 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
             };
             verdict(args, &proof, &guarantee, &[original.warnings, rewritten.warnings].concat())
         }
-        Err(difference) if args.json => {
-            Err(Error::NoAsJson(json!({ "equal": false, "difference": difference }).to_string()))
+        Err(difference) => {
+            let error = Error::new(Code::Different, format!("different: {difference}"));
+            let answer = || json!({ "equal": false, "difference": difference }).to_string();
+            Err(if args.json { error.with_answer(answer()) } else { error })
         }
-        Err(difference) => Err(Error::No(format!("different: {difference}"))),
     }
 }
 
@@ -80,7 +81,7 @@ fn verdict(
             Guarantee::Holds(peak) => told["memory"] = json!({ "holds": true, "peak": peak.0 }),
             Guarantee::Lost(why) => {
                 told["memory"] = json!({ "holds": false, "why": why });
-                return Err(Error::NoAsJson(told.to_string()));
+                return Err(lost(&facts.to_text(), why).with_answer(told.to_string()));
             }
         }
         return Ok(told.to_string() + "\n");
@@ -90,9 +91,14 @@ fn verdict(
         Guarantee::None => Ok(equal + "\n"),
         Guarantee::Unstated => Ok(format!("{equal}\nmemory: no bound is stated\n")),
         Guarantee::Holds(peak) => Ok(format!("{equal}\nmemory: at most {peak} in any timing, as stated\n")),
-        Guarantee::Lost(why) => Err(Error::No(format!("{equal}\nmemory: {why}"))
-            .with_help("take the file as lmsc wrote it, or plan the original again")),
+        Guarantee::Lost(why) => Err(lost(&equal, why)),
     }
+}
+
+/// What is said of a file that keeps no memory bound.
+fn lost(equal: &str, why: &str) -> Error {
+    Error::new(Code::Lost, format!("{equal}\nmemory: {why}"))
+        .with_help("take the file as lmsc wrote it, or plan the original again")
 }
 
 /// What became of the memory that a file states.
@@ -256,7 +262,7 @@ impl Written<'_> {
     /// addresses. A file that fails is removed. Forms that lmsc does not read, and what is no file, are left out.
     ///
     /// # Errors
-    /// [`Error::Ours`] with the difference.
+    /// [`Kind::Internal`](crate::Kind) with the difference.
     pub(crate) fn read_back(&self) -> Result<(), Error> {
         let is_read = matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir);
         if !is_read || !self.path.is_file() {
@@ -273,7 +279,7 @@ impl Written<'_> {
     /// Reads what is to be written to standard output, and proves of it what [`Written::read_back`] proves of a file.
     ///
     /// # Errors
-    /// [`Error::Ours`] with the difference.
+    /// [`Kind::Internal`](crate::Kind) with the difference.
     pub(crate) fn check_bytes(&self, bytes: &[u8]) -> Result<(), Error> {
         if !matches!(self.emit, Emit::Onnx | Emit::Lms | Emit::Mlir) {
             return Ok(());
@@ -285,13 +291,13 @@ impl Written<'_> {
     fn refused(&self, why: &str, done: &str) -> Error {
         if self.of_text && self.emit == Emit::Onnx {
             let message = format!("the text does not describe an ONNX model: {why}");
-            return Error::Input(message).with_help("correct the text, or write text (-o x.lms)");
+            return Error::new(Code::Form, message).with_help("correct the text, or write text (-o x.lms)");
         }
         let path = match self.path == Path::new("-") {
             true => "the model".into(),
             false => self.path.display().to_string(),
         };
-        Error::Ours(format!("{path}, read back after it was written, is not what was proven: {why}{done}"))
+        Error::ours(format!("{path}, read back after it was written, is not what was proven: {why}{done}"))
     }
 
     fn check(&self, mut written: Loaded) -> Result<(), String> {

@@ -5,33 +5,30 @@ use std::path::Path;
 use lmsc_ir::words::count;
 use lmsc_onnx::{LMSC_DOMAIN, Model, Survival};
 
-use crate::Error;
+use crate::{Code, Error, load};
 
 /// Counts the swaps, recomputed nodes and functions of `original` that are left in `optimized`.
 pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<String, Error> {
-    let open = |path: &Path| Model::open(path).map_err(|e| Error::Input(e.to_string()));
+    let open = |path: &Path| Model::open(path).map_err(|e| load::not_read(&e));
     let model = open(original)?;
     let result = lmsc_onnx::survival(&model.proto, &open(optimized)?.proto);
     if result.swap_outs + result.swap_ins + result.recomputed == 0 {
         let message = format!("{} has no swaps or recomputed nodes that could be left", original.display());
-        return Err(Error::Input(message)
+        return Err(Error::new(Code::Option, message)
             .with_help("ORIGINAL is a file that lmsc wrote, REWRITTEN what another program made of it"));
     }
-    if json {
+    let answer = || {
         let text = serde_json::json!({
             "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
             "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left,
             "recomputed": result.recomputed, "recomputed_left": result.recomputed_left,
             "functions": result.functions, "functions_left": result.functions_left, "gone": result.gone,
         });
-        return match result.is_whole() {
-            true => Ok(text.to_string() + "\n"),
-            false => Err(Error::NoAsJson(text.to_string())),
-        };
-    }
+        text.to_string()
+    };
     let left = left(&result);
     if result.is_whole() {
-        return Ok(left + "\n");
+        return Ok(if json { answer() } else { left } + "\n");
     }
     const SHOWN: usize = 10;
     let mut gone: Vec<&str> = result.gone.iter().take(SHOWN).map(|name| &**name).collect();
@@ -48,7 +45,9 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
              should keep"
         }
     };
-    Err(Error::No(format!("{left}; gone are{}{more}", gone.join("\n  "))).with_help(help))
+    let error =
+        Error::new(Code::Lost, format!("{left}; gone are{}{more}", gone.join("\n  "))).with_help(help);
+    Err(if json { error.with_answer(answer()) } else { error })
 }
 
 fn left(result: &Survival) -> String {

@@ -15,7 +15,7 @@ use crate::emit::{check_target, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
 use crate::report::ProfileFacts;
-use crate::{Error, Stage, knows_ranges, machine, view, with_budgets};
+use crate::{Code, Error, Stage, knows_ranges, machine, view, with_budgets};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]
@@ -77,7 +77,7 @@ struct Found {
 /// budget stands for it, so that time never rises with memory.
 ///
 /// # Errors
-/// [`Error::Input`] for a file or a name that is wrong; [`Error::No`] where no size fits any budget.
+/// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) where no size fits any budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     args.report.iter().try_for_each(|file| check_target(file))?;
     let planner = named(&args.planner)?;
@@ -124,7 +124,7 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
             let before = points.last().and_then(|point| point.plan.clone());
             let point = match service::plan(&question) {
                 Err(Unplanned::Ours { planner, flaw }) => {
-                    return Err(Error::Ours(format!("planner {planner}: {flaw}")));
+                    return Err(Error::ours(format!("planner {planner}: {flaw}")));
                 }
                 Err(why) => {
                     smallest_budgets =
@@ -169,8 +169,12 @@ pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
     };
     match sweep.sizes.iter().flat_map(|size| &size.points).any(|point| point.plan.is_some()) {
         true => Ok(text),
-        false if args.json => Err(Error::NoAsJson(text)),
-        false => Err(Error::No(format!("no size fits any of the budgets\n{}", text.trim_end()))),
+        false => {
+            let table = sweep.to_text();
+            let message = format!("no size fits any of the budgets\n{}", table.trim_end());
+            let error = Error::new(Code::NothingFits, message);
+            Err(if args.json { error.with_answer(text) } else { error })
+        }
     }
 }
 
@@ -186,7 +190,7 @@ impl Found {
         let request = &question.request;
         let bound = bound::best(request);
         bound::certify(request.problem, request.budget, &bound)
-            .map_err(|flaw| Error::Ours(format!("bound: {flaw}")))?;
+            .map_err(|flaw| Error::ours(format!("bound: {flaw}")))?;
         carry_out(graph, bridge, question, planned, cx)?;
         let (swapped_bytes, returned_bytes) = planned.plan.schedule.copied_bytes();
         Ok(Found {
@@ -215,13 +219,16 @@ fn budgets_of(range: &BudgetRange, cx: &PassCx, graph: &Graph) -> Result<RangeIn
     let (first, last) = (bytes(range.first)?, bytes(range.last)?);
     match first <= last && first > 0 {
         true => Ok(first..=last),
-        false => Err(Error::Input(format!(
-            "--budget: the first budget, {} ({}), is above the last, {} ({}), or zero",
-            range.first,
-            Bytes(first),
-            range.last,
-            Bytes(last)
-        ))),
+        false => Err(Error::new(
+            Code::Option,
+            format!(
+                "--budget: the first budget, {} ({}), is above the last, {} ({}), or zero",
+                range.first,
+                Bytes(first),
+                range.last,
+                Bytes(last)
+            ),
+        )),
     }
 }
 

@@ -7,7 +7,7 @@ use lmsc_plan::Target;
 use lmsc_plan::cost::Profile;
 use lmsc_plan::target::BUILT_IN;
 
-use crate::{Error, device};
+use crate::{Code, Error, device};
 
 /// A table of the built-in targets: device memory, link, peak in single precision, and what each is.
 pub fn list_targets() -> String {
@@ -34,12 +34,12 @@ pub fn target_names() -> Vec<String> {
 /// The TOML of a built-in target, comments included, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Error::Input`] with the names that there are.
+/// [`Kind::Input`](crate::Kind) with the names that there are.
 pub fn target(name: &str) -> Result<String, Error> {
     if device::ordinal(name).is_some() {
         return named_target(name).map(|target| target.to_toml());
     }
-    let found = Target::built_in(name).map_err(|error| Error::Input(error.to_string()))?;
+    let found = Target::built_in(name).map_err(|error| Error::new(Code::Option, error.to_string()))?;
     let text = BUILT_IN.iter().find(|(name, _)| *name == found.name).map(|(_, text)| *text);
     Ok(text.expect("a built-in target has a text").to_owned())
 }
@@ -47,27 +47,29 @@ pub fn target(name: &str) -> Result<String, Error> {
 /// The target of this name, of the file at this path, or of a GPU of this machine.
 ///
 /// # Errors
-/// [`Error::Input`] with the names that there are, or what is wrong with the file.
+/// [`Kind::Input`](crate::Kind) with the names that there are, or what is wrong with the file.
 pub(crate) fn named_target(name: &str) -> Result<Target, Error> {
     if let Some(ordinal) = device::ordinal(name) {
         return device::target(ordinal?);
     }
     if !name.ends_with(".toml") {
-        return Target::built_in(name).cloned().map_err(|error| Error::Input(error.to_string()));
+        return Target::built_in(name).cloned().map_err(|error| Error::new(Code::Option, error.to_string()));
     }
     let text = std::fs::read_to_string(name).map_err(|e| Error::reading(Path::new(name), &e))?;
-    Target::parse(&text, name).map_err(|error| Error::Input(error.to_string()))
+    Target::parse(&text, name).map_err(|error| Error::new(Code::Malformed, error.to_string()))
 }
 
 /// What was measured, from the file at this path, if one is given.
 ///
 /// # Errors
-/// [`Error::Input`] with what is wrong with the file.
+/// [`Kind::Input`](crate::Kind) with what is wrong with the file.
 pub(crate) fn read_profile(path: Option<&Path>) -> Result<Option<Arc<Profile>>, Error> {
     let Some(path) = path else { return Ok(None) };
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
     let profile = Profile::parse(&text, &path.display().to_string());
-    profile.map(|profile| Some(Arc::new(profile))).map_err(|error| Error::Input(error.to_string()))
+    profile
+        .map(|profile| Some(Arc::new(profile)))
+        .map_err(|error| Error::new(Code::Malformed, error.to_string()))
 }
 
 /// At most two digits after the point, and none that say nothing.

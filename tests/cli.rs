@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::path::Path;
+
 use support::{Bench, snapshot};
 
 const CNN: &str = "testdata/models/tiny_cnn/static/training_model.onnx";
@@ -34,6 +36,7 @@ fn help() {
         "check",
         "env",
         "explain",
+        "explain-error",
         "inspect",
         "launches",
         "offsets",
@@ -73,6 +76,73 @@ fn calls_that_are_wrong() {
     );
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
     check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
+}
+
+#[test]
+fn errors_are_explained() {
+    check("explain-error-list", "explain-error", 0);
+    check("explain-error", "explain-error LMS0101", 0);
+    check("explain-error-in-small-letters", "explain-error lms0206", 0);
+    check("explain-error-no-such-code", "explain-error LMS011", 2);
+}
+
+#[test]
+fn errors_as_json() {
+    check("json-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --json"), 1);
+    check(
+        "json-host-is-full",
+        &format!("{FOUR_LAYERS} --budget 26MiB --host-budget 2MiB --planner optimal --json"),
+        1,
+    );
+    check(
+        "json-of-an-instance",
+        "plan --instance testdata/instances/dag_resnet50_224_b64.json --memory 1MiB --json",
+        1,
+    );
+    check("json-no-file", "inspect no.onnx --json", 2);
+    check("json-no-such-option", &format!("plan {FOUR_LAYERS} --memory 9MiB --nothing --json"), 2);
+}
+
+/// `INSTA_UPDATE=always cargo test --test cli` writes it anew.
+#[test]
+fn the_documented_errors_are_those_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
+    let text = lmsc::documented_errors();
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == text, "docs/errors.md is of before; INSTA_UPDATE=always writes it anew");
+}
+
+/// A call with the smallest budget that a refusal tells, as it is printed, is not refused.
+#[test]
+fn the_smallest_budget_holds_as_it_is_printed() {
+    for options in [
+        "",
+        "--ranges",
+        "--planner optimal",
+        "--planner tflms",
+        "--addresses off",
+        "--planner lru --addresses off",
+    ] {
+        let bench = Bench::new();
+        bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+        let refused = bench.run(&format!("{FOUR_LAYERS} --budget 9MiB --json {options}"));
+        assert_eq!(refused.code, 1, "{options}: {refused:?}");
+        let told: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
+        let bytes = told["error"]["smallest_budget"].as_u64().unwrap();
+        let printed = lmsc_ir::Bytes(bytes).rounded_up();
+        assert!(refused.stderr.contains(&format!("{printed} ({bytes} bytes)")), "{options}: {refused:?}");
+        let smallest = told["error"]["smallest"].as_array().unwrap();
+        let option =
+            smallest.iter().find(|found| found["bytes"] == bytes).unwrap()["option"].as_str().unwrap();
+        for budget in [bytes.to_string(), printed.replace(' ', "")] {
+            let addresses = if options.contains("off") { "--addresses off" } else { "" };
+            let held = bench.run(&format!("{FOUR_LAYERS} --budget {budget} {option} {addresses}"));
+            assert_eq!(held.code, 0, "{options}: {budget} {option}: {held:?}");
+        }
+    }
 }
 
 #[test]

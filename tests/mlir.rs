@@ -35,7 +35,7 @@ fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<
     };
     match run_pipeline(&mut graph, &passes, &cx, &mut |_, _, _| {}) {
         Ok(_) => Some(graph),
-        Err(PassError::DoesNotFit(_) | PassError::Call(_)) => None,
+        Err(PassError::Refused(_) | PassError::Call(_)) => None,
         Err(other) => panic!("{other}"),
     }
 }

@@ -172,11 +172,9 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         }
         // A refusal names the smallest budget of the planner that was asked.
         for planner in ["tflms", "lru", "auto", "optimal"] {
-            let Err(PassError::DoesNotFit(why)) = run(planner, false, 1) else { continue };
-            let Some(told) = why.lines().find(|line| line.starts_with("The smallest budget")) else {
-                continue;
-            };
-            let bytes = told.rsplit_once('(').unwrap().1.split(' ').next().unwrap().parse().unwrap();
+            let Err(PassError::Refused(refusal)) = run(planner, false, 1) else { continue };
+            let Some(smallest) = refusal.smallest_budget() else { continue };
+            let bytes = smallest.bytes.0;
             run(planner, false, bytes).unwrap_or_else(|why| panic!("{name}, {planner}, {bytes}: {why}"));
             *told_by.entry(planner).or_insert(0) += 1;
         }

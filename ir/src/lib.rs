@@ -24,6 +24,7 @@ mod attr;
 pub mod equiv;
 mod graph;
 mod level;
+mod message;
 pub mod ops;
 mod phase;
 pub mod program;
@@ -45,6 +46,7 @@ pub use graph::{
     Workspace,
 };
 pub use level::levels;
+pub use message::{Advice, Message};
 pub use phase::{Phase, Phases};
 pub use ranges::{Run, RunId, copied_elements, joined_bytes, joined_elements, ranges_at_home};
 pub use reach::reaches;

@@ -29,8 +29,9 @@ impl Bytes {
     }
 }
 
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Bytes {
+    /// The number in the largest unit of which it has one, with at most two digits after the point, which may be rounded up.
+    fn in_words(self, up: bool) -> String {
         const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
         let mut unit = 0;
         let mut scaled = self.0 as f64;
@@ -38,12 +39,30 @@ impl fmt::Display for Bytes {
             scaled /= 1024.0;
             unit += 1;
         }
+        let scaled = if up { (scaled * 100.0).ceil() / 100.0 } else { scaled };
         let digits = format!("{scaled:.2}");
         let digits = match digits.split_once('.') {
             Some((whole, "00")) => whole,
             _ => digits.strip_suffix('0').unwrap_or(&digits),
         };
-        f.pad(&format!("{digits} {}", UNITS[unit]))
+        format!("{digits} {}", UNITS[unit])
+    }
+
+    /// The number as a limit that holds as it is printed: where two digits after the point do not say it, it is rounded up.
+    ///
+    /// ```
+    /// use lmsc_ir::Bytes;
+    /// assert_eq!(Bytes(1_583_632).to_string(), "1.51 MiB");
+    /// assert_eq!(Bytes(1_583_632).rounded_up(), "1.52 MiB");
+    /// ```
+    pub fn rounded_up(self) -> String {
+        self.in_words(true)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.in_words(false))
     }
 }
 

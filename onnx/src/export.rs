@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId, ops};
+use lmsc_ir::{Advice, Attr, Data, ElementType, Graph, Node, NodeId, Place, TensorType, Type, ValueId, ops};
 
 use crate::aside::Scratch;
 use crate::file::Model;
@@ -40,24 +40,25 @@ pub enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
     /// A tensor's bytes are not at hand.
-    #[error(
-        "the text form holds only the digest of `{name}`, not its bytes, which the ONNX file needs\nhelp: start from the \
-         .onnx file, or write text (-o x.lms)"
-    )]
+    #[error("the text form holds only the digest of `{name}`, not its bytes, which the ONNX file needs")]
     NoBytes {
         /// The initializer or attribute.
         name: String,
     },
     /// ONNX has no such type.
-    #[error(
-        "`{name}` is {ty}, and lmsc writes tensors only\nhelp: start from the .onnx file, or write text (-o x.lms)"
-    )]
+    #[error("`{name}` is {ty}, and lmsc writes tensors only")]
     NoType {
         /// The value.
         name: String,
         /// Its type.
         ty: String,
     },
+}
+
+impl Advice for ExportError {
+    fn helps(&self) -> Vec<String> {
+        vec!["start from the .onnx file, or write text (-o x.lms)".to_owned()]
+    }
 }
 
 /// The layer of ONNX Runtime that copies to the host are assigned to.

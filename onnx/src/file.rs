@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes};
+use lmsc_ir::Advice;
 use lmsc_ir::words::count;
 use prost::Message;
 
@@ -109,7 +110,7 @@ pub enum FileError {
         source: io::Error,
     },
     /// There are no bytes.
-    #[error("{name} is empty\nhelp: export the model again")]
+    #[error("{name} is empty")]
     Empty {
         /// The file.
         name: String,
@@ -151,9 +152,20 @@ pub enum FileError {
 }
 
 fn looking(like: Option<Foreign>) -> String {
-    match like {
-        Some(Foreign { what, help }) => format!(": it looks like {what}\nhelp: {help}"),
-        None => "\nhelp: give the .onnx file that the exporter wrote".to_owned(),
+    like.map(|Foreign { what, .. }| format!(": it looks like {what}")).unwrap_or_default()
+}
+
+impl Advice for FileError {
+    fn helps(&self) -> Vec<String> {
+        match self {
+            FileError::Empty { .. } => vec!["export the model again".to_owned()],
+            FileError::NotAModel { looks_like, .. } => {
+                let otherwise = "give the .onnx file that the exporter wrote";
+                vec![looks_like.map_or(otherwise, |like| like.help).to_owned()]
+            }
+            FileError::Wire { source, .. } => source.helps(),
+            FileError::Read { .. } | FileError::Decode { .. } | FileError::Write { .. } => Vec::new(),
+        }
     }
 }
 
@@ -536,7 +548,7 @@ pub struct External {
 
 /// Every reference to external data that cannot be followed.
 #[derive(Debug, thiserror::Error)]
-#[error("the external data of {name} cannot be used:{}", References(errors))]
+#[error("the external data of {name} cannot be used:{}", References::of(errors))]
 pub struct ExternalErrors {
     /// The model.
     pub name: String,
@@ -544,36 +556,53 @@ pub struct ExternalErrors {
     pub errors: Vec<ExternalError>,
 }
 
-/// Each problem once, with the first tensor that has it; then what to do.
-struct References<'a>(&'a [ExternalError]);
+/// Each problem once, with the first tensor that has it.
+struct References<'a> {
+    /// The first tensor with the problem, and how many more have it.
+    groups: Vec<(&'a ExternalError, usize)>,
+    /// The number of tensors that are left out.
+    rest: usize,
+}
 
-impl fmt::Display for References<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<'a> References<'a> {
+    fn of(errors: &'a [ExternalError]) -> References<'a> {
         const SHOWN: usize = 8;
         let mut groups: Vec<(&ExternalError, usize)> = Vec::new();
         let mut rest = 0;
-        for error in self.0 {
+        for error in errors {
             match groups.iter().position(|(first, _)| first.problem == error.problem) {
                 Some(group) => groups[group].1 += 1,
                 None if groups.len() < SHOWN => groups.push((error, 0)),
                 None => rest += 1,
             }
         }
-        for (first, more) in &groups {
+        References { groups, rest }
+    }
+}
+
+impl fmt::Display for References<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (first, more) in &self.groups {
             let also =
                 if *more > 0 { format!(" and {}", count(*more, "more tensor")) } else { String::new() };
             write!(f, "\n  {}{also}: {}", Named(first), first.problem)?;
         }
-        if rest > 0 {
-            write!(f, "\n  and {}", count(rest, "more tensor"))?;
+        match self.rest {
+            0 => Ok(()),
+            rest => write!(f, "\n  and {}", count(rest, "more tensor")),
         }
-        let mut help: Vec<&str> = Vec::new();
-        for (first, _) in groups {
-            if !help.contains(&first.problem.help()) {
-                help.push(first.problem.help());
+    }
+}
+
+impl Advice for ExternalErrors {
+    fn helps(&self) -> Vec<String> {
+        let mut helps: Vec<String> = Vec::new();
+        for (first, _) in References::of(&self.errors).groups {
+            if !helps.iter().any(|help| help == first.problem.help()) {
+                helps.push(first.problem.help().to_owned());
             }
         }
-        help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
+        helps
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lmsc_ir::Advice;
 use lmsc_ir::words::count;
 
 use crate::file::Model;
@@ -18,8 +19,7 @@ pub enum LinkError {
     /// The optimizer graph is not what onnxruntime-training writes.
     #[error(
         "{file} is no optimizer graph: expected one com.microsoft AdamWOptimizer or SGDOptimizerV2 node over \
-         sequences, found {found}\nhelp: --optimizer takes the optimizer_model.onnx that onnxruntime-training writes \
-         beside the training graph"
+         sequences, found {found}"
     )]
     NotAnOptimizer {
         /// The optimizer's file.
@@ -30,7 +30,7 @@ pub enum LinkError {
     /// The training graph says nothing about gradients.
     #[error(
         "{file} has no gradients to optimize: there is no InPlaceAccumulatorV2 node, and no output is named after an \
-         input with `_grad` appended\nhelp: the model that --optimizer belongs to is the training_model.onnx"
+         input with `_grad` appended"
     )]
     NoGradients {
         /// The training graph's file.
@@ -39,7 +39,7 @@ pub enum LinkError {
     /// An accumulator's buffer is not named after a parameter.
     #[error(
         "{file}: the gradient buffer `{buffer}` belongs to no parameter; expected a buffer `p_grad.accumulation.buffer` \
-         and an input `p`\nhelp: export the training graph again, with the names that onnxruntime-training gives"
+         and an input `p`"
     )]
     NoParameter {
         /// The training graph's file.
@@ -48,16 +48,31 @@ pub enum LinkError {
         buffer: String,
     },
     /// A name that the linked step needs is taken.
-    #[error(
-        "{file}: the name `{name}` is taken, but the step needs it for the optimizer's state\nhelp: give that input or \
-         value another name"
-    )]
+    #[error("{file}: the name `{name}` is taken, but the step needs it for the optimizer's state")]
     NameTaken {
         /// The training graph's file.
         file: String,
         /// The name.
         name: String,
     },
+}
+
+impl Advice for LinkError {
+    fn helps(&self) -> Vec<String> {
+        let help = match self {
+            LinkError::NotAnOptimizer { .. } => {
+                "--optimizer takes the optimizer_model.onnx that onnxruntime-training writes beside the training graph"
+            }
+            LinkError::NoGradients { .. } => {
+                "the model that --optimizer belongs to is the training_model.onnx"
+            }
+            LinkError::NoParameter { .. } => {
+                "export the training graph again, with the names that onnxruntime-training gives"
+            }
+            LinkError::NameTaken { .. } => "give that input or value another name",
+        };
+        vec![help.to_owned()]
+    }
 }
 
 const BUFFER_SUFFIX: &str = "_grad.accumulation.buffer";

@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use lmsc_ir::Advice;
+
 /// How many messages may stand inside each other below the outermost one: as many as `prost` follows.
 ///
 /// One subgraph takes three: node, attribute, graph.
@@ -217,19 +219,27 @@ pub(crate) fn brief(place: &str) -> String {
     }
 }
 
-/// The faults, one a line, and then what to do about them.
+/// The faults, one a line.
 struct Lines<'a>(&'a [Fault]);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|fault| writeln!(f, "  {fault}"))?;
-        let mut help: Vec<&str> = Vec::new();
-        for advice in self.0.iter().map(|fault| fault.problem.help()) {
-            if !help.contains(&advice) {
-                help.push(advice);
+        for (i, fault) in self.0.iter().enumerate() {
+            write!(f, "{}  {fault}", if i == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Advice for WireError {
+    fn helps(&self) -> Vec<String> {
+        let mut helps: Vec<String> = Vec::new();
+        for help in self.faults.iter().map(|fault| fault.problem.help()) {
+            if !helps.iter().any(|known| known == help) {
+                helps.push(help.to_owned());
             }
         }
-        write!(f, "help: {}", help.join("\nhelp: "))
+        helps
     }
 }
 

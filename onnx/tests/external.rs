@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use lmsc_ir::Advice;
 use lmsc_onnx::file::{
     External, FileError, Model, check_external_data, encode_to, external_location, has_external_data, save,
     visit_tensors,
@@ -38,7 +39,7 @@ fn said(folder: &Path, entries: &[(&str, &str)]) -> String {
     match check_external_data(&model) {
         Ok(()) => String::new(),
         Err(errors) => {
-            let text = errors.to_string();
+            let text = errors.message().to_string();
             let (head, line) = text.split_once('\n').unwrap();
             assert_eq!(head, format!("the external data of {} cannot be used:", path.display()));
             line.strip_prefix("  tensor `w` (graph.initializer[1]): ").unwrap().to_owned()
@@ -162,15 +163,15 @@ fn many_refused_references_are_counted() {
         .unwrap_err();
     assert_eq!(errors.errors.len(), 20);
     let one = "the external data of m cannot be used:\n  tensor `w` (graph.initializer[0]) and 19 more tensors: its data";
-    assert!(errors.to_string().starts_with(one), "{errors}");
+    assert!(errors.message().to_string().starts_with(one), "{errors}");
     // Different problems are told apart, as long as there are few.
     let at = |i: u32| external(&[("location", &*format!("../{i}"))]);
     let graph = GraphProto { initializer: (0..20).map(at).collect(), ..GraphProto::default() };
     let proto = ModelProto { graph: Some(graph), ..ModelProto::default() };
     let errors = check_external_data(&Model { proto, name: "m".into(), folder: None, mapped: Vec::new() })
         .unwrap_err();
-    assert_eq!(errors.to_string().lines().count(), 1 + 8 + 1 + 1);
-    assert!(errors.to_string().contains("\n  and 12 more tensors\nhelp: "), "{errors}");
+    assert_eq!(errors.message().to_string().lines().count(), 1 + 8 + 1 + 1);
+    assert!(errors.message().to_string().contains("\n  and 12 more tensors\nhelp: "), "{errors}");
 }
 
 #[test]

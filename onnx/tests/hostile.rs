@@ -1,6 +1,7 @@
 //! Bytes that would be read with loss, or not at all, are refused with their place; nothing panics.
 
 use arbtest::arbitrary;
+use lmsc_ir::Advice;
 use lmsc_onnx::file::{Model, encode_to};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::wire::{self, Described, Kind, Label, MAX_NESTING, Problem, Schema};
@@ -339,14 +340,14 @@ fn what_passes_the_walk_is_decoded_whatever_its_fields() {
 fn a_remedy_stands_once_behind_all_faults() {
     let unknown = field(7, &field(1, &[0x98, 6, 1]));
     let text = field(7, &[field(2, &[0xff]), field(1, &[])].concat());
-    let found = wire::check::<ModelProto>(&unknown).unwrap_err().to_string();
+    let found = wire::check::<ModelProto>(&unknown).unwrap_err().message().to_string();
     assert_eq!((found.lines().count(), found.matches("\nhelp: ").count()), (2, 1), "{found}");
-    let found = wire::check::<ModelProto>(&text).unwrap_err().to_string();
+    let found = wire::check::<ModelProto>(&text).unwrap_err().message().to_string();
     assert!(found.ends_with("\nhelp: export the model again, with names in UTF-8"), "{found}");
 }
 
 #[test]
 fn an_empty_input_is_refused() {
-    let found = Model::from_bytes(Default::default(), "standard input").unwrap_err().to_string();
+    let found = Model::from_bytes(Default::default(), "standard input").unwrap_err().message().to_string();
     assert_eq!(found, "standard input is empty\nhelp: export the model again");
 }

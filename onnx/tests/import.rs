@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use clock::processor_time;
-use lmsc_ir::{Attr, Data, Graph, Op, Place, Update};
+use lmsc_ir::{Advice, Attr, Data, Graph, Op, Place, Update};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, ImportErrors, Imported, import, import_warned};
 use lmsc_onnx::proto::*;
@@ -955,7 +955,7 @@ fn no_more_than_twenty_errors_are_told() {
     };
     let errors = of(&|i| format!("my.Op{i}"));
     assert_eq!((errors.errors.len(), errors.more), (ImportErrors::MOST, 30));
-    assert!(errors.to_string().contains("\n  and 30 more\nhelp: "), "{errors}");
+    assert!(errors.message().to_string().contains("\n  and 30 more\nhelp: "), "{errors}");
     let errors = of(&|_| "my.Op".to_owned());
     assert_eq!((errors.errors.len(), errors.more), (1, 0));
     assert!(errors.to_string().contains("(and so of 49 more nodes of this operator)"), "{errors}");

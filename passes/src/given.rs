@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use lmsc_ir::{Bytes, Graph, NodeId, verify};
+use lmsc_ir::{Advice, Bytes, Graph, Message, NodeId, verify};
 use lmsc_plan::planners::{Planner, planner};
 use lmsc_plan::saved::{Head, Saved, SavedError};
 use lmsc_plan::service::{Question, Space};
 
-use crate::{Outcome, PassCx, PassError};
+use crate::{NotGiven, Outcome, PassCx, PassError};
 
 /// A saved plan whose question is known. Whether it is a plan of the graph is found out when it is carried out.
 #[derive(Clone, Debug)]
@@ -34,12 +34,14 @@ impl GivenPlan {
     /// The plan that is the text of a file of this name.
     ///
     /// # Errors
-    /// [`PassError::Call`] where the text is no plan, or that of a planner that does not exist.
+    /// [`PassError::Given`] where the text is no plan, or that of a planner that does not exist.
     pub fn new(name: String, text: String) -> Result<GivenPlan, PassError> {
         let head = Head::parse(&text).map_err(|why| refused(&name, &why))?;
         let planner = planner(&head.planner).ok_or_else(|| {
-            let help = "plan anew, without --plan";
-            PassError::Call(format!("{name}: there is no planner `{}`\nhelp: {help}", head.planner))
+            let fault = format!("there is no planner `{}`", head.planner);
+            let not_given =
+                NotGiven::new(&name, &fault, fault.clone()).with_help("plan anew, without --plan");
+            NotGiven { is_unreadable: true, ..not_given }.error()
         })?;
         Ok(GivenPlan { name, head, planner, text })
     }
@@ -80,8 +82,8 @@ impl GivenPlan {
                 Ok(outcome)
             }
             Err(PassError::Ours { what, .. }) => {
-                let help = "plan anew, without --plan";
-                Err(PassError::Given(format!("{}: it is not valid: {what}\nhelp: {help}", self.name)))
+                let said = format!("it is not valid: {what}");
+                Err(NotGiven::new(&self.name, &said, what).with_help("plan anew, without --plan").error())
             }
             Err(other) => Err(other),
         }
@@ -112,8 +114,10 @@ impl GivenOrder {
         graph.set_order(order);
         verify(graph).map_err(|violations| {
             let help = "the file was changed after --save-plan wrote it; plan anew";
-            let what = format!("{}: its nodes stand in an order that the model does not allow", self.name);
-            PassError::Given(format!("{what}:\n{violations}\nhelp: {help}"))
+            let fault = format!("its nodes stand in an order that the model does not allow:\n{violations}");
+            let mut not_given = NotGiven::new(&self.name, &fault, fault.clone());
+            not_given.message.helps = violations.helps();
+            not_given.with_help(help).error()
         })?;
         let remarks = vec![format!("moved {moved} of {} nodes, as in {}", graph.order().len(), self.name)];
         Ok(Outcome { changed: true, remarks, ..Outcome::default() })
@@ -135,11 +139,29 @@ impl GivenOrder {
 
     fn of_another(&self, what: &str) -> PassError {
         let help = "give the model for which it was saved, or plan anew";
-        PassError::Given(format!("{}: it belongs to another model: {what}\nhelp: {help}", self.name))
+        let fault = format!("it belongs to another model: {what}");
+        NotGiven::new(&self.name, &fault, fault.clone()).with_help(help).error()
+    }
+}
+
+impl NotGiven {
+    /// A plan of the file of this name that is not carried out.
+    fn new(name: &str, said: &str, fault: String) -> NotGiven {
+        NotGiven { is_unreadable: false, fault, message: Message::new(format!("{name}: {said}")) }
+    }
+
+    fn with_help(mut self, help: &str) -> NotGiven {
+        self.message = self.message.with_help(help);
+        self
+    }
+
+    fn error(self) -> PassError {
+        PassError::Given(Box::new(self))
     }
 }
 
 fn refused(name: &str, why: &SavedError) -> PassError {
-    let message = format!("{name}: {why}\nhelp: {}", why.help());
-    if why.is_unreadable() { PassError::Call(message) } else { PassError::Given(message) }
+    let is_unreadable = why.is_unreadable();
+    let not_given = NotGiven::new(name, &why.to_string(), why.fault()).with_help(why.help());
+    NotGiven { is_unreadable, ..not_given }.error()
 }

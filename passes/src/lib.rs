@@ -45,12 +45,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use lmsc_ir::{Bytes, Graph, Node, NodeId, Phase};
+use lmsc_ir::{Bytes, Graph, Message, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::target::Kernels;
-use lmsc_plan::{Memory, Refusal, Target, pages, tflms};
+use lmsc_plan::{Cause, Memory, Reach, Refusal, Target, pages, tflms};
 
 pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
@@ -177,14 +177,16 @@ impl PassCx {
         Bytes(bytes.0.saturating_add(self.constants.0))
     }
 
-    /// The refusal, with the constants of kernels among what is resident.
-    pub(crate) fn whole_refusal(&self, refusal: Refusal) -> Refusal {
-        Refusal {
-            budget: self.with_constants(refusal.budget),
-            smallest: self.with_constants(refusal.smallest),
-            resident: self.with_constants(refusal.resident),
-            ..refusal
-        }
+    /// The refusal of the planner's plan, with the constants of kernels in its numbers and the kind of plan that was asked for.
+    pub(crate) fn refused(&self, refusal: Refusal, planner: &'static str) -> PassError {
+        let reach = Reach::of(planner, self.ranges);
+        let is_reached = matches!(refusal.cause, Cause::Operator(_) | Cause::Resident);
+        let refusal = match is_reached && !self.addresses && self.pages.is_none() {
+            true => refusal.reached(reach),
+            // With addresses or in pages it needs more.
+            false => refusal,
+        };
+        PassError::Refused(Box::new(Refusal { asked: Some(reach), ..refusal.beside(self.constants) }))
     }
 
     /// All device bytes that the step may use, constants of kernels included, if there is a limit.
@@ -277,16 +279,13 @@ pub struct KeptRecord {
 pub enum PassError {
     /// The budget cannot be met: the answer is "no".
     #[error("{0}")]
-    DoesNotFit(String),
-    /// The budget could be met if more might leave for the host: the answer is "no".
-    #[error("{0}")]
-    HostIsFull(String),
+    Refused(Box<Refusal>),
     /// The pass was not called as it must be, or the graph is none that it takes.
     #[error("{0}")]
-    Call(String),
-    /// A plan that was given does not belong to the graph, or is not valid.
-    #[error("{0}")]
-    Given(String),
+    Call(Message),
+    /// A plan that was given cannot be read, does not belong to the graph, or is not valid.
+    #[error("{}", .0.message)]
+    Given(Box<NotGiven>),
     /// A plan and a pass contradict each other: a bug of ours.
     #[error("pass {pass}: {what}")]
     Ours {
@@ -303,6 +302,17 @@ pub enum PassError {
         /// What it found.
         violations: lmsc_ir::Violations,
     },
+}
+
+/// Why a plan that was given is not carried out.
+#[derive(Clone, Debug)]
+pub struct NotGiven {
+    /// Whether the file is no plan at all.
+    pub is_unreadable: bool,
+    /// What is wrong with the plan, without the file's name.
+    pub fault: String,
+    /// The same with the file's name, and what to do.
+    pub message: Message,
 }
 
 impl fmt::Debug for dyn Pass {

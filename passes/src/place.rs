@@ -6,11 +6,11 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::program::Spans;
 use lmsc_ir::{Bytes, Graph, NodeId, Place, StorageId, Storages, Workspace, joined_elements, reaches};
-use lmsc_plan::Memory;
 use lmsc_plan::offsets::{Buffer, Effort, pack, place};
+use lmsc_plan::{Cause, Memory, Refusal};
 
 use crate::rewrite::order_what_computes;
-use crate::{Outcome, Pass, PassCx, PassError};
+use crate::{Outcome, Pass, PassCx, PassError, TFLMS};
 
 /// Gives everything an address, in an arena of the budget's size.
 ///
@@ -40,11 +40,9 @@ impl Pass for GiveAddresses {
         let placement = Placement::of(graph, &storages, &cx.workspace(graph), cx.alignment(), Some(budget));
         let needed = placement.extent();
         if needed > budget {
-            let (needed, budget) = (cx.with_constants(needed), cx.with_constants(budget));
-            return Err(PassError::DoesNotFit(format!(
-                "with addresses for everything, the step needs an arena of {needed}, above {budget}\nhelp: plan with \
-                 --addresses off, which counts bytes"
-            )));
+            let refusal = Refusal::new(Cause::Arena, budget, Some(needed))
+                .with_help("plan with --addresses off, which counts bytes");
+            return Err(cx.refused(refusal, cx.planner.map_or(TFLMS, |planner| planner.name)));
         }
         placement.write(graph, &storages);
         let spare = Bytes(budget.0 - needed.0);

@@ -1,4 +1,4 @@
-use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, words};
+use lmsc_ir::{Advice, Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Stays, Terms};
 use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request, planner};
@@ -6,7 +6,7 @@ use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
 use lmsc_plan::service::{self, Planned, Question, Space, Unplanned};
-use lmsc_plan::{Memory, Refusal, pages};
+use lmsc_plan::{Cause, Memory, Refusal, pages};
 
 use crate::apply::apply;
 use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
@@ -22,7 +22,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let phases = Phases::of(graph, |node| cx.scope(node));
     let with = |terms: &Terms| {
         let bridge = Bridge::of(graph, &phases, terms, |node| costs.cost(node));
-        bridge.map_err(|why| PassError::Call(why.to_string()))
+        bridge.map_err(|why| PassError::Call(why.message()))
     };
     let terms = Terms::new(cx.target().link.for_planning(), Memory::of(graph).peak());
     let terms = Terms { weights_stay: cx.weights_stay, ..terms };
@@ -83,7 +83,7 @@ impl Pass for Plan {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
-        let call = |what: &str| PassError::Call(what.to_owned());
+        let call = |what: &str| PassError::Call(what.into());
         let planner = cx.planner.ok_or_else(|| {
             call("the pass `plan` needs a planner; give one, for example --planner optimal")
         })?;
@@ -218,32 +218,25 @@ fn unplanned(
     why: Unplanned,
     cx: &PassCx,
 ) -> PassError {
-    match why {
-        Unplanned::Ours { flaw, .. } => PassError::Ours { pass: Plan.name(), what: flaw },
-        Unplanned::DoesNotFit(no) => PassError::DoesNotFit(refusal(graph, bridge, question, no, cx)),
-        Unplanned::HostIsFull(no, host) => {
-            let help = format!("no more than {} may leave the device; see --host-budget", Bytes(host));
-            let refusal = refusal(graph, bridge, question, no, cx);
-            PassError::HostIsFull(format!("{refusal}\nhelp: {help}"))
+    let planner = question.planner.name;
+    let refusal = match why {
+        Unplanned::Ours { flaw, .. } => return PassError::Ours { pass: Plan.name(), what: flaw },
+        Unplanned::DoesNotFit(no) => refusal(graph, bridge, question, no),
+        Unplanned::HostIsFull(no, host) => refusal(graph, bridge, question, no).of_host(Bytes(host)),
+        Unplanned::NoAddresses(budget) => {
+            Refusal::new(Cause::NoAddresses { planner: Some(planner) }, Bytes(budget), None)
+                .with_help("plan with --addresses off, which counts bytes")
         }
-        Unplanned::NoAddresses(budget) => PassError::DoesNotFit(format!(
-            "the plan of `{}` fits {} by its bytes, but no addresses were found in it\nhelp: plan with --addresses \
-             off, which counts bytes",
-            question.planner.name,
-            cx.with_constants(Bytes(budget))
-        )),
-    }
+    };
+    cx.refused(refusal, planner)
 }
 
-/// Why the planner has no plan, in words.
-fn refusal(graph: &Graph, bridge: &Bridge, question: &Question<'_>, no: DoesNotFit, cx: &PassCx) -> String {
+/// Why the planner has no plan.
+fn refusal(graph: &Graph, bridge: &Bridge, question: &Question<'_>, no: DoesNotFit) -> Refusal {
     let planner = question.planner;
     if no.needed <= no.budget {
-        return format!(
-            "the planner `{}` finds no plan for {}\nhelp: give a larger --budget, or another --planner",
-            planner.name,
-            cx.with_constants(Bytes(no.budget))
-        );
+        return Refusal::new(Cause::NoPlan { planner: planner.name }, Bytes(no.budget), None)
+            .with_help("give a larger --budget, or another --planner");
     }
     let stays = |tensor: TensorId| {
         let facts = &bridge.problem.tensors[tensor];
@@ -255,15 +248,8 @@ fn refusal(graph: &Graph, bridge: &Bridge, question: &Question<'_>, no: DoesNotF
     let op = bridge.problem.ops.get(no.tick as usize);
     let workspace = Bytes(op.map_or(0, |op| op.workspace));
     let node = bridge.nodes.get(no.tick as usize).copied();
-    let by = format!("the planner `{}`", planner.name);
     let budgets = (Bytes(no.budget), Bytes(no.needed));
-    let refusal = Refusal::new(by, graph, &bridge.table, (resident, stays), workspace, budgets, node);
-    let refusal = cx.whole_refusal(refusal);
-    match question.space {
-        Space::Counted => format!("{}\n{}", refusal.describe(graph), refusal.smallest()),
-        // With addresses or in pages it needs more.
-        Space::Arena | Space::Pages(_) => refusal.describe(graph),
-    }
+    Refusal::of_node(graph, &bridge.table, (resident, stays), workspace, budgets, node)
 }
 
 fn millis(nanos: u64) -> String {

@@ -4,7 +4,7 @@ use lmsc_plan::tflms::{self, SwapPlan};
 
 use crate::place::Placement;
 use crate::rewrite::{Coding, Way, add_again, add_cast, add_copy};
-use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord};
+use crate::{KeptRecord, Outcome, Pass, PassCx, PassError, SwapRecord, TFLMS};
 
 /// So many plans for less memory are tried until the addresses of one fit the budget, each for what was missing less,
 /// and for one part in so many of the budget at least.
@@ -28,10 +28,7 @@ impl Pass for Swap {
         let decide = |budget| match budget {
             Some(budget) if !cx.tflms_fixed => {
                 let tuned = tflms::tune(&analysis, &cx.tflms, budget);
-                let tuned = tuned.map_err(|no| {
-                    let no = cx.whole_refusal(*no);
-                    PassError::DoesNotFit(format!("{}\n{}", no.describe(graph), no.smallest()))
-                })?;
+                let tuned = tuned.map_err(|no| cx.refused(*no, TFLMS))?;
                 Ok((limited(tuned.plan, cx.swap_limit), tuned.params))
             }
             budget => {

@@ -32,7 +32,7 @@ fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     let passes: Vec<_> = pipeline(planner).iter().map(|name| pass_named(name).unwrap()).collect();
     match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
         Ok(_) => {}
-        Err(PassError::DoesNotFit(_)) => return None,
+        Err(PassError::Refused(_)) => return None,
         Err(error) => panic!("seed {seed}: {error}"),
     }
     let lowered = |graph: &Graph| {

@@ -100,7 +100,7 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
                 let again = run(&rewritten, &at(budget)).expect("what fits needs nothing");
                 assert_eq!(again.to_text(), rewritten.to_text(), "seed {seed}: a second run changes nothing");
             }
-            Err(PassError::DoesNotFit(_)) => {
+            Err(PassError::Refused(_)) => {
                 refused += 1;
                 let mut hoisted = graph.clone();
                 run_pipeline(&mut hoisted, &passes()[..1], &at(budget), &mut |_, _, _| {}).unwrap();
@@ -108,7 +108,8 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
                 let smallest =
                     tune(&Analysis::new(&hoisted, &params, at(budget).workspace(&hoisted)), &params, budget)
                         .unwrap_err()
-                        .smallest;
+                        .needed
+                        .unwrap();
                 assert!(smallest > budget, "seed {seed}");
                 let fitting = run(&graph, &at(smallest)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
                 assert!(PassCx::default().memory(&fitting).peak() <= smallest, "seed {seed}");

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::{
-    Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
+    Advice, Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
 };
 
 use crate::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
@@ -112,14 +112,20 @@ const MOST_NAMES: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeError {
     /// Part of the answer is in it already.
-    #[error(
-        "node `{0}` copies between device and host already, and planners begin without swaps\n\
-         help: give the graph as it was before lmsc rewrote it"
-    )]
+    #[error("node `{0}` copies between device and host already, and planners begin without swaps")]
     Swaps(String),
     /// Its sizes or times do not fit.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+}
+
+impl Advice for BridgeError {
+    fn helps(&self) -> Vec<String> {
+        match self {
+            BridgeError::Swaps(_) => vec!["give the graph as it was before lmsc rewrote it".to_owned()],
+            BridgeError::Problem(_) => Vec::new(),
+        }
+    }
 }
 
 impl Bridge {

@@ -92,7 +92,9 @@ impl fmt::Display for Floors {
             ("with ranges of tensors, too", self.ranges),
         ];
         write!(f, "The smallest budgets for which there is a plan:")?;
-        kinds.iter().try_for_each(|(kind, bytes)| write!(f, "\n  {kind}: {} ({bytes} bytes)", Bytes(*bytes)))
+        kinds.iter().try_for_each(|(kind, bytes)| {
+            write!(f, "\n  {kind}: {} ({bytes} bytes)", Bytes(*bytes).rounded_up())
+        })
     }
 }
 

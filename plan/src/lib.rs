@@ -60,5 +60,5 @@ pub use cost::Costs;
 pub use execution::Execution;
 pub use floors::Floors;
 pub use memory::Memory;
-pub use refusal::Refusal;
+pub use refusal::{Cause, Needs, Otherwise, Parts, Reach, Refusal, Smallest};
 pub use target::Target;

@@ -197,7 +197,8 @@ def compile(
 
     Raises:
         InputError: The model or an argument is at fault.
-        Refusal: The budget cannot be met.
+        Refusal: The budget cannot be met. `node` needs `needed` bytes at once; `smallest_budget` holds with the same
+            arguments, where that is known.
     """
     options = {
         "optimizer": optimizer,
@@ -218,11 +219,7 @@ def compile(
         "form": form,
     }
     data = as_bytes(model)
-    try:
-        return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options))
-    except Refusal as refusal:
-        refusal.budget = budget if isinstance(budget, int) else None
-        raise
+    return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options))
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,10 @@ _Type: TypeAlias = tuple[str, str, list[int]]
 _Value: TypeAlias = tuple[str, str, list[int], Buffer]
 _Result: TypeAlias = tuple[str, str, list[int], bytearray]
 
-class Error(Exception): ...
+class Error(Exception):
+    code: str | None
+    helps: tuple[str, ...]
+
 class InputError(Error): ...
 
 class Refusal(Error):

@@ -1,9 +1,10 @@
 //! The exceptions: one type for each family of errors, and a base of them.
 
-use lmsc::Error as Fault;
+use lmsc::{Error as Fault, Kind};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::exceptions::{PyBaseException, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 create_exception!(lmsc, Error, PyException, "What lmsc raises; the families derive from it.");
 create_exception!(
@@ -23,10 +24,13 @@ create_exception!(lmsc, InternalError, Error, "lmsc is at fault: please report i
 /// Adds the types to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("Error", py.get_type::<Error>())?;
+    let error = py.get_type::<Error>();
+    error.setattr("code", py.None())?;
+    error.setattr("helps", PyTuple::empty(py))?;
+    module.add("Error", error)?;
     module.add("InputError", py.get_type::<InputError>())?;
     let refusal = py.get_type::<Refusal>();
-    // What a refusal of a budget knows besides its message; None where it does not.
+    // The facts of a refusal of a budget; None where they are not known.
     for name in ["node", "needed", "budget", "smallest_budget"] {
         refusal.setattr(name, py.None())?;
     }
@@ -37,12 +41,27 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The exception for an error of the library.
 pub(crate) fn raised(error: &Fault) -> PyErr {
     let message = error.to_string();
-    match error {
-        Fault::No(_) | Fault::HostIsFull(_) | Fault::NoAsJson(_) => Refusal::new_err(message),
-        Fault::Input(_) | Fault::Given(_) => InputError::new_err(message),
-        Fault::Interrupted(_) => PyKeyboardInterrupt::new_err(message),
-        Fault::Ours(_) => InternalError::new_err(message),
+    let raised = match error.kind() {
+        Kind::Refusal => Refusal::new_err(message),
+        Kind::Input => InputError::new_err(message),
+        Kind::Interrupted => return PyKeyboardInterrupt::new_err(message),
+        Kind::Internal => InternalError::new_err(message),
+    };
+    match Python::attach(|py| described(raised.value(py), error)) {
+        Ok(()) => raised,
+        Err(other) => other,
     }
+}
+
+/// Gives the exception the error's code and advice, and of a refusal of a budget its facts.
+fn described(exception: &Bound<'_, PyBaseException>, error: &Fault) -> PyResult<()> {
+    exception.setattr("code", error.code().number())?;
+    exception.setattr("helps", PyTuple::new(exception.py(), error.message().helps)?)?;
+    let Some(refusal) = error.refusal() else { return Ok(()) };
+    exception.setattr("node", refusal.node.as_deref())?;
+    exception.setattr("needed", refusal.needed.map(|bytes| bytes.0))?;
+    exception.setattr("budget", refusal.budget.0)?;
+    exception.setattr("smallest_budget", refusal.smallest_budget().map(|found| found.bytes.0))
 }
 
 /// The exception for a panic with this payload.

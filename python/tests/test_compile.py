@@ -187,9 +187,21 @@ def test_refusals() -> None:
     with pytest.raises(lmsc.Refusal, match="does not fit 100 B") as refusal:
         lmsc.compile(STEP, budget=100, target="host")
     assert refusal.value.budget == 100 and isinstance(refusal.value, lmsc.Error)
-    assert refusal.value.node is None
-    with pytest.raises(lmsc.Refusal, match="CUDA"):
+    assert refusal.value.code == "LMS0101" and refusal.value.node in str(refusal.value)
+    assert refusal.value.needed > 100
+    smallest = refusal.value.smallest_budget
+    assert lmsc.compile(STEP, budget=smallest, target="host").plan.peak_after <= smallest
+    with pytest.raises(lmsc.Refusal):
+        lmsc.compile(STEP, budget=smallest - 1, target="host")
+    with pytest.raises(lmsc.Refusal) as refusal:
+        lmsc.plan(STEP, budget=100, target="host")
+    assert (refusal.value.code, refusal.value.smallest_budget) == ("LMS0101", smallest)
+    with pytest.raises(lmsc.Refusal, match="CUDA") as refusal:
         lmsc.compile(STEP).session("cuda:63")
+    assert refusal.value.code == "LMS0110" and refusal.value.helps and refusal.value.node is None
+    with pytest.raises(lmsc.InputError) as wrong:
+        lmsc.compile("nothing-there.onnx")
+    assert wrong.value.code == "LMS0201"
 
 
 def test_a_session_goes_on(tmp_path: Path) -> None:

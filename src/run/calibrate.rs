@@ -24,7 +24,7 @@ use super::{
 };
 use crate::budget::Budget;
 use crate::cli::{CalibrateArgs, Device, LookArgs, RunOptions, needs_gpu};
-use crate::{DEFAULT_PLANNER, Error, emit, load};
+use crate::{Code, DEFAULT_PLANNER, Error, emit, load};
 
 /// Measures the model's operators within the budget, and writes the profile that planners read; what there is to tell comes
 /// back.
@@ -37,7 +37,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let (path, device) = (args.input.path(), args.device);
     if matches!(device, Device::Cuda { graph: true, .. }) {
         let message = "calibrate looks into a step, which is replayed as a whole; leave out `+graph`";
-        return Err(Error::Input(message.to_owned()));
+        return Err(Error::new(Code::Option, message.to_owned()));
     }
     if args.require_libraries && device == Device::Host {
         return Err(needs_gpu("--require-libraries"));
@@ -53,7 +53,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<String, Error> {
     let budget = cx.whole_budget();
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program =
-        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
     // Before the step has its memory: on a device both need not fit.
     let most = budget.map_or(MOST, |budget| (budget.0 / 4).clamp(LEAST, MOST));
     let link = link_of(device, most).map_err(|e| not_ready(&subject, e))?;

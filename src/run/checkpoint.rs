@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::runner::Runner;
 use super::tensors::{self, Tensors};
-use crate::Error;
+use crate::{Code, Error};
 
 /// Given tensors that no step changes are saved up to this size. Each `--save-every` writes them again, so of a larger one
 /// there is the digest.
@@ -149,16 +149,19 @@ impl Checkpoint {
 /// What the file that is resumed says besides its tensors.
 ///
 /// # Errors
-/// [`Error::Input`] where it says nothing, or in a format that is newer than this program.
+/// [`Kind::Input`](crate::Kind) where it says nothing, or in a format that is newer than this program.
 pub(super) fn says(path: &Path, tensors: &Tensors) -> Result<Says, Error> {
     let Some(says) = tensors.says.as_deref().and_then(|text| serde_json::from_str::<Says>(text).ok()) else {
         let help = "give a file that --save wrote; parameters alone are given with --params";
-        return Err(Error::in_file(path, "it does not say how many steps were run").with_help(help));
+        return Err(
+            Error::in_file(Code::Malformed, path, "it does not say how many steps were run").with_help(help)
+        );
     };
     if says.format > FORMAT {
         let message =
             format!("it is in format {}, and this version of lmsc reads up to {FORMAT}", says.format);
-        return Err(Error::in_file(path, message).with_help("resume it with the version that saved it"));
+        return Err(Error::in_file(Code::Malformed, path, message)
+            .with_help("resume it with the version that saved it"));
     }
     Ok(says)
 }
@@ -167,7 +170,7 @@ impl Says {
     /// Refuses to go on from `before` with what is there now, if the next step would not be the next one of that run.
     ///
     /// # Errors
-    /// [`Error::Input`] naming everything that is missing or not what it was.
+    /// [`Kind::Input`](crate::Kind) naming everything that is missing or not what it was.
     pub(super) fn follows(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let mut wrong = Vec::new();
         if before.format > 1 && before.skip_closed != self.skip_closed {
@@ -198,7 +201,7 @@ impl Says {
     /// are not there any more are left to the caller.
     ///
     /// # Errors
-    /// [`Error::Input`] naming everything that is not what it was.
+    /// [`Kind::Input`](crate::Kind) naming everything that is not what it was.
     pub(super) fn follows_constants(&self, before: &Says, path: &Path) -> Result<(), Error> {
         let is_there = |name: &&String| self.values.contains_key(*name);
         let known = before.values.iter().filter(|(name, _)| is_there(name));
@@ -240,5 +243,5 @@ fn refuse(wrong: &[String], path: &Path) -> Result<(), Error> {
         "give what that run was given; or begin another from its variables: --params {}",
         path.display()
     );
-    Err(Error::in_file(path, message).with_help(help))
+    Err(Error::in_file(Code::Malformed, path, message).with_help(help))
 }

@@ -144,7 +144,7 @@ impl Total {
 /// The calls of a step on a GPU, as text or JSON.
 ///
 /// # Errors
-/// [`Error::Input`] for whatever is wrong with the file or the target; [`Error::No`] where the step does not fit.
+/// [`Kind::Input`](crate::Kind) for whatever is wrong with the file or the target; [`Kind::Refusal`](crate::Kind) where the step does not fit.
 pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let path = args.input.path();
     let target = targets::named_target(args.target.as_deref().unwrap_or(TARGET))?;
@@ -157,7 +157,7 @@ pub fn launches(args: &LaunchesArgs) -> Result<String, Error> {
     let subject = Subject { path, device, planned_for: None };
     let program = program(&graph, budget, device).map_err(|e| refused(&subject, &graph, e))?;
     let program =
-        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))?;
+        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))?;
     let mut calls = cuda::launches(&program, own_kernels).map_err(|e| not_ready(&subject, e))?;
     count_convolutions(&graph, &target, &mut calls);
     let calls: Vec<Floored> = calls.into_iter().map(|call| Floored::new(call, &target)).collect();

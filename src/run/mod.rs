@@ -30,7 +30,7 @@ use lmsc_runtime::{Link, Measured, RunError, Unready};
 use crate::budget::Budget;
 use crate::cli::{CompileArgs, Device, RunArgs, RunOptions};
 use crate::error::{called, note};
-use crate::{Compiled, Error, device, emit, load, targets, view};
+use crate::{Code, Compiled, Error, device, emit, load, targets, view};
 pub use calibrate::calibrate;
 pub(crate) use calibrate::{LEAST, MOST, link_of};
 use checkpoint::{Checkpoint, Origin, Value};
@@ -45,7 +45,7 @@ use watch::{Fetches, Stored, Watcher, steps_input};
 /// The number of tensors in a file of the format safetensors, which is at the path.
 ///
 /// # Errors
-/// [`Error::Input`] with what is wrong with it.
+/// [`Kind::Input`](crate::Kind) with what is wrong with it.
 pub fn tensors_in(bytes: &[u8], path: &Path) -> Result<usize, Error> {
     Ok(Tensors::of_bytes(bytes.to_vec().into(), path)?.types().count())
 }
@@ -56,8 +56,8 @@ const STEPS: u64 = 10;
 /// Runs a model's steps, and prints what they came to.
 ///
 /// # Errors
-/// [`Error::No`] where the step does not fit, or computes what is no number and that was to be noticed;
-/// [`Error::Interrupted`] where a signal ended it; the other families as they say.
+/// [`Kind::Refusal`](crate::Kind) where the step does not fit, or computes what is no number and that was to be noticed;
+/// [`Kind::Interrupted`](crate::Kind) where a signal ended it; the other families as they say.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     check_targets(&args.options, args.report.as_deref())?;
     let path = args.input.path();
@@ -133,7 +133,7 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
         if let Some(name) = fixed.iter().find(|name| tensors.contains(name)) {
             let problem = format!("it has `{name}`, which is a constant of the step");
             let help = format!("leave `{name}` out of the file, or give it by --value of the original model");
-            return Err(Error::in_file(path, problem).with_help(help));
+            return Err(Error::in_file(Code::Values, path, problem).with_help(help));
         }
     }
     Ok(())
@@ -142,7 +142,7 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
 /// Refuses paths that nothing can be written to, before anything is done.
 ///
 /// # Errors
-/// [`Error::Input`] naming the path.
+/// [`Kind::Input`](crate::Kind) naming the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
     targets.map(|path| &**path).chain(report).try_for_each(emit::check_target)
@@ -250,7 +250,7 @@ impl Job<'_> {
         let arena = self.cx.whole_budget().filter(|_| self.options.chunk.is_none());
         let program = program(&self.graph, arena, self.device);
         let program = program.map_err(|e| refused(&self.subject(), &self.graph, e))?;
-        Checked::new(program).map_err(|flaw| Error::Ours(format!("the lowered step is not safe: {flaw}")))
+        Checked::new(program).map_err(|flaw| Error::ours(format!("the lowered step is not safe: {flaw}")))
     }
 
     /// The nodes whose kernels are fused where the step runs; where each is looked at, none are.
@@ -273,7 +273,7 @@ impl Job<'_> {
         bandwidth: Option<u64>,
     ) -> Result<(Runner, Open, [Bytes; 2]), Error> {
         let Job { cx, options, device, .. } = *self;
-        let changed = |e: std::io::Error| Error::Input(e.to_string());
+        let changed = |e: std::io::Error| Error::new(Code::File, e.to_string());
         let check = || self.mapped.iter().try_for_each(|file| file.check()).map_err(changed);
         let link = Link { out_bytes_per_second: bandwidth, in_bytes_per_second: bandwidth, latency_nanos: 0 };
         let (sizes, open) = ([program.arena, program.extent()], open_inputs(&program));
@@ -341,7 +341,7 @@ impl Steps<'_> {
             let left = self.steps - measured.steps.len() as u64;
             let asked = self.options.save_every.unwrap_or(left).min(left);
             let ran = session.run(asked, &mut watch).map_err(|error| match error {
-                RunError::Stopped(why) => Error::No(why),
+                RunError::Stopped(why) => Error::new(Code::Stopped, why),
                 other => not_ready(&self.subject, other),
             });
             let ran = ran.inspect_err(|_| watch.bar.finish_and_clear())?;
@@ -378,10 +378,9 @@ fn interrupted(options: &RunOptions, done: u64, steps: u64) -> Error {
         message += "; what was to be fetched is of the last step, and is not written";
     }
     match &options.save {
-        Some(path) => {
-            Error::Interrupted(message).with_help(format!("--resume {} goes on from here", path.display()))
-        }
-        None => Error::Interrupted(message),
+        Some(path) => Error::new(Code::Interrupted, message)
+            .with_help(format!("--resume {} goes on from here", path.display())),
+        None => Error::new(Code::Interrupted, message),
     }
 }
 
@@ -444,14 +443,13 @@ fn refused(subject: &Subject<'_>, graph: &Graph, error: LowerError) -> Error {
     let is_rewritten = graph.has_addresses() || graph.order().iter().any(|&n| graph.node(n).op.is_swap());
     let (message, target) = (format!("{}: {error}", called(subject.path)), subject.target());
     match error {
-        LowerError::DoesNotFit { .. } if is_rewritten => {
-            Error::No(message).with_help(format!("plan the original again, with {target} and this budget"))
-        }
-        LowerError::DoesNotFit { arena, .. } => Error::No(message).with_help(format!(
+        LowerError::DoesNotFit { .. } if is_rewritten => Error::new(Code::MachineMemory, message)
+            .with_help(format!("plan the original again, with {target} and this budget")),
+        LowerError::DoesNotFit { arena, .. } => Error::new(Code::MachineMemory, message).with_help(format!(
             "plan it for less memory first: lmsc {} {target} --budget {arena} -o FILE",
             subject.path.display()
         )),
-        LowerError::Unplaced { .. } | LowerError::Node { .. } => Error::Input(message),
+        LowerError::Unplaced { .. } | LowerError::Node { .. } => Error::new(Code::Unsupported, message),
     }
 }
 
@@ -464,11 +462,11 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
                 Memory::Arena => "give a smaller --budget",
                 Memory::Slab => "plan with a smaller --host-budget",
             };
-            return Error::No(format!("{cannot}: {error}")).with_help(help);
+            return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(help);
         }
         RunError::Budget { .. } => {
             let help = format!("plan the original again, with {} and this budget", subject.target());
-            return Error::No(format!("{cannot}: {error}")).with_help(help);
+            return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(help);
         }
         RunError::DeviceMemory { free, .. } => {
             // Libraries and kernels take some of what is free.
@@ -477,38 +475,40 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
                 subject.target(),
                 Bytes(free.0 / 10 * 9)
             );
-            return Error::No(format!("{cannot}: {error}")).with_help(help);
+            return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(help);
         }
         RunError::Device(_) => {
-            return Error::No(format!("{} fails on the CUDA device: {error}", called(path)));
+            return Error::new(Code::Failed, format!("{} fails on the CUDA device: {error}", called(path)));
         }
         RunError::NoDevice(_) => {
-            return Error::No(format!("{} cannot run on a CUDA device: {error}", called(path))).with_help(
+            return Error::new(Code::Missing, format!("{} cannot run on a CUDA device: {error}", called(path))).with_help(
                 "name the folders of CUDA's libraries in LMSC_CUDA_PATH, or run on the host, without --device",
             );
         }
         RunError::NoLibrary(why) => {
-            return Error::No(format!("{} does not run by --require-libraries: {why}", called(path))).with_help(
+            return Error::new(Code::Missing, format!("{} does not run by --require-libraries: {why}", called(path))).with_help(
                 "install cuBLAS and cuDNN (Python's packages will do), name their folders in LMSC_CUDA_PATH, or leave out \
                  --require-libraries",
             );
         }
         RunError::NoThread { .. } => {
-            return Error::No(format!("{cannot}: {error}"))
+            return Error::new(Code::Missing, format!("{cannot}: {error}"))
                 .with_help("allow the process more threads (ulimit -u, or the container's limit of pids)");
         }
         // The run is lost, and nothing that was written before.
-        RunError::Copy { .. } | RunError::Stopped(_) => return Error::No(error.to_string()),
-        RunError::Chunk { .. } => return Error::Input(format!("--virtual: {error}")),
+        RunError::Copy { .. } => return Error::new(Code::Failed, error.to_string()),
+        RunError::Stopped(_) => return Error::new(Code::Stopped, error.to_string()),
+        RunError::Chunk { .. } => return Error::new(Code::Option, format!("--virtual: {error}")),
         RunError::Chunks { needed, bytes, .. } => {
             let enough = Bytes(needed.saturating_mul(*bytes));
-            return Error::No(format!("{cannot}: {error}")).with_help(format!(
+            return Error::new(Code::MachineMemory, format!("{cannot}: {error}")).with_help(format!(
                 "give smaller chunks, or --budget {} ({enough}); or plan with a smaller budget",
                 enough.0
             ));
         }
         RunError::Many { .. } => {
-            return Error::No(format!("{cannot}: {error}")).with_help("give larger chunks");
+            return Error::new(Code::MachineMemory, format!("{cannot}: {error}"))
+                .with_help("give larger chunks");
         }
     };
     let message = format!("{cannot}:\n{error}");
@@ -520,12 +520,12 @@ fn not_ready(subject: &Subject<'_>, error: RunError) -> Error {
                 Device::Host => "",
                 Device::Cuda { .. } => ", or another target of CUDA (`lmsc targets` lists them)",
             };
-            Error::Input(message + &planned.unwrap_or_default()).with_help(format!(
+            Error::new(Code::Unsupported, message + &planned.unwrap_or_default()).with_help(format!(
                 "plan with {}{others}: its operators need what the kernels here need",
                 subject.target()
             ))
         }
-        false => Error::Input(message),
+        false => Error::new(Code::Unsupported, message),
     }
 }
 
@@ -699,7 +699,7 @@ fn seed(args: &RunOptions, before: Option<&checkpoint::Says>) -> Result<u64, Err
     match (args.seed, before.map(|before| before.seed)) {
         (Some(seed), Some(before)) if seed != before => {
             let message = format!("--seed {seed}, and the run that is resumed has the seed {before}");
-            Err(Error::Input(message).with_help("leave --seed out"))
+            Err(Error::new(Code::Option, message).with_help("leave --seed out"))
         }
         (seed, before) => Ok(before.or(seed).unwrap_or(0)),
     }
@@ -713,7 +713,11 @@ fn given(path: &Path, settable: &BTreeMap<String, Type>, many: &str) -> Result<T
         // Of a model's initializers, constants of its own are no parameters here.
         tensors.retain(|name| settable.contains_key(name));
         if tensors.types().next().is_none() {
-            return Err(Error::in_file(path, "none of its initializers is a parameter of the step"));
+            return Err(Error::in_file(
+                Code::Values,
+                path,
+                "none of its initializers is a parameter of the step",
+            ));
         }
     }
     fits(path, &tensors, settable, many, false)?;
@@ -725,7 +729,7 @@ fn lacks(path: &Path, missing: &[&String]) -> Result<(), Error> {
     let Some(first) = missing.first() else { return Ok(()) };
     let count = words::count(missing.len(), "variable");
     let message = format!("it lacks {count} of the step, `{first}` first");
-    Err(Error::in_file(path, message).with_help("give a file that --save wrote for this step"))
+    Err(Error::in_file(Code::Values, path, message).with_help("give a file that --save wrote for this step"))
 }
 
 /// Refuses tensors that are not of these names and types, and lists what is wrong.
@@ -739,7 +743,11 @@ fn fits(
     let wrong = tensors::mismatches(tensors.types(), expected, many, batches);
     match wrong.is_empty() {
         true => Ok(()),
-        false => Err(Error::in_file(path, format!("not what the step takes:\n  {}", wrong.join("\n  ")))),
+        false => Err(Error::in_file(
+            Code::Values,
+            path,
+            format!("not what the step takes:\n  {}", wrong.join("\n  ")),
+        )),
     }
 }
 

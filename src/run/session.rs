@@ -13,7 +13,7 @@ use super::tensors::{self, Files, Tensors};
 use super::watch::steps_input;
 use super::{Job, Names, Runner, Subject, fits, lacks, not_ready};
 use crate::cli::{Device, RunOptions};
-use crate::{Compiled, Error, device};
+use crate::{Code, Compiled, Error, device};
 
 /// Elements, with what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl Session {
     /// Sets an input, a variable or a parameter that no step changes.
     ///
     /// # Errors
-    /// [`Error::Input`] naming what is set, where there is nothing of this name or the value is of another type.
+    /// [`Kind::Input`](crate::Kind) naming what is set, where there is nothing of this name or the value is of another type.
     pub fn set(&mut self, name: &str, ty: Option<&TensorType>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name, ty, bytes)?;
         let ty = &self.settable[name];
@@ -178,14 +178,14 @@ impl Session {
         let Some(expected) = self.settable.get(name) else {
             let instead =
                 words::instead(name, self.settable.keys().map(|name| &**name), "inputs and variables");
-            return Err(Error::Input(format!("the step takes no `{name}`; {instead}")));
+            return Err(Error::new(Code::Values, format!("the step takes no `{name}`; {instead}")));
         };
         if let Some(ty) = ty.filter(|ty| *ty != expected) {
-            return Err(Error::Input(format!("`{name}` is {ty}; expected {expected}")));
+            return Err(Error::new(Code::Values, format!("`{name}` is {ty}; expected {expected}")));
         }
         if expected.byte_size().map(|size| size.0) != Some(bytes.len() as u64) {
             let message = format!("`{name}` has {}; expected {expected}", words::count(bytes.len(), "byte"));
-            return Err(Error::Input(message));
+            return Err(Error::new(Code::Values, message));
         }
         self.runner.set(name, bytes);
         self.unset.remove(name);
@@ -195,12 +195,12 @@ impl Session {
     /// The value of an input, a variable, a constant or an output of the last step.
     ///
     /// # Errors
-    /// [`Error::Input`] where there is nothing of this name.
+    /// [`Kind::Input`](crate::Kind) where there is nothing of this name.
     pub fn get(&mut self, name: &str) -> Result<Tensor, Error> {
         let Some(ty) = self.settable.get(name).or_else(|| self.outputs.get(name)).cloned() else {
             let names = self.settable.keys().chain(self.outputs.keys()).map(|name| &**name);
             let instead = words::instead(name, names, "values");
-            return Err(Error::Input(format!("the step has no `{name}`; {instead}")));
+            return Err(Error::new(Code::Values, format!("the step has no `{name}`; {instead}")));
         };
         let bytes = self.runner.get(name).unwrap_or_default();
         Ok(Tensor { ty, bytes })
@@ -210,7 +210,7 @@ impl Session {
     /// values of variables.
     ///
     /// # Errors
-    /// [`Error::Input`] where an input is not what the step takes, or has no value; [`Error::No`] where the device fails.
+    /// [`Kind::Input`](crate::Kind) where an input is not what the step takes, or has no value; [`Kind::Refusal`](crate::Kind) where the device fails.
     pub fn step<'a, T: Into<Option<&'a TensorType>>>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, T, &'a [u8])>,
@@ -242,7 +242,7 @@ impl Session {
             let count = words::count(self.unset.len(), "value");
             let kind = if self.variables.contains_key(first) { "variable" } else { "input" };
             let message = format!("the step lacks {count}, the {kind} `{first}` first");
-            return Err(Error::Input(message).with_help("set it before the step"));
+            return Err(Error::new(Code::Values, message).with_help("set it before the step"));
         }
         self.is_broken = true;
         match self.runner.step() {
@@ -250,7 +250,7 @@ impl Session {
                 self.is_broken = false;
                 Ok(())
             }
-            Err(RunError::Stopped(why)) => Err(Error::No(why)),
+            Err(RunError::Stopped(why)) => Err(Error::new(Code::Stopped, why)),
             Err(other) => {
                 let (path, planned_for) = (Path::new(&self.name), self.planned_for.as_deref());
                 Err(not_ready(&Subject { path, device: self.device, planned_for }, other))
@@ -262,7 +262,8 @@ impl Session {
         match self.is_broken {
             true => {
                 let message = "a step has failed in the middle, and its state is lost".to_owned();
-                Err(Error::No(message).with_help("open another session, and resume a checkpoint"))
+                Err(Error::new(Code::Failed, message)
+                    .with_help("open another session, and resume a checkpoint"))
             }
             false => Ok(()),
         }
@@ -271,7 +272,7 @@ impl Session {
     /// The values of all variables.
     ///
     /// # Errors
-    /// [`Error::No`] after a step that has failed.
+    /// [`Kind::Refusal`](crate::Kind) after a step that has failed.
     pub fn state(&mut self) -> Result<BTreeMap<String, Tensor>, Error> {
         self.is_whole()?;
         let names: Vec<String> = self.variables.keys().cloned().collect();
@@ -293,7 +294,7 @@ impl Session {
     /// `lmsc run --save` does.
     ///
     /// # Errors
-    /// [`Error::Input`] where the file cannot be written, or cannot hold a variable's type.
+    /// [`Kind::Input`](crate::Kind) where the file cannot be written, or cannot hold a variable's type.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.is_whole()?;
         let path = path.as_ref();
@@ -308,7 +309,7 @@ impl Session {
     /// were set once. Inputs of each step are given again by the caller.
     ///
     /// # Errors
-    /// [`Error::Input`] where the file is not of this step, or a constant of the model is another one.
+    /// [`Kind::Input`](crate::Kind) where the file is not of this step, or a constant of the model is another one.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let tensors = Tensors::read(path)?;

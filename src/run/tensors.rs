@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lmsc_ir::{Data, ElementType, Graph, TensorType, Type, words};
+use lmsc_ir::{Advice, Data, ElementType, Graph, TensorType, Type, words};
 use lmsc_onnx::file::Opened;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
-use crate::Error;
+use crate::{Code, Error, load};
 
 /// The tensors of a file, whose bytes are read when they are asked for. Nothing is mapped: whoever shortens the file causes
 /// an error.
@@ -66,7 +66,7 @@ impl Tensors {
     pub(super) fn read(path: &Path) -> Result<Tensors, Error> {
         let reading = |e: io::Error| Error::reading(path, &e);
         let wrong = |e: &dyn std::fmt::Display| {
-            Error::in_file(path, format!("no file of the format safetensors: {e}"))
+            Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
         };
         let opened = Opened::new(path).map_err(reading)?.map(Arc::new);
         let (header, begin, whole) = match opened {
@@ -87,13 +87,14 @@ impl Tensors {
 
     /// What these bytes, of a safetensors file at the path, hold.
     pub(super) fn of_bytes(bytes: Bytes, path: &Path) -> Result<Tensors, Error> {
-        let (length, header) = SafeTensors::read_metadata(&bytes)
-            .map_err(|e| Error::in_file(path, format!("no file of the format safetensors: {e}")))?;
+        let (length, header) = SafeTensors::read_metadata(&bytes).map_err(|e| {
+            Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
+        })?;
         let end = (LENGTH + length as u64).checked_add(header.data_len() as u64);
         if end != Some(bytes.len() as u64) {
             let message =
                 "no file of the format safetensors: it is cut short, or longer than its header says";
-            return Err(Error::in_file(path, message));
+            return Err(Error::in_file(Code::Malformed, path, message));
         }
         Tensors::listed(path, &header, LENGTH + length as u64, &Place::Memory(bytes))
     }
@@ -105,7 +106,7 @@ impl Tensors {
         for (name, info) in names.iter().filter_map(|name| Some((name, header.info(name)?))) {
             let Some((_, element)) = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype) else {
                 let message = format!("`{name}` has elements of {:?}, which ONNX does not have", info.dtype);
-                return Err(Error::in_file(path, message));
+                return Err(Error::in_file(Code::Malformed, path, message));
             };
             let dims: Vec<u64> = info.shape.iter().map(|&dim| dim as u64).collect();
             let (from, to) = (begin + info.data_offsets.0 as u64, begin + info.data_offsets.1 as u64);
@@ -117,10 +118,12 @@ impl Tensors {
 
     /// The initializers of the ONNX model at the path; their sizes are all that needs to be known of it.
     pub(super) fn of_model(path: &Path) -> Result<Tensors, Error> {
-        let model = lmsc_onnx::Model::read(path).map_err(|e| Error::Input(e.to_string()))?;
-        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::Input(e.to_string()))?;
+        let model = lmsc_onnx::Model::read(path).map_err(|e| load::not_read(&e))?;
+        lmsc_onnx::file::check_external_data(&model).map_err(|e| Error::new(Code::Model, e.message()))?;
         let (mut files, mut by_name) = (Files::new(model.folder.clone()), BTreeMap::new());
-        for (name, ty, data) in lmsc_onnx::initializers(&model).map_err(|e| Error::in_file(path, e))? {
+        for (name, ty, data) in
+            lmsc_onnx::initializers(&model).map_err(|e| Error::in_file(Code::Malformed, path, e))?
+        {
             let place = match data {
                 Data::Inline(bytes) => Place::Memory(bytes),
                 Data::External { location, offset, length } => {
@@ -162,8 +165,9 @@ impl Tensors {
 
 /// The header of a safetensors file, and its length.
 fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
-    let wrong =
-        |e: &dyn std::fmt::Display| Error::in_file(path, format!("no file of the format safetensors: {e}"));
+    let wrong = |e: &dyn std::fmt::Display| {
+        Error::in_file(Code::Malformed, path, format!("no file of the format safetensors: {e}"))
+    };
     let read = |range| file.read(range).map_err(|e| Error::reading(path, &e));
     if file.length() < LENGTH {
         return Err(wrong(&"header too small"));
@@ -179,7 +183,11 @@ fn header(file: &Opened, path: &Path) -> Result<(u64, Metadata), Error> {
 fn dtype(path: &Path, name: &str, ty: &TensorType) -> Result<Dtype, Error> {
     let known = TYPES.iter().find(|(_, element)| *element == ty.element).map(|(dtype, _)| *dtype);
     known.ok_or_else(|| {
-        Error::in_file(path, format!("`{name}` is {ty}, which the format safetensors does not have"))
+        Error::in_file(
+            Code::Malformed,
+            path,
+            format!("`{name}` is {ty}, which the format safetensors does not have"),
+        )
     })
 }
 
@@ -195,7 +203,7 @@ pub(super) fn check_types<'a>(
                 let message = format!(
                     "`{name}` is {ty}, a list of tensors, which the format safetensors does not have"
                 );
-                return Err(Error::in_file(path, message));
+                return Err(Error::in_file(Code::Malformed, path, message));
             }
         }
     }
@@ -224,8 +232,8 @@ pub(super) fn write(
         begin = end;
     }
     let says = says.map(|says| HashMap::from([(SAYS.to_owned(), says)]));
-    let header = Metadata::new(says, infos).map_err(|e| Error::in_file(path, e))?;
-    let mut header = serde_json::to_vec(&header).map_err(|e| Error::in_file(path, e))?;
+    let header = Metadata::new(says, infos).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
+    let mut header = serde_json::to_vec(&header).map_err(|e| Error::in_file(Code::Malformed, path, e))?;
     header.resize(header.len().next_multiple_of(LENGTH as usize), b' ');
     let content = |file: &mut File| {
         file.write_all(&(header.len() as u64).to_le_bytes())?;
@@ -268,13 +276,16 @@ impl Files {
             Some(file) => Arc::clone(file),
             None => {
                 let opened = Opened::new(&path).map_err(|e| Error::reading(&path, &e))?;
-                let file = opened.ok_or_else(|| Error::in_file(&path, "it is no regular file"))?;
+                let file =
+                    opened.ok_or_else(|| Error::in_file(Code::Malformed, &path, "it is no regular file"))?;
                 Arc::clone(self.opened.entry(location.to_owned()).or_insert(Arc::new(file)))
             }
         };
         match offset.checked_add(length).filter(|&end| end <= file.length()) {
             Some(end) => Ok((file, offset..end)),
-            None => Err(Error::in_file(&path, format!("it ends before the bytes of `{name}`"))),
+            None => {
+                Err(Error::in_file(Code::Malformed, &path, format!("it ends before the bytes of `{name}`")))
+            }
         }
     }
 
@@ -295,7 +306,7 @@ pub(super) fn inline_small(graph: &mut Graph, files: &mut Files) -> Result<(), E
         match &graph.initializers[index].data {
             Data::Digest { .. } => {
                 let message = format!("the text has no bytes of the initializer `{name}`");
-                return Err(Error::Input(message).with_help("run the .onnx file"));
+                return Err(Error::new(Code::Values, message).with_help("run the .onnx file"));
             }
             Data::External { location, offset, length } if *length <= SMALL => {
                 let bytes = files.read(&name, location, *offset, *length)?;

@@ -13,8 +13,8 @@ use lmsc_runtime::{Turn, Watch};
 
 use super::Feed;
 use super::runner::Runner;
-use crate::Error;
 use crate::cli::RunOptions;
+use crate::{Code, Error};
 
 /// What is to be fetched: a value's name, by the name under which the program computes it.
 pub(super) type Fetches = BTreeMap<Name, Vec<(String, lmsc_ir::TensorType)>>;
@@ -207,5 +207,5 @@ fn fetches(names: &[String], graph: &Graph, program: &Program) -> Result<Fetches
             format!("--fetch {name}: no node computes this value on the device; {instead}")
         })
         .collect();
-    if wrong.is_empty() { Ok(found) } else { Err(Error::Input(wrong.join("\n"))) }
+    if wrong.is_empty() { Ok(found) } else { Err(Error::new(Code::Option, wrong.join("\n"))) }
 }

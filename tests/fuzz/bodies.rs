@@ -285,7 +285,7 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
     let passes: Vec<_> = passes.iter().filter_map(|name| pass_named(name)).collect();
     match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| ()) {
         Ok(_) => {}
-        Err(PassError::DoesNotFit(_) | PassError::Call(_)) => return Ok(None),
+        Err(PassError::Refused(_) | PassError::Call(_)) => return Ok(None),
         Err(broke) => panic!("{broke}\nof\n{}with {cx:?}", graph.to_text()),
     }
     let after = cx.memory(&rewritten);

@@ -157,7 +157,7 @@ pub(crate) fn rewritten(
         let mut rewritten = graph.clone();
         match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
-            Err(PassError::DoesNotFit(_)) => budget += budget / 12,
+            Err(PassError::Refused(_)) => budget += budget / 12,
             Err(error) => panic!("{name} at {budget}: {error}"),
         }
     }

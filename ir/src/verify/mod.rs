@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::{
-    Attr, Def, Graph, Name, Node, NodeId, Op, StorageId, Storages, Update, ValueId, ops, reaches, words,
+    Advice, Attr, Def, Graph, Name, Node, NodeId, Op, StorageId, Storages, Update, ValueId, ops, reaches,
+    words,
 };
 
 /// Which invariant a graph breaks. Their texts are those of the architecture page.
@@ -84,19 +85,24 @@ impl fmt::Display for Violation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violations(pub Vec<Violation>);
 
-/// One violation a line, and then the rules that they break.
+/// One violation a line.
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 20;
-        for violation in self.0.iter().take(SHOWN) {
-            writeln!(f, "  {violation}")?;
-        }
+        let mut lines: Vec<String> = self.0.iter().take(SHOWN).map(|found| format!("  {found}")).collect();
         if let more @ 1.. = self.0.len().saturating_sub(SHOWN) {
-            writeln!(f, "  and {more} more")?;
+            lines.push(format!("  and {more} more"));
         }
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+/// The rules that are broken.
+impl Advice for Violations {
+    fn helps(&self) -> Vec<String> {
         let broken: BTreeSet<Invariant> = self.0.iter().map(|v| v.invariant).collect();
-        f.write_str("help: invariants of every graph:")?;
-        broken.into_iter().try_for_each(|invariant| write!(f, "\n  {invariant:?}: {}", invariant.rule()))
+        let rules = broken.into_iter().map(|invariant| format!("\n  {invariant:?}: {}", invariant.rule()));
+        vec![format!("invariants of every graph:{}", rules.collect::<String>())]
     }
 }
 

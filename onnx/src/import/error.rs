@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use lmsc_ir::Advice;
+
 use super::Dims;
 use super::bodies::MOST_DEPTH;
 use super::build::MOST_SEQUENCE_ELEMENTS;
@@ -244,16 +246,6 @@ impl ImportErrors {
     /// The number of errors that are kept.
     pub const MOST: usize = 20;
 
-    /// What to do about the errors, each advice once.
-    fn help(&self) -> Vec<Cow<'static, str>> {
-        let mut help = Vec::new();
-        for error in &self.errors {
-            let advice = self.advice(error).filter(|advice| !help.contains(advice));
-            help.extend(advice);
-        }
-        help
-    }
-
     fn advice(&self, error: &ImportError) -> Option<Cow<'static, str>> {
         use ShapeError::{Contract, Invalid, TooLarge, Unknown};
         Some(match error {
@@ -336,6 +328,17 @@ impl ImportErrors {
     }
 }
 
+impl Advice for ImportErrors {
+    fn helps(&self) -> Vec<String> {
+        let mut helps = Vec::new();
+        for error in &self.errors {
+            let advice = self.advice(error).map(Cow::into_owned);
+            helps.extend(advice.filter(|advice| !helps.contains(advice)));
+        }
+        helps
+    }
+}
+
 /// How a function of ours is called.
 fn call(operands: usize, attributes: &[&str]) -> String {
     let attributes = attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
@@ -361,7 +364,7 @@ impl fmt::Display for Listed<'_> {
         if self.0.more > 0 {
             write!(f, "\n  and {} more", self.0.more)?;
         }
-        self.0.help().iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
+        Ok(())
     }
 }
 

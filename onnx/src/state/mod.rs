@@ -8,7 +8,7 @@ mod carry;
 mod order;
 mod pairs;
 
-use lmsc_ir::{Bytes, Def, Graph, LMSC_DOMAIN, NodeId, Storages, ValueId};
+use lmsc_ir::{Advice, Bytes, Def, Graph, LMSC_DOMAIN, NodeId, Storages, ValueId};
 
 use crate::file::Model;
 use crate::key;
@@ -109,7 +109,7 @@ pub enum StateError {
     /// Something reads a variable's old value after an operator has overwritten it in place.
     #[error(
         "node `{reader}` reads `{value}` after node `{writer}` has overwritten it in place, so what it reads is not \
-         defined\nhelp: read the new value, which node `{writer}` defines, or read the old one before that node"
+         defined"
     )]
     ReadAfterWrite {
         /// The node that reads.
@@ -119,6 +119,19 @@ pub enum StateError {
         /// The node that writes.
         writer: String,
     },
+}
+
+impl Advice for StateError {
+    fn helps(&self) -> Vec<String> {
+        match self {
+            StateError::ReadAfterWrite { writer, .. } => vec![format!(
+                "read the new value, which node `{writer}` defines, or read the old one before that node"
+            )],
+            StateError::Metadata { .. } | StateError::NoSuchPair { .. } | StateError::NotState { .. } => {
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// Writes the state of the step into the graph, and returns what the caller should be told about it.

@@ -33,12 +33,12 @@ impl Pass for ExpandTrainingOps {
         if version < OPSET {
             return Err(PassError::Call(format!(
                 "expand-training-ops writes operators of version {OPSET} and later, and the graph's are of version {version}"
-            )));
+            ).into()));
         }
         if let Some(why) = planned(graph) {
-            return Err(PassError::Call(format!(
-                "expand-training-ops takes graphs that are not planned yet, and {why}"
-            )));
+            return Err(PassError::Call(
+                format!("expand-training-ops takes graphs that are not planned yet, and {why}").into(),
+            ));
         }
         let captured: BTreeSet<ValueId> =
             graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();

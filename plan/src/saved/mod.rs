@@ -161,6 +161,14 @@ impl SavedError {
         matches!(self, SavedError::Json { .. } | SavedError::Format { .. } | SavedError::Versions(_))
     }
 
+    /// What is wrong, where it is said already that the file is not valid.
+    pub fn fault(&self) -> String {
+        match self {
+            SavedError::Flaw(flaw) => flaw.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// What to do about it.
     pub fn help(&self) -> &'static str {
         match self {

@@ -240,9 +240,8 @@ fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>)
     let (transient, node) = floor.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
     let memory = &analysis.memory;
-    let by = "the planner `tflms`";
     let workspace = node.map_or(Bytes::ZERO, |node| analysis.workspace[analysis.tick(node) as usize]);
     let resident = |storage| memory.storages.get(storage).is_resident(analysis.graph);
     let resident = (memory.resident, resident);
-    Refusal::new(by, analysis.graph, &memory.storages, resident, workspace, (budget, smallest), node)
+    Refusal::of_node(analysis.graph, &memory.storages, resident, workspace, (budget, smallest), node)
 }

@@ -1,0 +1,489 @@
+//! The stable codes of errors, and what `lmsc explain-error` says of each.
+
+use lmsc_ir::words;
+use lmsc_plan::Cause;
+
+use crate::Error;
+use crate::error::Kind;
+
+/// A kind of error, with a number that stays the same from version to version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// An operator needs more device memory at once than the budget.
+    Operator,
+    /// Inputs, parameters and state need more than the budget.
+    Resident,
+    /// The planner finds no plan.
+    NoPlan,
+    /// No addresses are found for a plan.
+    NoAddresses,
+    /// What leaves the device does not fit the host's budget.
+    HostIsFull,
+    /// Parameters fix a plan that needs more than the budget.
+    Parameters,
+    /// The machine does not have the memory that a plan takes.
+    MachineMemory,
+    /// None of the budgets of a sweep suffices.
+    NothingFits,
+    /// Buffers do not lie in a capacity.
+    Buffers,
+    /// A device, a library or a thread is missing.
+    Missing,
+    /// A device failed during a run.
+    Failed,
+    /// A run stopped at what it was to stop at.
+    Stopped,
+    /// Two models differ.
+    Different,
+    /// A file has lost what was planned.
+    Lost,
+    /// A plan, schedule or certificate is not valid.
+    NotValid,
+    /// A file cannot be read or written.
+    File,
+    /// A file is no model.
+    NotAModel,
+    /// A model is damaged, or no valid graph.
+    Model,
+    /// A model has an operator, a version or a type that lmsc does not know.
+    Unsupported,
+    /// A dimension or an extent is not given, or contradicts another.
+    Dimension,
+    /// An option is wrong, or contradicts another.
+    Option,
+    /// The state of the step is contradictory.
+    State,
+    /// A plan that was given belongs to something else, or is not valid.
+    GivenPlan,
+    /// A file beside the model is not what it should be.
+    Malformed,
+    /// Values that a step was given are not those that it takes.
+    Values,
+    /// A graph cannot be written in a form.
+    Form,
+    /// A signal ended a run.
+    Interrupted,
+    /// lmsc is at fault.
+    Bug,
+}
+
+/// What is said of a code.
+struct Explained {
+    code: Code,
+    number: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+/// Every code, in the order of the numbers. A number is never given to another code, and never taken back.
+#[rustfmt::skip]
+static CODES: &[Explained] = &[
+    Explained { code: Code::Operator, number: "LMS0101", title: "an operator needs more device memory than the budget", text: "\
+While an operator runs, its operands, its results and its workspace are on the device, and so are
+inputs, parameters and state that may not leave. If these bytes exceed the budget, no plan helps.
+The message names the operator that needs most, and what each part of its bytes is for.
+
+    $ lmsc model.onnx --budget 400KiB
+    lmsc: error[LMS0101]: does not fit 400 KiB: `dec/ConvGrad_0` (com.microsoft.ConvGrad) needs 643.53 KiB at once
+
+What to do:
+- Give one of the smallest budgets that the message lists, with the option that its plan needs. They hold
+  as they are printed.
+- Make the step smaller, for example with a smaller batch: --dim batch=16.
+- Where the workspace is large, another --target or --profile may state a smaller one.
+"},
+    Explained { code: Code::Resident, number: "LMS0102", title: "inputs, parameters and state need more than the budget", text: "\
+The step has no operator, or none that needs more than the rest; what is on the device throughout
+already exceeds the budget.
+
+    $ lmsc empty.onnx --budget 1KiB
+    lmsc: error[LMS0102]: does not fit 1 KiB: inputs, parameters and state, which are there throughout, need 4 KiB
+
+What to do:
+- Give a larger --budget: `lmsc inspect MODEL` shows the bytes of each kind.
+- Make the inputs smaller, with --dim.
+"},
+    Explained { code: Code::NoPlan, number: "LMS0103", title: "the planner finds no plan for the budget", text: "\
+No single operator needs more than the budget, but this planner does not find a plan that keeps within
+it. Planners of papers choose what leaves by rules of their own, and may fail where another succeeds.
+
+    $ lmsc model.onnx --budget 2GiB --planner vdnn
+    lmsc: error[LMS0103]: the planner `vdnn` finds no plan for 2 GiB
+
+What to do:
+- Use --planner auto, the default, which swaps and computes again.
+- Give a larger --budget. The message lists the smallest ones.
+"},
+    Explained { code: Code::NoAddresses, number: "LMS0104", title: "no addresses are found for the plan", text: "\
+The bytes that are live at once fit the budget, but they cannot be laid out in one arena of that size:
+between tensors there are gaps that no other tensor fits.
+
+    $ lmsc model.onnx --budget 30400 --planner lru
+    lmsc: error[LMS0104]: the plan of `lru` fits 29.69 KiB by its bytes, but no addresses were found in it
+
+What to do:
+- Give a slightly larger --budget, or another --planner.
+- Give --addresses off, which counts bytes, if the runtime has an allocator of its own; or --pages, if it
+  maps memory in pages.
+"},
+    Explained { code: Code::HostIsFull, number: "LMS0105", title: "what leaves the device does not fit the host's budget", text: "\
+There are plans for the device's budget, but they move more bytes to the host than --host-budget allows;
+without the option, more than the host memory of the target.
+
+    $ lmsc model.onnx --budget 26MiB --host-budget 2MiB
+    lmsc: error[LMS0105]: does not fit 26 MiB: `dx4` (FusedMatMul) needs 33.25 MiB at once
+
+What to do:
+- Give a larger --host-budget, or a larger --budget, so that less has to leave.
+- Use --planner auto, which computes again what has no room on the host.
+"},
+    Explained { code: Code::Parameters, number: "LMS0106", title: "parameters of the call fix a plan that exceeds the budget", text: "\
+Options such as --n-tensors, --threshold, --swap-limit or --pass-limit say which tensors are swapped. They
+are carried out as they are, and the result needs more than the budget.
+
+    $ lmsc model.onnx --budget 500KiB --n-tensors 1
+    lmsc: error[LMS0106]: the peak is 1.43 MiB with --n-tensors, above the budget of 500 KiB
+
+What to do:
+- Leave the parameters out, and lmsc chooses; the message says whether there is a plan then.
+"},
+    Explained { code: Code::MachineMemory, number: "LMS0107", title: "the machine does not have the memory that the plan takes", text: "\
+A run takes the memory of the plan before the first step: the arena on the device, and on the host the
+memory for what leaves. The machine does not give it, or what was planned takes more than the run may use.
+
+    $ lmsc run out.onnx --device cuda
+    lmsc: error[LMS0107]: out.onnx cannot run here: the device has 9.8 GiB free, and the step needs 12 GiB
+
+What to do:
+- Plan the original model again, for less: --budget 90% with --target auto asks what is free.
+- Free memory that other programs use; on the host, give a smaller --host-budget.
+"},
+    Explained { code: Code::NothingFits, number: "LMS0108", title: "no size fits any of the budgets", text: "\
+`lmsc sweep` plans each size for each budget, and there is no plan for any of them.
+
+    $ lmsc sweep model.onnx --dim batch=64 --budget 1KiB..2KiB
+    lmsc: error[LMS0108]: no size fits any of the budgets
+
+What to do:
+- Give a larger upper end of --budget: the table says for each size the smallest budgets.
+- Give smaller sizes.
+"},
+    Explained { code: Code::Buffers, number: "LMS0109", title: "buffers do not lie in the capacity", text: "\
+`lmsc offsets` found no layout of the buffers within --capacity. \"cannot lie in\" says that it is proven:
+more bytes are live at once, or buffers with given offsets overlap. \"were not placed in\" says that the
+search found none.
+
+    $ lmsc offsets buffers.csv --capacity 1000
+    lmsc: error[LMS0109]: 3 buffers cannot lie in 1000 bytes; at most 1200 bytes are live at once, at 2
+
+What to do:
+- Give the capacity that the message names, or search more, with --effort.
+- Leave out an offset that is given.
+"},
+    Explained { code: Code::Missing, number: "LMS0110", title: "a device, a library or a thread is missing", text: "\
+The call asks for a GPU, for NVIDIA's libraries or for threads, and this machine has none to give.
+
+    $ lmsc run out.onnx --device cuda
+    lmsc: error[LMS0110]: there is no GPU to ask: the driver libcuda.so.1 is not installed
+
+What to do:
+- Make the device visible (CUDA_VISIBLE_DEVICES, the container's devices), or install the driver.
+- Name the machine by its target, such as --target h100-sxm: planning needs no GPU.
+- Leave out --device and --require-libraries to run on the processor.
+"},
+    Explained { code: Code::Failed, number: "LMS0111", title: "a device or a step failed", text: "\
+The device reported an error while a step ran, or a copy between device and host failed. What was computed
+since the last checkpoint is lost; files that were written before are whole.
+
+    lmsc: error[LMS0111]: out.onnx fails on the CUDA device: an illegal memory access was encountered
+
+What to do:
+- Run again from the last checkpoint: --resume.
+- If it fails again at the same step, report it with the model.
+"},
+    Explained { code: Code::Stopped, number: "LMS0112", title: "a run stopped at what it was to stop at", text: "\
+The run was asked to stop where a value is no number, or infinite, and it has found one.
+
+What to do:
+- Resume from a checkpoint before that step, with other values or a smaller learning rate.
+- Leave the option out to go on in spite of it.
+"},
+    Explained { code: Code::Different, number: "LMS0113", title: "two models compute different values", text: "\
+`lmsc verify` found the first place where the models differ. It compares what they compute, not how they are
+written, so another order of nodes or other names of inner values make no difference.
+
+    $ lmsc verify model.onnx out.onnx
+    lmsc: error[LMS0113]: different: output `loss` is Add(a, b) in the one and Add(a, c) in the other
+
+What to do:
+- Compare the model from which the file was made, with the same --dim and --optimizer.
+- If lmsc wrote the file just so, report it: it is a bug.
+"},
+    Explained { code: Code::Lost, number: "LMS0114", title: "a file has lost what was planned", text: "\
+The file computes the same as the original, but another program has changed it: its edges do not keep the
+memory bound any more, or swaps are gone.
+
+    $ lmsc verify model.onnx out.optimized.onnx
+    lmsc: error[LMS0114]: equal … memory: the edges allow 3.1 GiB, above the 2 GiB that the file states
+
+What to do:
+- Take the file as lmsc wrote it, or plan the original again.
+- For ONNX Runtime, compile with --form ort, whose swaps its optimizer keeps.
+"},
+    Explained { code: Code::NotValid, number: "LMS0115", title: "a plan, a schedule or a certificate is not valid", text: "\
+`lmsc check` reads what a planner has written, and checks it with code that shares nothing with planners. The
+message says the first fault.
+
+    $ lmsc check p.json model.onnx
+    lmsc: error[LMS0115]: p.json: not valid: step 12 exceeds the budget
+
+What to do:
+- Give the model, --dim, --memory and --target for which the file was written.
+- Plan anew, if the file was changed since.
+"},
+    Explained { code: Code::File, number: "LMS0201", title: "a file cannot be read or written", text: "\
+The system refuses the file: it does not exist, is a folder, permission is missing, or the disk is full. Or the
+call would write over a file that it reads.
+
+    $ lmsc nosuch.onnx
+    lmsc: error[LMS0201]: cannot read nosuch.onnx: no such file
+
+What to do:
+- Correct the path or the permissions. An output never replaces a file that is read, unless --force is given.
+"},
+    Explained { code: Code::NotAModel, number: "LMS0202", title: "a file is not a model", text: "\
+The bytes are not an ONNX model, not lmsc's text form and not MLIR of lmsc. If they are known as something
+else, such as a ZIP archive or a PyTorch checkpoint, the message says so.
+
+    $ lmsc model.pt
+    lmsc: error[LMS0202]: model.pt is not an ONNX model: it looks like a ZIP archive
+
+What to do:
+- Export the training step as ONNX; docs/pytorch.md shows how.
+"},
+    Explained { code: Code::Model, number: "LMS0203", title: "a model is damaged, or not a valid graph", text: "\
+The file is a model, but cannot be read without loss, or breaks a rule of every graph: a value without a
+definition, a cycle, an operand of another type than its operator takes, weights whose file is missing.
+The message lists all faults, up to a limit.
+
+    $ lmsc model.onnx
+    lmsc: error[LMS0203]: model.onnx is cut short: it has 1000 bytes and needs 25678 or more
+
+What to do:
+- Export or copy the model again; keep files with weights beside it.
+- Of a text (`.lms`, `.mlir`), correct the line that the message shows.
+"},
+    Explained { code: Code::Unsupported, number: "LMS0204", title: "a model has what lmsc does not support", text: "\
+An operator, a version of an operator set, an attribute or a type is not in lmsc's tables, or there is no
+kernel that runs it. docs/operators.md lists what there is.
+
+    $ lmsc model.onnx
+    lmsc: error[LMS0204]: model.onnx cannot be imported: it imports version 99 of ONNX
+
+What to do:
+- Convert the model to a version that is known, for example with onnx.version_converter.
+- For an unknown operator, add value_info entries for its results: then it can be planned, though not run.
+"},
+    Explained { code: Code::Dimension, number: "LMS0205", title: "a dimension is not given, or contradicts another", text: "\
+Plans are made for tensors of known size. A symbolic dimension, such as the batch, needs a value; sizes that
+are given must go together.
+
+    $ lmsc model.onnx --budget 8GiB
+    lmsc: error[LMS0205]: model.onnx cannot be imported: dimension `batch` has no value
+
+What to do:
+- Give each dimension a value: --dim batch=32. Where the file has no name for it, give the whole input:
+  --shape image=32x3x224x224.
+- `lmsc inspect MODEL` names the dimensions.
+"},
+    Explained { code: Code::Option, number: "LMS0206", title: "an option is wrong, or contradicts another", text: "\
+An option is misspelt, has a value that it does not take, names something that does not exist, or does not go
+together with another.
+
+    $ lmsc model.onnx --budget 8GiB --planner best
+    lmsc: error[LMS0206]: there is no planner `best`; the planners are auto, optimal, …
+
+What to do:
+- The message says what is meant or possible; `lmsc COMMAND --help` lists options with their values.
+"},
+    Explained { code: Code::State, number: "LMS0207", title: "the state of the step is contradictory", text: "\
+State is an input and the output that is its next value. A pair that --state or the file names does not exist,
+or something reads a variable after it was overwritten.
+
+    $ lmsc model.onnx --state w=w_next
+    lmsc: error[LMS0207]: model.onnx: the state w=w_next (--state, or metadata `ai.lmsc.state`): there is no output `w_next`
+
+What to do:
+- Name inputs and outputs of the step: `lmsc inspect MODEL` lists them.
+- Leave a pair out with --no-state NAME.
+"},
+    Explained { code: Code::GivenPlan, number: "LMS0208", title: "a plan that was given belongs to something else", text: "\
+A plan of --plan is carried out only if it is one of this model, for this budget and target, and valid.
+
+    $ lmsc other.onnx --plan p.json
+    lmsc: error[LMS0208]: p.json: it belongs to another model: the model has no node `conv1`
+
+What to do:
+- Give the model, --dim, --target and --profile with which the plan was saved.
+- Plan anew, without --plan.
+"},
+    Explained { code: Code::Malformed, number: "LMS0209", title: "a file beside the model is not what it should be", text: "\
+A profile, a target, an instance, a plan, a checkpoint or a file of tensors is not of its format.
+
+    $ lmsc model.onnx --budget 8GiB --profile p.json
+    lmsc: error[LMS0209]: p.json: expected value at line 1 column 1
+
+What to do:
+- Let lmsc write the file again, or correct it: docs/formats.md describes every format.
+"},
+    Explained { code: Code::Values, number: "LMS0210", title: "values are not those that the step takes", text: "\
+A run or a session was given a value under a name that the step does not have, of another type or shape, or
+without a value that it needs.
+
+    lmsc: error[LMS0210]: `x` is float[8,2]; expected float[4,2]
+
+What to do:
+- `lmsc inspect MODEL` lists the inputs and variables with their types.
+"},
+    Explained { code: Code::Form, number: "LMS0211", title: "the graph cannot be written in this form", text: "\
+ONNX, MLIR and StableHLO do not hold everything: a text of lmsc may have only the digests of weights, and not
+every operator has an expansion in StableHLO.
+
+    $ lmsc model.lms -o out.onnx
+    lmsc: error[LMS0211]: model.lms: the text form holds only the digest of `w`, not its bytes, which the ONNX file needs
+
+What to do:
+- Start from the .onnx file, or write text: -o out.lms.
+"},
+    Explained { code: Code::Interrupted, number: "LMS0301", title: "a signal ended the run", text: "\
+Ctrl-C or another signal ended the run between two steps. With --save, what was computed until then is saved.
+
+    lmsc: error[LMS0301]: interrupted after 12 of 100 steps
+
+What to do:
+- Go on from there: --resume, with the file of --save.
+"},
+    Explained { code: Code::Bug, number: "LMS0901", title: "lmsc is at fault", text: "\
+A planner or a pass broke a rule, and a check of lmsc found it. Nothing was written, or the message says what.
+
+    lmsc: error[LMS0901]: after pass swap the graph is not valid any more
+    This is a bug of lmsc.
+
+What to do:
+- Report it with the model or, smaller, with the text of `lmsc opt MODEL`, and the call.
+- Another --planner may do meanwhile.
+"},
+];
+
+impl Code {
+    fn explained(self) -> &'static Explained {
+        CODES.iter().find(|explained| explained.code == self).expect("every code is in the table")
+    }
+
+    /// The number, such as `LMS0101`.
+    pub fn number(self) -> &'static str {
+        self.explained().number
+    }
+
+    /// What it is about, in a few words.
+    pub fn title(self) -> &'static str {
+        self.explained().title
+    }
+
+    /// The family of errors, which the first digits of the number tell.
+    pub fn kind(self) -> Kind {
+        match &self.number()[..5] {
+            "LMS01" => Kind::Refusal,
+            "LMS02" => Kind::Input,
+            "LMS03" => Kind::Interrupted,
+            _ => Kind::Internal,
+        }
+    }
+
+    /// The code of a refusal with this cause.
+    pub fn of(cause: &Cause) -> Code {
+        match cause {
+            Cause::Operator(_) => Code::Operator,
+            Cause::Resident => Code::Resident,
+            Cause::NoPlan { .. } => Code::NoPlan,
+            Cause::NoAddresses { .. } | Cause::Arena => Code::NoAddresses,
+            Cause::HostIsFull { .. } | Cause::HostPeak { .. } => Code::HostIsFull,
+            Cause::Parameters { .. } => Code::Parameters,
+        }
+    }
+}
+
+/// What `lmsc explain-error` prints: half a page about the code of this number; without one, a line for each code.
+///
+/// # Errors
+/// [`Code::Option`] for a number that there is not.
+pub fn explain_error(number: Option<&str>) -> Result<String, Error> {
+    let Some(asked) = number else {
+        return Ok(CODES.iter().map(|e| format!("{}  {}\n", e.number, e.title)).collect());
+    };
+    let spelled = asked.trim().to_ascii_uppercase();
+    match CODES.iter().find(|explained| explained.number == spelled) {
+        Some(explained) => Ok(page(explained)),
+        None => {
+            let instead = words::instead(&spelled, CODES.iter().map(|e| e.number), "codes");
+            let help = "`lmsc explain-error` lists the codes";
+            Err(Error::new(Code::Option, format!("there is no error code `{asked}`; {instead}"))
+                .with_help(help))
+        }
+    }
+}
+
+fn page(explained: &Explained) -> String {
+    let answer = match explained.code.kind() {
+        Kind::Refusal => "The answer is no: exit code 1.",
+        Kind::Input => "The input or the call is at fault: exit code 2.",
+        Kind::Interrupted => "A signal ended it: exit code 130.",
+        Kind::Internal => "lmsc is at fault: exit code 101.",
+    };
+    format!("{}: {}\n\n{answer}\n\n{}", explained.number, explained.title, explained.text)
+}
+
+/// `docs/errors.md`, from the table.
+pub fn documented_errors() -> String {
+    let mut text = "\
+# Errors
+
+Made from the table of codes (`src/codes.rs`) by `INSTA_UPDATE=always cargo test --test cli`. A test fails where this page is of
+before.
+
+Every error has a code that stays the same from version to version. `lmsc explain-error CODE` prints its part of this page,
+`lmsc explain-error` the list. With `--json`, the error is an object on standard output (docs/formats.md).
+"
+    .to_owned();
+    for explained in CODES {
+        let Explained { number, title, text: body, .. } = explained;
+        text += &format!("\n## {number}: {title}\n\n");
+        let mut is_code = false;
+        for line in body.lines() {
+            let indented = line.strip_prefix("    ");
+            match (is_code, indented) {
+                (false, Some(_)) => text += "```console\n",
+                (true, None) => text += "```\n",
+                _ => {}
+            }
+            is_code = indented.is_some();
+            text += indented.unwrap_or(line);
+            text += "\n";
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_in_order_and_each_once() {
+        assert!(CODES.windows(2).all(|pair| pair[0].number < pair[1].number));
+        for explained in CODES {
+            assert_eq!(explained.code.number(), explained.number, "{:?}", explained.code);
+            assert!(explained.text.contains("What to do:\n- "), "{}", explained.number);
+        }
+    }
+}
