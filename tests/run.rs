@@ -360,7 +360,7 @@ fn a_full_disk_is_told() {
     let outcome = bench.run(&format!("run {STEP} --steps 1 --save /dev/full"));
     assert_eq!(outcome.code, 2);
     assert!(
-        outcome.stderr.ends_with("\nlmsc: cannot write /dev/full: no space left on device\n"),
+        outcome.stderr.ends_with("\nlmsc: error[LMS0201]: cannot write /dev/full: no space left on device\n"),
         "{outcome:?}"
     );
     bench.write("a.safetensors", "what was there before");
@@ -703,7 +703,10 @@ fn the_end_of_the_terminal_ends_a_run_that_does_not_ignore_it() {
     signal("HUP", &child);
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("lmsc: error[LMS0301]: interrupted after ") && bench.path("a.safetensors").exists(), "{said}");
+    assert!(
+        said.contains("lmsc: error[LMS0301]: interrupted after ") && bench.path("a.safetensors").exists(),
+        "{said}"
+    );
 
     let line = format!("trap '' HUP; exec {} {run}", env!("CARGO_BIN_EXE_lmsc"));
     let line = line.replace('@', bench.path("").to_str().unwrap());
