@@ -47,7 +47,7 @@ fn cx(graph: &Graph) -> PassCx {
     let analysis = tflms::Analysis::new(graph, &cx.tflms, cx.workspace(graph));
     let smallest = match tflms::tune(&analysis, &cx.tflms, lmsc_ir::Bytes(0)) {
         Ok(_) => lmsc_ir::Bytes(0),
-        Err(no) => no.smallest,
+        Err(no) => no.needed.unwrap_or_default(),
     };
     let budget = smallest.0.midpoint(cx.memory(graph).peak().0);
     PassCx { budget: Some(lmsc_ir::Bytes(budget)), ..cx }

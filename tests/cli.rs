@@ -766,7 +766,9 @@ fn a_folder_that_may_not_be_written_to() {
     if stopped {
         assert_eq!((outcome.code, left), (2, 0), "{outcome:?}");
         assert!(
-            bench.anonymous(&outcome.stderr).starts_with("lmsc: cannot write @/locked/out.onnx: "),
+            bench
+                .anonymous(&outcome.stderr)
+                .starts_with("lmsc: error[LMS0201]: cannot write @/locked/out.onnx: "),
             "{outcome:?}"
         );
     } else {

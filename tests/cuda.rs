@@ -1365,7 +1365,10 @@ fn the_target_of_a_device_can_be_written_down() {
     let (code, _, errors) = installed.lmsc(&["targets", "auto:7"], &[]);
     // On a machine that has a driver, it is asked.
     assert_eq!(code, Some(1), "{errors}");
-    assert!(errors.starts_with("lmsc: there is no GPU to ask: ") && errors.contains("\nhelp: "), "{errors}");
+    assert!(
+        errors.starts_with("lmsc: error[LMS0110]: there is no GPU to ask: ") && errors.contains("\nhelp: "),
+        "{errors}"
+    );
     let (code, _, errors) = installed.lmsc(&["targets", "auto:x"], &[]);
     assert!(code == Some(2) && errors.contains("`auto:N` with the number of a GPU"), "{errors}");
 }

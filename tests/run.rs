@@ -290,7 +290,7 @@ fn an_interrupted_run_ends_after_its_step_and_is_saved() {
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
-    let (_, interrupted) = said.split_once("lmsc: interrupted after ").unwrap();
+    let (_, interrupted) = said.split_once("lmsc: error[LMS0301]: interrupted after ").unwrap();
     let done = interrupted.split(' ').next();
     let done: u64 = done.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
     assert!(said.contains(" of 1000000 steps\nhelp: --resume "), "{said}");
@@ -360,7 +360,7 @@ fn a_full_disk_is_told() {
     let outcome = bench.run(&format!("run {STEP} --steps 1 --save /dev/full"));
     assert_eq!(outcome.code, 2);
     assert!(
-        outcome.stderr.ends_with("\nlmsc: cannot write /dev/full: no space left on device\n"),
+        outcome.stderr.ends_with("\nlmsc: error[LMS0201]: cannot write /dev/full: no space left on device\n"),
         "{outcome:?}"
     );
     bench.write("a.safetensors", "what was there before");
@@ -703,7 +703,10 @@ fn the_end_of_the_terminal_ends_a_run_that_does_not_ignore_it() {
     signal("HUP", &child);
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("lmsc: interrupted after ") && bench.path("a.safetensors").exists(), "{said}");
+    assert!(
+        said.contains("lmsc: error[LMS0301]: interrupted after ") && bench.path("a.safetensors").exists(),
+        "{said}"
+    );
 
     let line = format!("trap '' HUP; exec {} {run}", env!("CARGO_BIN_EXE_lmsc"));
     let line = line.replace('@', bench.path("").to_str().unwrap());

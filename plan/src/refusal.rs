@@ -230,10 +230,10 @@ impl Refusal {
     /// The same, with bytes that the budget has for something else: constants of kernels, which are resident.
     #[must_use]
     pub fn beside(mut self, constants: Bytes) -> Refusal {
-        self.budget = self.budget + constants;
+        self.budget += constants;
         self.cause.add(constants);
         self.needed = self.needed.map(|needed| needed + constants);
-        self.smallest.iter_mut().for_each(|smallest| smallest.bytes = smallest.bytes + constants);
+        self.smallest.iter_mut().for_each(|smallest| smallest.bytes += constants);
         self
     }
 
