@@ -212,7 +212,8 @@ fn refusals_and_faults_are_told_apart() {
     assert_eq!((error.code().number(), refusal.budget), ("LMS0101", Bytes(100)));
     assert!(refusal.node.is_some() && refusal.needed > Some(refusal.budget), "{refusal:?}");
     let smallest = refusal.smallest_budget().unwrap().bytes;
-    let compiled = Compiler::from_bytes(STEP).target("host").budget(budget(&smallest.0.to_string())).compile();
+    let compiled =
+        Compiler::from_bytes(STEP).target("host").budget(budget(&smallest.0.to_string())).compile();
     assert!(compiled.is_ok(), "{smallest}");
     for bytes in [&b""[..], b"\xff\xfe\x00", b"step (", b"\x08\x07\x12"] {
         let error = Compiler::from_bytes(bytes).compile().err().unwrap();
