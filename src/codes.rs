@@ -462,7 +462,7 @@ Every error has a code that stays the same from version to version. `lmsc explai
         for line in body.lines() {
             let indented = line.strip_prefix("    ");
             match (is_code, indented) {
-                (false, Some(_)) => text += "```console\n",
+                (false, Some(_)) => text += "<!-- not run: an example of the message -->\n```console\n",
                 (true, None) => text += "```\n",
                 _ => {}
             }
