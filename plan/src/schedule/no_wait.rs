@@ -49,22 +49,23 @@ struct List<'a> {
     acts: &'a Acts,
     absences: &'a Absences,
     budget: u64,
-    /// By kind, what is to come, the next last, each with the number of copies out before it in the serial order.
+    /// By kind, the activities not yet placed, the next one last, each with the number of copies out before it in the serial
+    /// order.
     queues: [Vec<(ActId, usize)>; 3],
-    /// The copies out that have been placed.
+    /// Number of copies out placed.
     outs: usize,
-    /// By moment, by how much what is there by then exceeds the budget: see [`Problem::live_by_moment`].
+    /// By moment, the bytes resident then less the budget: see [`Problem::live_by_moment`].
     excess: SegmentTree,
-    /// By act, when it ends, once it is placed.
+    /// By act, its end, once it is placed.
     ends: Vec<Option<u64>>,
     left: PrimaryMap<BlockId, u32>,
     block_ends: SecondaryMap<BlockId, u64>,
-    /// What becomes free when.
+    /// By time, the bytes that become free.
     frees: BTreeMap<u64, u64>,
     used: u64,
     last_allocation: u64,
     engines: [u64; 3],
-    /// By piece, how many of its copies in have been placed.
+    /// By piece, the number of its copies in that are placed.
     came: SecondaryMap<super::PieceId, usize>,
 }
 
@@ -125,8 +126,8 @@ impl<'a> List<'a> {
         Ok(order)
     }
 
-    /// When the activity can start, after what has been placed, if nothing that is yet to be placed must come
-    /// first; with so many bytes more allocated by then.
+    /// The start of the activity after those placed, with `more` bytes allocated in addition; none if an activity that is not
+    /// yet placed must come first.
     fn start(&self, act: ActId, more: u64) -> Option<u64> {
         let mut at = self.engines[usize::from(self.acts.engine[act.index()])];
         for &before in self.acts.before.of(act) {
@@ -215,7 +216,7 @@ mod tests {
     use crate::chain::Chain;
     use crate::schedule::{Piece, Step, check};
 
-    /// Four stages of 10 ns and 10 bytes each; the link carries a byte in a nanosecond.
+    /// Four stages of 10 ns and 10 bytes each; the link transfers one byte per nanosecond.
     fn four_stages() -> Problem {
         let chain = Chain {
             forward_nanos: vec![10; 4],
@@ -229,7 +230,7 @@ mod tests {
         chain.problem()
     }
 
-    /// The activations with these numbers leave.
+    /// The activations with these numbers are swapped out.
     fn leaving(problem: &Problem, which: &[usize]) -> Absences {
         let mut absences = Absences::default();
         let windows = problem.windows(&problem.uses());

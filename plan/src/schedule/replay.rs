@@ -110,14 +110,14 @@ impl<'a> Replay<'a> {
         (problem, schedule)
     }
 
-    /// The schedule in which each step does so much work.
+    /// The schedule in which each step does the given work.
     fn go(&self, noise: Noise, mut work: Vec<u128>) -> Schedule {
         let mut schedule = self.schedule.clone();
         let mut ended = vec![false; work.len()];
         let mut engines = [0, 1, 2].map(|engine| Engine { queue: &self.engines[engine], running: None });
         let mut now = 0;
         loop {
-            // What takes no time lets others start at once.
+            // Steps of no duration let others start at once.
             let mut changed = true;
             while std::mem::take(&mut changed) {
                 for engine in &mut engines {
@@ -140,7 +140,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// By step, its work: a hundred for each nanosecond that it takes undisturbed.
+    /// By step, its work: a hundred units for each nanosecond of its undisturbed duration.
     fn work(&self, noise: Noise, seed: u64) -> Vec<u128> {
         let mut rng = Rng::new(seed);
         let percent = noise.operators_percent.min(100) as usize;
@@ -156,11 +156,11 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// An engine at some time.
+/// The state of an engine.
 struct Engine<'a> {
     /// The steps that it has not started.
     queue: &'a [usize],
-    /// The step that it runs, and the work that is left.
+    /// The step that it runs, and the work left.
     running: Option<(usize, u128)>,
 }
 
@@ -174,7 +174,7 @@ impl Engine<'_> {
     }
 }
 
-/// Goes on until something ends, in how many nanoseconds; none where nothing runs.
+/// Advances until a step ends and returns the nanoseconds; none if nothing runs.
 fn advance(engines: &mut [Engine<'_>; 3], noise: Noise) -> Option<u64> {
     let contended = engines[1].running.is_some() && engines[2].running.is_some();
     let slow = u128::from(100 - noise.contention_percent.min(99));
@@ -286,7 +286,7 @@ mod tests {
             let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
             for noise in [noise(0, 0), noise(30, 0), noise(100, 50)] {
                 let (problem, schedule) = replay.without(&parts, noise, seed);
-                // Every operator that runs finds what it reads, and nothing exceeds the budget.
+                // Every operator that runs finds the tensors that it reads, and nothing exceeds the budget.
                 check_however_long(&problem, &schedule, budget)
                     .unwrap_or_else(|flaw| panic!("{seed}: {flaw}"));
                 assert_eq!(problem.check(), Ok(()), "{seed}");
@@ -299,7 +299,7 @@ mod tests {
             rest += usize::from(parts.contains(&Part::Rests));
             copies += usize::from(schedule.steps.len() < plan.schedule.steps.len());
             again += usize::from(plan.op_origin.len() > source.ops.len());
-            // Where nothing is left out, it is the replay.
+            // If no layer is skipped, the result is the plain replay.
             let whole = vec![Part::Runs; parts.len()];
             let (problem, schedule) = replay.without(&whole, noise(10, 0), seed);
             assert_eq!(schedule.steps, replay.run(noise(10, 0), seed).steps);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn copies_in_both_directions_slow_each_other_down() {
-        // Two tensors of 30 and 10 bytes at a byte a nanosecond: one leaves while the other comes back.
+        // Two tensors of 30 and 10 bytes at one byte per nanosecond: one is swapped out while the other is swapped in.
         let ops = [
             op(Forward, 10, &[], &[0]),
             op(Forward, 10, &[], &[1]),
