@@ -111,7 +111,7 @@ pub(crate) fn justified_within(
     Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
 }
 
-/// Sorts by end, the last first; of equal ends, the last in the order first. [`Act::Start`] and [`Act::End`] change places.
+/// Sorts by end, the last first; of equal ends, the last in the order first. `Act::Start` and `Act::End` change places.
 fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> {
     let mut order = sorted(acts, order, &times.end);
     order.reverse();
