@@ -1,5 +1,5 @@
-//! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
-//! plan, a value that `lmsc-passes` applies.
+//! Planners: they choose which tensors are swapped out of device memory, and when. Nothing here changes a graph: planners
+//! take one and return a plan, a value that `lmsc-passes` applies.
 
 #![forbid(unsafe_code)]
 

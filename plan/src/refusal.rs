@@ -1,35 +1,35 @@
-//! Why a step cannot run in the memory that it was given, in words.
+//! Why a step cannot run within its memory, in words.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use lmsc_ir::{Bytes, Graph, NodeId, StorageId, Storages, ValueId};
 
-/// Why no plan of a planner holds a budget: the node that needs most, and what for.
+/// Why no plan of a planner fits a budget: the node with the largest need, and its composition.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// What was asked for.
+    /// The requested budget.
     pub budget: Bytes,
-    /// Who was asked, to complete "the smallest budget that … reaches".
+    /// Name of the planner, to complete "the smallest budget that … reaches".
     pub by: String,
-    /// The planner holds no smaller budget than this.
+    /// The smallest budget that the planner fits.
     pub smallest: Bytes,
     /// The node during which those bytes are needed; none in a graph without nodes.
     pub node: Option<NodeId>,
-    /// Inputs and initializers that are there throughout.
+    /// Inputs and initializers that are resident throughout.
     pub resident: Bytes,
-    /// What the node reads, beyond resident storages; each storage once.
+    /// The values that the node reads, without resident storages; each storage once.
     pub operands: Vec<(ValueId, Bytes)>,
-    /// What the node defines; each storage once.
+    /// The values that the node defines; each storage once.
     pub results: Vec<(ValueId, Bytes)>,
-    /// What the operator needs besides its values.
+    /// The operator's workspace.
     pub workspace: Bytes,
-    /// What else is live while the node runs.
+    /// Other bytes that are live while the node runs.
     pub others: Bytes,
 }
 
 impl Refusal {
-    /// The refusal of a budget, because a node needs the smallest one at once. `stays` knows what is resident.
+    /// The refusal of a budget, because a node needs the smallest one at once. `stays` tells which storages are resident.
     pub fn new(
         by: impl Into<String>,
         graph: &Graph,
@@ -58,7 +58,7 @@ impl Refusal {
         Refusal { budget, by: by.into(), smallest, node, resident, operands, results, workspace, others }
     }
 
-    /// The smallest budget that the planner reaches where bytes are counted, in words.
+    /// The smallest budget that the planner reaches when bytes are counted, in words.
     pub fn smallest(&self) -> String {
         let Refusal { by, smallest, .. } = self;
         format!("The smallest budget that {by} reaches is {smallest} ({} bytes).", smallest.0)
