@@ -1,8 +1,7 @@
-//! From a graph to the [`Problem`] that planners work on, and back from ticks and tensors to nodes and storages.
+//! The [`Problem`] of a graph, and the maps from ticks and tensors back to nodes and storages.
 //!
-//! Every node is an operator, in the graph's order, and every storage with bytes on the device is a tensor. What is
-//! live at a tick is the same on both sides, byte for byte: inputs, parameters and state are there throughout, and
-//! count.
+//! Every node is an operator, in the graph's order, and every storage with bytes on the device is a tensor. The bytes live at
+//! a tick are the same on both sides: inputs, parameters and state are resident throughout, and count.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,42 +15,42 @@ use crate::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
 /// A graph as a problem.
 #[derive(Clone, Debug)]
 pub struct Bridge {
-    /// What planners see.
+    /// The problem for planners.
     pub problem: Problem,
     /// By tick of the problem, the node.
     pub nodes: Vec<NodeId>,
     /// By tensor of the problem, the storage.
     pub storages: PrimaryMap<TensorId, StorageId>,
-    /// What occupies memory in the graph.
+    /// The storages of the graph.
     pub table: Storages,
-    /// By tensor, why it may not leave; `None` if it may.
+    /// By tensor, the reason why it may not be swapped out; `None` if it may.
     pub stays: PrimaryMap<TensorId, Option<Stays>>,
     tensors: Vec<Option<TensorId>>,
 }
 
-/// What a [`Bridge`] cannot read off the graph.
+/// The inputs of a [`Bridge`] that are not part of the graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// How tensors travel.
+    /// The link between device and host.
     pub link: Link,
-    /// Tensors with fewer bytes stay: a copy's latency would be most of it.
+    /// Tensors with fewer bytes stay resident: their copies would be mostly latency.
     pub smallest: Bytes,
-    /// Whether constants of the file stay, too, whatever their size.
+    /// Whether constants of the file stay resident, too, whatever their size.
     pub weights_stay: bool,
 }
 
 impl Terms {
-    /// The terms of a link for a graph that needs so many bytes, with the size from which tensors may leave: 1 MiB, or
-    /// a thousandth of these bytes.
+    /// The terms of a link for a graph that needs `peak` bytes; tensors may be swapped out from a size of 1 MiB, or of a
+    /// thousandth of these bytes if that is less.
     pub fn new(link: Link, peak: Bytes) -> Terms {
         Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)), weights_stay: false }
     }
 }
 
-/// What it takes to run a node.
+/// The cost of running a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// How long it runs, in nanoseconds.
+    /// Duration in nanoseconds.
     pub nanos: u64,
     /// Bytes that it needs besides its values while it runs.
     pub workspace: u64,
@@ -60,27 +59,28 @@ pub struct Cost {
 /// Why a tensor stays on the device. The text completes "kept `name`: …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stays {
-    /// It is overwritten during the step, and no output of the graph is what it holds then: nobody else could tell
-    /// that a copy of it was overwritten instead.
+    /// It is overwritten during the step, and its new value is no output of the graph: if a copy of it were overwritten
+    /// instead, the new value would be lost.
     Overwritten,
-    /// It is a constant of the file, and small, so that it may say what an operator does, or weights stay.
+    /// It is a constant of the file, and either small, so that it may be a parameter of an operator, or weights stay
+    /// resident.
     Constant,
-    /// The caller gets it.
+    /// It is returned to the caller.
     Output,
     /// A subgraph of the node reads it, under its own name.
     Captured(NodeId),
     /// It is a sequence.
     Sequence,
-    /// This view of it reads what might be gone when the view is made again.
+    /// This view of it reads values that may no longer exist when the view is made again.
     View(NodeId),
-    /// It has so many names; each return would have to make its views again.
+    /// It has this many names; each swap-in would have to make its views again.
     Names(usize),
-    /// It is smaller than the size from which tensors may leave.
+    /// It is smaller than the size from which tensors may be swapped out.
     Small,
 }
 
 impl Stays {
-    /// The reason, in words; names and numbers of the case stand at the end, in brackets.
+    /// The reason, in words; names and numbers of the case are at the end, in brackets.
     pub fn describe(&self, graph: &Graph) -> String {
         match self {
             Stays::Overwritten => "it is overwritten in place, and its new value is no output".to_owned(),
@@ -96,25 +96,25 @@ impl Stays {
         }
     }
 
-    /// Whether there is one presence of it in a step, whatever is done: its values keep their names.
+    /// Whether the tensor has a single presence in a step under every plan: its values keep their names.
     fn pins(&self) -> bool {
         *self != Stays::Small
     }
 }
 
-/// Initializers of at least this size are weights, which may be on the host. Smaller ones may say what an operator does.
+/// Initializers of at least this size are weights, which may be on the host. Smaller ones may be parameters of operators.
 const WEIGHT: Bytes = Bytes(256);
 
-/// A storage with more names than these stays: with each return its views are made again.
+/// A storage with more names than these stays resident: each swap-in makes its views again.
 const MOST_NAMES: usize = 256;
 
-/// Why a graph is no problem.
+/// Why a graph cannot be turned into a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeError {
-    /// Part of the answer is in it already.
+    /// It contains swaps already.
     #[error("node `{0}` copies between device and host already, and planners begin without swaps")]
     Swaps(String),
-    /// Its sizes or times do not fit.
+    /// Its sizes or times are out of range.
     #[error(transparent)]
     Problem(#[from] ProblemError),
 }
@@ -131,12 +131,11 @@ impl Advice for BridgeError {
 impl Bridge {
     /// The problem of the graph.
     ///
-    /// A view takes nothing, whatever `cost` says. A node may run again if it is a function of its operands, or
-    /// random with a seed of its own, and writes nothing; but not if it defines what keeps its name
-    /// ([`Bridge::stays`]).
+    /// A view costs nothing, whatever `cost` returns. A node is recomputable if it is a function of its operands, or random
+    /// with its own seed, and writes nothing; but not if it defines a storage that keeps its name ([`Bridge::stays`]).
     ///
     /// # Errors
-    /// [`BridgeError`], if the graph has swaps, or sizes and times that together do not fit.
+    /// [`BridgeError`], if the graph has swaps, or if the sums of its sizes or times are out of range.
     pub fn of(
         graph: &Graph,
         phases: &Phases,
@@ -175,17 +174,17 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// The tensor that the value's bytes are, if it has bytes on the device.
+    /// The tensor of the value's bytes, if it has bytes on the device.
     pub fn tensor(&self, value: ValueId) -> Option<TensorId> {
         self.tensor_of(self.table.storage(value))
     }
 
-    /// The tensor that the storage is, if it has bytes on the device.
+    /// The tensor of the storage, if it has bytes on the device.
     pub fn tensor_of(&self, storage: StorageId) -> Option<TensorId> {
         self.tensors[storage.as_u32() as usize]
     }
 
-    /// The value whose definition brings the tensor into being.
+    /// The value whose definition creates the tensor.
     pub fn root(&self, tensor: TensorId) -> ValueId {
         self.table.get(self.storages[tensor]).root
     }
@@ -235,8 +234,8 @@ impl Bridge {
         }
     }
 
-    /// By storage that is given, whether a copy of it may be overwritten instead: an output is what it holds in the
-    /// end and no output what it held before, and what overwrites it reads it.
+    /// By given storage, whether a copy of it may be overwritten instead: an output is its final value, no output is an
+    /// earlier value, and the nodes that overwrite it read it.
     fn movable(&self, graph: &Graph) -> Vec<bool> {
         let mut movable = vec![true; self.table.len()];
         let mut latest: BTreeMap<StorageId, ValueId> = BTreeMap::new();
@@ -262,8 +261,8 @@ impl Bridge {
         movable
     }
 
-    /// A view of the storage that cannot be made again at any time: besides what it views, it reads something that
-    /// is not there throughout as it is.
+    /// A view of the storage that cannot be made again at any time: besides the viewed value, it reads one that does not keep
+    /// its value throughout the step.
     fn bound_view(&self, graph: &Graph, storage: &Storage, written: &[bool]) -> Option<NodeId> {
         let views = storage.values[1..].iter().filter_map(|&value| graph.producer(value));
         views.filter(|&view| is_view(graph, &self.table, view)).find(|&view| {
@@ -312,7 +311,7 @@ impl Bridge {
     }
 }
 
-/// Whether the node only gives another name to what its first operand is.
+/// Whether the node only gives another name to its first operand.
 pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     let node = graph.node(node);
     let first = |values: &[Option<ValueId>]| values.first().copied().flatten().map(|v| table.storage(v));
@@ -321,13 +320,13 @@ pub fn is_view(graph: &Graph, table: &Storages, node: NodeId) -> bool {
         && first(&node.results).is_some_and(|storage| first(&node.operands) == Some(storage))
 }
 
-/// Whether the node takes nothing, because all that it does is to name what is there: a view, or a Join.
+/// Whether the node costs nothing because it only names existing values: a view, or a Join.
 pub fn only_names(graph: &Graph, table: &Storages, node: NodeId) -> bool {
     graph.node(node).op.is_join() || is_view(graph, table, node)
 }
 
-/// Whether the node, run again on the same operands, gives the same results and changes nothing; or would without
-/// what it writes aside.
+/// Whether the node, run again on the same operands, gives the same results and changes nothing, apart from the operands that
+/// it writes aside.
 fn may_repeat(node: &Node) -> bool {
     let effects = node.op.effects();
     let written = |variable| {

@@ -1,32 +1,31 @@
-//! What a graph costs as its edges stand: no plan, no budget, no counting of memory.
+//! The execution of a graph by its edges: no plan, no budget, no counting of memory.
 //!
-//! Three engines (compute, copies out, copies in; over a half-duplex link the copies share one) run their nodes in
-//! the graph's order. A node starts once its engine is free and what its data and control edges name has ended.
-//! Shares no code with what makes plans: that a rewritten graph takes here what its plan predicted says that the
-//! edges are all there, and no more.
+//! Three engines (compute, copies out, copies in; over a half-duplex link the copies share one) run their nodes in the
+//! graph's order. A node starts once its engine is free and its data and control dependences have ended. Shares no code with
+//! the planners: if a rewritten graph takes the time that its plan predicted, its edges are complete, and no more is implied.
 
 use lmsc_ir::{Graph, Moves, NodeId, Storages};
 
 use crate::bridge::{Cost, only_names};
 use crate::problem::{Duplex, Link};
 
-/// When the nodes of a graph run.
+/// The times of the nodes of a graph.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// By node, when it starts, in nanoseconds from the start of the step.
+    /// By node, its start, in nanoseconds from the start of the step.
     pub start: Vec<u64>,
-    /// By node, when it has ended.
+    /// By node, its end.
     pub end: Vec<u64>,
-    /// When everything has ended.
+    /// The end of the last node.
     pub makespan: u64,
-    /// The most device bytes at once: what is resident, values from the start of the node that defines them to the
-    /// end of the last that touches them, and workspaces.
+    /// The most device bytes at once: resident storages, values from the start of the node that defines them to the end of
+    /// the last node that touches them, and workspaces.
     pub peak: u64,
 }
 
 impl Execution {
-    /// The execution of the graph, whose order must follow its edges, with what it takes to run each node that
-    /// computes. What only names takes nothing.
+    /// The execution of the graph, whose order must follow its edges, with the given cost of each node that computes. Nodes
+    /// that only name values cost nothing.
     pub fn of(graph: &Graph, link: &Link, cost: impl Fn(NodeId) -> Cost) -> Execution {
         let storages = Storages::of(graph);
         let bytes = |node: NodeId| {
@@ -67,7 +66,7 @@ fn peak(
     makespan: u64,
     cost: impl Fn(NodeId) -> Cost,
 ) -> u64 {
-    // A moment is a time and, for what takes none, the place in the order.
+    // A moment is a time and, for events of no duration, the position in the order.
     let end_of_step = (makespan, usize::MAX);
     let mut spans: Vec<Option<(Moment, Moment)>> = vec![None; storages.runs().count()];
     let mut held: Vec<(Moment, Moment, u64)> = Vec::new();

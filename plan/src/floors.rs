@@ -1,4 +1,4 @@
-//! The smallest budgets for which there are plans, by what plans may do.
+//! The smallest feasible budgets, by the means that plans may use.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crate::address;
 use crate::planners::{Granularity, Planner, Request, planner};
 use crate::problem::Problem;
 
-/// The smallest budgets for which a plan was found; for a byte less there was none.
+/// The smallest budgets for which a plan was found; for one byte less there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Floors {
-    /// Where whole tensors are swapped and nothing else is done.
+    /// If plans only swap whole tensors.
     pub whole_tensors: u64,
-    /// Where operators may also run again.
+    /// If operators may also be recomputed.
     pub recomputation: u64,
-    /// Where ranges of tensors may also travel each by itself.
+    /// If ranges of tensors may also be copied separately.
     pub ranges: u64,
 }
 
 impl Floors {
-    /// The floors of the problem, found by planning: with `optimal` for what only swaps, else with `auto`.
+    /// The floors of the problem, found by planning: with `optimal` for plans that only swap, else with `auto`.
     ///
-    /// Each kind of plan is one of the next kind, too, so no floor is above the one before.
+    /// Each kind of plan includes the previous kind, so no floor is above the one before.
     pub fn of(problem: &Problem) -> Floors {
         let of = |name| planner(name).expect("both are there");
         let asks = |planner: &'static Planner, granularity, recompute| {
-            // Whether there is a plan does not depend on how good a one is searched for.
+            // The existence of a plan does not depend on the effort of the search.
             let request = Request { granularity, recompute, effort: 0, ..Request::new(problem, 0) };
             move |budget| (planner.run)(&Request { budget, ..request }).map(drop).map_err(|no| no.needed)
         };
@@ -38,8 +38,8 @@ impl Floors {
         Floors { whole_tensors, recomputation, ranges }
     }
 
-    /// The floors of the problem in one arena, where everything has an address that is a multiple of `alignment`, as far as arenas
-    /// are large enough for that. For each of them a plan with addresses was made.
+    /// The floors of the problem in one arena, where every address is a multiple of `alignment`, as far as arenas are large
+    /// enough for that. For each of them a plan with addresses was made.
     pub fn in_arena(problem: &Problem, alignment: u64) -> Floors {
         let counted = Floors::of(problem);
         let plans = address::Counted::of(problem, counted);
@@ -63,7 +63,7 @@ impl Floors {
         }
     }
 
-    /// These floors plus `others`: the bytes of the budget that something else takes.
+    /// These floors plus `others`, the bytes of the budget that are taken by other uses.
     pub fn beside(&self, others: Bytes) -> Floors {
         let add = |bytes: u64| bytes.saturating_add(others.0);
         Floors {
@@ -73,7 +73,7 @@ impl Floors {
         }
     }
 
-    /// The planner that holds the budget, if one does, as options of a call: the one that does the least.
+    /// The planner that fits the budget, if one does, as options of a call: the one that needs the fewest means.
     pub fn fitting(&self, budget: u64) -> Option<&'static str> {
         let kinds = [
             (self.whole_tensors, "--planner optimal"),
@@ -98,10 +98,9 @@ impl fmt::Display for Floors {
     }
 }
 
-/// The smallest number that `asks` grants, which grants `most`; a refusal says what it takes it to be.
+/// The smallest number that `asks` grants, which grants `most`; a refusal returns an estimate of that number.
 fn smallest(most: u64, asks: impl Fn(u64) -> Result<(), u64>) -> u64 {
-    // The answers at which the search is mostly at its end come first: nothing less than the most, then what the
-    // refusal of nothing at all says.
+    // The most frequent results are tried first: nothing below `most`, then the estimate from the refusal of 0.
     let Some(Ok(())) = most.checked_sub(1).map(&asks) else { return most };
     let (mut refused, mut granted) = match asks(0) {
         Ok(()) => return 0,

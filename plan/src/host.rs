@@ -4,14 +4,14 @@ use crate::planners::Plan;
 use crate::problem::{Problem, TensorId};
 use crate::schedule::{Piece, Schedule};
 
-/// The bytes of everything that travels. No more are on the host at any time; mostly they are all there at once, when
-/// the backward phase begins.
+/// The bytes of all swapped ranges. No more are on the host at any time; mostly they are all there at once, when the backward
+/// phase begins.
 pub fn bytes(schedule: &Schedule) -> u64 {
     schedule.pieces.values().map(Piece::len).sum()
 }
 
-/// What `run` finds for the problem, if that has room in so many bytes of the host; else what it finds for a problem of
-/// which fewer tensors may leave.
+/// The result of `run` for the problem, if its plan fits `host_bytes` bytes of host memory; else its result for a problem in
+/// which fewer tensors may be swapped out.
 ///
 /// # Errors
 /// That of `run`.
@@ -30,20 +30,20 @@ pub fn within<T, E>(
         }
         let limited = limited(problem, plan_of(&found), allowed);
         found = run(&limited)?;
-        // What runs again may leave again.
+        // Recomputed tensors may be swapped out again.
         let over = bytes(&plan_of(&found).schedule).saturating_sub(host_bytes);
         allowed = allowed.saturating_sub(over);
     }
 }
 
-/// The problem of the plan, of which only tensors of at most so many bytes together may leave: those that the plan
-/// lets leave, first those that cannot be computed again, then those for which that would take longest, by their bytes.
+/// The problem of the plan, in which only tensors of at most `host_bytes` bytes together may be swapped out: those that the
+/// plan swaps, first those that cannot be recomputed, then those with the longest recomputation per byte.
 fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
     let mut price: Vec<Option<u64>> = vec![None; problem.tensors.len()];
     for op in problem.ops.iter().filter(|op| op.recomputable) {
         let bytes: u64 = op.produces.iter().map(|&tensor| problem.tensors[tensor].bytes).sum();
         for &tensor in &op.produces {
-            // Nanoseconds for a MiB.
+            // Nanoseconds per MiB.
             let nanos = (u128::from(op.nanos) << 20) / u128::from(bytes.max(1));
             price[tensor.as_u32() as usize] = Some(nanos.min(u128::from(u64::MAX)) as u64);
         }

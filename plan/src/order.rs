@@ -1,8 +1,7 @@
-//! In which order to run what the edges leave free, so that less is live at once.
+//! Chooses among the orders that the edges allow, to reduce the live bytes.
 //!
-//! Exporters list gradients of weights, sums of gradients and updates long after what they read is there, and
-//! masks and shapes long before anything reads them. Moving such nodes costs no time and often more memory than
-//! swapping saves.
+//! Exporters list gradients of weights, sums of gradients and updates long after their inputs exist, and masks and shapes
+//! long before their first readers. Moving such nodes costs no time and often frees more memory than swapping saves.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,28 +10,30 @@ use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
 
 use crate::bridge::Cost;
 
-/// At most so many nodes move together, and of so many that follow one the next of them is chosen, if it waits for and
-/// touches no more.
+/// Maximum number of nodes that move together, and maximum number of followers, dependences and touched storages of a node
+/// that are considered when the next of them is chosen.
 const TOGETHER: usize = 8;
 const FOLLOWERS: usize = 32;
 
-/// A node that brings less than this part of its share of what it and others free together is in nobody's way.
+/// A node has a negligible cost if it allocates less than this part of its share of the bytes that it and others free
+/// together.
 const LITTLE: u64 = 16;
 
-/// The graph's own order where its peak is not above `enough`, or orders that need less memory, each once; which of them
-/// is best depends on what planners make of it.
+/// The graph's own order if its peak is at most `enough`, or else orders that need less memory, each once; which of them is
+/// best depends on the planner.
 ///
-/// The first has the lowest peak of a few: the graph's own; nodes that free more than they bring moved forward to where
-/// they can first run; nodes that bring more than they free moved back to where they are first needed; and both. Of equal
-/// peaks, it is the one with fewer bytes live over all ticks, the graph's own first.
+/// The first is the one of a few orders with the lowest peak: the graph's own; nodes that free more than they allocate moved
+/// forward to their first possible place; nodes that allocate more than they free moved back to their first use; and both. Of
+/// equal peaks, it is the one with fewer bytes live over all ticks, the graph's own first.
 ///
-/// Where something is enough, there are others. In these a few nodes that follow each other move where all of them together
-/// free more than they bring, and the graph's own peak is not exceeded meanwhile: of a weight's gradient that is
-/// transposed, multiplied and added to its buffer, only the last frees anything. And a node that brings next to nothing
-/// runs as soon as it can, if it is one of those that must run before something large is free: the gradients of a bias and
-/// of a weight read the same.
+/// If `enough` is given, there are further orders. In these, a few consecutive nodes move together if together they free more
+/// than they allocate and the graph's own peak is not exceeded meanwhile: of a weight's gradient that is transposed,
+/// multiplied and added to its buffer, only the last node frees memory. And a node that allocates next to nothing runs as
+/// soon as it can, if it must run before something large is freed: the gradients of a bias and of a weight read the same
+/// tensor.
 ///
-/// Nodes that draw random numbers keep their order among themselves. A graph with copies in it keeps its own. `cost` is how
+/// Nodes that draw random numbers keep their relative order. A graph with copies keeps its order. `cost` returns the duration
+/// and the workspace of a node.
 /// long a node runs and what it needs besides its values.
 pub fn with_less_memory(
     graph: &Graph,
@@ -67,14 +68,14 @@ pub fn with_less_memory(
         listing(&late_alone, Way::Forward, Moves::None),
         listing(&late_alone, Way::Forward, Moves::Alone),
     ];
-    // Of equals the first.
+    // Of equal ones the first.
     let lowest = alone.into_iter().fold(own, |lowest, listed| {
         let rank = |listed: &Listed| (listed.peak, listed.area);
         if rank(&listed) < rank(&lowest) { listed } else { lowest }
     });
     let mut orders = vec![lowest.nodes];
     if enough.is_some() {
-        // The same for every budget below the peak, so that what fits one also fits a larger one.
+        // The same for every budget below the peak, so that a plan for one budget also fits a larger one.
         let together = Moves::Together(peak);
         for order in [early(together).nodes, listing(&late(together), Way::Forward, together).nodes] {
             if !orders.contains(&order) {
@@ -98,13 +99,13 @@ enum Way {
     Backward,
 }
 
-/// Which nodes may leave their places.
+/// The nodes that may be moved.
 #[derive(Clone, Copy)]
 enum Moves {
     None,
-    /// Those that gain by themselves.
+    /// Nodes that gain by themselves.
     Alone,
-    /// A few together, too, if no more than this is live meanwhile.
+    /// Also a few nodes together, if the live bytes stay within this limit meanwhile.
     Together(Bytes),
 }
 
@@ -142,7 +143,7 @@ impl Touches {
     }
 }
 
-/// List scheduling over a given order, in which whatever gains memory at once goes first.
+/// List scheduling over a given order, in which nodes that free memory at once go first.
 struct Listing<'a> {
     graph: &'a Graph,
     storages: &'a Storages,
@@ -151,20 +152,20 @@ struct Listing<'a> {
     moves: Moves,
     before: &'a Adjacency,
     after: &'a Adjacency,
-    /// By node, how many nodes must still run before it.
+    /// By node, the number of nodes that must still run before it.
     waits: Vec<u32>,
-    /// By node, its place in the given order.
+    /// By node, its position in the given order.
     place: Vec<u32>,
     done: Vec<bool>,
-    /// By storage, how many nodes have still to touch it, and the sum of their numbers: where one is left, its
+    /// By storage, the number of nodes that must still touch it, and the sum of their numbers: if one is left, this is its
     /// number.
     left: Vec<(u32, u64)>,
-    /// By storage, whether it is there already, and whether it stays whatever happens.
+    /// By storage, whether it is allocated already, and whether it is never freed.
     there: Vec<bool>,
     stays: Vec<bool>,
-    /// Nodes to look at by themselves, then with what follows them.
+    /// Nodes to consider by themselves, then together with their followers.
     gains: BinaryHeap<Reverse<(u32, NodeId)>>,
-    /// By node, whether it is among the former: 10⁵ operands of a node may all wait for it.
+    /// By node, whether it is in `gains`: 10⁵ operands of a node may all wait for it.
     is_queued: Vec<bool>,
     groups: BinaryHeap<Reverse<(u32, NodeId)>>,
     live: Bytes,
@@ -200,7 +201,7 @@ impl<'a> Listing<'a> {
         let given = |storage: &lmsc_ir::Storage| !matches!(graph.def(storage.root), Def::Result(..));
         let mut there: Vec<bool> = storages.iter().map(|(_, storage)| given(storage)).collect();
         let mut stays = there.clone();
-        // The caller's results are there when all is done: seen from the end, at once.
+        // Outputs exist at the end: in reversed order, from the start.
         for &value in &graph.outputs {
             let end = if way == Way::Backward { &mut there } else { &mut stays };
             end[storages.storage(value).as_u32() as usize] = true;
@@ -267,8 +268,8 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Puts the node, or what it waits for alone, where it is looked at before the next in the order, if that can run and
-    /// is free to move.
+    /// Queues the node, or the only node that it waits for, to be considered before the next one in the order, if it can run
+    /// and may move.
     fn consider(&mut self, mut node: NodeId) {
         let depth = match self.moves {
             Moves::None => return,
@@ -296,7 +297,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The next node that gains by itself; if there is none, the next that gains with others, and these.
+    /// The next node that gains by itself; if there is none, the next group that gains together.
     fn next_gaining(&mut self, cost: &dyn Fn(NodeId) -> Cost) -> Option<Vec<NodeId>> {
         while let Some(Reverse((place, node))) = self.gains.pop() {
             self.is_queued[number(node)] = false;
@@ -320,14 +321,15 @@ impl<'a> Listing<'a> {
         None
     }
 
-    /// Whether the node frees more than it brings, or brings next to nothing.
+    /// Whether the node frees more than it allocates, or allocates next to nothing.
     fn gains_alone(&self, node: NodeId) -> bool {
         let (brought, freed) = self.change(node, &[]);
         let is_little = || brought.0.saturating_mul(LITTLE) <= self.share(node);
         freed > brought || matches!(self.moves, Moves::Together(_)) && is_little()
     }
 
-    /// What the node and the others that must still touch the same free together, by how many these are.
+    /// The node's share of the allocated storages that it touches: of each, the bytes divided by the number of nodes that
+    /// must still touch it.
     fn share(&self, node: NodeId) -> u64 {
         let shares = self.touches.of_node(node).iter().map(|&storage| {
             let index = storage.as_u32() as usize;
@@ -339,8 +341,8 @@ impl<'a> Listing<'a> {
         shares.sum()
     }
 
-    /// The node and what follows it, if together they free more than they bring and never more than `most` is live; else
-    /// nothing.
+    /// The node and its followers, if together they free more than they allocate and at most `most` bytes are live meanwhile;
+    /// else nothing.
     fn gaining(&self, first: NodeId, most: Bytes, cost: &dyn Fn(NodeId) -> Cost) -> Vec<NodeId> {
         let mut some = Vec::new();
         let (mut live, mut gain, mut gaining) = (self.live, 0, 0);
@@ -361,16 +363,17 @@ impl<'a> Listing<'a> {
         some
     }
 
-    /// Whether it takes little to say what the node would change after some others.
+    /// Whether the effect of the node after others is cheap to compute.
     fn is_small(&self, node: NodeId) -> bool {
         self.before.of(node).len().max(self.touches.of_node(node).len()) <= FOLLOWERS
     }
 
-    /// The node that can run after these and not without them, frees most beyond what it brings, and comes first.
+    /// The node that can run after these and not without them with the largest net gain; of equal ones the first in the
+    /// order.
     fn follower(&self, some: &[NodeId]) -> Option<NodeId> {
         let after = some.iter().flat_map(|&node| self.after.of(node).iter().take(FOLLOWERS).copied());
         let is_ready = |node: NodeId| {
-            // It may be named twice before the node, and is waited for once.
+            // A node may occur twice among the predecessors; it is waited for once.
             let met = some.iter().filter(|one| self.before.of(node).contains(one)).count();
             self.waits[number(node)] as usize == met
         };
@@ -384,7 +387,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// The bytes that the node brings after some others, and those that are free after it.
+    /// The bytes that the node allocates after some others, and the bytes that are free after it.
     fn change(&self, node: NodeId, others: &[NodeId]) -> (Bytes, Bytes) {
         let (mut brought, mut freed) = (Bytes::ZERO, Bytes::ZERO);
         for &storage in self.touches.of_node(node) {
@@ -449,7 +452,7 @@ mod tests {
 
     #[test]
     fn what_frees_memory_together_moves_together() {
-        // `turned` brings as much as it frees, and only then `sum` frees that.
+        // `turned` allocates as much as it frees; only `sum` then frees that.
         let text = "g (float[4,8] x) => (float[4] s, float[4,8] z) {
             [dy] float[4,8] dy = Relu(x)
             [dx] float[4,8] dx = Exp(dy)
@@ -464,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_brings_little_is_in_nobodys_way() {
-        // Only when `bias` and `turned` have read it can `dy` go; `bias` itself frees nothing, nor does `turned`.
+        // `dy` is freed only when `bias` and `turned` have read it; neither frees anything itself.
         let text = "g (float[4,64] x) => (float[4] b, float[4] s, float[4,64] z) {
             [dy] float[4,64] dy = Relu(x)
             [dx] float[4,64] dx = Exp(dy)

@@ -1,7 +1,7 @@
 //! Plans for memory that is mapped in pages of one size: the alternative to an arena with addresses.
 //!
-//! No page has to lie beside another, so any that are free will do, and counting them is enough. What is lost is the rest of
-//! each tensor's last page. A plan knows of it: it is made for tensors of whole pages, whose ranges travel in whole pages.
+//! Pages need not be adjacent, so any free ones will do, and counting them is enough. The unused rest of each tensor's last
+//! page is lost. The plan accounts for it: it is made for tensors of whole pages, whose ranges are copied in whole pages.
 //!
 //! # Source
 //! OOC §4: virtual addressing, with chunks for pages.
@@ -12,20 +12,20 @@ use crate::planners::{DoesNotFit, Plan, Planner, Request};
 use crate::problem::{Problem, Tensor, TensorId};
 use crate::schedule::{self, Edge, Flaw, Instruction, Noise, NotInOrder, Replay, Room, Schedule};
 
-/// Pages of all sizes are multiples of the smallest. With larger ones than the largest, sums would not fit in 64 bits.
+/// All page sizes are multiples of the smallest. With sizes above the largest, sums would not fit in 64 bits.
 pub const SMALLEST: u64 = 1 << 16;
 /// See [`SMALLEST`].
 pub const LARGEST: u64 = 1 << 30;
 
-/// Whether pages may have so many bytes.
+/// Whether pages may have this size.
 pub fn is_size(bytes: u64) -> bool {
     bytes.is_multiple_of(SMALLEST) && (SMALLEST..=LARGEST).contains(&bytes)
 }
 
-/// Variables are small that take less than one part in so many of a page.
+/// A variable is small if it takes less than one part in this many of a page.
 const SMALL: u64 = 8;
 
-/// What the addresses of variables that share pages are multiples of, as the runtime lays them out.
+/// Alignment of variables that share pages, as the runtime lays them out.
 const ALIGNMENT: u64 = 256;
 
 /// A plan that needs no more than the budget's pages.
@@ -33,7 +33,7 @@ const ALIGNMENT: u64 = 256;
 pub struct Paged {
     /// The plan, with tensors of their own sizes.
     pub plan: Plan,
-    /// What steps wait for besides data and the steps before them on their engine. With these edges no timing needs more
+    /// The dependences of steps besides data and the previous steps of their engine. With these edges, no timing needs more
     /// pages than there are.
     pub edges: Vec<Edge>,
     /// Bytes of a page.
@@ -43,15 +43,15 @@ pub struct Paged {
 /// Why there is no plan in pages.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub enum Unpaged {
-    /// The planner has none.
+    /// The planner has no plan.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
-    /// It has one whose times are not those of its steps.
+    /// The planner's plan has times that its steps do not respect.
     #[error("the plan in pages is not in order: {0}")]
     NotInOrder(#[from] NotInOrder),
 }
 
-/// What the planner finds where everything takes whole pages of so many bytes, from [`SMALLEST`] to [`LARGEST`].
+/// The planner's plan if everything takes whole pages of `page` bytes, from [`SMALLEST`] to [`LARGEST`].
 ///
 /// # Errors
 /// [`Unpaged::DoesNotFit`], in bytes of whole pages; [`Unpaged::NotInOrder`] is a bug of the planner.
@@ -64,7 +64,7 @@ pub fn plan(planner: &Planner, request: &Request, page: u64) -> Result<Paged, Un
     Ok(Paged { plan: Plan { schedule, ..plan }, edges, page })
 }
 
-/// The most bytes of pages in use at once, if the plan is valid within so many bytes of pages.
+/// The most bytes of pages in use at once, if the plan is valid within `budget` bytes of pages.
 ///
 /// # Errors
 /// The first [`Flaw`] found; [`Flaw::Piece`] for ranges that share a page.
@@ -87,7 +87,7 @@ pub fn edges(plan: &Plan, edges: &[Edge], page: u64, budget: u64) -> Result<Vec<
 /// Why a plan has no edges in pages.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Unordered {
-    /// Its ranges are no pages.
+    /// Its ranges are no whole pages.
     #[error(transparent)]
     Flaw(#[from] Flaw),
     /// Its steps are not in order.
@@ -95,12 +95,12 @@ pub enum Unordered {
     NotInOrder(#[from] NotInOrder),
 }
 
-/// [`check`] of a schedule whose steps may take other times than planned.
+/// [`check`] for a schedule whose steps may take other times than planned.
 fn pages_in_use(problem: &Problem, schedule: &Schedule, page: u64, budget: u64) -> Result<u64, Flaw> {
     schedule::check_however_long(&in_pages(problem, page), &rounded(problem, schedule, page)?, budget)
 }
 
-/// The schedule, whose ranges end with whole pages.
+/// The schedule with ranges that end at whole pages.
 fn rounded(problem: &Problem, schedule: &Schedule, page: u64) -> Result<Schedule, Flaw> {
     let mut rounded = schedule.clone();
     for (id, piece) in &mut rounded.pieces {
@@ -116,8 +116,8 @@ fn rounded(problem: &Problem, schedule: &Schedule, page: u64) -> Result<Schedule
 
 /// The problem in which everything takes whole pages.
 ///
-/// Variables that stay share theirs, so small ones stay: most of a page of their own would be lost. What those lose together
-/// counts with the last one.
+/// Resident variables share pages, so small variables stay resident: most of a page of their own would be lost. The bytes
+/// that they lose together are added to the last one.
 pub fn in_pages(problem: &Problem, page: u64) -> Problem {
     let mut problem = Problem { grain: page, ..problem.clone() };
     let mut staying = 0;
@@ -139,7 +139,7 @@ pub fn in_pages(problem: &Problem, page: u64) -> Problem {
     problem
 }
 
-/// The plan for a problem in pages, with the sizes of the problem that it was made of: copies may be shorter.
+/// The plan for a problem in pages, with the sizes of the original problem: copies may be shorter.
 fn exact(problem: &Problem, mut plan: Plan) -> Plan {
     for (facts, &origin) in plan.problem.tensors.values_mut().zip(plan.tensor_origin.values()) {
         let Tensor { bytes, swappable, .. } = problem.tensors[origin];
@@ -170,7 +170,7 @@ mod tests {
 
     const PAGE: u64 = SMALLEST;
 
-    /// The planner's plan for a random problem and budget, and that.
+    /// The planner's plan for a random problem and budget, and the budget.
     fn paged(planner: &Planner, seed: u64) -> Option<(Paged, u64)> {
         let mut u = Rng::new(seed);
         let ops = 1 + u.below(25);
@@ -222,7 +222,7 @@ mod tests {
             let Some((paged, budget)) = paged(auto, seed) else { continue };
             let most = check(&paged, budget).unwrap();
             assert!(matches!(check(&paged, most - 1), Err(Flaw::Budget { .. })), "seed {seed}");
-            // What leaves a page to share with what stays does not free it.
+            // A swapped range that shares a page with a resident one does not free the page.
             let mut shifted = paged.plan.schedule.clone();
             let Some(piece) = shifted.pieces.values_mut().find(|p| p.bytes.start > 0) else { continue };
             piece.bytes.start += 1;

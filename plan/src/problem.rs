@@ -1,7 +1,7 @@
-//! What a planner works on: operators in their order, tensors, and the link to the host.
+//! The input of a planner: operators in their order, tensors, and the link to the host.
 //!
-//! A [`Problem`] knows no graph: it comes from one, or from an instance file. Operators are named by their *tick*,
-//! the position in the order. Times are nanoseconds and sizes bytes, all integers.
+//! A [`Problem`] is independent of graphs: it is derived from one, or read from an instance file. Operators are named by
+//! their *tick*, the position in the order. Times are in nanoseconds and sizes in bytes, all integers.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,27 +10,27 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use lmsc_ir::Phase;
 use lmsc_ir::program::Part;
 
-/// A tensor of a [`Problem`]: what occupies memory, a storage of the graph.
+/// A tensor of a [`Problem`]: the unit that occupies memory; a storage of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(u32);
 entity_impl!(TensorId, "t");
 
-/// Operators in execution order, the tensors between them, and the link over which tensors can leave.
+/// Operators in execution order, the tensors between them, and the link over which tensors can be swapped.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// In execution order: the index is the tick.
     pub ops: Vec<Op>,
-    /// What the operators read and write.
+    /// The tensors that the operators read and write.
     pub tensors: PrimaryMap<TensorId, Tensor>,
-    /// How tensors travel.
+    /// The link between device and host.
     pub link: Link,
-    /// Names of the operators' kinds, which [`Op::kind`] indexes.
+    /// Names of the operator kinds, indexed by [`Op::kind`].
     pub kinds: Vec<String>,
-    /// Ranges that travel begin at multiples of this many bytes.
+    /// Ranges that are copied begin at multiples of this number of bytes.
     pub grain: u64,
 }
 
-/// A multiple of the size of any element, and what CUDA aligns to.
+/// A multiple of the size of any element, and the alignment of CUDA.
 const GRAIN: u64 = 256;
 
 impl Default for Problem {
@@ -50,17 +50,17 @@ impl Default for Problem {
 pub struct Op {
     /// Index into [`Problem::kinds`].
     pub kind: u32,
-    /// The part of the step that it belongs to.
+    /// The phase of the step that it belongs to.
     pub phase: Phase,
-    /// How long it runs.
+    /// Duration in nanoseconds.
     pub nanos: u64,
-    /// Bytes that it needs besides its tensors while it runs.
+    /// Bytes that it needs beside its tensors while it runs.
     pub workspace: u64,
-    /// Tensors that are there before it and that it needs, each once.
+    /// Tensors that exist before it runs and that it needs, each once.
     pub reads: Vec<TensorId>,
-    /// Tensors that it brings into being.
+    /// Tensors that it creates.
     pub produces: Vec<TensorId>,
-    /// Those of its reads that it changes in place.
+    /// The tensors among its reads that it changes in place.
     pub changes: Vec<TensorId>,
     /// Whether running it again gives the same results and changes nothing else.
     pub recomputable: bool,
@@ -69,24 +69,24 @@ pub struct Op {
 /// One tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// How many bytes, at least 1.
+    /// Size in bytes, at least 1.
     pub bytes: u64,
-    /// Whether it may leave the device.
+    /// Whether it may be swapped out.
     pub swappable: bool,
-    /// Whether it is there before the first operator.
+    /// Whether it exists before the first operator.
     pub given: bool,
-    /// Whether it is there after the last operator. One that is given and kept is a variable: where it is at the
-    /// end of a step is where the next step finds it.
+    /// Whether it must exist when the step ends. A tensor that is given and kept is a variable: the next step finds it where
+    /// this step leaves it.
     pub kept: bool,
 }
 
 impl Tensor {
-    /// Whether it is there between steps: a variable, or an input that each step finds in one place.
+    /// Whether it persists between steps: a variable, or an input that each step finds in the same place.
     pub fn is_variable(&self) -> bool {
         self.given && self.kept
     }
 
-    /// Whether it is a variable that may leave.
+    /// Whether it is a variable that may be swapped out.
     pub fn is_variable_that_leaves(&self) -> bool {
         self.is_variable() && self.swappable
     }
@@ -99,9 +99,9 @@ pub struct Link {
     pub out_bytes_per_second: u64,
     /// From the host to the device.
     pub in_bytes_per_second: u64,
-    /// What each copy takes beyond its bytes.
+    /// Time of each copy beyond the transfer of its bytes.
     pub latency_nanos: u64,
-    /// Whether both directions go at once.
+    /// Whether copies in both directions can run at once.
     pub duplex: Duplex,
 }
 
@@ -126,18 +126,18 @@ impl Default for Link {
 }
 
 impl Link {
-    /// How long a copy of so many bytes to the host takes.
+    /// Duration of a copy of `bytes` bytes to the host.
     pub fn out_nanos(&self, bytes: u64) -> u64 {
         self.latency_nanos.saturating_add(copy_nanos(bytes, self.out_bytes_per_second))
     }
 
-    /// The bytes that could be copied to the host in the time that a copy takes beyond its bytes.
+    /// The bytes that could be copied to the host during the latency of a copy.
     pub(crate) fn latency_bytes(&self) -> u64 {
         let bytes = u128::from(self.latency_nanos) * u128::from(self.out_bytes_per_second) / 1_000_000_000;
         bytes.min(u128::from(MOST)) as u64
     }
 
-    /// How long a copy of so many bytes from the host takes.
+    /// Duration of a copy of `bytes` bytes from the host.
     pub fn in_nanos(&self, bytes: u64) -> u64 {
         self.latency_nanos.saturating_add(copy_nanos(bytes, self.in_bytes_per_second))
     }
@@ -149,30 +149,30 @@ fn copy_nanos(bytes: u64, bytes_per_second: u64) -> u64 {
     nanos.min(u128::from(MOST)) as u64
 }
 
-/// All bytes of a problem together, and all its nanoseconds, are at most this, so that sums fit in 64 signed bits.
+/// Upper limit of the total bytes and of the total nanoseconds of a problem, so that sums fit in 64 signed bits.
 pub(crate) const MOST: u64 = 1 << 60;
 
-/// A range of the cycle of ticks during which a tensor is not used: a chance to be away.
+/// A range of the cycle of ticks during which a tensor is not used and can be swapped out.
 ///
-/// It covers the ticks from `from` up to and excluding `until`, the tick of the next use. Where `from > until` it
-/// goes round the end of the step: what is given and kept is then away at the end, and at the start.
+/// It contains the ticks from `from` up to and excluding `until`, the tick of the next use. If `from > until`, the window
+/// wraps around the end of the step: a tensor that is given and kept is then swapped out at the end and at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
-    /// What is away.
+    /// The tensor.
     pub tensor: TensorId,
-    /// The first tick at which it may be away.
+    /// The first tick at which the tensor may be swapped out.
     pub from: u32,
-    /// The tick of the next use; the number of ticks where nothing uses it again but the end of the step does.
+    /// The tick of the next use; the number of ticks if no operator uses it again but it must exist when the step ends.
     pub until: u32,
 }
 
 impl Window {
-    /// Whether it goes round the end of the step.
+    /// Whether the window wraps around the end of the step.
     pub fn wraps(&self) -> bool {
         self.from > self.until
     }
 
-    /// Whether the tick is one of those at which the tensor can be away.
+    /// Whether the tensor can be swapped out at the tick.
     pub fn covers(&self, tick: u32) -> bool {
         if self.wraps() {
             tick >= self.from || tick < self.until
@@ -181,12 +181,12 @@ impl Window {
         }
     }
 
-    /// The covered ticks of a step of so many, as at most two ranges that do not wrap.
+    /// The ticks of the window in a step of `ticks` ticks, as at most two ranges that do not wrap.
     pub fn ranges(&self, ticks: u32) -> [Range<u32>; 2] {
         if self.wraps() { [self.from..ticks, 0..self.until] } else { [self.from..self.until, 0..0] }
     }
 
-    /// The covered moments of a step of so many ticks, as at most two ranges: see [`Problem::live_by_moment`].
+    /// The moments of the window in a step of `ticks` ticks, as at most two ranges: see [`Problem::live_by_moment`].
     pub fn moments(&self, ticks: u32) -> [Range<u32>; 2] {
         match self.wraps() {
             true => [self.from + 1..ticks + 2, 0..self.until + 1],
@@ -211,19 +211,19 @@ impl Uses {
 }
 
 impl Op {
-    /// The tensors that it touches: what it reads, then what it produces.
+    /// The tensors that it reads, then those that it produces.
     pub fn touches(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.reads.iter().chain(&self.produces).copied()
     }
 
-    /// What it reads if it runs again: not what it changes, on which its results do not depend.
+    /// The tensors that it reads if it runs again: without those that it changes, on which its results do not depend.
     pub fn reads_again(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.reads.iter().copied().filter(|tensor| !self.changes.contains(tensor))
     }
 }
 
 impl Problem {
-    /// Whether there is a variable that may leave.
+    /// Whether a variable may be swapped out.
     pub fn any_variable_leaves(&self) -> bool {
         self.tensors.values().any(Tensor::is_variable_that_leaves)
     }
@@ -233,14 +233,13 @@ impl Problem {
         self.ops.len() as u32
     }
 
-    /// The time of all operators together: what a step takes where memory is no limit.
+    /// The total time of all operators: the duration of a step without a memory limit.
     pub fn compute_nanos(&self) -> u64 {
         self.ops.iter().map(|op| op.nanos).sum()
     }
 
-    /// What is left of the problem in a step in which layers of stochastic depth are left out: by tick, what becomes of
-    /// the operator. One that rests touches and allocates nothing, one whose results are zero only allocates them; neither
-    /// takes time.
+    /// The problem of a step that skips layers of stochastic depth; `parts` gives, by tick, the state of each operator. An
+    /// operator that rests touches and allocates nothing; one whose results are zero only allocates them; neither takes time.
     pub fn without(&self, parts: &[Part]) -> Problem {
         let mut problem = self.clone();
         for (op, part) in problem.ops.iter_mut().zip(parts).filter(|(_, part)| **part != Part::Runs) {
@@ -254,7 +253,7 @@ impl Problem {
         problem
     }
 
-    /// When each tensor is used.
+    /// The ticks at which each tensor is used.
     pub fn uses(&self) -> Uses {
         let index = |tensor: TensorId| tensor.as_u32() as usize;
         let mut starts = vec![0u32; self.tensors.len() + 1];
@@ -272,7 +271,7 @@ impl Problem {
         Uses { starts, ticks }
     }
 
-    /// The ticks at which the tensor is live if it never leaves: half-open, from its definition to its last use.
+    /// The ticks at which the tensor is live if it is never swapped out: half-open, from its definition to its last use.
     pub fn live_range(&self, tensor: TensorId, uses: &Uses) -> Range<u32> {
         let facts = &self.tensors[tensor];
         let uses = uses.of(tensor);
@@ -281,12 +280,12 @@ impl Problem {
         first..end
     }
 
-    /// By tick, the bytes that are live while its operator runs if nothing leaves: tensors and workspace.
+    /// By tick, the bytes that are live while its operator runs if nothing is swapped out: tensors and workspace.
     pub fn live_bytes(&self) -> Vec<u64> {
         self.live_bytes_of(&self.uses())
     }
 
-    /// [`Problem::live_bytes`] where the uses are at hand.
+    /// [`Problem::live_bytes`] for known uses.
     pub fn live_bytes_of(&self, uses: &Uses) -> Vec<u64> {
         let mut deltas = vec![0i64; self.ops.len() + 1];
         for (tensor, facts) in &self.tensors {
@@ -302,10 +301,10 @@ impl Problem {
         sums.collect()
     }
 
-    /// By moment, the bytes that are live if nothing leaves.
+    /// By moment, the bytes that are live if nothing is swapped out.
     ///
-    /// Moment 0 is before the first operator, with all that is given there; moment `t + 1` is while the operator of
-    /// tick `t` runs; the last is after all, with all that is kept there.
+    /// Moment 0 is before the first operator, with all given tensors; moment `t + 1` is while the operator of tick `t` runs;
+    /// the last moment is after all operators, with all kept tensors.
     pub fn live_by_moment(&self, uses: &Uses) -> Vec<u64> {
         let sum = |there: fn(&Tensor) -> bool| -> u64 {
             self.tensors.values().filter(|t| there(t)).map(|t| t.bytes).sum()
@@ -314,9 +313,9 @@ impl Problem {
         [start].into_iter().chain(self.live_bytes_of(uses)).chain([end]).collect()
     }
 
-    /// By tick, the bytes that its operator cannot do without: what no window covers, and its workspace.
+    /// By tick, the bytes that its operator cannot do without: the bytes outside all windows, and its workspace.
     ///
-    /// What must be there before the first operator counts with it, what must be there after the last with that.
+    /// The bytes needed before the first operator count at the first tick, those needed after the last one at the last tick.
     pub fn needed_bytes(&self) -> Vec<u64> {
         let uses = self.uses();
         let mut needed = self.needed_by_moment(&self.live_by_moment(&uses), &self.windows(&uses));
@@ -332,7 +331,7 @@ impl Problem {
         self.floor_of(&self.live_by_moment(&uses), &self.windows(&uses))
     }
 
-    /// [`Problem::floor`] where the live bytes by moment and the windows are at hand.
+    /// [`Problem::floor`] for known live bytes by moment and windows.
     pub fn floor_of(&self, live: &[u64], windows: &[Window]) -> (u32, u64) {
         let needed = self.needed_by_moment(live, windows);
         let most = (0..needed.len()).max_by_key(|&m| (needed[m], std::cmp::Reverse(m))).unwrap_or(0);
@@ -340,7 +339,7 @@ impl Problem {
         (tick as u32, needed[most])
     }
 
-    /// By moment, the bytes that no window covers.
+    /// By moment, the live bytes outside all windows.
     pub(crate) fn needed_by_moment(&self, live: &[u64], windows: &[Window]) -> Vec<u64> {
         let mut needed = live.to_vec();
         let mut covered = vec![0i64; needed.len() + 1];
@@ -359,11 +358,10 @@ impl Problem {
         needed
     }
 
-    /// Every window of every tensor that may leave, by tensor, then by tick.
+    /// Every window of every swappable tensor, by tensor, then by tick.
     ///
-    /// A tensor that is given and not kept (the network's input) can be away before its first use; one that is
-    /// kept and not given (a result) after its last; a variable around the end of the step. What nothing uses stays
-    /// where it is.
+    /// A tensor that is given and not kept (the network's input) can be swapped out before its first use; one that is kept
+    /// and not given (a result) after its last; a variable around the end of the step. A tensor without uses has no window.
     pub fn windows(&self, uses: &Uses) -> Vec<Window> {
         let mut windows = Vec::with_capacity(self.tensors.len());
         for (tensor, _) in self.tensors.iter().filter(|(_, facts)| facts.swappable) {
@@ -372,7 +370,7 @@ impl Problem {
         windows
     }
 
-    /// Adds the windows that the tensor would have if it may leave, by tick.
+    /// Adds the windows that the tensor would have if it were swappable, by tick.
     pub(crate) fn add_windows_of(&self, tensor: TensorId, uses: &Uses, windows: &mut Vec<Window>) {
         let facts = &self.tensors[tensor];
         let ticks = self.ticks();
@@ -394,7 +392,7 @@ impl Problem {
         }
     }
 
-    /// Nothing, if the problem makes sense; otherwise the first thing that does not.
+    /// Returns the first inconsistency of the problem.
     ///
     /// # Errors
     /// [`ProblemError`] names the operator or the tensor.
@@ -445,7 +443,7 @@ impl Problem {
     }
 }
 
-/// Why a problem makes no sense.
+/// An inconsistency of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ProblemError {

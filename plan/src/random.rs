@@ -5,11 +5,11 @@ pub use lmsc_ir::random::{Rng, Source};
 
 use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
 
-/// A random problem of so many operators that [`Problem::check`] accepts.
+/// A random problem of `ops` operators that [`Problem::check`] accepts.
 ///
-/// Given, kept and unused tensors, variables changed in place, tensors of a byte and of most of the memory, operators
-/// of no duration, workspace, latency and both kinds of link occur. The later half reads what the mirrored operator
-/// of the earlier half has produced, as a backward pass does.
+/// Given, kept and unused tensors, variables changed in place, tensors of a byte and of most of the memory, operators of no
+/// duration, workspace, latency and both kinds of link occur. The later half reads the results of the mirrored operator of
+/// the earlier half, as a backward pass does.
 pub fn problem(u: &mut impl Source, ops: usize) -> Problem {
     let mut b = Builder::new(u);
     for _ in 0..b.u.below(4) {
@@ -28,14 +28,14 @@ struct Builder<'u, S> {
     problem: Problem,
     /// The unit of sizes, in bytes.
     unit: u64,
-    /// By tick, what the operator has produced.
+    /// By tick, the tensors that the operator has produced.
     produced: Vec<Vec<TensorId>>,
 }
 
 impl<'u, S: Source> Builder<'u, S> {
     fn new(u: &'u mut S) -> Builder<'u, S> {
         let unit = [1, 1 << 10, 1 << 20, 1 << 30][u.below(4)];
-        // So many nanoseconds for a unit; operators take up to about a thousand.
+        // Nanoseconds per unit; operators take up to about a thousand.
         let mut bytes_per_second = || (unit * 1_000_000_000 / [300, 100, 30, 1000][u.below(4)]).max(1);
         let out_bytes_per_second = bytes_per_second();
         let in_bytes_per_second = bytes_per_second();
@@ -90,7 +90,7 @@ impl<'u, S: Source> Builder<'u, S> {
         });
     }
 
-    /// Of what is there: the latest, the mirrored operator's, anything.
+    /// Of the existing tensors: the latest, the mirrored operator's, any.
     fn reads(&mut self, tick: usize, ops: usize) -> Vec<TensorId> {
         let mut reads = Vec::new();
         let latest = self.produced.last().and_then(|p| p.last().copied());

@@ -1,5 +1,4 @@
-//! Running operators again: a problem rewritten so that tensors are dropped after an early use and made anew
-//! before a late one.
+//! Recomputation: rewrites a problem so that tensors are dropped after an early use and recomputed before a late one.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
@@ -7,67 +6,67 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::problem::{Op, Problem, TensorId, Uses, Window};
 
-/// A tensor that was made anew for one operator that runs again serves others within this number of operators, unless it is to be
-/// made anew for each.
+/// A tensor recomputed for one recomputed operator serves others within this number of operators, unless it is to be
+/// recomputed for each.
 const STILL_THERE: usize = 40;
 
-/// Operators that run again are at most so many times those of the source.
+/// Maximum number of recomputed operators, as a multiple of the operators of the source.
 pub const MOST_AGAIN: usize = 3;
 
-/// A problem in which some operators run twice.
+/// A problem in which some operators run more than once.
 #[derive(Clone, Debug, Default)]
 pub struct Rewritten {
-    /// What is executed.
+    /// The problem that is executed.
     pub problem: Problem,
-    /// By tick, the tick that it had, or repeats, in the source.
+    /// By tick, the tick of the source that it is or repeats.
     pub op_origin: Vec<u32>,
-    /// By tensor, the tensor that it is, or repeats, in the source.
+    /// By tensor, the tensor of the source that it is or repeats.
     pub tensor_origin: PrimaryMap<TensorId, TensorId>,
 }
 
-/// A tensor that is made anew instead of being kept, for one of its windows.
+/// A tensor that is recomputed instead of being kept, for one of its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dropped {
-    /// Between the uses around which it is gone.
+    /// The window between the uses, during which the tensor is dropped.
     pub window: Window,
-    /// What becomes of it if something else needs it earlier than the use that ends the window.
+    /// What happens if another operator needs it earlier than the use that ends the window.
     pub needed: Needed,
-    /// The number of operators, at most, that run between its being made anew for the use that ends the window and that use. Earlier there
-    /// may be room that is gone at the use.
+    /// Maximum number of operators that run between its recomputation for the use that ends the window and that use. Earlier,
+    /// there may be free memory that is gone at the use.
     pub early: u32,
 }
 
 impl Dropped {
-    /// The tensor is made anew right before the use that ends the window, or when something needs it earlier, and stays.
+    /// The tensor is recomputed right before the use that ends the window, or before an earlier use, and stays.
     pub fn new(window: Window) -> Dropped {
         Dropped { window, needed: Needed::Stays, early: 0 }
     }
 
-    /// The tick before which it is made anew.
+    /// The tick before which it is recomputed.
     fn end(&self) -> u32 {
         self.window.until.saturating_sub(self.early).max(self.window.from)
     }
 }
 
-/// What becomes of a tensor that is dropped for a window and needed in between.
+/// The handling of a tensor that is dropped for a window and needed within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Needed {
-    /// It stays from then on.
+    /// It stays resident from then on.
     Stays,
-    /// It goes again, and serves what needs it within the next 40 operators.
+    /// It is dropped again, and serves other operators within the next 40 operators.
     GoesAgain,
-    /// It is made anew for each operator of the source that needs it.
+    /// It is recomputed for each operator of the source that needs it.
     Renewed,
 }
 
-/// What rewriting needs to know of a problem, computed once for many rewritings.
+/// Facts about a problem, computed once for many rewritings.
 #[derive(Debug)]
 pub struct Rematerializer<'a> {
     problem: &'a Problem,
     uses: Uses,
-    /// By tensor, the operator that brings it into being.
+    /// By tensor, the operator that produces it.
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the first tick before which its producer may not run again any more; 0 if it never may.
+    /// By tensor, the first tick before which its producer can no longer run again; 0 if it never can.
     no_more: SecondaryMap<TensorId, u32>,
     compute_nanos: u64,
 }
@@ -99,10 +98,10 @@ impl<'a> Rematerializer<'a> {
         }
     }
 
-    /// The windows after which the tensor could be made anew, by tensor, then by tick.
+    /// The windows after which the tensor could be recomputed, by tensor, then by tick.
     ///
-    /// Its producer must be recomputable and nothing may have changed the tensor, or what its producer reads,
-    /// since. What the producer itself changes in place it does not depend on ([`Op::recomputable`]).
+    /// Its producer must be recomputable, and neither the tensor nor the inputs of its producer may have changed since. The
+    /// results of the producer do not depend on the tensors that it changes in place ([`Op::recomputable`]).
     pub fn windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
         for tensor in self.problem.tensors.keys() {
@@ -129,25 +128,25 @@ impl<'a> Rematerializer<'a> {
         now < self.no_more[tensor]
     }
 
-    /// The problem in which each of these tensors is dropped for its window and made anew before its end.
+    /// The problem in which each of these tensors is dropped for its window and recomputed before its end.
     ///
-    /// `dropped` are windows of [`Rematerializer::windows`], by tensor, then by tick. What a repeated operator
-    /// reads is made anew in turn if it is dropped then or no longer there; what cannot be, and what is among
-    /// `dead.lasting`, is kept for it instead.
+    /// `dropped` are windows of [`Rematerializer::windows`], by tensor, then by tick. The inputs of a repeated operator are
+    /// recomputed in turn if they are dropped or dead at that point; inputs that cannot be recomputed, and those in
+    /// `dead.lasting`, are kept for it instead.
     ///
-    /// None if more than [`MOST_AGAIN`] times the operators would run again: what is made anew for what is made anew
-    /// can double at every step back.
+    /// None if more than [`MOST_AGAIN`] times the operators would be recomputed: recomputations for recomputations can double
+    /// their number at every step back.
     pub fn rewrite(&self, dropped: &[Dropped], dead: Dead<'_>) -> Option<Rewritten> {
         let mut rewritten = Rewritten::default();
         self.rewrite_into(dropped, dead, &mut rewritten).then_some(rewritten)
     }
 
-    /// As [`Rematerializer::rewrite`], in the memory of another rewritten problem; whether that is of use.
+    /// As [`Rematerializer::rewrite`], into the memory of another rewritten problem; false if there is no result.
     pub fn rewrite_into(&self, dropped: &[Dropped], dead: Dead<'_>, result: &mut Rewritten) -> bool {
         self.rewrite_within(dropped, dead, u64::MAX, result)
     }
 
-    /// As [`Rematerializer::rewrite_into`]; of no use, too, is what computes for longer than so many nanoseconds.
+    /// As [`Rematerializer::rewrite_into`]; also false if the operators take longer than `most_nanos`.
     pub(crate) fn rewrite_within(
         &self,
         dropped: &[Dropped],
@@ -159,42 +158,42 @@ impl<'a> Rematerializer<'a> {
     }
 }
 
-/// What becomes of tensors that only operators that run again read after their last use in the source.
+/// The handling of tensors that only recomputed operators read after their last use in the source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dead<'a> {
-    /// They are kept until then. The others are made anew.
+    /// These are kept until then. The others are recomputed.
     pub lasting: &'a [TensorId],
-    /// They are made anew for each operator of the source that something runs again for. The others serve what needs them within
-    /// the next 40 operators.
+    /// These are recomputed for each operator of the source that requires recomputation. The others serve other operators
+    /// within the next 40 operators.
     pub renewed: &'a [TensorId],
 }
 
 struct Rewriting<'a> {
     source: &'a Rematerializer<'a>,
-    /// Windows that end at each tick, by the tick.
+    /// The ends of windows, by tick.
     ends: Vec<(u32, TensorId)>,
     tensors: PrimaryMap<TensorId, State<'a>>,
-    /// Of all operators, those that run again too.
+    /// Total time of all operators, including recomputed ones.
     nanos: u64,
     most_nanos: u64,
     most_ops: usize,
-    /// Where the operators stand that run again for the operator of the source that is next.
+    /// The position of the first operator that is recomputed for the next operator of the source.
     group: usize,
     result: &'a mut Rewritten,
 }
 
-/// What has become of a tensor of the source.
+/// The state of a tensor of the source.
 #[derive(Clone, Copy)]
 struct State<'a> {
-    /// Its windows that are not over and that nothing has ended early.
+    /// Its windows that have not ended, neither at their end nor early.
     windows: &'a [Dropped],
-    /// What stands for it now.
+    /// The tensor that represents it now.
     version: TensorId,
-    /// Where its last repetition stands.
+    /// The position of its last recomputation.
     made: Option<u32>,
-    /// Whether it stays for those that need it again after its last use.
+    /// Whether it is kept for recomputed operators after its last use.
     lasts: bool,
-    /// Whether it is made anew for each of them.
+    /// Whether it is recomputed for each of them.
     is_renewed: bool,
 }
 
@@ -238,7 +237,7 @@ impl<'a> Rewriting<'a> {
         Rewriting { source, ends, tensors, nanos, most_nanos, most_ops, group: 0, result }
     }
 
-    /// Whether it came to an end.
+    /// Whether the limits held.
     fn run(mut self) -> bool {
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         for (tick, op) in self.source.problem.ops.iter().enumerate() {
@@ -248,7 +247,7 @@ impl<'a> Rewriting<'a> {
                 if self.tensors[tensor].is_dropped(now) {
                     self.repeat(tensor, now);
                 }
-                // Over, whether ended here or early.
+                // The window has ended, here or early.
                 let windows = &mut self.tensors[tensor].windows;
                 let rest = windows.iter().position(|d| d.end() > now);
                 *windows = rest.map_or(&[], |at| &windows[at..]);
@@ -275,7 +274,7 @@ impl<'a> Rewriting<'a> {
         !self.source.problem.tensors[tensor].kept && self.source.last_use(tensor) < now
     }
 
-    /// Whether the tensor has to be made anew before something at this tick reads it.
+    /// Whether the tensor must be recomputed before an operator at this tick reads it.
     fn is_missing(&self, tensor: TensorId, now: u32) -> bool {
         if !self.source.can_repeat(tensor, now) {
             return false;
@@ -291,8 +290,7 @@ impl<'a> Rewriting<'a> {
         is_gone && !state.made.is_some_and(is_recent)
     }
 
-    /// Runs the tensor's producer again, after those of what it reads and is not there; not all of them, once that is too
-    /// much.
+    /// Recomputes the tensor, after its missing inputs; stops early once a limit is exceeded.
     fn repeat(&mut self, tensor: TensorId, now: u32) {
         let mut stack: SmallVec<[(TensorId, bool); 16]> = smallvec![(tensor, false)];
         while let Some((tensor, ready)) = stack.pop().filter(|_| !self.is_too_much()) {
@@ -311,7 +309,7 @@ impl<'a> Rewriting<'a> {
         }
     }
 
-    /// Runs the operator again; its results stand for those that are dropped or dead.
+    /// Repeats the operator; its results replace those that are dropped or dead.
     fn push_again(&mut self, tick: u32, now: u32) {
         let op = &self.source.problem.ops[tick as usize];
         self.nanos += op.nanos;
@@ -329,7 +327,7 @@ impl<'a> Rewriting<'a> {
             if dropped && state.windows[0].needed == Needed::Stays {
                 state.windows = &state.windows[1..];
             }
-            // What has changed since is not made anew.
+            // A tensor that has changed since is not replaced.
             if (dropped || is_dead) && self.source.can_repeat(tensor, now) {
                 (state.version, state.made) = (new, Some(at));
             }
@@ -337,8 +335,7 @@ impl<'a> Rewriting<'a> {
     }
 }
 
-/// The operator that stands next, like this one but for its tensors, of which it has none yet; in the memory of what stood
-/// there before.
+/// The next operator, like `like` but without tensors so far; reuses the memory of the operator that was at this position.
 fn next_op<'a>(ops: &'a mut Vec<Op>, origins: &mut Vec<u32>, like: &Op, origin: u32) -> &'a mut Op {
     let at = origins.len();
     origins.push(origin);
@@ -382,7 +379,7 @@ mod tests {
         assert_eq!(lasting.problem.ops[4].reads, [small]);
         assert_eq!(lasting.problem.check(), Ok(()));
 
-        // In the memory of another.
+        // In the memory of another rewritten problem.
         let mut rewritten = lasting;
         remat.rewrite_into(&[], Dead::default(), &mut rewritten);
         assert_eq!(rewritten.problem.ops, problem.ops);

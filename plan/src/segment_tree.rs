@@ -4,23 +4,24 @@ use std::ops::Range;
 
 /// Numbers indexed by tick, with addition to a range and its maximum in logarithmic time.
 ///
-/// What is added to a subtree stays at its root, so both go from the leaves up and stop where nothing changes.
+/// Values added to a subtree are stored at its root, so that both operations go from the leaves up and stop where nothing
+/// changes.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentTree {
-    /// The children of node `i` are `2 i` and `2 i + 1`; the second half are the leaves, with one at least that is no tick
-    /// before the ticks and one behind them.
+    /// The children of node `i` are `2 i` and `2 i + 1`; the second half are the leaves, with at least one unused leaf before
+    /// the ticks and one after them.
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Maximum of the subtree, without what was added above it.
+    /// Maximum of the subtree, without the values added above it.
     max: i64,
     /// Added to the whole subtree.
     added: i64,
 }
 
-/// Of no number.
+/// The maximum of no number.
 const NONE: i64 = i64::MIN / 2;
 
 impl SegmentTree {
@@ -35,13 +36,13 @@ impl SegmentTree {
         tree
     }
 
-    /// The leaves beside those of the range.
+    /// The leaves adjacent to those of the range.
     fn around(&self, range: Range<u32>) -> (usize, usize) {
         let first = self.nodes.len() / 2 + 1;
         (first + range.start as usize - 1, first + range.end as usize)
     }
 
-    /// Computes the node's maximum anew; whether it is another one.
+    /// Recomputes the node's maximum; returns whether it changed.
     fn pull(&mut self, node: usize) -> bool {
         let below = self.nodes[2 * node].max.max(self.nodes[2 * node + 1].max);
         let max = below + self.nodes[node].added;
@@ -78,7 +79,7 @@ impl SegmentTree {
         }
     }
 
-    /// The largest number of the range; very small for an empty one.
+    /// The largest number of the range; very small for an empty range.
     pub(crate) fn max(&self, range: Range<u32>) -> i64 {
         if range.is_empty() {
             return NONE;
@@ -109,7 +110,7 @@ impl SegmentTree {
         self.max_of_all() > limit && self.max(range) > limit
     }
 
-    /// The largest number of all.
+    /// The largest of all numbers.
     pub(crate) fn max_of_all(&self) -> i64 {
         self.nodes[1].max
     }

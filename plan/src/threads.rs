@@ -1,9 +1,9 @@
-//! Work on threads of its own where the system gives them, and on the caller's where it does not.
+//! Runs work on separate threads if the system provides them, and on the caller's thread otherwise.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Something that is taken once.
+/// An item that is taken once.
 struct Slot<T>(Mutex<Option<T>>);
 
 impl<T> Slot<T> {
@@ -16,7 +16,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// What `f` makes of each item, in their order, at the same time.
+/// The results of `f` for the items, in their order, computed in parallel.
 ///
 /// # Panics
 /// If `f` does.
@@ -34,7 +34,7 @@ pub fn each<T: Send, R: Send>(items: impl IntoIterator<Item = T>, f: impl Fn(T) 
     })
 }
 
-/// Both answers, found at the same time.
+/// Both results, computed in parallel.
 ///
 /// # Panics
 /// If one of the functions does.

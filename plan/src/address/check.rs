@@ -1,4 +1,4 @@
-//! Whether a placement is safe, from its steps, edges and addresses alone.
+//! Checks that a placement is safe, from its steps, edges and addresses alone.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Arena, Placed, Run};
 use crate::problem::{Duplex, TensorId};
 use crate::schedule::{self, Edge, Flaw, Instruction};
 
-/// What is wrong with a placement.
+/// A defect of a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misplaced {
     /// The plan itself is not valid.
@@ -17,20 +17,20 @@ pub enum Misplaced {
     /// An edge points backwards.
     #[error("step {} waits for step {}, which ends later or comes after it", .0.step, .0.before)]
     Edge(Edge),
-    /// What comes to the device has no address.
+    /// A range of bytes that is allocated has no address.
     #[error("{run:?}, on the device from step {from:?} on, has no address")]
     Nowhere {
         /// The bytes.
         run: Run,
-        /// The step that brings them; none for what is given.
+        /// The step that allocates them; none for given bytes.
         from: Option<usize>,
     },
-    /// What does not come to the device has an address.
+    /// A range of bytes has an address but is not allocated then.
     #[error("{run:?} has an address from step {from:?} on, but does not come to the device then")]
     Unknown {
         /// The bytes.
         run: Run,
-        /// The step that is said to bring them; none for what is given.
+        /// The step named as the one that allocates them; none for given bytes.
         from: Option<usize>,
     },
     /// Bytes lie beyond the arena.
@@ -38,7 +38,7 @@ pub enum Misplaced {
     Outside {
         /// The bytes.
         run: Run,
-        /// Of the first of them.
+        /// The address of the first byte.
         address: u64,
     },
     /// An address is no multiple of the alignment.
@@ -46,10 +46,10 @@ pub enum Misplaced {
     Unaligned {
         /// The bytes.
         run: Run,
-        /// Of the first of them.
+        /// The address of the first byte.
         address: u64,
     },
-    /// The runs of a tensor do not make the whole where it is used.
+    /// The ranges of a tensor are not contiguous where it is used.
     #[error("operator {tick} uses {tensor}, whose bytes do not lie one after the other")]
     Torn {
         /// The operator.
@@ -57,25 +57,25 @@ pub enum Misplaced {
         /// The tensor.
         tensor: TensorId,
     },
-    /// A variable ends the step elsewhere than it began.
+    /// A variable ends the step at another address than it began.
     #[error("{0} is not where the next step looks for it")]
     Moved(TensorId),
-    /// Two runs may be on the device at once at one address.
+    /// Two ranges may occupy one address at the same time.
     #[error("{one:?} and {other:?} share address {address}, and no edge says which is first")]
     Overlap {
-        /// The one.
+        /// One range.
         one: Run,
-        /// The other.
+        /// The other range.
         other: Run,
-        /// The first that they share.
+        /// The first address that they share.
         address: u64,
     },
 }
 
-/// The bytes of the arena up to the last that anything uses, if the placement is safe however long anything takes.
+/// The size of the used part of the arena, if the placement is safe in any timing.
 ///
-/// Knows nothing of how placements are made: what is on the device from when until when follows from the steps.
-/// Two runs of bytes may share an address if all that touches one has certainly ended when the other comes.
+/// Independent of how placements are made: the presence of each range on the device follows from the steps. Two ranges may
+/// share an address if all steps that touch one have certainly ended when the other is allocated.
 ///
 /// # Errors
 /// The first [`Misplaced`] found.
@@ -104,7 +104,7 @@ pub fn check(placed: &Placed, arena: Arena) -> Result<u64, Misplaced> {
     Ok(presences.iter().map(Presence::end).max().unwrap_or(0))
 }
 
-/// A run of bytes that is on the device.
+/// A range of bytes while it is on the device.
 struct Presence {
     run: Run,
     bytes: u64,
@@ -112,9 +112,9 @@ struct Presence {
     from: Option<usize>,
     /// The last operator that uses it, if any.
     used: Option<usize>,
-    /// What else touches it: copies, and what brings it.
+    /// Other steps that touch it: copies, and the step that allocates it.
     touched: Vec<usize>,
-    /// Whether it is there after the last step.
+    /// Whether it stays allocated after the last step.
     stays: bool,
 }
 
@@ -143,18 +143,18 @@ impl Presence {
     }
 }
 
-/// What has certainly ended when a step starts.
+/// The steps that have certainly ended when each step starts.
 struct Clocks {
-    /// By step, its engine and its position there.
+    /// By step, its engine and its position in that engine's order.
     place: Vec<(usize, u32)>,
-    /// By step, how many steps of each engine have certainly ended when it starts.
+    /// By step, the number of steps of each engine that have certainly ended when it starts.
     ended: Vec<[u32; 3]>,
     /// By engine, its last step so far.
     last: [Option<usize>; 3],
 }
 
 impl Clocks {
-    /// Adds the next step, which waits for these and for the one before it on its engine.
+    /// Adds the next step, which waits for `waits` and for the previous one of its engine.
     fn push(&mut self, engine: usize, waits: impl Iterator<Item = usize>) {
         let position = self.last[engine].map_or(0, |last| self.place[last].1 + 1);
         let mut ended = [0; 3];
@@ -168,7 +168,7 @@ impl Clocks {
         self.ended.push(ended);
     }
 
-    /// Whether all that touches one has certainly ended when the other comes.
+    /// Whether all steps that touch `one` have certainly ended when `other` is allocated.
     fn ordered(&self, one: &Presence, other: &Presence) -> bool {
         let Some(comes) = other.from else { return false };
         let has_ended = |&step: &usize| {
@@ -179,14 +179,14 @@ impl Clocks {
     }
 }
 
-/// A run of a tensor's bytes as the steps go by.
+/// The state of a range of a tensor's bytes as the steps are processed.
 struct Bytes {
     tensor: TensorId,
     begin: u64,
     end: u64,
-    /// Whether it is on the host when the step begins, and when it ends.
+    /// Whether it is on the host at the start and at the end of the step.
     wraps: bool,
-    /// Its present or latest presence.
+    /// Its current or latest presence.
     here: Option<usize>,
     came: Option<usize>,
     written: Option<usize>,
@@ -196,17 +196,17 @@ struct Bytes {
 struct Walk<'a> {
     placed: &'a Placed,
     spots: BTreeMap<(Option<usize>, Run), u64>,
-    /// Those of pieces first, then what no piece covers.
+    /// The ranges of pieces first, then the bytes in no piece.
     bytes: Vec<Bytes>,
     of_tensor: SecondaryMap<TensorId, Vec<usize>>,
     presences: Vec<Presence>,
     clocks: Clocks,
-    /// Of the placement, from the next step on.
+    /// The edges of the placement from the next step on.
     edges: &'a [Edge],
 }
 
 impl<'a> Walk<'a> {
-    /// Before the first step, with what is given.
+    /// The state before the first step, with the given tensors.
     fn new(placed: &'a Placed) -> Result<Walk<'a>, Misplaced> {
         let schedule = &placed.plan.schedule;
         let mut spots = BTreeMap::new();
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
         self.bytes.push(Bytes { tensor, begin, end, wraps, here, came, written, left });
     }
 
-    /// The bytes are on the device from the step on.
+    /// Records that the bytes are on the device from the step on.
     fn come(&mut self, index: usize, from: Option<usize>) -> Result<(), Misplaced> {
         let Bytes { tensor, begin, end, .. } = self.bytes[index];
         self.bytes[index].here = Some(self.presences.len());
@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What the edges make the step wait for.
+    /// The steps that the edges make the step wait for.
     fn edges_of(&mut self, step: usize) -> Result<Vec<usize>, Misplaced> {
         let steps = &self.placed.plan.schedule.steps;
         let mut waits = Vec::new();
@@ -354,7 +354,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is kept stays; what is given as well is where the next step looks for it.
+    /// Marks kept tensors as allocated at the end, and checks that variables end at the address of their start.
     fn end(&mut self) -> Result<(), Misplaced> {
         if let Some(&edge) = self.edges.first() {
             return Err(Misplaced::Edge(edge));

@@ -1,4 +1,4 @@
-//! Placements made at one go.
+//! Constructive placement heuristics.
 
 use std::cmp::Reverse;
 
@@ -11,21 +11,21 @@ use super::timing::Timing;
 use crate::schedule::ActId;
 use lmsc_ir::rng::Rng;
 
-/// How far an object is from the operator at which most is live. The nearest is placed first, so that the arena is
-/// packed without gaps where there is no room for any, and the gaps are where less is live.
+/// The distance of an object from the operator with the most live bytes. The nearest object is placed first, so that the
+/// arena is packed without gaps where there is no spare room, and the gaps occur where less is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
-    /// By the times of the plan, everything as early as it may.
+    /// By the times of the plan with everything as early as possible.
     Early,
-    /// By the times of the plan, everything as late as it may.
+    /// By the times of the plan with everything as late as possible.
     Late,
     /// By positions in the serial order.
     Serial,
-    /// All are equally far.
+    /// All distances are equal.
     None,
 }
 
-/// Of objects at the same distance, which is placed first: the largest by this.
+/// The size by which objects at the same distance are sorted, the largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Bytes,
@@ -34,12 +34,12 @@ pub(super) enum Size {
     Positions,
 }
 
-/// How a placement is made.
+/// A construction rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) distance: Distance,
     pub(super) size: Size,
-    /// By how many thousandths of the makespan an overlap may delay.
+    /// The delay that an overlap may cause, in thousandths of the makespan.
     pub(super) slack: u64,
     pub(super) taste: Taste,
 }
@@ -48,7 +48,7 @@ const fn rule(distance: Distance, size: Size, slack: u64, taste: Taste) -> Rule 
     Rule { distance, size, slack, taste }
 }
 
-/// The rules, those first that are best most often.
+/// The rules, sorted by how often they are the best.
 pub(super) const RULES: [Rule; 11] = {
     use {Distance::*, Size::*, Taste::*};
     [
@@ -66,8 +66,8 @@ pub(super) const RULES: [Rule; 11] = {
     ]
 };
 
-/// The placement by the rule: each object where it delays least by the times of the plan. What finds no room is
-/// left out.
+/// The placement by the rule: each object at the place that delays the plan least, by the times of the plan. Objects without
+/// room are left out.
 pub(super) fn construct(frame: &Frame, guess: &Timing, seeker: &mut Seeker, rule: Rule) -> Places {
     let nominal = frame.nominal();
     let limit = nominal + nominal / 1000 * rule.slack;
@@ -86,7 +86,7 @@ pub(super) fn construct(frame: &Frame, guess: &Timing, seeker: &mut Seeker, rule
     places
 }
 
-/// How far the object is from the top.
+/// The distance of the object from the operator with the most live bytes.
 pub(super) fn distance(frame: &Frame, object: ObjectId, distance: Distance) -> u64 {
     let (early, late) = (&frame.early, &frame.late);
     let start = |act: ActId| match distance {
@@ -117,7 +117,7 @@ pub(super) fn distance(frame: &Frame, object: ObjectId, distance: Distance) -> u
     from.saturating_sub(top.end).max(top.start.saturating_sub(until))
 }
 
-/// How large the object is.
+/// The size of the object.
 pub(super) fn size(frame: &Frame, object: ObjectId, size: Size) -> u128 {
     let object = &frame.objects.all[object];
     let positions = |block| {

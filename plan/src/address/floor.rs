@@ -10,31 +10,31 @@ use crate::planners::{Granularity, Plan, Planner, Request, planner};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 
-/// The effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is reported must
-/// not change with `--effort`.
+/// The effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is reported
+/// must not change with `--effort`.
 const EFFORT: u32 = 1;
 
-/// How often the gap is halved between an arena that holds the bytes of a plan of ranges and one that has room for it.
+/// Number of bisection steps between the counted bytes of a plan with ranges and an arena that is known to hold it.
 const HALVINGS: u32 = 4;
 
-/// The bytes of the smallest arena in which whole tensors are known to have addresses that are only swapped.
+/// The bytes of the smallest arena in which a plan that only swaps whole tensors is known to have addresses.
 pub fn least(problem: &Problem, alignment: u64) -> u64 {
     least_of(&Plan::without_recomputation(problem, Schedule::default()), alignment)
 }
 
-/// The bytes of an arena in which everything has an address and nothing moves: the smallest that was found.
+/// The bytes of the smallest arena found in which everything has an address and nothing is swapped.
 pub fn peak(problem: &Problem, alignment: u64) -> u64 {
     smallest(alignment, |arena| unmoved(problem, arena))
 }
 
-/// The bytes of the smallest arena in which the plan's operators are known to have addresses, with swaps chosen anew.
+/// The bytes of the smallest arena in which the plan's operators are known to have addresses, with recomputed swap sets.
 fn least_of(plan: &Plan, alignment: u64) -> u64 {
     smallest(alignment, |arena| tight(plan, arena))
 }
 
-/// The bytes of the smallest arena that is not refused; a refusal tells the next to try.
+/// The bytes of the smallest arena that is not refused; a refusal gives the next size to try.
 fn smallest<T>(alignment: u64, place: impl Fn(Arena) -> Result<T, u64>) -> u64 {
-    // A larger arena may be aligned to more, which takes more.
+    // A larger arena may have a larger alignment, which needs more bytes.
     let mut bytes = 0;
     loop {
         match place(Arena::with(bytes, alignment)) {
@@ -49,8 +49,8 @@ fn smallest<T>(alignment: u64, place: impl Fn(Arena) -> Result<T, u64>) -> u64 {
 /// tensors, in percent: the gaps between ranges take the rest.
 const WORTH: u64 = 98;
 
-/// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or that
-/// copies ranges, is only there if it needs less memory than one that does not.
+/// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or
+/// that copies ranges, is present only if it needs less memory than one that does not.
 pub(crate) struct Counted {
     /// With whole tensors.
     whole: Option<Plan>,
@@ -61,7 +61,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// The plans of the problem, whose smallest budgets are these where bytes are counted.
+    /// The plans of the problem, whose smallest budgets, with counted bytes, are these floors.
     pub(crate) fn of(problem: &Problem, floors: Floors) -> Counted {
         let auto = planner("auto").expect("it is registered");
         let plan = |granularity, budget, larger: u64| {
@@ -77,12 +77,12 @@ impl Counted {
         }
     }
 
-    /// The bytes of the smallest arena with recomputation that is known; `least` is one without.
+    /// The bytes of the smallest arena that is known with recomputation; `least` is one without.
     pub(crate) fn recomputation(&self, least: u64, alignment: u64) -> u64 {
         self.whole.as_ref().map_or(least, |plan| least_of(plan, alignment).min(least))
     }
 
-    /// The bytes of the smallest arena that is known for plans of ranges, if it is smaller than `least`; and the plan there.
+    /// The bytes of the smallest arena that is known for plans of ranges, if it is smaller than `least`; and its plan.
     pub(crate) fn ranges(&self, least: u64, alignment: u64) -> Option<(u64, Placed)> {
         let plan = self.ranges.as_ref()?;
         let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
@@ -104,19 +104,19 @@ impl Counted {
     }
 }
 
-/// The plan that moves nothing, with addresses, and its arena, which is as large as the request's budget.
+/// The plan without copies, with addresses, and its arena, which is at most as large as the request's budget.
 pub(crate) fn at_peak(request: &Request) -> Option<(Placed, Arena)> {
     let Request { problem, budget, alignment, .. } = *request;
     in_arena(request, |arena| unmoved(problem, arena)).or_else(|| {
-        // The search for a layout of a given size may miss one that is smaller.
+        // The layout search for a given size may miss a layout of a smaller size.
         let arena = Arena::with(peak(problem, alignment), alignment);
         let (plan, frame, placement) = unmoved(problem, arena).ok().filter(|_| arena.bytes <= budget)?;
         Some((emit(plan, &frame, &placement)?, arena))
     })
 }
 
-/// The plan that `place` finds in an arena of the request's budget. Where it finds none, the alignment is halved, again and again: a
-/// floor was reported for a smaller arena, and smaller arenas are aligned to less.
+/// The plan that `place` finds in an arena of the request's budget. If it finds none, the alignment is halved repeatedly: a
+/// floor was reported for a smaller arena, and smaller arenas have a smaller alignment.
 fn in_arena(
     request: &Request,
     place: impl Fn(Arena) -> Result<(Plan, Frame, Placement), u64>,

@@ -1,4 +1,4 @@
-//! What stays the same while addresses are searched for one plan.
+//! The fixed part of the address search for one plan.
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
@@ -8,52 +8,52 @@ use super::serial;
 use crate::planners::Plan;
 use crate::schedule::{Absences, ActId, Acts, BlockId, Direction, Simulator, Times};
 
-/// Where an object is.
+/// The address of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The address of its first byte.
     pub(super) base: u64,
-    /// Whether its bytes count from the other end. All objects of a tensor agree, since copies keep the bytes in
-    /// their order.
+    /// Whether its bytes count from the other end. Equal for all objects of a tensor, since copies preserve the order of the
+    /// bytes.
     pub(super) mirrored: bool,
 }
 
-/// By object, where it is; none where that is still to be found.
+/// By object, its place; none if not yet assigned.
 pub(super) type Places = PrimaryMap<ObjectId, Option<Place>>;
 
-/// A plan to be placed: its activities, objects and times, and the order in which addresses are promised.
+/// A plan to be placed: its activities, objects and times, and the order in which addresses are assigned.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) absences: Absences,
     pub(super) acts: Acts,
     pub(super) objects: Objects,
-    /// The serial order, and by act what is before it on its engine.
+    /// The serial order, and by act the previous one of its engine.
     pub(super) order: Vec<ActId>,
     pub(super) queue: SecondaryMap<ActId, Option<ActId>>,
     /// By block, its first and its last position in that order.
     pub(super) positions: PrimaryMap<BlockId, (u32, u32)>,
-    /// By object, the union of those of its blocks.
+    /// By object, the union of the positions of its blocks.
     pub(super) extents: PrimaryMap<ObjectId, (u32, u32)>,
     /// The times of the plan without addresses, from the start and from the end.
     pub(super) early: Times,
     pub(super) late: Times,
-    /// Bytes of the arena, and what bases are multiples of.
+    /// The size of the arena in bytes, and the alignment of bases.
     pub(super) arena: u64,
     pub(super) alignment: u64,
-    /// Objects that are there all the time, one after the other from address 0, and where they end.
+    /// Objects that are always resident, one after the other from address 0, and the address after them.
     pub(super) fixed: Vec<(ObjectId, Place)>,
     pub(super) floor: u64,
-    /// The others.
+    /// The other objects.
     pub(super) movable: Vec<ObjectId>,
-    /// The operator at which most is live, as an act, and its position.
+    /// The operator with the most live bytes, as an act, and its position.
     pub(super) top: ActId,
     pub(super) top_position: u32,
 }
 
 impl Frame {
-    /// The frame of the plan, which fits so many bytes.
+    /// The frame of a plan that fits `budget` bytes.
     ///
-    /// None if no choice of absences has just its copies, or what is there all the time does not fit the arena.
+    /// None if no choice of absences has exactly its copies, or if the objects that are always resident do not fit the arena.
     pub(super) fn new(plan: &Plan, budget: u64, arena: Arena) -> Option<Frame> {
         let (problem, Arena { bytes: arena, alignment }) = (&plan.problem, arena);
         let absences = Absences::of(problem, &plan.schedule);
@@ -97,7 +97,7 @@ impl Frame {
         let live = absences.live_by_moment(problem);
         let top = (0..live.len()).max_by_key(|&m| (live[m], std::cmp::Reverse(m))).unwrap_or(0);
         let queue = serial::queues(&acts, &order);
-        // The acts of the moments: the start, the operators in their order, the end.
+        // The acts by moment: the start, the operators in their order, the end.
         let top = ActId::new(if top + 1 < live.len() { top } else { acts.len() - 1 });
         Some(Frame {
             absences,
@@ -124,7 +124,7 @@ impl Frame {
         self.early.makespan
     }
 
-    /// Places for what is there all the time, none for what is not.
+    /// Places for the objects that are always resident, and none for the others.
     pub(super) fn nowhere(&self) -> Places {
         let mut places: Places = self.objects.all.values().map(|_| None).collect();
         for &(object, place) in &self.fixed {
@@ -133,7 +133,7 @@ impl Frame {
         places
     }
 
-    /// Where a range of the object's bytes lies.
+    /// The addresses of a range of the object's bytes.
     pub(super) fn lies(&self, object: ObjectId, place: Place, (begin, end): (u64, u64)) -> (u64, u64) {
         let bytes = self.objects.all[object].bytes;
         let (begin, end) = if place.mirrored { (bytes - end, bytes - begin) } else { (begin, end) };

@@ -1,4 +1,4 @@
-//! Moving a few objects at a time to where they delay less.
+//! Local search on placements: moves a few objects at a time to places with less delay.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::seek::{Delay, Seeker, Taste};
 use super::timing::Timing;
 use lmsc_ir::rng::{Rng, Source};
 
-/// A placement and what is known about it.
+/// A placement with its makespan.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     pub(super) places: Places,
@@ -25,7 +25,7 @@ impl Placement {
         Placement { places, left, makespan: timing.makespan }
     }
 
-    /// What a search prefers: an object without a place counts for a fiftieth of the makespan.
+    /// The rank of the placement: an object without a place counts for a fiftieth of the makespan.
     pub(super) fn rank(&self) -> u64 {
         self.makespan + self.makespan / 50 * self.left.len() as u64
     }
@@ -35,21 +35,20 @@ impl Placement {
     }
 }
 
-/// Objects taken out at once besides those of a delaying edge.
+/// Maximum number of objects removed at once besides those of a delaying edge.
 const MOST_NEIGHBOURS: usize = 12;
 
-/// Neighbours live within so many positions of an object.
+/// Maximum distance between the lifetimes of neighbours, in positions.
 const NEAR: u32 = 4;
 
-/// How much worse than before a placement may be to be gone on from, on average and at first, in ten thousandths
-/// of the makespan.
+/// Mean of the accepted increase in cost at first, in ten thousandths of the makespan.
 const HEAT: u64 = 5;
 
-/// Improves the placement until it has cost so much work, or nothing is left to improve.
+/// Improves the placement until the work limit is reached or nothing is left to improve.
 ///
-/// Takes out the objects of an address edge on a longest path, or those without a place, with some that live at the
-/// same time, and puts them back one by one where they delay least; goes on from the result if it is better, or by
-/// chance if it is a little worse.
+/// Removes the objects of an address edge on a longest path, or those without a place, with some others that live at the same
+/// time, and reinserts them one by one where they delay least; continues from the result if it is better, or at random if it
+/// is slightly worse.
 ///
 /// # Source
 /// Schrimpf, Schneider, Stamm-Wilbrandt, Dueck, *Record breaking optimization results using the ruin and recreate
@@ -112,14 +111,14 @@ pub(super) fn improve(
     }
 }
 
-/// What objects without a place cost.
+/// The cost of objects without a place.
 fn penalty(frame: &Frame, left: &[ObjectId]) -> u64 {
     let nominal = u128::from(frame.nominal());
     let bytes = left.iter().map(|&o| size(frame, o, Size::Bytes));
     bytes.map(|b| (nominal / 100 + nominal * b / u128::from(frame.arena.max(1))) as u64).sum()
 }
 
-/// The objects to take out; none if no address edge delays anything.
+/// The objects to remove; none if no address edge causes a delay.
 fn ruin(frame: &Frame, timing: &Timing, now: &Placement, random: &mut Rng) -> Option<Vec<ObjectId>> {
     let mut out = now.left.clone();
     if out.is_empty() || random.below(4) == 0 {
@@ -153,7 +152,7 @@ fn ruin(frame: &Frame, timing: &Timing, now: &Placement, random: &mut Rng) -> Op
     Some(out)
 }
 
-/// A number drawn from the exponential distribution of this mean, by halving: whole bits and the rest linearly.
+/// A random number from the exponential distribution with this mean, by halving: whole bits, and the remainder linearly.
 fn exponential(random: &mut Rng, mean: u64) -> u64 {
     let bits = random.word();
     let halvings = u64::from(bits.leading_zeros());

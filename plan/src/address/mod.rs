@@ -1,11 +1,11 @@
-//! Where every byte of a plan lies, in one arena of a fixed size.
+//! Placement of every byte of a plan in one arena of a fixed size.
 //!
-//! Placing a finished plan does not work: the arena would have to be a tenth larger than the bytes that are live at
-//! once. So several plans of about the same makespan are tried, whole and in pieces of several sizes, some for a
-//! little less than the arena; addresses are promised in a serial order of each plan in which everything is
-//! allocated for as short as it can be; and where bytes change hands, the next owner waits for the last user of the
-//! one before it. These *address edges* cost time, so what is searched for is the placement with the least makespan.
-//! They make any execution safe, however long anything takes: nobody has to count bytes.
+//! Placing a finished plan does not work: the arena would have to be a tenth larger than the peak of live bytes. So several
+//! plans of about the same makespan are tried, with whole tensors and with pieces of several sizes, some for a little less
+//! than the arena. Addresses are assigned in a serial order of each plan in which every block is allocated for as short as
+//! possible; where bytes change their owner, the next owner waits for the last user of the previous one. These *address
+//! edges* cost time, so the search looks for the placement with the smallest makespan. They make any execution safe, whatever
+//! the durations: no byte counting is needed at run time.
 
 mod check;
 mod construct;
@@ -33,26 +33,26 @@ pub use floor::{least, peak};
 pub(crate) use search::place_plan_unless;
 pub use search::{covers, place, place_plan};
 
-/// Bytes with addresses from 0 on.
+/// A range of bytes with addresses from 0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arena {
-    /// How many.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What the address of every tensor's first byte is a multiple of, at least 1.
+    /// Alignment of every tensor's first byte, at least 1.
     pub alignment: u64,
 }
 
-/// What the processor reads at once.
+/// The number of bytes that the processor reads at once.
 const LEAST_ALIGNMENT: u64 = 16;
 
 impl Arena {
-    /// The arena of the request's budget, aligned as its target asks; to less, where the arena is so small that padding
-    /// would take much of it.
+    /// The arena of the request's budget, with the alignment of its target; with less, where the arena is so small that
+    /// padding would take much of it.
     pub fn of(request: &Request) -> Arena {
         Arena::with(request.budget, request.alignment)
     }
 
-    /// The arena of these bytes with the least alignment that plans have in any.
+    /// The arena of `bytes` bytes with the smallest alignment that plans have in any arena.
     pub(crate) fn aligned_least(bytes: u64) -> Arena {
         Arena { bytes, alignment: LEAST_ALIGNMENT }
     }
@@ -63,41 +63,41 @@ impl Arena {
     }
 }
 
-/// A plan that lies in an arena.
+/// A plan with addresses in an arena.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// The plan, its steps in an order and at times that the edges allow.
+    /// The plan; the order and the times of its steps respect the edges.
     pub plan: Plan,
-    /// Where everything is whenever it is on the device.
+    /// The address of every range of bytes for each time that it is on the device.
     pub spots: Vec<Spot>,
-    /// What steps wait for besides data and the steps before them on their engine. With these edges no timing brings
-    /// two things to one address at once. Sorted by the step that waits.
+    /// The dependences of steps besides data and the previous steps of their engine. With these edges, no two ranges occupy
+    /// one address at the same time in any timing. Sorted by the step that waits.
     pub edges: Vec<Edge>,
 }
 
-/// The place of a run of bytes, from when it comes to the device until it leaves.
+/// The address of a range of bytes from its allocation to its release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The bytes.
     pub run: Run,
-    /// The step that allocates them, by its index; none for what is there at the start.
+    /// The index of the step that allocates it; none for a range that is resident at the start.
     pub from: Option<usize>,
-    /// The address of the first.
+    /// The address of its first byte.
     pub address: u64,
 }
 
-/// Bytes that come to the device together and leave together.
+/// Bytes that are allocated together and freed together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Run {
-    /// What the operator of the tick needs besides its tensors.
+    /// The workspace of the operator of the tick.
     Workspace(u32),
     /// A range of a tensor's bytes.
     Bytes {
-        /// Whose bytes.
+        /// The tensor.
         tensor: TensorId,
-        /// The first, counted from the tensor's first.
+        /// The first byte, counted from the start of the tensor.
         begin: u64,
-        /// The one after the last.
+        /// The end, exclusive.
         end: u64,
     },
 }

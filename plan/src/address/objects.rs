@@ -1,4 +1,4 @@
-//! What gets addresses: the blocks of a plan, joined to objects that keep their shape.
+//! The units that get addresses: the blocks of a plan, joined to objects of fixed shape.
 
 use std::ops::Range;
 
@@ -7,37 +7,38 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use crate::problem::{Problem, TensorId};
 use crate::schedule::{Absences, Act, ActId, Acts, BlockId, Contents, Instruction, Lists};
 
-/// Blocks of one tensor that lie together: each operator that needs several of them finds the tensor whole.
+/// Blocks of one tensor with fixed relative positions, so that each operator that needs several of them finds the tensor
+/// contiguous.
 ///
-/// A tensor that is away completely for a while is several objects, which may lie in different places.
+/// A tensor that is swapped out completely for a while is several objects, which may have different addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ObjectId(u32);
 entity_impl!(ObjectId, "object");
 
-/// A range of bytes of an object, from its base, and the block that is there.
+/// A range of bytes of an object, relative to its base, and the block that occupies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rect {
     pub(super) bytes: (u64, u64),
     pub(super) block: BlockId,
 }
 
-/// Whose bytes an object is made of.
+/// The owner of an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
-    /// Those that the operator of the tick needs besides its tensors.
+    /// The operator of the tick, for its workspace.
     Workspace(u32),
     Tensor(TensorId),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Object {
-    /// Whose bytes.
+    /// The owner of the bytes.
     pub(super) owner: Owner,
-    /// How many bytes from the base to the end of the tensor.
+    /// Size in bytes of the whole tensor or workspace.
     pub(super) bytes: u64,
-    /// Those of the blocks.
+    /// The ranges of the blocks.
     pub(super) rects: Vec<Rect>,
-    /// Whether its blocks lie differently if its bytes are counted from the other end.
+    /// Whether counting its bytes from the other end moves its blocks.
     pub(super) has_mirror: bool,
 }
 
@@ -54,7 +55,7 @@ impl Object {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) object: ObjectId,
-    /// The act that all others wait for.
+    /// The first act; all others wait for it.
     pub(super) first: ActId,
     /// The last operator, and the copy out; one of them ends last. Both are `first` if there are none.
     pub(super) last: [ActId; 2],
@@ -62,13 +63,13 @@ pub(super) struct Span {
     ranges: (u32, u32),
 }
 
-/// Every object of a plan.
+/// All objects of a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     pub(super) all: PrimaryMap<ObjectId, Object>,
     pub(super) spans: PrimaryMap<BlockId, Span>,
     ranges: Vec<(u64, u64)>,
-    /// By act, the blocks of which it is the first, or one of the last.
+    /// By act, the blocks of which it is the first act, or one of the last.
     pub(super) allocated_by: Lists<ActId, BlockId>,
     pub(super) freed_by: Lists<ActId, BlockId>,
     pub(super) of_tensor: SecondaryMap<TensorId, Vec<ObjectId>>,
@@ -136,14 +137,14 @@ impl Objects {
         result
     }
 
-    /// The block's ranges of bytes, from the base of its object.
+    /// The byte ranges of the block, relative to the base of its object.
     pub(super) fn ranges(&self, block: BlockId) -> &[(u64, u64)] {
         let (begin, end) = self.spans[block].ranges;
         &self.ranges[begin as usize..end as usize]
     }
 }
 
-/// By block, the representative of the blocks that lie together with it.
+/// By block, the representative of the blocks joined with it.
 fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<BlockId, BlockId> {
     let mut parent: PrimaryMap<BlockId, BlockId> = acts.block_contents.keys().collect();
     fn find(parent: &mut PrimaryMap<BlockId, BlockId>, mut block: BlockId) -> BlockId {
@@ -153,8 +154,8 @@ fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<Blo
         }
         block
     }
-    // By tensor, a block that the act holds; and one that the start or the end of the step holds, which are one
-    // place for what is given and kept: there the next step finds it.
+    // By tensor, a block that the act holds; and a block held at the start or the end of the step: for a tensor that is given
+    // and kept, both are joined, since the next step finds it at that address.
     let mut held: SecondaryMap<TensorId, Option<(ActId, BlockId)>> = SecondaryMap::new();
     let mut at_ends: SecondaryMap<TensorId, Option<BlockId>> = SecondaryMap::new();
     for (act, what) in &acts.what {
@@ -177,7 +178,7 @@ fn joined(problem: &Problem, absences: &Absences, acts: &Acts) -> PrimaryMap<Blo
     parent
 }
 
-/// By block, its first act and its last ones.
+/// By block, its first and its last acts.
 fn acts_of_blocks(acts: &Acts) -> PrimaryMap<BlockId, (ActId, [ActId; 2])> {
     let mut spans: PrimaryMap<BlockId, (Option<ActId>, [Option<ActId>; 2])> =
         acts.block_contents.values().map(|_| Default::default()).collect();
@@ -211,7 +212,7 @@ fn tensor_of(absences: &Absences, contents: Contents) -> Option<TensorId> {
     }
 }
 
-/// What is left of so many bytes beside the ranges, which it sorts.
+/// The ranges of `bytes` bytes outside the moved ranges, which are sorted in place.
 fn rest(bytes: u64, moved: &mut [Range<u64>]) -> Vec<(u64, u64)> {
     moved.sort_unstable_by_key(|range| range.start);
     let ends = moved.iter().map(|range| range.end);

@@ -1,4 +1,4 @@
-//! A placement in nearly linear time: each object goes where there is room when it comes.
+//! A placement in nearly linear time: each object is placed in a free gap when it is allocated.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use super::frame::{Frame, Place, Places};
 use super::timing::Timing;
 
-/// An object that is there for more than one part in so many of the serial order is there for long.
+/// An object is long-lived if it is allocated for more than one part in this many of the serial order.
 const LONG: u32 = 16;
 
-/// The number of places that are compared for one object.
+/// Maximum number of places compared for one object.
 const COMPARED: usize = 1024;
 
-/// Each object, in the serial order, at an end of the gap that delays the plan least by the times of the guess; of several, of the
-/// smallest. An object that is there for long lies at the lower end, another at the upper one. An object without room is left out.
+/// Places each object, in the serial order, at an end of the gap that delays the plan least by the times of the guess; among
+/// equal gaps, of the smallest. A long-lived object is placed at the lower end, another at the upper one. An object without
+/// room is left out.
 ///
 /// It packs less tightly than a construction that compares every object with every other.
 pub(super) fn quick(frame: &Frame, guess: &Timing) -> Places {
@@ -38,7 +39,7 @@ pub(super) fn quick(frame: &Frame, guess: &Timing) -> Places {
         let bytes = round(frame.objects.all[object].bytes);
         let is_long = leaves - comes > frame.order.len() as u32 / LONG;
         let reach = guess.reach[object];
-        // The longest time until an object may come that delays nothing.
+        // The latest time at which the bytes may become free without a delay.
         let limit = frame.nominal().saturating_sub(reach.after);
         if let Some(base) = gaps.take(bytes, limit, is_long) {
             places[object] = Some(Place { base, mirrored: false });
@@ -48,14 +49,14 @@ pub(super) fn quick(frame: &Frame, guess: &Timing) -> Places {
     places
 }
 
-/// Bytes that no object has, and the time at which they become free.
+/// Free bytes, and the time at which they become free.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Segment {
     bytes: u64,
     free: u64,
 }
 
-/// The bytes that no object has: gaps, of segments that became free at different times.
+/// The free bytes: gaps, made of segments that became free at different times.
 #[derive(Default)]
 struct Gaps {
     segments: BTreeMap<u64, Segment>,
@@ -96,8 +97,8 @@ impl Gaps {
         self.by_size.remove(&(bytes, base));
     }
 
-    /// Takes the bytes where they are free by `limit`, else where they are free first: in the smallest gap, at the lower or the upper
-    /// end of one of its segments.
+    /// Takes the bytes where they are free by `limit`, or else where they are free first: in the smallest gap, at the lower
+    /// or the upper end of one of its segments.
     fn take(&mut self, bytes: u64, limit: u64, low: bool) -> Option<u64> {
         let mut best: Option<(u64, u64, (u64, u64))> = None;
         let mut compared = 0;
@@ -133,13 +134,13 @@ impl Gaps {
         Some(base)
     }
 
-    /// The time at which so many bytes from `base` on, which are in one gap, are free.
+    /// The time at which all of the `bytes` bytes from `base` on, which belong to one gap, are free.
     fn free(&self, base: u64, bytes: u64) -> u64 {
         let first = self.segments.range(..=base).next_back().map_or(base, |(&segment, _)| segment);
         self.segments.range(first..base + bytes).map(|(_, segment)| segment.free).max().unwrap_or(0)
     }
 
-    /// Cuts the segment that goes across the address in two.
+    /// Splits the segment that contains the address.
     fn cut(&mut self, address: u64) {
         let Some((&base, &segment)) = self.segments.range(..address).next_back() else { return };
         let below = address - base;

@@ -1,4 +1,4 @@
-//! Making room for what found none, by taking others out.
+//! Makes room for objects without a place by removing others.
 
 use super::frame::{Frame, Places};
 use super::objects::ObjectId;
@@ -7,7 +7,7 @@ use super::timing::Timing;
 use cranelift_entity::PrimaryMap;
 use lmsc_ir::rng::{Rng, Source};
 
-/// By object, what it costs to take it out: more for the larger, and for those that were hard to place before.
+/// By object, the cost of removing it: higher for large objects, and for those that were hard to place before.
 struct Weights(PrimaryMap<ObjectId, u64>);
 
 impl Price for Weights {
@@ -16,10 +16,10 @@ impl Price for Weights {
     }
 }
 
-/// Places everything so that no overlap delays beyond the limit, or as much of it as so many attempts allow.
+/// Places all objects so that no overlap causes a delay beyond the limit, or as many as the number of attempts allows.
 ///
-/// An object goes where those in its way weigh least, and these have to find another place. What fails often gets
-/// heavy and stays.
+/// An object is placed where the objects that obstruct it have the least weight, and these need another place. Objects that
+/// fail often become heavy and stay.
 ///
 /// # Source
 /// Nagata and Bräysy, *A powerful route minimization heuristic for the vehicle routing problem with time windows*,

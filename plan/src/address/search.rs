@@ -1,4 +1,4 @@
-//! The search for a placement: many plans, each placed in several ways, the best of them improved.
+//! The search for a placement: many plans are placed in several ways, and the best placements are improved.
 
 use std::borrow::Cow;
 
@@ -19,64 +19,63 @@ use crate::planners::{Granularity, Plan, Planner, Request, optimal};
 use crate::problem::TensorId;
 use crate::schedule::{self, Act, ActId, Edge, Room, Schedule, Step};
 
-/// So many plans are tried, for as many thousandths less of the arena one after the other.
+/// Number of budgets for which plans are made, and the step between them, in thousandths of the arena.
 const SHARES: u64 = 30;
 const SHARE: u64 = 5;
 
-/// If none of those has a place, by so many thousandths, however long the plans take.
+/// If no such plan has a placement, the step between budgets in thousandths of the arena, without a limit on the makespan.
 const LARGE_SHARE: u64 = 50;
 
-/// A plan is not tried if it takes more than so many percent longer than the best for the whole arena, but where nothing else
-/// has a place.
+/// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent, unless nothing
+/// else has a placement.
 const MOST_LOSS: u64 = 5;
 
-/// Once something has a place, plans are placed until that has cost so much, in steps of about a nanosecond, at effort
-/// 100.
+/// Work limit for placing plans once a placement is found, in units of about a nanosecond, at effort 100.
 const CONSTRUCTED: u64 = 4_000_000_000;
 
-/// What it costs to make a plan, for each of its activities, in the same steps.
+/// Work charged for making a plan, for each of its activities, in the same units.
 const MADE: u64 = 4_000;
 
-/// The search for a plan with addresses ends after this number of shares, or of rounds of improvement, that do not make the best one
-/// shorter by 1/`LITTLE_GAIN`.
+/// The search for a plan with addresses ends after this number of consecutive budgets, or rounds of improvement, that shorten
+/// the best makespan by less than 1/`LITTLE_GAIN`.
 const STAGNANT: u32 = 5;
 const STAGNANT_ROUNDS: u32 = 2;
 const LITTLE_GAIN: u64 = 1000;
 
-/// So many placements are improved at first, half as many each twice as long after that.
+/// Number of placements improved in the first round; each further round improves half as many for twice as long.
 const IMPROVED: usize = 16;
 
-/// More objects are not compared with one another; the first plan that has a place is taken, of those for so many
-/// thousandths less one after the other.
+/// Above this number of objects, objects are not compared with one another, and the first plan that has a placement is taken,
+/// over budgets that differ by the following number of thousandths of the arena.
 const MOST_COMPARED: usize = 3000;
 const COARSE_SHARE: u64 = 25;
 
-/// How many placements of one plan are improved.
+/// Number of placements of one plan that are improved.
 const OF_ONE_PLAN: usize = 2;
 
-/// How often objects are moved to make room for those without a place.
+/// Number of moves that make room for objects without a place.
 const ATTEMPTS: u32 = 200;
 
-/// How much the improvement of one placement may cost at first, in steps of about a nanosecond, at effort 100.
+/// Work limit for the improvement of one placement in the first round, in units of about a nanosecond, at effort 100.
 const WORK: u64 = 12_000_000;
 
-/// Plans are made of whole tensors, and of pieces of which so many make the peak.
+/// Plans are made of whole tensors, and with pieces of which this many make up the peak.
 const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
 
-/// By how many thousandths addresses may make a plan longer before other choices of what runs again are placed, too:
-/// those for so many thousandths less memory.
+/// Thousandths by which addresses may lengthen a plan before plans with other recomputed operators are placed, too: plans for
+/// budgets that are smaller by the following thousandths.
 const MOST_SATISFYING_LOSS: u64 = 5;
 const LESS: [u64; 5] = [20, 40, 60, 90, 120];
 
-/// Plans for less memory are made with 1/`QUICKER` of the effort, and each plan is placed with 1/`QUICK` of it at first. If addresses
-/// still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
+/// Plans for smaller budgets are made with 1/`QUICKER` of the effort, and each plan is first placed with 1/`QUICK` of it. If
+/// addresses still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
 const QUICKER: u32 = 30;
 const QUICK: u32 = 10;
 const THOROUGHLY: usize = 2;
 
-/// The plan with the least makespan found that lies in the arena; none if none is found.
+/// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
 ///
-/// `plans` makes plans that fit so many bytes by their sum.
+/// `plans` makes plans whose live bytes fit a budget.
 pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
     Search::default().placed(arena, effort, plans)
 }
@@ -90,7 +89,8 @@ impl Search {
         emit(plan, &frame, &placement)
     }
 
-    /// A search that knows the plan's operators with swaps chosen together with addresses, where the arena has room for that.
+    /// A search that starts from the plan's operators with swaps and addresses chosen together, where the arena has room for
+    /// that.
     fn from_tight(arena: Arena, plan: &Plan) -> Search {
         let mut search = Search::default();
         if let Ok((plan, frame, placement)) = tight(plan, arena) {
@@ -105,29 +105,29 @@ impl Search {
     }
 }
 
-/// Which plans are tried.
+/// The plans that are tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Those that lose little.
+    /// Plans with a small loss.
     Near,
-    /// All, as long as nothing has a place.
+    /// All plans, as long as nothing has a placement.
     Far,
-    /// All that are shorter than what has one, if that loses much.
+    /// All plans shorter than the best one placed, if that has a large loss.
     Between,
 }
 
-/// How the best makespan develops.
+/// The development of the best makespan.
 #[derive(Default)]
 struct Progress {
-    /// The makespan that was last shorter by enough.
+    /// The last makespan that was shorter by enough.
     best: Option<u64>,
-    /// How often since then it was not.
+    /// Number of consecutive makespans since then that were not.
     idle: u32,
 }
 
 impl Progress {
-    /// Notes a makespan, and returns whether the search ends: after `idle` makespans in a row that were not shorter than the best
-    /// one by 1/[`LITTLE_GAIN`]. Until the first plan is found, none is counted.
+    /// Records a makespan, and returns whether the search ends: after `idle` consecutive makespans that were not shorter than
+    /// the best one by 1/[`LITTLE_GAIN`]. Makespans before the first plan is found do not count.
     fn ends(&mut self, makespan: u64, idle: u32) -> bool {
         match self.best {
             _ if makespan == u64::MAX => return false,
@@ -144,14 +144,14 @@ struct Search {
     cases: Vec<(Plan, Frame)>,
     /// Placements to improve, each with the index of its case.
     tries: Vec<(usize, Placement)>,
-    /// The best that leaves nothing out.
+    /// The best placement of all objects.
     best: Option<(usize, Placement)>,
     /// Whether there are too many objects to compare them with one another.
     many: bool,
 }
 
 impl Search {
-    /// The makespan that a placement has to undercut.
+    /// The makespan that a placement must be below.
     fn limit(&self) -> u64 {
         self.best.as_ref().map_or(u64::MAX, |(_, placement)| placement.makespan)
     }
@@ -162,16 +162,16 @@ impl Search {
         }
     }
 
-    /// Makes plans and places each by every rule, until that has cost so much: those that take little longer than the best
-    /// for the whole arena; if none of these has a place, those for far less; and then what takes longer than the former and
-    /// less than the latter.
+    /// Makes plans and places each by every rule, up to the work limit: first the plans that take little longer than the best
+    /// one for the whole arena; if none of these has a placement, plans for far smaller budgets; and then plans with
+    /// makespans between the two.
     fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
         let mut longest = None;
         let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
         let near = shares(SHARE, SHARES, Kind::Near);
         let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
         let between = shares(SHARE, SHARES, Kind::Between);
-        // Plans that the search began with say nothing about those that it makes.
+        // Plans from the start of the search do not count as progress of this one.
         let (mut progress, known) = (Progress::default(), self.cases.len());
         for (share, kind) in near.chain(far).chain(between) {
             let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
@@ -222,10 +222,10 @@ impl Search {
         }
     }
 
-    /// The placements of one plan by every rule.
+    /// Places one plan by every rule.
     ///
-    /// What costs nothing needs no other rule; and where objects are too many to compare them all, there is only the
-    /// quick one.
+    /// A placement without a loss needs no further rule; if there are too many objects to compare them all, only the quick
+    /// rule is used.
     fn construct_one(&mut self, frame: &Frame) {
         let guess = Timing::nominal(frame);
         let mut timing = guess.clone();
@@ -283,16 +283,16 @@ impl Search {
     }
 }
 
-/// The planner's plan with addresses: of its plans for the arena and for less, the one with the least makespan found
-/// that lies in it; none if none is found.
+/// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
+/// found that has a placement; none if none is found.
 ///
-/// Where the planner is ours, swaps are chosen anew for what `plan` runs again.
+/// Where the planner is ours, swap sets are recomputed for the recomputed operators of `plan`.
 pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
     place_plan_unless(planner, request, plan, |_| false)
 }
 
-/// [`place_plan`] without its thorough part, if what the quick part found, and its makespan, are `enough` although addresses cost more
-/// than they may.
+/// [`place_plan`] without its thorough part, if addresses cost more than they may but `enough` accepts the makespan of the
+/// quick part.
 pub(crate) fn place_plan_unless(
     planner: &Planner,
     request: &Request,
@@ -315,7 +315,7 @@ pub(crate) fn place_plan_unless(
     let placed = |plan: &Plan, effort: u32| {
         Search::from_tight(arena, plan).placed(arena, effort, covers(plan, request.granularity))
     };
-    // With little work first: which of the plans lies best shows soon.
+    // With little work first: it soon shows which plan has the best placement.
     let quick = (request.effort / QUICK).max(1);
     let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
     let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED { &LESS[..] } else { &[] };
@@ -342,8 +342,8 @@ pub(crate) fn place_plan_unless(
     best
 }
 
-/// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with swaps
-/// chosen anew, of whole tensors and, unless tensors travel whole, of ranges.
+/// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with recomputed
+/// swap sets, of whole tensors and, unless tensors are copied whole, of ranges.
 pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
     let mut own = Some(plan.clone());
     let ranges = PIECES.into_iter().map(|pieces| optimal::piece_bytes(&plan.problem, pieces));

@@ -1,4 +1,4 @@
-//! Where an object can go, given where others are.
+//! The search for the best place of an object, given the places of the others.
 
 use super::frame::{Frame, Place, Places};
 use super::objects::ObjectId;
@@ -6,10 +6,10 @@ use super::timing::Timing;
 use crate::schedule::BlockId;
 use lmsc_ir::rng::{Rng, Source};
 
-/// What an overlap of two blocks that are needed at once costs. Any other costs less.
+/// The cost of an overlap of two blocks that are needed at the same time. All other costs are less.
 pub(super) const NEVER: u64 = 1 << 50;
 
-/// Which of several equally good bases to take.
+/// The choice among equally good bases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taste {
     Lowest,
@@ -17,14 +17,14 @@ pub(super) enum Taste {
     Any,
 }
 
-/// How much it costs that the object shares addresses with another one.
+/// The cost of sharing addresses with another object.
 pub(super) trait Price {
-    /// The cost of an overlap with the other object, whose worst pair of blocks makes a path so much longer than
-    /// the limit; [`NEVER`] if they are needed at once.
+    /// The cost of an overlap with the other object, whose worst pair of blocks lengthens a path to `excess` beyond the
+    /// limit; [`NEVER`] if they are needed at the same time.
     fn of(&self, other: ObjectId, excess: u64) -> u64;
 }
 
-/// Overlaps cost the delay; what is needed at once cannot overlap.
+/// Overlaps cost their delay; blocks that are needed at the same time cannot overlap.
 pub(super) struct Delay;
 
 impl Price for Delay {
@@ -38,21 +38,21 @@ impl Price for Delay {
 pub(super) struct Seeker {
     /// (begin, end, other, excess): a base strictly between overlaps with the other object.
     overlaps: Vec<(i64, i64, ObjectId, u64)>,
-    /// Four times a base, and what happens there; its price.
+    /// Four times a base, plus the kind of the event; its price.
     events: Vec<(i64, u64)>,
-    /// How much computing this has cost, in steps of about a nanosecond.
+    /// Computation so far, in units of about a nanosecond.
     pub(super) work: u64,
 }
 
-/// What happens to the cost of a base as it grows: at one base, first what no longer costs, last what begins to.
+/// Events in the cost of a base as the base grows: at one base, costs that end come first, and costs that begin come last.
 const LESS: i64 = 0;
 const CANDIDATE: i64 = 1;
 const MORE: i64 = 2;
 
 impl Seeker {
-    /// The place where the object costs least, and what it costs; none if it would cost [`NEVER`] everywhere.
+    /// The place with the least cost for the object, and that cost; none if the cost is [`NEVER`] everywhere.
     ///
-    /// Only places beside others are tried: any other can be moved to one of those.
+    /// Only places adjacent to others are tried: any other place can be shifted to one of those.
     pub(super) fn best(
         &mut self,
         frame: &Frame,
@@ -124,7 +124,7 @@ impl Seeker {
         best.map(|(cost, _, place)| (place, cost))
     }
 
-    /// The objects that are in the way of this one at its place.
+    /// The objects that obstruct this one at its place.
     pub(super) fn in_the_way(
         &mut self,
         frame: &Frame,
@@ -141,7 +141,7 @@ impl Seeker {
         hit
     }
 
-    /// Finds the bases at which the object shares addresses with others to its cost.
+    /// Finds the bases at which the object shares addresses with others at a cost.
     fn collect(
         &mut self,
         frame: &Frame,
@@ -178,7 +178,7 @@ impl Seeker {
         }
     }
 
-    /// Merges overlapping ranges from this index on, all with one object; the worst excess counts.
+    /// Merges overlapping ranges from this index on, all with one object; the largest excess counts.
     fn merge(&mut self, from: usize) {
         if self.overlaps.len() <= from + 1 {
             return;
@@ -199,7 +199,7 @@ impl Seeker {
     }
 }
 
-/// Whether no blocks of the two objects are in each other's way, judged by the objects as wholes.
+/// Whether no blocks of the two objects obstruct each other, judged by the objects as wholes.
 fn apart(frame: &Frame, timing: &Timing, a: ObjectId, b: ObjectId, limit: u64) -> bool {
     let (x, y) = (frame.extents[a], frame.extents[b]);
     if x.1 < y.0 {
@@ -209,8 +209,8 @@ fn apart(frame: &Frame, timing: &Timing, a: ObjectId, b: ObjectId, limit: u64) -
     }
 }
 
-/// By how much the path through the address edge between the two blocks exceeds the limit; [`NEVER`] if both are
-/// needed at once in the serial order.
+/// The length of the path through the address edge between the two blocks beyond the limit; [`NEVER`] if both are needed at
+/// the same time in the serial order.
 fn excess(frame: &Frame, timing: &Timing, a: BlockId, b: BlockId, limit: u64) -> u64 {
     let (x, y) = (frame.positions[a], frame.positions[b]);
     if x.1 < y.0 {

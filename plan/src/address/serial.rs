@@ -1,10 +1,10 @@
-//! The serial order in which addresses are promised.
+//! The serial order in which addresses are assigned.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 use crate::schedule::{Act, ActId, Acts, Instruction};
 
-/// By act, the one before it on its engine; start and end are on none.
+/// By act, the previous one of its engine; the start and the end belong to none.
 pub(super) fn queues(acts: &Acts, order: &[ActId]) -> SecondaryMap<ActId, Option<ActId>> {
     let mut before = SecondaryMap::with_capacity(acts.len());
     let mut last: [Option<ActId>; 3] = [None; 3];
@@ -16,11 +16,10 @@ pub(super) fn queues(acts: &Acts, order: &[ActId]) -> SecondaryMap<ActId, Option
     before
 }
 
-/// The order in which every copy out comes as early, and every copy in as late, as the engines' orders let it.
+/// The order in which every copy out is as early, and every copy in as late, as the engines' orders allow.
 ///
-/// Blocks are allocated in it for as short as they can be, counted in positions. Whatever placement is possible
-/// under the times of a schedule is possible in this order too: in those times what is copied out leaves later
-/// and what is copied in comes earlier.
+/// In it, blocks are allocated for as short as possible, counted in positions. Every placement that is possible under the
+/// times of a schedule is also possible in this order: under those times, copies out end later and copies in start earlier.
 pub(super) fn just_in_time(acts: &Acts, order: &[ActId]) -> Vec<ActId> {
     let queue = queues(acts, order);
     let outs = order.iter().filter(|&&a| matches!(acts.what[a], Act::Do(Instruction::Out(_))));
@@ -48,7 +47,7 @@ struct Serial {
 }
 
 impl Serial {
-    /// Adds the act, and before it whatever it waits for.
+    /// Adds the act after all acts that it waits for.
     fn demand(&mut self, acts: &Acts, queue: &SecondaryMap<ActId, Option<ActId>>, act: ActId) {
         let mut stack = vec![act];
         while let Some(&top) = stack.last() {

@@ -8,7 +8,7 @@ use crate::random::{self, Rng, Source};
 use crate::schedule::{Absences, Act, Acts, Instruction, Noise, Replay, Schedule, Step};
 use lmsc_ir::Phase::{Backward, Forward};
 
-/// A random problem, and an arena from the smallest that its operators need to one where nothing has to leave.
+/// A random problem, and an arena from the smallest that its operators need to one where nothing must be swapped.
 fn case(seed: u64) -> (Problem, Arena) {
     let mut u = Rng::new(seed);
     let ops = 1 + u.below(if seed.is_multiple_of(10) { 60 } else { 12 });
@@ -16,7 +16,7 @@ fn case(seed: u64) -> (Problem, Arena) {
     let floor = problem.floor().1;
     let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();
     let bytes = floor + (peak - floor) * u.below(5) as u64 / 4;
-    // Where tensors have a byte, no more than some of them fit beside each other with 256.
+    // Where tensors have few bytes, only some of them fit beside each other with an alignment of 256.
     let alignment = if bytes < 1 << 20 || u.chance(50) { 1 } else { 256 };
     (problem, Arena { bytes, alignment })
 }
@@ -30,7 +30,7 @@ fn placed(problem: &Problem, arena: Arena) -> Option<Placed> {
     })
 }
 
-/// Placements that swap.
+/// Placements of plans that swap.
 fn swapping() -> impl Iterator<Item = (u64, Placed, Arena)> {
     (0..200u64).filter_map(|seed| {
         let (problem, arena) = case(seed);
@@ -41,7 +41,7 @@ fn swapping() -> impl Iterator<Item = (u64, Placed, Arena)> {
 
 #[test]
 fn random_plans_lie_in_their_arenas() {
-    // By alignment: how many lie in theirs, and of how many.
+    // By alignment: number of placements found, and number of cases.
     let mut found = std::collections::BTreeMap::from([(1, (0, 0)), (256, (0, 0))]);
     for seed in 0..400 {
         let (problem, arena) = case(seed);
@@ -56,7 +56,7 @@ fn random_plans_lie_in_their_arenas() {
         let smaller = check(&placed, Arena { bytes: smaller, ..arena });
         assert!(matches!(smaller, Err(Misplaced::Outside { .. } | Misplaced::Schedule(_))), "seed {seed}");
     }
-    // Of the others some have no placement: what cannot leave lies in the way, and the smallest arenas have no bytes to
+    // Some of the others have no placement: unswappable tensors lie in the way, and the smallest arenas have no bytes to
     // spare for alignment.
     let enough = |percent: u32| move |&(found, all): &(u32, u32)| found * 100 >= all * percent;
     assert!(found.get(&1).is_some_and(enough(97)) && found.get(&256).is_some_and(enough(55)), "{found:?}");
@@ -84,7 +84,7 @@ fn what_waits_for_edges_alone_takes_as_long_as_said() {
     }
 }
 
-/// When a spot is somebody's, from the times of the steps alone.
+/// The interval in which a spot is occupied, from the times of the steps alone.
 fn times(problem: &Problem, schedule: &Schedule, spots: &[Spot], spot: &Spot) -> (u64, u64) {
     let from = spot.from.map_or(0, |step| schedule.steps[step].start);
     let (tensor, begin) = match spot.run {
@@ -178,7 +178,7 @@ fn what_lies_elsewhere_is_refused() {
                 let shorter = Run::Bytes { tensor, begin, end: end - 1 };
                 assert_eq!(changed(&|spots| spots[index].run = shorter.clone()), nowhere, "seed {seed}");
             }
-            // On what is there at the same moment.
+            // At the address of a range that is resident at the same moment.
             let schedule = &placed.plan.schedule;
             let now = |s: &Spot| times(&placed.plan.problem, schedule, &placed.spots, s);
             let together = placed.spots.iter().find(|other| {
@@ -245,7 +245,7 @@ fn swaps_chosen_with_addresses_need_no_more_than_what_operators_touch() {
         let alignment = if u.chance(50) { 1 } else { 256 };
         let nothing = Arena { bytes: 0, alignment };
         let least = tight::tight(&plan, nothing).err().unwrap_or(0);
-        // Nothing that fits less.
+        // No plan that fits needs less.
         assert!(least >= problem.floor().1, "seed {seed}");
         all += 1;
         same += u32::from(alignment == 1 && least == problem.floor().1);
@@ -261,7 +261,7 @@ fn swaps_chosen_with_addresses_need_no_more_than_what_operators_touch() {
     assert!(same > 100, "{same} of {all}");
 }
 
-/// Each of many operators keeps a mebibyte until its own backward operator runs.
+/// Each of many operators produces a mebibyte that is live until its own backward operator runs.
 #[test]
 fn addresses_in_a_long_chain_of_equal_tensors_cost_nothing() {
     let layers = 2000u32;

@@ -25,13 +25,13 @@ use crate::planners::Plan;
 use crate::problem::{Op, Problem, Tensor, TensorId, Uses};
 use crate::schedule::{Instruction, Piece, PieceId, Schedule, Step};
 
-/// The effort of placing what does not move: some hundredths of a second.
+/// The effort for placing unswapped tensors: some hundredths of a second.
 const STAYING_EFFORT: Effort = Effort { looks: 2_000_000, placements: 20_000 };
 
 /// A plan of the same operators with swaps of whole tensors, placed in the arena.
 ///
 /// # Errors
-/// The bytes of an arena that has room, where this one has not.
+/// The bytes of an arena that has room, if this one has not.
 pub(super) fn tight(plan: &Plan, arena: Arena) -> Result<(Plan, Frame, Placement), u64> {
     let ground = Ground::of(&plan.problem, arena)?;
     let mut cache = Cache::new(&plan.problem, arena, &ground);
@@ -45,10 +45,10 @@ pub(super) fn tight(plan: &Plan, arena: Arena) -> Result<(Plan, Frame, Placement
     Ok((plan, frame, placement))
 }
 
-/// The plan that moves nothing, placed in the arena.
+/// The plan without copies, placed in the arena.
 ///
 /// # Errors
-/// The bytes of an arena that has room, where none was found in this one.
+/// The bytes of an arena that has room, if no layout was found in this one.
 pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, Placement), u64> {
     let uses = problem.uses();
     let aligned = |bytes: u64| bytes.next_multiple_of(arena.alignment);
@@ -86,7 +86,7 @@ pub(super) fn unmoved(problem: &Problem, arena: Arena) -> Result<(Plan, Frame, P
     Ok((plan, frame, placement))
 }
 
-/// By moment, when the tensor is there if it never leaves: see [`Problem::live_by_moment`].
+/// The moments at which the tensor is live if it is never swapped out: see [`Problem::live_by_moment`].
 fn moments(problem: &Problem, tensor: TensorId, uses: &Uses) -> Range<u64> {
     let (facts, live) = (problem.tensors[tensor], problem.live_range(tensor, uses));
     let from = if facts.given { 0 } else { u64::from(live.start) + 1 };
@@ -94,13 +94,13 @@ fn moments(problem: &Problem, tensor: TensorId, uses: &Uses) -> Range<u64> {
     from..until
 }
 
-/// The tensors that never leave. They lie at the bottom of the arena.
+/// The tensors that are never swapped out. They are placed at the bottom of the arena.
 struct Ground {
-    /// By tensor that never leaves and is not there all the time, its address.
+    /// By tensor that is never swapped out and not always live, its address.
     addresses: SecondaryMap<TensorId, Option<u64>>,
-    /// By tensor, whether it may leave.
+    /// By tensor, whether it may be swapped out.
     leaves: SecondaryMap<TensorId, bool>,
-    /// By moment, the address above all of them: see [`Problem::live_by_moment`].
+    /// By moment, the address above all of these tensors: see [`Problem::live_by_moment`].
     heights: Vec<u64>,
     /// The smallest arena that has room.
     least: u64,
@@ -144,7 +144,7 @@ impl Ground {
         if least > arena.bytes {
             return Err(least);
         }
-        // A variable that stays costs no copies. Up to half of the remaining memory is used for that.
+        // A resident variable costs no copies. Up to half of the remaining memory is used for that.
         let mut spare = (arena.bytes - least) / 2;
         for (tensor, facts) in problem.tensors.iter().filter(|(_, facts)| facts.is_variable_that_leaves()) {
             if leaves[tensor] && aligned(facts.bytes) <= spare {
@@ -162,7 +162,7 @@ impl Ground {
     }
 }
 
-/// By moment, the bytes of workspace and of tensors that may leave and must be there.
+/// By moment, the bytes of workspace and of swappable tensors that must be resident.
 fn touched(
     problem: &Problem,
     leaves: &SecondaryMap<TensorId, bool>,
@@ -181,13 +181,13 @@ fn touched(
     [ends.0].into_iter().chain(problem.ops.iter().map(of_op)).chain([ends.1]).collect()
 }
 
-/// Addresses of buffers, each as low as it can lie when those that come before it are there.
+/// Addresses of buffers, each as low as possible beside the buffers that are live when it is allocated.
 fn rising(buffers: &[Buffer]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..buffers.len()).collect();
     let live = |index: usize| &buffers[index].parts[0].live;
     order.sort_by_key(|&index| (live(index).start, Reverse(live(index).end), index));
     let mut addresses = vec![0; buffers.len()];
-    // By address, those that are there, with their ends and when they go.
+    // By address, the live buffers, with their ends and the moments at which they are freed.
     let mut there: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for index in order {
         let (bytes, from) = (buffers[index].bytes(), live(index).start);
@@ -205,7 +205,7 @@ fn rising(buffers: &[Buffer]) -> Vec<u64> {
     addresses
 }
 
-/// By moment, of so many, the address above all buffers that are there.
+/// By moment, for `moments` moments, the address above all live buffers.
 fn heights(buffers: &[Buffer], addresses: &[u64], moments: usize) -> Vec<u64> {
     let mut comes: Vec<(u64, u64, u64)> = buffers
         .iter()
@@ -231,29 +231,29 @@ fn heights(buffers: &[Buffer], addresses: &[u64], moments: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Something at an address: a tensor, or the workspace of the operator that runs.
+/// A tensor or the workspace of the current operator at an address.
 #[derive(Clone, Copy)]
 struct Resident {
     tensor: Option<TensorId>,
     bytes: u64,
 }
 
-/// The memory above the ground while operators run one after the other.
+/// The memory above the unswapped tensors while operators run one after the other.
 struct Cache<'a> {
     problem: &'a Problem,
     uses: Uses,
     ground: &'a Ground,
     arena: Arena,
     by_address: BTreeMap<u64, Resident>,
-    /// By tensor, its address while it is there.
+    /// By tensor, its address while it is resident.
     at: SecondaryMap<TensorId, Option<u64>>,
-    /// By tensor, whether the host lacks it as it is.
+    /// By tensor, whether the host lacks a valid copy.
     dirty: SecondaryMap<TensorId, bool>,
-    /// By tensor, its addresses, one for each time that it comes.
+    /// By tensor, its addresses, one for each time that it is allocated.
     bases: SecondaryMap<TensorId, Vec<u64>>,
     /// By tick, the address of its workspace.
     workspaces: Vec<u64>,
-    /// The address above all that never leaves and is there.
+    /// The address above all live tensors that are never swapped out.
     floor: u64,
     pieces: SecondaryMap<TensorId, Option<PieceId>>,
     schedule: Schedule,
@@ -282,7 +282,7 @@ impl<'a> Cache<'a> {
     /// Runs all operators.
     ///
     /// # Errors
-    /// As [`tight`].
+    /// As for [`tight`].
     fn run(&mut self) -> Result<(), u64> {
         let problem = self.problem;
         let of_class = |given: bool, kept: bool| {
@@ -291,7 +291,7 @@ impl<'a> Cache<'a> {
                 .filter(move |(_, facts)| facts.given == given && facts.kept == kept)
                 .map(|(tensor, _)| tensor)
         };
-        // What is given and no variable is there at the start, and on the host not yet.
+        // Tensors that are given but no variables are resident at the start, without a host copy.
         let given: Vec<TensorId> = of_class(true, false).filter(|&t| self.ground.leaves[t]).collect();
         self.floor = self.ground.heights[0];
         self.demand(0, &given, &given, 0)?;
@@ -324,7 +324,7 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// Sets the address up to which memory belongs to tensors that never leave, and swaps out what lies below it.
+    /// Sets the end of the memory for tensors that are never swapped out, and swaps out all tensors below it.
     fn rise(&mut self, floor: u64) {
         self.floor = floor;
         let below: Vec<TensorId> =
@@ -332,8 +332,8 @@ impl<'a> Cache<'a> {
         below.into_iter().for_each(|tensor| self.evict(tensor));
     }
 
-    /// Gives an address to each of the touched tensors and to the workspace, and returns that of the workspace. A tensor that is not
-    /// in memory is copied from the host, unless it is one of `fresh`, which the operator produces.
+    /// Gives an address to each of the touched tensors and to the workspace, and returns that of the workspace. A tensor that
+    /// is not in memory is copied from the host, unless it is one of `fresh`, which the operator produces.
     fn demand(
         &mut self,
         tick: u32,
@@ -431,7 +431,7 @@ impl<'a> Cache<'a> {
     /// the highest aligned address in it for that many bytes.
     fn window(&self, tick: u32, touched: &[TensorId], bytes: u64) -> Option<(u64, Vec<TensorId>)> {
         struct Slot {
-            /// From the end of the one before it.
+            /// The end of the previous slot.
             from: u64,
             tensor: TensorId,
             cost: u128,
@@ -450,7 +450,7 @@ impl<'a> Cache<'a> {
             }
         };
         for (&base, resident) in &self.by_address {
-            // The gap before it counts with those before.
+            // The gap before this resident belongs to the slots before it.
             try_until(&mut slots, &mut cost, base);
             match resident.tensor.filter(|tensor| !touched.contains(tensor)) {
                 Some(tensor) => {
@@ -469,7 +469,7 @@ impl<'a> Cache<'a> {
         best.map(|(_, address, leaving)| (address, leaving))
     }
 
-    /// What it costs that the tensor leaves: the time of its copies over the time until its next use.
+    /// The cost of swapping the tensor out: the time of its copies divided by the time until its next use.
     fn cost(&self, tick: u32, tensor: TensorId) -> u128 {
         let bytes = self.problem.tensors[tensor].bytes;
         let link = self.problem.link;
@@ -480,7 +480,7 @@ impl<'a> Cache<'a> {
         (u128::from(out + link.in_nanos(bytes)) << 20) / u128::from(next.saturating_sub(tick) + 1)
     }
 
-    /// The tensor leaves, with a copy if the host lacks it.
+    /// Swaps out the tensor, with a copy if the host lacks a valid one.
     fn evict(&mut self, tensor: TensorId) {
         if self.at[tensor].is_some() {
             if std::mem::replace(&mut self.dirty[tensor], false) {

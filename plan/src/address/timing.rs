@@ -1,4 +1,4 @@
-//! When everything runs if addresses are all that it has to wait for besides engines and operands.
+//! The times of all activities if they wait only for addresses, engines and operands.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, PrimaryMap};
@@ -7,48 +7,48 @@ use super::frame::{Frame, Places};
 use super::objects::ObjectId;
 use crate::schedule::{ActId, BlockId};
 
-/// What an act waits for longest.
+/// The dependence of an act that ends last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Nothing,
     /// Its engine or an operand.
     Act(ActId),
-    /// The block that was at its addresses before.
+    /// The previous block at its addresses.
     Block(BlockId),
 }
 
-/// How late the blocks of an object are free, and how much must follow the allocation of any.
+/// The latest time at which a block of an object becomes free, and the longest time that must follow the allocation of any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reach {
     pub(super) free: u64,
     pub(super) after: u64,
 }
 
-/// Earliest times under address edges: what first uses a range of bytes waits for what last used it before.
+/// Earliest times under address edges: the first user of a range of bytes waits for its last previous user.
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
-    /// By act, when it ends, how long it takes from there to the end of all, and what it waits for.
+    /// By act, its end, the longest time from there to the end of all, and the dependence that it waits for.
     pub(super) end: PrimaryMap<ActId, u64>,
     tail: PrimaryMap<ActId, u64>,
     cause: PrimaryMap<ActId, Cause>,
-    /// By block, when the last of its acts ends.
+    /// By block, the end of its last act.
     pub(super) free: PrimaryMap<BlockId, u64>,
-    /// By block, how long it takes from the start of its first act to the end of all.
+    /// By block, the longest time from the start of its first act to the end of all.
     pub(super) after: PrimaryMap<BlockId, u64>,
     pub(super) reach: PrimaryMap<ObjectId, Reach>,
     pub(super) makespan: u64,
     last: ActId,
-    /// Address edges: for each position in the serial order, the blocks whose bytes the act there takes over.
+    /// Address edges: for each position in the serial order, the blocks whose bytes the act at that position takes over.
     pub(super) owners: Vec<BlockId>,
     pub(super) owner_ranges: Vec<(u32, u32)>,
-    /// Whose each byte of the arena is: from this address up to that of the next entry.
+    /// The owner of each byte of the arena: from this address up to that of the next entry.
     sky: Vec<(u64, PackedOption<BlockId>)>,
-    /// How much computing this has cost, in steps of about a nanosecond.
+    /// Computation so far, in units of about a nanosecond.
     pub(super) work: u64,
 }
 
 impl Timing {
-    /// The times of the plan without addresses, from which a first placement is guessed.
+    /// The times of the plan without addresses, used for a first placement.
     pub(super) fn nominal(frame: &Frame) -> Timing {
         let acts = frame.acts.len();
         let mut timing = Timing {
@@ -73,7 +73,7 @@ impl Timing {
         timing
     }
 
-    /// Times the placement, from the start and from the end.
+    /// Computes the times of the placement, from the start and from the end.
     pub(super) fn run(&mut self, frame: &Frame, places: &Places) {
         self.forward(frame, places);
         self.backward(frame);
@@ -117,7 +117,7 @@ impl Timing {
         }
     }
 
-    /// Makes the block the owner of its addresses and notes who was.
+    /// Makes the block the owner of its addresses and records the previous owners.
     fn take(&mut self, frame: &Frame, places: &Places, block: BlockId) {
         let object = frame.objects.spans[block].object;
         let Some(place) = places[object] else { return };
@@ -174,8 +174,8 @@ impl Timing {
         }
     }
 
-    /// The makespan beyond the nominal one, and a little of each path beyond it that goes through an address
-    /// edge, so that of several placements with the same makespan the one with fewer such paths is better.
+    /// The makespan beyond the nominal one, plus a small part of each path beyond it that goes through an address edge, so
+    /// that of placements with the same makespan the one with fewer such paths is better.
     pub(super) fn cost(&self, frame: &Frame) -> u64 {
         let nominal = frame.nominal();
         let mut sum = 0;

@@ -1,42 +1,43 @@
 //! The bound for plans that swap and recompute.
 //!
-//! An operator runs at moment `i` for the first time. `E` of the bytes that are live then do not fit. Some that are
-//! live and not used by `i` are away when it starts, some when it ends. Of them, let `x` be what is computed again
-//! after `i`, as it is counted below. The other `S = E - x` have been copied out before `i` starts, and are copied
+//! Let an operator run at moment `i` for the first time, and let `E` of the bytes that are live then exceed the budget. Some
+//! tensors that are live and not used by `i` are away when it starts, some when it ends. Of them, let `x` be the bytes that
+//! are recomputed after `i`, as counted below. The other `S = E - x` have been copied out before `i` starts, and are copied
 //! in after it ends:
 //!
-//! - `i` starts after `max(operators before, out(S))` and what follows it takes `max(in(S), operators after + g(x))`,
+//! - `i` starts after `max(operators before, out(S))`, and the part of the step after it takes `max(in(S), operators after +
+//!   g(x))`,
 //! - where `out` and `in` are the times of [`mod@super::swap`]'s links, of all bytes but the `x + slack` best for them,
-//! - and `g(x)` is the least time of operators that run again for `x` bytes.
+//! - and `g(x)` is the least time of operators that are recomputed for `x` bytes.
 //!
-//! What is computed again costs its operator, and what that reads must be there. If an input is dead at `i`, it was
-//! kept on the device all the same (so that more bytes than `E` are away), or on the host (so that more bytes than
-//! `S` are copied), or it is computed again itself. Let `Q` be the operators that run again after `i`, and `β` the
-//! bytes that were kept for them instead:
+//! Recomputation costs the time of the operator, and its inputs must exist. If an input is dead at `i`, it was either kept on
+//! the device all the same (so that more bytes than `E` are away), or on the host (so that more bytes than `S` are copied),
+//! or it is recomputed itself. Let `Q` be the operators that are recomputed after `i`, and `β` the bytes that were kept for
+//! them instead:
 //!
-//! - for an input `s` of `q` that was kept, `bytes(s) / readers`, of all in `Q` that could ask for it,
-//! - for one that `p` computes again, no more than that, nor than `p`'s own `β / outputs`,
-//! - for `q` itself the sum, and no more than the bytes of its outputs that are away at `i`.
+//! - for an input `s` of `q` that was kept, `bytes(s) / readers`, over all operators in `Q` that may need it,
+//! - for an input that `p` recomputes, at most that, and at most `p`'s own `β / outputs`,
+//! - for `q` itself the sum, and at most the bytes of its outputs that are away at `i`.
 //!
-//! Shared out so, no byte is counted twice. The bytes away at `i` of outputs of `Q` less all `β` are `x`: what was
-//! kept on the device adds to `E` as much as it takes from `x`, what was kept on the host to `S`. For a price `λ` of a
-//! byte, `q` costs with what it rests on at least
+//! With these shares, no byte is counted twice. The bytes away at `i` of outputs of `Q` less all `β` are `x`: bytes that were
+//! kept on the device add to `E` as much as they take from `x`, bytes that were kept on the host add to `S`. For a price `λ`
+//! of a byte, `q` and the operators that it depends on cost at least
 //!
 //! `V(q) = time(q) + Σ min(λ·bytes(s), V(producer of s) / outputs) / readers`,
 //!
-//! and less `λ·β(q)` that is time. An operator with outputs that are away at `i` is charged for those, and nothing to
-//! others that read its dead ones. Weak duality: whatever runs again,
+//! of which all but `λ·β(q)` is time. An operator with outputs that are away at `i` is charged for those, and nothing to
+//! other operators that read its dead outputs. By weak duality, for every choice of recomputed operators,
 //!
 //! `g(x) ≥ λ·x - Σ max(0, λ·bytes(q) - V(q))`, over operators `q` whose outputs, `bytes(q)` of them, are away at `i`.
 //!
-//! What was kept on the host may have been copied out as early as it was there, and in as late as any output of `q`
-//! is used. So as many bytes of `q`'s outputs as `β` can be count for `out` from the first of all that `q` rests on,
-//! and for `in` until the last use of its outputs.
+//! Bytes that were kept on the host may have been copied out as soon as they existed, and copied in as late as the last use
+//! of any output of `q`. So up to `β` bytes of `q`'s outputs count for `out` from the first operator that `q` depends on, and
+//! for `in` until the last use of its outputs.
 //!
-//! Any `S` from 0 to `E` is possible, so the bound is a least value: `out` and `in` grow with `S`, `g` with `x`.
-//! The certificate cuts the range into intervals, with the price that proves `g` for each.
+//! Any `S` from 0 to `E` is possible, so the bound is a minimum: `out` and `in` grow with `S`, `g` with `x`. The certificate
+//! cuts the range into intervals, each with the price that proves `g` for it.
 //!
-//! The times of links rest on a [`Table`] in which all that can be computed again is away for nothing.
+//! The times of links are based on a [`Table`] in which all recomputable tensors may be away at no cost.
 
 use cranelift_entity::SecondaryMap;
 
@@ -45,22 +46,22 @@ use super::swap::Table;
 use super::{Certificate, Interval, Place, Proof};
 use crate::problem::{Problem, TensorId, Uses};
 
-/// So many operators are looked at coarsely, with so many prices of a byte, in so many cases.
+/// Number of operators evaluated coarsely, with this number of prices of a byte and of cases.
 const OPERATORS: usize = 128;
 const COARSE_PRICES: usize = 24;
 const COARSE: u64 = 64;
 
-/// Of them, so many closely.
+/// Number of the best of these that are evaluated closely, with this number of prices and of cases.
 const CLOSE_OPERATORS: usize = 8;
 const PRICES: usize = 200;
 const CLOSE: u64 = 512;
 
-/// At most so many intervals in a certificate.
+/// Maximum number of intervals in a certificate.
 const INTERVALS: usize = 512;
 
-/// A bound on the time of every plan that swaps, whole tensors or ranges of bytes, and computes again.
+/// A bound on the makespan of every plan that swaps, whole tensors or ranges of bytes, and recomputes.
 ///
-/// Looks at no more than a fixed number of operators, each in time proportional to the problem.
+/// Evaluates at most a fixed number of operators, each in time proportional to the problem.
 pub fn joint(problem: &Problem, budget: u64) -> Certificate {
     let search = Search::new(problem, budget);
     let last = search.base.len() - 1;
@@ -97,9 +98,9 @@ struct Search<'a> {
     budget: u64,
     uses: Uses,
     live: Vec<u64>,
-    /// What can be away if nothing is computed again.
+    /// The tensors that can be away if nothing is recomputed.
     line: Line,
-    /// What is known of all plans, from the start and from the end.
+    /// The facts about all plans, seen from the start and from the end.
     base: Line,
     seen: Line,
     before: Table,
@@ -107,7 +108,7 @@ struct Search<'a> {
     facts: Facts,
 }
 
-/// What is known of the operators and is the same at every moment.
+/// Facts about the operators that hold at every moment.
 struct Facts {
     producer: SecondaryMap<TensorId, Option<u32>>,
     /// By tensor, the first tick at which it is changed in place.
@@ -127,30 +128,30 @@ impl Facts {
     }
 }
 
-/// An operator before some moment that could run again after it, for its outputs or for another's.
+/// An operator before some moment that could be recomputed after it, for its outputs or for another operator.
 struct Again {
     tick: u32,
     nanos: u64,
-    /// Of its outputs that can be away at the moment.
+    /// Bytes of its outputs that can be away at the moment.
     bytes: u64,
-    /// The moment of their last next use.
+    /// The moment of the last of their next uses.
     due: u32,
-    /// What it reads that has to be kept, or made, for this alone.
+    /// Its inputs that must be kept or recomputed only for it.
     needs: Vec<Need>,
-    /// The first moment after which something that it rests on, and that is dead, could be copied out.
+    /// The first moment after which a dead tensor that it depends on could be copied out.
     rests_on: Option<u32>,
 }
 
-/// An input that is dead at some moment, and whose producer makes nothing that can be away then.
+/// An input that is dead at some moment, and whose producer has no outputs that can be away then.
 struct Need {
     bytes: u64,
-    /// The index of what can make it again, and among how many of that one's outputs its cost is shared.
+    /// The index of the operator that can recompute it, and the number of that operator's outputs that share its cost.
     producer: Option<(usize, u32)>,
-    /// Among how many operators its cost is shared.
+    /// Number of operators that share its cost.
     readers: u32,
 }
 
-/// A price is nanoseconds for so many bytes.
+/// A price is in nanoseconds for `2^PER` bytes.
 const PER: u32 = 32;
 
 impl<'a> Search<'a> {
@@ -171,12 +172,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The trade at the operator that gives the best bound, as far as samples can tell.
+    /// The trade at the operator that gives the best bound, as far as samples tell.
     fn best(&self) -> Option<Trade> {
         let mut ticks: Vec<u32> =
             (0..self.problem.ticks()).filter(|&t| self.live[t as usize] > self.budget).collect();
         ticks.sort_by_key(|&t| (std::cmp::Reverse(self.live[t as usize]), t));
-        // Mostly those at which most is live.
+        // Mostly those with the most live bytes.
         let count = ticks.len();
         let mut chosen: Vec<u32> = (0..OPERATORS)
             .map(|i| i * i * count / (OPERATORS * OPERATORS))
@@ -191,7 +192,7 @@ impl<'a> Search<'a> {
         trades.max_by_key(|trade| (trade.sampled(CLOSE), std::cmp::Reverse(trade.moment)))
     }
 
-    /// Whether the tensor is neither live at the tick nor used by its operator, though it was there before.
+    /// Whether the tensor is neither live at the tick nor used by its operator, though it existed before.
     fn dead(&self, tensor: TensorId, tick: u32) -> bool {
         !self.problem.tensors[tensor].kept && self.uses.of(tensor).last().is_some_and(|&last| last < tick)
     }
@@ -238,7 +239,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the tensor can be away at the tick and be computed again after it.
+    /// Whether the tensor can be away at the tick and be recomputed after it.
     fn again_after(&self, tensor: TensorId, tick: u32) -> bool {
         let uses = self.uses.of(tensor);
         let producer = self.facts.producer[tensor];
@@ -248,7 +249,7 @@ impl<'a> Search<'a> {
         there && later && !changed && uses.binary_search(&tick).is_err()
     }
 
-    /// What could run again after the tick, in its order.
+    /// The operators that could be recomputed after the tick, in their order.
     fn again(&self, tick: u32) -> Vec<Again> {
         let before = &self.problem.ops[..tick as usize];
         let mut readers: SecondaryMap<TensorId, u32> = SecondaryMap::new();
@@ -295,7 +296,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// At most so many prices, those that say most.
+    /// At most `count` prices, the most informative ones.
     fn prices(&self, tick: u32, again: &[Again], count: usize) -> Vec<Price> {
         let most = costs(again, u64::MAX);
         let mut ratios: Vec<(u64, u64)> = Vec::with_capacity(again.len());
@@ -315,8 +316,9 @@ impl<'a> Search<'a> {
         });
         let most = enough.map_or(u64::MAX, |&(ratio, _)| ratio);
         let mut prices = vec![Price::of(least.max(1).min(most), again), Price::of(most, again)];
-        // What a price pays for nothing is convex in it: between two, the one in the middle says something new as far
-        // as it is below the line through the two. `gaps` holds that, the middle, and the index of the lower price.
+        // The part that a price does not pay for is convex in it: between two prices, the middle one gains as much
+        // information as it is below the line through the two. `gaps` holds that difference, the middle, and the index of the
+        // lower price.
         let mut gaps: Vec<(u128, Price, usize)> = Vec::new();
         let gap = |prices: &[Price], at: usize| {
             let [low, high] = [&prices[at], &prices[at + 1]];
@@ -342,7 +344,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// By operator that can run again, what that costs at a price of bytes, in parts of `2^PER` nanoseconds.
+/// By operator that can be recomputed, the cost of that at a price of bytes, in units of `2^-PER` nanoseconds.
 fn costs(again: &[Again], per: u64) -> Vec<u128> {
     let mut costs: Vec<u128> = Vec::with_capacity(again.len());
     for op in again {
@@ -357,11 +359,11 @@ fn costs(again: &[Again], per: u64) -> Vec<u128> {
     costs
 }
 
-/// What a price of bytes says about computing again.
+/// The lower bound on recomputation that follows from a price of bytes.
 struct Price {
     /// Nanoseconds for `2^PER` bytes.
     per: u64,
-    /// What the price does not pay, in parts of `2^PER`.
+    /// The part that the price does not pay for, in units of `2^-PER` nanoseconds.
     free: u128,
 }
 
@@ -374,23 +376,23 @@ impl Price {
         Price { per, free: gains.fold(0, u128::saturating_add) }
     }
 
-    /// At least so long takes computing so many bytes again.
+    /// Lower bound on the time of recomputing this number of bytes.
     fn nanos(&self, bytes: u64) -> u64 {
         let nanos = (u128::from(self.per) * u128::from(bytes)).saturating_sub(self.free);
         u64::try_from(nanos.div_ceil(1 << PER)).unwrap_or(u64::MAX)
     }
 }
 
-/// Copies in one direction of what is away at some moment.
+/// Copies in one direction of the bytes that are away at some moment.
 struct Queue {
     rate: Rate,
     largest: u64,
-    /// What needs no copy.
+    /// Bytes that need no copy.
     free: u64,
     entries: Vec<Entry>,
 }
 
-/// Of all that is away, all but `skip` bytes move after a time.
+/// Of all bytes that are away, all but `skip` are copied after the time `from`.
 struct Entry {
     moment: u32,
     skip: u64,
@@ -402,7 +404,7 @@ impl Queue {
         Queue { rate, largest, free: 0, entries: Vec::new() }
     }
 
-    /// So many bytes that move after the moment, or need not.
+    /// Adds bytes that are copied after the moment, or need no copy.
     fn push(&mut self, moment: Option<u32>, bytes: u64) {
         match moment {
             Some(moment) => self.entries.push(Entry { moment, skip: bytes, from: 0 }),
@@ -410,7 +412,7 @@ impl Queue {
         }
     }
 
-    /// Keeps the moments that matter, given when each ends at the earliest.
+    /// Keeps the moments that matter, given the earliest end of each.
     fn close(&mut self, end: impl Fn(u32) -> u64) {
         self.entries.sort_unstable_by_key(|entry| (entry.moment, entry.skip));
         let mut skip = self.free;
@@ -428,7 +430,7 @@ impl Queue {
         self.entries = kept;
     }
 
-    /// When so many bytes have moved at the earliest.
+    /// The earliest time at which this number of bytes has been copied.
     fn nanos(&self, bytes: u64) -> u64 {
         let reached = self.entries.partition_point(|entry| entry.skip < bytes);
         reached.checked_sub(1).map_or(0, |last| {
@@ -442,15 +444,15 @@ impl Queue {
     }
 }
 
-/// What can be swapped or computed again at a moment, and how long that takes.
+/// The bytes that can be swapped or recomputed at a moment, and the times of both.
 struct Trade {
     moment: u32,
-    /// The bytes that do not fit.
+    /// The bytes over the budget.
     excess: u64,
-    /// When the moment starts at the earliest, and how long it lasts.
+    /// The earliest start of the moment, and its duration.
     front: u64,
     nanos: u64,
-    /// How long the step lasts at least after it, and how long its operators.
+    /// Lower bound on the time from its end to the end of the step, and the time of the operators after it.
     tail: u64,
     rest: u64,
     out: Queue,
@@ -459,7 +461,7 @@ struct Trade {
 }
 
 impl Trade {
-    /// How long a step takes at least in which `from` bytes or more, and fewer than `until`, are computed again.
+    /// Lower bound on the makespan of a step in which at least `from` and fewer than `until` bytes are recomputed.
     fn nanos(&self, from: u64, until: u64) -> u64 {
         let swapped = self.excess - (until - 1);
         let again = self.price(from).nanos(from);
@@ -467,18 +469,18 @@ impl Trade {
         self.front.max(self.out.nanos(swapped)).saturating_add(self.nanos).saturating_add(after)
     }
 
-    /// The price that says most about so many bytes.
+    /// The price that gives the best bound for this number of bytes.
     fn price(&self, bytes: u64) -> &Price {
         self.prices.iter().rev().max_by_key(|price| price.nanos(bytes)).unwrap_or(&self.prices[0])
     }
 
-    /// The least time of a step in so many cases: no bound, but a little above the best.
+    /// The least makespan over `count` sampled cases: no bound, but slightly above the best one.
     fn sampled(&self, count: u64) -> u64 {
         let sample = |i: u64| (u128::from(self.excess) * u128::from(i) / u128::from(count)) as u64;
         (0..=count).map(|i| self.nanos(sample(i), sample(i) + 1)).min().unwrap_or(0)
     }
 
-    /// About the largest bound that the intervals allowed can show, and these intervals.
+    /// About the largest bound that the allowed number of intervals can prove, and these intervals.
     fn cut(&self) -> (u64, Vec<Interval>) {
         let mut most = self.sampled(CLOSE) + 1;
         let mut least = self.nanos(0, self.excess + 1);
@@ -493,7 +495,7 @@ impl Trade {
         (least, best)
     }
 
-    /// At most so many intervals, each of which takes so long at least.
+    /// At most `most` intervals, each of which takes at least `nanos`.
     fn intervals(&self, nanos: u64, most: usize) -> Option<Vec<Interval>> {
         let mut intervals = Vec::new();
         let mut from = 0;

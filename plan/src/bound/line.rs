@@ -7,25 +7,25 @@ use cranelift_entity::SecondaryMap;
 use super::Place;
 use crate::problem::{Problem, TensorId};
 
-/// A step as moments in a row, and what can be away at each.
+/// A step as a sequence of moments, and the tensors that can be away at each.
 ///
-/// Steps follow each other: the places of one, its start, its operators and its end, then those of the next. A line is
-/// a part of that row. That of one step goes from the end of the step before to the start of the next, because a
-/// variable is at the end where it was at the start; seen from its end it is a line again. Others go from an operator
-/// to the same operator of the next step, which takes no time there.
+/// Steps follow each other: the places of one, its start, its operators and its end, then those of the next. A line is a part
+/// of that sequence. The line of one step goes from the end of the previous step to the start of the next, because a variable
+/// is at the end where it was at the start; seen from its end it is a line again. Others go from an operator to the same
+/// operator of the next step, which takes no time there.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     /// The place of moment 0, counted from the start of the step.
     first: i64,
-    /// By moment, how long it lasts.
+    /// By moment, its duration.
     pub(super) nanos: Vec<u64>,
-    /// By moment, the bytes of what can be away that fit on the device nonetheless.
+    /// By moment, the bytes among those that can be away that fit on the device nonetheless.
     pub(super) slack: Vec<u64>,
-    /// What can be away.
+    /// The tensors that can be away.
     pub(super) spans: Vec<Span>,
-    /// How copies out and in go; seen from the end they trade places.
+    /// The rates of copies out and in; seen from the end they are exchanged.
     pub(super) rates: [Rate; 2],
-    /// Whether it is seen from its end.
+    /// Whether the line is seen from its end.
     pub(super) mirrored: bool,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct Span {
     pub(super) tensor: TensorId,
     pub(super) moments: Range<u32>,
     pub(super) bytes: u64,
-    /// The moment whose end a copy out must not start before, if there has to be one.
+    /// The moment whose end a copy out must not precede, if one is needed.
     pub(super) release: Option<u32>,
-    /// The moment before whose start a copy in must have ended, if there has to be one.
+    /// The moment before whose start a copy in must have ended, if one is needed.
     pub(super) due: Option<u32>,
 }
 
-/// How long copies in one direction take.
+/// The duration of copies in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     bytes_per_second: u64,
@@ -49,14 +49,14 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// The least time in which so many bytes can be copied, each copy of at most `largest`.
+    /// The least time in which this number of bytes can be copied, each copy of at most `largest`.
     pub(super) fn nanos(self, bytes: u64, largest: u64) -> u64 {
         let copying = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_second));
         let starting = u128::from(bytes.div_ceil(largest.max(1))) * u128::from(self.latency);
         u64::try_from(copying + starting).unwrap_or(u64::MAX)
     }
 
-    /// About what [`Rate::nanos`] gives, faster.
+    /// An approximation of [`Rate::nanos`] that is faster to compute.
     pub(super) fn about(self, bytes: f64, largest: f64) -> f64 {
         let starting = if self.latency == 0 { 0.0 } else { (bytes / largest).ceil() * self.latency as f64 };
         bytes * 1e9 / self.bytes_per_second as f64 + starting
@@ -69,7 +69,7 @@ impl Line {
         Line::new(problem, budget, false, None)
     }
 
-    /// The line of a step, for plans that recompute too: what can be computed again is away for nothing.
+    /// The line of a step, for plans that also recompute: recomputable tensors may be away at no cost.
     pub(super) fn recomputing(problem: &Problem, budget: u64) -> Line {
         Line::new(problem, budget, true, None)
     }
@@ -116,7 +116,7 @@ impl Line {
                 false if !facts.swappable => continue,
                 _ => (changed.or(given).or(before), Some(next)),
             };
-            // In the step before, in this one and in the next.
+            // In the previous step, in this one and in the next.
             for shift in [-period, 0, period] {
                 let moment =
                     |place: i64| (moments.contains(&(place + shift))).then(|| (place + shift - first) as u32);
@@ -174,9 +174,9 @@ impl Line {
         }
     }
 
-    /// What a moment is in the problem.
+    /// The place of a moment in the problem.
     pub(super) fn place(&self, moment: u32) -> Place {
-        // A line of one step has a moment before it and one after.
+        // A line of one step has one moment before it and one after.
         let period = i64::from(self.len()) - if self.is_of_a_step() { 2 } else { 1 };
         match (self.first + i64::from(self.unmirrored(moment))).rem_euclid(period) {
             0 => Place::Start,
@@ -185,7 +185,7 @@ impl Line {
         }
     }
 
-    /// When a moment is: as [`Line::place`], except that nothing is before the start or after the end of a step.
+    /// The place of a moment, as [`Line::place`], except that nothing precedes the start or follows the end of a step.
     pub(super) fn when(&self, moment: u32) -> Place {
         match self.unmirrored(moment) {
             0 if self.is_of_a_step() => Place::Start,

@@ -1,8 +1,8 @@
-//! Times that no plan can beat, with certificates that prove them.
+//! Lower bounds on the makespan of all plans, with certificates that prove them.
 //!
-//! Every bound keeps the order of the operators. It returns a [`Certificate`], which [`certify`] checks by itself:
-//! it knows what the certificate's words mean and nothing of how it was found. All numbers are integers, and
-//! rounding is always downwards.
+//! Every bound keeps the order of the operators. It returns a [`Certificate`], which [`certify`] checks independently: the
+//! checker uses only the meaning of the certificate, not the way it was found. All numbers are integers, and rounding is
+//! always downwards.
 
 mod certify;
 mod joint;
@@ -26,9 +26,10 @@ pub use prices::prices;
 pub use swap::swap;
 pub use whole::whole;
 
-/// The best bound on all plans of the kind that the request asks for.
+/// The best bound on all plans of the requested kind.
 ///
-/// Prices are looked at where plans only swap and variables may leave: in other steps of full size they proved at most 0.2 % more.
+/// Prices are used if plans only swap and variables may be swapped: for other steps of full size they proved at most 0.2 %
+/// more.
 pub fn best(request: &Request) -> Certificate {
     let Request { problem, budget, .. } = *request;
     if request.recompute || !problem.any_variable_leaves() {
@@ -43,7 +44,7 @@ pub fn best(request: &Request) -> Certificate {
     }
 }
 
-/// A bound on all plans of the kind that the request asks for, found in a fraction of the time that [`best`] takes.
+/// A bound on all plans of the requested kind, found in a fraction of the time of [`best`].
 pub fn quick(request: &Request) -> Certificate {
     let Request { problem, budget, .. } = *request;
     match (request.recompute, request.granularity) {
@@ -53,13 +54,13 @@ pub fn quick(request: &Request) -> Certificate {
     }
 }
 
-/// A proof that plans of some kind take at least so many nanoseconds.
+/// A proof that plans of some kind take at least this number of nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// What is proven.
+    /// The proven bound.
     pub nanos: u64,
-    /// Why it is so.
+    /// The proof.
     pub proof: Proof,
 }
 
@@ -70,59 +71,60 @@ impl Certificate {
     }
 }
 
-/// Why no plan of some kind is faster.
+/// The reason why no plan of some kind is faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Proof {
-    /// For every plan that only swaps: what must be copied at a place, in both directions.
+    /// For every plan that only swaps: the bytes that must be copied at a place, in both directions.
     Paper {
-        /// The place; none where all operators together take longer.
+        /// The place; none if all operators together take longer.
         at: Option<Place>,
     },
-    /// For every plan that only swaps: what lies before the end.
+    /// For every plan that only swaps: the operators and copies before the end.
     Swap {
-        /// What shows when places start, in their order; links only.
+        /// Facts that bound the starts of places, in their order; links only.
         facts: Vec<Fact>,
     },
-    /// For every plan that only swaps: what lies between an operator and itself in the next step.
+    /// For every plan that only swaps: the operators and copies between an operator and itself in the next step.
     Around {
-        /// The operator's tick. Places are in the order from here to here: those before it are of the next step.
+        /// The operator's tick. Places are in the order from here to here: those before it belong to the next step.
         tick: u32,
-        /// As in [`Proof::Swap`]; before the tick's own operator is before that of the next step, and after it is after
-        /// that of this.
+        /// As in [`Proof::Swap`]; "before" the tick's own operator means before that of the next step, and "after" it means
+        /// after that of this step.
         facts: Vec<Fact>,
     },
-    /// For every plan that only swaps: what room on the device and time on the link are worth.
+    /// For every plan that only swaps: prices of memory on the device and of time on the link.
     ///
     /// Edges are the start, then the start and the end of each operator, then the end; stretches lie between them: a pause,
     /// an operator, a pause, and so on to the last pause.
     Prices {
-        /// Of bytes that are away at an edge, in nanoseconds for 2^32 of them, by edge.
+        /// Prices of bytes that are away at an edge, in nanoseconds per 2^32 bytes, by edge.
         memory: Vec<Price>,
-        /// Of time in which the link copies out, in 2^-32 of itself, each from its stretch to the next that is named; both ways
-        /// on a half-duplex link. In pauses both ways cost no more than the time together.
+        /// Prices of time in which the link copies out, in units of 2^-32, each from its stretch to the next one named; for
+        /// both directions on a half-duplex link. In pauses, both directions together cost no more than the time itself.
         out: Vec<Price>,
-        /// Of time in which the link copies in; none on a half-duplex link.
+        /// Prices of time in which the link copies in; none on a half-duplex link.
         back: Vec<Price>,
     },
-    /// For every plan that swaps whole tensors only: what lies before a place ends, and what lies after.
+    /// For every plan that only swaps whole tensors: the operators and copies before a place ends, and those after it.
     Whole {
         /// The place.
         at: Place,
-        /// What shows when places start, in their order, up to this.
+        /// Facts that bound the starts of places, in their order, up to this place.
         before: Vec<Fact>,
-        /// What shows how long the step lasts after places, from the last to this.
+        /// Facts that bound the rest of the step after places, from the last to this place.
         after: Vec<Fact>,
     },
-    /// For every plan that swaps and recomputes: the same, and what can be traded at the place.
+    /// For every plan that swaps and recomputes: the same, and the trade between the two at the place.
     Joint {
-        /// The place: an operator, or one at which nothing is traded.
+        /// The place: an operator, or any place if nothing is traded.
         at: Place,
-        /// As in [`Proof::Whole`], links only, where what can be computed again is away for nothing.
+        /// As in [`Proof::Whole`], links only, where recomputable tensors may be away at no cost.
         before: Vec<Fact>,
-        /// As `before`, from the end.
+        /// As `before`, seen from the end.
         after: Vec<Fact>,
-        /// How many of the bytes that do not fit are computed again: all cases. None where nothing is traded.
+        /// Cases by the number of recomputed bytes among those over the budget; they include all cases. None if nothing is
+        /// traded.
         intervals: Vec<Interval>,
     },
 }
@@ -131,19 +133,19 @@ pub enum Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of which edge, or from which stretch on, from 0.
+    /// The edge, or the first stretch, from 0.
     pub at: u32,
-    /// How much.
+    /// The price.
     pub price: u64,
 }
 
-/// A case of [`Proof::Joint`]: so many bytes or more, up to the next interval, are computed again.
+/// A case of [`Proof::Joint`]: at least this number of bytes, and fewer than in the next interval, are recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// The least number of bytes of the case.
+    /// The smallest number of bytes of the case.
     pub recomputed: u64,
-    /// The price of bytes that shows how long that takes, in nanoseconds for 2^32 of them.
+    /// The price of bytes that bounds the time of recomputing them, in nanoseconds per 2^32 bytes.
     pub price: u64,
 }
 
@@ -151,13 +153,13 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fact {
-    /// Between two places.
+    /// Copies between two places.
     Link(Link),
-    /// Of the best set of whole tensors that can move for what is away at the place.
+    /// Copies of the best set of whole tensors that can be moved for those away at the place.
     Whole {
         /// The place, as in [`Link::at`].
         at: Place,
-        /// The bytes to multiples of which sizes are rounded.
+        /// The quantum, in bytes, to whose multiples sizes are rounded.
         quantum: u64,
     },
 }
@@ -166,11 +168,11 @@ pub enum Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Before the first operator, with all that is given.
+    /// Before the first operator, with all given tensors.
     Start,
     /// The operator of the tick.
     Op(u32),
-    /// After the last operator, with all that is kept.
+    /// After the last operator, with all kept tensors.
     End,
 }
 
@@ -184,21 +186,21 @@ pub enum Way {
     In,
 }
 
-/// Copies that lie between two places.
+/// Copies between two places.
 ///
-/// At the place `at`, only so many bytes fit besides what cannot be away. Of the tensors that can be away there and
-/// whose copies in this direction start no sooner than `after` ends and end no later than `before` starts, the rest
-/// is copied between them.
+/// At the place `at`, only part of the bytes that can be away fit beside the bytes that cannot. Of the tensors that can be
+/// away there and whose copies in this direction start no sooner than the end of `after` and end no later than the start of
+/// `before`, the bytes that do not fit are copied between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// In which direction.
+    /// The direction.
     pub way: Way,
-    /// Where the tensors are away: at `before` if they leave, at `after` if they come back; at the start for
-    /// variables that leave before the end, at the end for variables that come before their first use.
+    /// The place at which the tensors are away: `before` for copies out, `after` for copies in; the start for variables that
+    /// are copied out before the end, the end for variables that are copied in before their first use.
     pub at: Place,
-    /// The copies start after it.
+    /// The copies start after the end of this place.
     pub after: Place,
-    /// The copies end before it.
+    /// The copies end before the start of this place.
     pub before: Place,
 }

@@ -1,22 +1,23 @@
-//! OPT's own bound: operators one after the other, and copies one after the other.
+//! OPT's own bound: operators run one after the other, and so do copies.
 //!
-//! What does not fit at a place leaves before it and comes back after it. On a half-duplex link both take their time
-//! one after the other, on a full-duplex one only the longer counts.
+//! The bytes that do not fit at a place are copied out before it and in after it. On a half-duplex link both copies count,
+//! one after the other; on a full-duplex link only the longer one counts.
 //!
 //! # Source
-//! OPT §3.2, Propositions 2 and 3. The paper's link is half duplex and all that does not fit moves twice.
+//! OPT §3.2, Propositions 2 and 3. The paper's link is half duplex, and all bytes that do not fit are copied in both
+//! directions.
 
 use super::line::Line;
 use super::{Certificate, Proof};
 use crate::problem::{Duplex, Problem};
 
-/// The larger of the time of all operators and that of the copies that cannot be avoided, as in the paper.
+/// The larger of the total time of all operators and that of the unavoidable copies, as in the paper.
 ///
 /// Valid for every plan that only swaps, and weaker than [`super::swap`].
 pub fn paper(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let [mut out, mut back] = [0, 1].map(|way| copies(&line, way));
-    // What leaves and comes back at the start and at the end is seen at either side of the line.
+    // Copies at the start and at the end are counted at the other side of the line, too.
     let last = out.len() - 1;
     (out[0], out[1]) = (out[last - 1], out[last]);
     (back[last - 1], back[last]) = (back[0], back[1]);
@@ -32,7 +33,7 @@ pub fn paper(problem: &Problem, budget: u64) -> Certificate {
     }
 }
 
-/// By moment, how long the copies in one direction take at least.
+/// By moment, the least time of the copies in one direction.
 fn copies(line: &Line, way: usize) -> Vec<u64> {
     let mut bytes = vec![0i64; line.nanos.len() + 1];
     let moves = line.spans.iter().filter(|span| [span.release, span.due][way].is_some());

@@ -1,26 +1,26 @@
 //! The bound for plans that only swap, whole tensors or ranges of bytes.
 //!
-//! At a moment `i` the tensors that can be away have more bytes than fit, by `slack(i)`: the rest of them is away.
+//! At a moment `i` the tensors that can be away have more bytes than the `slack(i)` that fit: the others are away.
 //!
-//! - Each byte that is away at the start `S(i)` was copied out after it last changed, at `j` say, and before `S(i)`.
-//!   Of the tensors that changed last at `j` or later, all bytes but `slack(i)` are away, so that many were copied
-//!   out between the end `C(j)` and `S(i)`, one after the other.
-//! - Each byte that is away at the end `C(i)` is copied in after that and before the tensor's next use, at `b` say.
-//!   Of the tensors used next at `b` or earlier, all bytes but `slack(i)` are copied in between `C(i)` and `S(b)`.
+//! - Each byte that is away at the start `S(i)` was copied out after its last change, at `j` say, and before `S(i)`. Of the
+//!   tensors that changed last at `j` or later, all bytes but `slack(i)` are away, so that these were copied out between the
+//!   end `C(j)` and `S(i)`, one after the other.
+//! - Each byte that is away at the end `C(i)` is copied in after that and before the tensor's next use, at `b` say. Of the
+//!   tensors used next at `b` or earlier, all bytes but `slack(i)` are copied in between `C(i)` and `S(b)`.
 //!
-//! What needs no copy (a variable at the end, after its last use, or one that did not change before it left) is
-//! away for nothing and counts neither way. A variable that is away at the start is copied out after its last change
-//! and before the end, one that is away at the end was copied in before its first use: [`Line`] sees start and end
-//! a second time for these.
+//! Tensors that need no copy (a variable at the end, after its last use, or one that did not change before it was swapped
+//! out) may be away at no cost and count in neither direction. A variable that is away at the start is copied out after its
+//! last change and before the end, one that is away at the end was copied in before its first use: [`Line`] contains start
+//! and end a second time for these.
 //!
-//! Steps follow each other, each like the last. So the same holds from an operator to itself in the next step, a time
-//! later that is the step's: there a variable that is away before the end returns before its first use in the next
-//! step, or else before the end.
+//! Steps follow each other, each like the last. So the same holds from an operator to itself in the next step, later by the
+//! makespan of a step: there a variable that is away before the end is copied in before its first use in the next step, or
+//! else before the end.
 //!
-//! Each of these facts bounds `S(y)` from below by `C(x)` and a time, with `x` before `y`; so does the operators'
-//! order. The bound is the longest path. Nothing is said about which bytes travel together except that a copy is
-//! of one tensor, so it holds for every choice of pieces. Copies in one direction never overlap, in both kinds of
-//! link; on a half-duplex link a path's copies cannot either, because its parts follow one another.
+//! Each of these facts bounds `S(y)` from below by `C(x)` plus a time, with `x` before `y`; so does the order of the
+//! operators. The bound is the longest path. It assumes nothing about the pieces except that a copy is of one tensor, so it
+//! holds for every choice of pieces. Copies in one direction never overlap, on both kinds of link; on a half-duplex link the
+//! copies of one path cannot either, because its parts follow one another.
 //!
 //! # Source
 //! OPT §4 (the fractional relaxation) for chains; generalised here to any order of operators.
@@ -29,9 +29,9 @@ use super::line::{Line, Span};
 use super::{Certificate, Fact, Link, Place, Proof, Way, certify};
 use crate::problem::Problem;
 
-/// A bound on the time of every plan that swaps and does nothing else.
+/// A bound on the makespan of every plan that only swaps.
 ///
-/// Proportional to the operators times the windows that cover one; 5,000 operators take some 100 ms.
+/// Its time is proportional to the operators times the windows that contain one; 5,000 operators take some 100 ms.
 pub fn swap(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let table = Table::of(&line, |_, _| None);
@@ -56,31 +56,31 @@ pub(super) fn around(problem: &Problem, budget: u64, tick: u32) -> Certificate {
     certificate(problem, budget, table.start[last as usize], proof)
 }
 
-/// The proof with all that it shows: a table takes every copy for one of the largest tensor, the facts that it chose may
-/// show more.
+/// The certificate with the full bound of the proof: a table counts every copy as one of the largest tensor; the chosen facts
+/// may prove more.
 fn certificate(problem: &Problem, budget: u64, found: u64, proof: Proof) -> Certificate {
     let shown = certify::proven(problem, budget, &proof).ok().and_then(|nanos| nanos.try_into().ok());
     Certificate { nanos: found.max(shown.unwrap_or(0)), proof }
 }
 
-/// By moment of a line, a time before which it does not start.
+/// By moment of a line, a lower bound on its start.
 pub(super) struct Table {
     pub(super) start: Vec<u64>,
-    /// By moment, why, if it is not for the moment before.
+    /// By moment, the reason for the bound, unless it is the end of the previous moment.
     pub(super) why: Vec<Option<Why>>,
 }
 
-/// Why a moment does not start before its time.
+/// The reason for the lower bound on the start of a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Why {
-    /// The link from one moment to this, at one of the two.
+    /// The link from one moment to this one, at one of the two.
     Link { at: u32, after: u32 },
-    /// Whole tensors have to leave before it, found at this resolution.
+    /// Whole tensors must be copied out before it, found at this resolution.
     Whole { quantum: u64 },
 }
 
 impl Table {
-    /// The table of the line. `whole` may know more about when a moment starts, given the table up to it.
+    /// The table of the line. `whole` may give a better bound on the start of a moment, given the table up to it.
     pub(super) fn of(line: &Line, mut whole: impl FnMut(u32, &[u64]) -> Option<(u64, Why)>) -> Table {
         let count = line.len() as usize;
         let mut table = Table { start: vec![0; count], why: vec![None; count] };
@@ -89,7 +89,7 @@ impl Table {
             opens[span.moments.start as usize].push(span);
             closes[span.moments.end as usize].push(span);
         }
-        // The spans of the moment, the latest release last, and the latest due first.
+        // The spans of the moment: the latest release last, and the latest due first.
         let [mut released, mut due] = [Vec::new(), Vec::new()];
         let mut all = 0;
         for moment in 0..line.len() {
@@ -118,7 +118,7 @@ impl Table {
         table
     }
 
-    /// Where the span stands in the lists by release and by due.
+    /// Calls `what` with the positions of the span in the lists by release and by due.
     fn each(
         span: &Span,
         released: &mut Vec<(u32, u64)>,
@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// A time before which the moment does not end.
+    /// A lower bound on the end of the moment.
     pub(super) fn end(&self, line: &Line, moment: u32) -> u64 {
         self.start[moment as usize] + line.nanos[moment as usize]
     }
@@ -193,7 +193,7 @@ impl Table {
         }
     }
 
-    /// The moment halfway in time among those that the time of one rests on.
+    /// The moment halfway in time among those on which the bound of the moment depends.
     fn middle(&self, line: &Line, of: u32) -> Option<u32> {
         let mut moment = of;
         while moment > 0 && 2 * self.start[moment as usize] > self.start[of as usize] {
@@ -206,7 +206,7 @@ impl Table {
         (moment..of).find(|&moment| is_op(moment))
     }
 
-    /// What the table's times of moments rest on, by the moment that each fact is about.
+    /// The facts on which the bounds of these moments depend, by the moment of each fact.
     pub(super) fn facts(&self, line: &Line, moments: impl IntoIterator<Item = u32>) -> Vec<Fact> {
         let mut needed = vec![false; line.nanos.len()];
         moments.into_iter().for_each(|moment| needed[moment as usize] = true);

@@ -7,8 +7,7 @@ use crate::schedule::check;
 use cranelift_entity::SecondaryMap;
 use lmsc_ir::Phase;
 
-/// Random problems with so many operators at most, and budgets from a part of the smallest for swapping to what
-/// makes it needless.
+/// Random problems of at most `ops` operators, and budgets from below the floor for swapping up to the peak.
 fn small(count: u64, ops: usize) -> impl Iterator<Item = (u64, Problem, u64)> {
     let problems = (0..count).map(move |seed| {
         let mut u = Rng::new(seed);
@@ -30,7 +29,7 @@ fn cases(thorough: u64) -> u64 {
     if std::env::var_os("LMSC_THOROUGH").is_some() { thorough } else { thorough / 8 }
 }
 
-/// The least makespan that is found of plans that only swap: whole tensors, then ranges too.
+/// The smallest makespans found of plans that only swap: whole tensors, then also ranges.
 fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
     let request = Request::new(problem, budget);
     let whole = match problem.windows(&problem.uses()).len() {
@@ -45,9 +44,9 @@ fn fastest(problem: &Problem, budget: u64) -> Option<(u64, u64)> {
     Some((whole, whole.min(ranges.schedule.makespan())))
 }
 
-/// The problem with operators that run again, each (second) before an operator (first), in order.
+/// The problem with repeated operators, each (second) before an operator (first), in order.
 ///
-/// What such an operator makes stands for its outputs from there on. None if something has changed what it reads.
+/// The results of such an operator replace its outputs from there on. None if an input has changed.
 fn with_again(problem: &Problem, again: &[(usize, usize)]) -> Option<Problem> {
     let mut result = Problem { ops: Vec::new(), kinds: problem.kinds.clone(), ..problem.clone() };
     let mut now: SecondaryMap<TensorId, Option<TensorId>> = SecondaryMap::new();
@@ -85,7 +84,7 @@ fn with_again(problem: &Problem, again: &[(usize, usize)]) -> Option<Problem> {
     Some(result)
 }
 
-/// Every choice of at most two operators that run again, the second after the first where both are at one place.
+/// Every choice of at most two repeated operators, the second after the first where both are at one place.
 fn choices(problem: &Problem) -> Vec<Vec<(usize, usize)>> {
     let ops = problem.ops.len();
     let one = (1..ops).flat_map(|before| (0..before).map(move |repeated| (before, repeated)));
@@ -147,7 +146,7 @@ fn no_bound_on_recomputation_exceeds_what_is_possible() {
     );
 }
 
-/// Something in the certificate changed at random.
+/// The certificate with a random change.
 fn damaged(certificate: &Certificate, u: &mut Rng, ops: usize) -> Certificate {
     let mut damaged = certificate.clone();
     damaged.nanos += damaged.nanos / [4, 20, 100, 1000][u.below(4)] + 1;
@@ -265,9 +264,9 @@ fn no_damage_makes_a_certificate_prove_more_than_is_possible() {
 
 #[test]
 fn prices_know_that_what_stays_before_an_operator_stays_after_it() {
-    // X and Y of 10 bytes, a byte takes 10 ns. At operator 3 one of them fits. X is there from just before it and is used
-    // late, Y is there early and is used just after it: X leaves in a pause of 100 ns, or Y comes back in one, or half of
-    // each. Links ask for 10 of the 20 bytes before it, which can be Y's, and for 10 after it, which can be X's.
+    // X and Y have 10 bytes; a byte takes 10 ns. At operator 3 one of them fits. X is produced just before it and used late,
+    // Y is produced early and used just after it: X is swapped out in a pause of 100 ns, or Y is swapped in in one, or half
+    // of each. Links require 10 of the 20 bytes before it, which can be Y's, and 10 after it, which can be X's.
     let tensors = [produced(10), produced(10)];
     let ops = [
         op(Phase::Forward, 0, &[], &[1]),
@@ -288,7 +287,7 @@ fn prices_know_that_what_stays_before_an_operator_stays_after_it() {
     assert!((299..=300).contains(&found.nanos), "{found:?}");
     assert_eq!(certify(&problem, budget, &found), Ok(found.nanos));
     assert_eq!(fastest(&problem, budget), Some((300, 300)));
-    // By hand: a byte at operator 3 is worth what it takes to copy, and so is the time of the pauses beside it.
+    // By hand: the price of a byte at operator 3 is the time to copy it, and so is the time of the pauses beside it.
     let price = |at, price| Price { at, price };
     let [one, byte] = [1 << 32, 10 << 32];
     let by_hand = Proof::Prices {
@@ -352,7 +351,7 @@ fn prices_of_larger_problems_exceed_no_plan() {
     assert!(cases > 130 && more > 10, "{more} of {cases}");
 }
 
-/// Random prices, in their order and no higher than they may be.
+/// Random prices, in their order and within their limits.
 fn any_prices(u: &mut Rng, problem: &Problem) -> Proof {
     const ONE: u64 = 1 << 32;
     let stretches = 2 * problem.ops.len() as u32 + 1;

@@ -1,14 +1,14 @@
 //! The bound for plans that swap whole tensors.
 //!
-//! As in [`mod@super::swap`], but at a moment a set of whole tensors is on the device whose bytes fit in the slack, and
-//! all others have moved, each in one copy of its own length. Which set is best for the copies is a scheduling
-//! problem with release dates and one machine: copies in the order of their release, none before it. The least
-//! completion time over all sets is found by dynamic programming over bytes, the latest release first: for every
-//! number of bytes the least completion time so far and the least sum of durations so far, each by itself. That
-//! two different sets may give the two keeps it a bound, and so does rounding bytes to a quantum: down where what
-//! stays is counted, against the slack, up where what moves is counted, against what has to move.
+//! As in [`mod@super::swap`], but at a moment a set of whole tensors is on the device whose bytes fit in the slack, and all
+//! others have been copied, each in one copy of its own length. The best set for the copies is a scheduling problem with
+//! release dates and one machine: copies in the order of their release, none before it. The least completion time over all
+//! sets is found by dynamic programming over bytes, the latest release first: for every number of bytes the least completion
+//! time so far and the least sum of durations so far, each independently. It remains a bound although two different sets may
+//! give the two values, and also with bytes rounded to a quantum: down where resident bytes are counted, against the slack,
+//! up where copied bytes are counted, against the bytes to be copied.
 //!
-//! From the start this bounds when moments start, from the end how long after their end the step lasts; their sum
+//! From the start this bounds the starts of moments, from the end the time from their ends to the end of the step; their sum
 //! at the best moment is the bound.
 
 use super::line::{Line, Rate};
@@ -16,14 +16,14 @@ use super::swap::{Table, Why};
 use super::{Certificate, Proof};
 use crate::problem::Problem;
 
-/// So many steps of dynamic programming are about enough at one moment, with so many states, and on either side.
+/// Approximate number of steps of dynamic programming at one moment, of states, and of steps on either side.
 const STEPS: u64 = 2_000_000;
 const STATES: u64 = 6000;
 const ALL_STEPS: u64 = 64 * STEPS;
 
-/// A bound on the time of every plan that swaps whole tensors and does nothing else.
+/// A bound on the makespan of every plan that only swaps whole tensors.
 ///
-/// Looks at no more than a fixed number of moments, each for a fixed time, beyond what [`super::swap`] takes.
+/// Evaluates at most a fixed number of moments, each for a fixed time, beyond the time of [`super::swap`].
 pub fn whole(problem: &Problem, budget: u64) -> Certificate {
     let line = Line::of(problem, budget);
     let seen = line.mirrored();
@@ -62,14 +62,14 @@ fn table(line: &Line) -> Table {
     })
 }
 
-/// A tensor that stays or leaves.
+/// A tensor that stays resident or is copied out.
 struct Item {
     release: u32,
     from: u64,
     bytes: u64,
 }
 
-/// When at the earliest all but the slack has left, and the quantum of bytes that this was found with.
+/// The earliest time at which all but the slack has been copied out, and the quantum of bytes used for it.
 fn leaving(items: &[Item], slack: u64, rate: Rate) -> Option<(u64, u64)> {
     let all: u64 = items.iter().map(|item| item.bytes).sum();
     let moves = all.checked_sub(slack).filter(|&moves| moves > 0)?;
@@ -78,7 +78,7 @@ fn leaving(items: &[Item], slack: u64, rate: Rate) -> Option<(u64, u64)> {
     let common = items.iter().fold(0, |a, item| gcd(a, item.bytes));
     let quantum = slack.min(moves).div_ceil(states).max(common);
     let states = if stays { slack / quantum } else { moves.div_ceil(quantum) } as usize;
-    // By quanta that stay, or move: the least completion, and the least sum of durations.
+    // By number of resident or copied quanta: the least completion time, and the least sum of durations.
     let (mut done, mut sum) = (vec![u64::MAX; states + 1], vec![u64::MAX; states + 1]);
     (done[0], sum[0]) = (0, 0);
     for item in items {
@@ -109,8 +109,8 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The moments at which something has to be away. Of many, some evenly, and some of those at which more has to be
-/// away than at any before.
+/// The moments at which bytes must be away. If there are many, an even selection, and some of those at which more bytes must
+/// be away than at any earlier moment.
 fn moments(line: &Line) -> Vec<u32> {
     let mut away = vec![0i64; line.nanos.len() + 1];
     for span in &line.spans {
@@ -141,7 +141,7 @@ fn moments(line: &Line) -> Vec<u32> {
     chosen
 }
 
-/// So many of the list, evenly and with the last, or all.
+/// At most `most` entries of the list, evenly spaced and including the last.
 fn evenly(list: &[u32], most: usize) -> Vec<u32> {
     let chosen = list.len().min(most);
     (1..=chosen).map(|i| list[i * list.len() / chosen - 1]).collect()

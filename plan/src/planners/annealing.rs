@@ -1,21 +1,21 @@
-//! What the searches that anneal share.
+//! Shared by the searches that use simulated annealing.
 
 use lmsc_ir::rng::{Rng, Source};
 
-/// The heat at a step of so many: it falls to nothing evenly.
+/// The temperature at a step: it falls linearly to zero.
 pub(super) fn cooled(hottest: u64, step: usize, steps: usize) -> u64 {
     (u128::from(hottest) * (steps - step) as u128 / steps as u128) as u64
 }
 
-/// How far uphill a walk may go at this heat: exponentially distributed, of that mean.
+/// The accepted increase at this temperature: exponentially distributed with this mean.
 pub(super) fn uphill(heat: u64, rng: &mut Rng) -> u64 {
     ((u128::from(heat) * u128::from(exponential(rng.word()))) >> 20) as u64
 }
 
 /// An exponentially distributed number of mean 1, in units of 2⁻²⁰, from a uniform word.
 ///
-/// In integers, because the last bits of a logarithm differ between machines. -log₂ of the word as a fraction is
-/// its leading zeros and one less what follows its first one, which is linear here.
+/// In integers, because the last bits of a logarithm differ between machines. -log₂ of the word as a fraction is the number
+/// of leading zeros plus one, minus the logarithm of the remaining mantissa, which is approximated linearly.
 fn exponential(word: u64) -> u64 {
     const LN_2: u64 = 726_817;
     let zeros = u64::from(word.leading_zeros());

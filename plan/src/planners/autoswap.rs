@@ -1,4 +1,4 @@
-//! AutoSwap: windows are taken by a weighted sum of four scores, with the weights that turn out best.
+//! AutoSwap: takes windows by a weighted sum of four scores, with the best weights found.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,25 +7,24 @@ use super::{DoesNotFit, Plan, Request, offload};
 use crate::problem::{Problem, Window};
 use crate::schedule::Schedule;
 
-/// So many weightings are tried at an effort of 100.
+/// Number of weightings tried at an effort of 100.
 const WEIGHTINGS: u64 = 100;
 
 /// The best of the plans in which windows are taken by their scores until every operator fits.
 ///
-/// The scores of a window: how long it is, less what its two copies take (DOA); that times its bytes (AOA); by how
-/// much memory exceeds the budget meanwhile, integrated over time (WDOA); and the same after what has been taken
-/// already (SWDOA). Each is divided by its largest value. Windows that cover nothing that still exceeds the budget
-/// are passed over.
+/// The scores of a window: its length less the time of its two copies (DOA); that times its bytes (AOA); the excess of memory
+/// over the budget during the window, integrated over time (WDOA); and the same after the windows already taken (SWDOA). Each
+/// is divided by its largest value. Windows without a moment that still exceeds the budget are skipped.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 ///
 /// # Source
-/// Zhang et al., *Efficient memory management for GPU-based deep learning systems*, arXiv:1903.06631, as OPT §6.1
-/// compares it. The weights come from Bayesian optimization there, which makes it "very inconsistent" (OPT §6.2);
-/// here from a fixed sequence of points. Where the copies take longer than the window, AOA is that lack over the
-/// bytes, as in the authors' code (Apache SINGA, `swap_gpu.cc`), whose WDOA is always zero: it is summed up in a
-/// copy that is dropped.
+/// Zhang et al., *Efficient memory management for GPU-based deep learning systems*, arXiv:1903.06631, as OPT §6.1 compares
+/// it. There the weights come from Bayesian optimization, which makes it "very inconsistent" (OPT §6.2); here they come from
+/// a fixed sequence of points. Where the copies take longer than the window, AOA is the missing time divided by the bytes, as
+/// in the authors' code (Apache SINGA, `swap_gpu.cc`), whose WDOA is always zero because it is summed up in a copy that is
+/// discarded.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
     offload::refuse_below_floor(request)?;
@@ -47,11 +46,10 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(Plan::without_recomputation(problem, schedule))
 }
 
-/// How much each score counts: DOA, AOA, WDOA, SWDOA.
+/// The weights of the scores: DOA, AOA, WDOA, SWDOA.
 type Weights = [f64; 4];
 
-/// The weights of this number: each score alone, the one that is recomputed first; then points of the Halton
-/// sequence.
+/// The weights with this index: each score alone, SWDOA first; then points of the Halton sequence.
 fn weights(index: u64) -> Weights {
     match index {
         0..4 => std::array::from_fn(|score| if score as u64 == 3 - index { 1.0 } else { 0.0 }),
@@ -72,7 +70,7 @@ fn halton(mut index: u64, base: u64) -> f64 {
 
 struct Candidate {
     window: Window,
-    /// Those that the window covers.
+    /// The moments of the window.
     moments: [Range<u32>; 2],
     bytes: u64,
     doa: f64,
@@ -82,16 +80,16 @@ struct Candidate {
 
 struct Scores {
     candidates: Vec<Candidate>,
-    /// By moment, by how many bytes it exceeds the budget if nothing leaves.
+    /// By moment, the bytes over the budget if nothing is swapped out.
     excess: Vec<i64>,
-    /// By moment, how long it is.
+    /// By moment, its duration.
     nanos: Vec<u64>,
-    /// Of each score, in absolute terms.
+    /// Of each score, the largest absolute value.
     largest: Weights,
 }
 
 impl Scores {
-    /// The scores of every window that covers a moment that does not fit.
+    /// The scores of every window that contains a moment that does not fit.
     fn new(problem: &Problem, budget: u64) -> Scores {
         let uses = problem.uses();
         let excess = problem.live_by_moment(&uses).into_iter().map(|live| live as i64 - budget as i64);
@@ -116,7 +114,7 @@ impl Scores {
         Scores { candidates, excess, nanos, largest }
     }
 
-    /// The candidates taken with these weights, by number, ascending.
+    /// The candidates taken with these weights, by index, ascending.
     fn choice(&self, weights: Weights) -> Vec<usize> {
         let part = |score: usize, value: f64| weights[score] * value / self.largest[score];
         let fixed = self.candidates.iter().map(|c| part(0, c.doa) + part(1, c.aoa) + part(2, c.wdoa));
@@ -143,11 +141,11 @@ impl Scores {
     }
 }
 
-/// What exceeds the budget, summed up from the start to each moment.
+/// The excess over the budget, summed up from the start to each moment.
 struct Over {
     /// Bytes times nanoseconds.
     integral: Vec<f64>,
-    /// How many moments.
+    /// Number of moments over the budget.
     count: Vec<u32>,
 }
 
@@ -190,12 +188,12 @@ mod tests {
 
     #[test]
     fn scores_are_those_of_the_paper() {
-        // 100 bytes must be had at F_3, 120 at F_4 and B_4, 110 at B_3.
+        // 100 bytes are needed at F_3, 120 at F_4 and B_4, 110 at B_3.
         let scores = Scores::new(&chain().problem(), 100);
         let of = |i: usize| (scores.candidates[i].doa, scores.candidates[i].aoa, scores.candidates[i].wdoa);
         // x_0 is away from the end of F_0 to the start of B_0, for 120 ns, of which its copies take 20.
         assert_eq!(of(0), (100.0, 1000.0, 10.0 * 10.0 + 20.0 * 10.0 + 20.0 * 20.0 + 10.0 * 20.0));
-        // x_3 is away beside F_4 and B_4 only, for 30 ns; its copies take 60.
+        // x_3 is away only beside F_4 and B_4, for 30 ns; its copies take 60.
         assert_eq!(of(3), (-30.0, -1.0, 20.0 * 10.0 + 20.0 * 20.0));
         assert_eq!(scores.largest, [100.0, 1000.0, 900.0, 900.0]);
     }
@@ -203,9 +201,9 @@ mod tests {
     #[test]
     fn windows_are_taken_until_all_fits() {
         let scores = Scores::new(&chain().problem(), 100);
-        // 20 bytes are lacking. DOA is 100 for x_0, which has 10, then 20 for x_2 and 10 for x_1.
+        // 20 bytes must be saved. DOA is 100 for x_0, which has 10 bytes, then 20 for x_2 and 10 for x_1.
         assert_eq!(scores.choice([1.0, 0.0, 0.0, 0.0]), [0, 2]);
-        // WDOA is the same for x_0, x_1 and x_2, which are all away while anything is lacking.
+        // WDOA is equal for x_0, x_1 and x_2, which are all away throughout the excess.
         assert_eq!(scores.choice([0.0, 0.0, 1.0, 0.0]), [0, 1]);
         assert_eq!(Scores::new(&chain().problem(), 120).choice([1.0, 0.0, 0.0, 0.0]), [0usize; 0]);
     }
@@ -224,7 +222,7 @@ mod tests {
         let scores =
             Scores { candidates, excess: vec![8, 9, 3], nanos: vec![1; 3], largest: [1.0, 1.0, 17.0, 17.0] };
         assert_eq!(scores.choice([0.0, 0.0, 1.0, 0.0]), [0, 1, 2]);
-        // After the first, 1 byte is lacking at the second tick and 3 at the third.
+        // After the first window, the excess is 1 byte at the second tick and 3 at the third.
         assert_eq!(scores.choice([0.0, 0.0, 0.0, 1.0]), [0, 2]);
     }
 

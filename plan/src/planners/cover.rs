@@ -1,10 +1,10 @@
-//! Which pieces are away in which windows, so that every moment fits.
+//! Eviction sets: chooses the pieces that are swapped out in each window so that every moment fits the budget.
 //!
-//! A cover takes windows in an order, as many pieces of each as moments need, and gives back what turns out not to be
-//! needed. An *eager* cover looks at bytes alone: what is used at a moment need only be there at that moment. A cover
-//! *in time* knows that copies take time: a piece is away from the end of its copy out to the start of its copy in,
-//! on engines that make one copy after the other beside operators that take as long as is known. So it makes room for
-//! what comes back before it is due, where an eager cover has the operator wait.
+//! Windows are taken in an order, as many pieces of each as the moments need; then pieces that turn out not to be needed are
+//! returned. An *eager* eviction set only counts bytes: a tensor must be resident only at the moments of its uses. A
+//! *time-aware* one accounts for copy times: a piece is away from the end of its copy out to the start of its copy in, on
+//! engines that make one copy after the other beside operators of known durations. So it makes room for a swap-in before its
+//! use, where an eager one makes the operator wait.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,38 +17,38 @@ use crate::problem::{Duplex, MOST, Problem, Tensor, TensorId, Uses, Window};
 use crate::schedule::{Absences, Lists, Piece, PieceId};
 use crate::segment_tree::SegmentTree;
 
-/// How a cover takes windows.
+/// The order in which windows are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Manner {
-    /// Eagerly, first those from whose start on a tensor can be gone.
+    /// Eager; by the start of the window, when the tensor can be gone.
     Gone,
-    /// Eagerly, first those whose tensor can be copied, perhaps beside operators that read it before it is gone.
+    /// Eager; by the time from which the tensor can be copied, perhaps concurrently with operators that read it.
     Ready,
-    /// Eagerly, first those whose tensor is needed last: as [`Manner::Gone`], were time to run backwards.
+    /// Eager; windows whose next use is last come first: [`Manner::Gone`] in reversed time.
     Late,
-    /// In time, first those from whose start on a tensor can be gone.
+    /// Time-aware; by the start of the window, when the tensor can be gone.
     InTime,
-    /// In time, first variables whose last copy on the host still holds.
+    /// Time-aware; variables whose host copy is still valid come first.
     Clean,
-    /// In time, first those that an engine would copy that takes the largest of what can be copied by then.
+    /// Time-aware; in the order of an engine that always copies the largest tensor that can be copied by then.
     Largest,
 }
 
 impl Manner {
-    /// Whether windows are taken in time.
+    /// Whether windows are taken with regard to copy times.
     pub(super) fn is_in_time(self) -> bool {
         matches!(self, Manner::InTime | Manner::Clean | Manner::Largest)
     }
 }
 
-/// The absences that make every moment fit, those that start early first and no more than needed.
+/// The absences that make every moment fit; windows that start early come first, and no more than needed are taken.
 ///
-/// Tensors travel in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
-/// cover a tick that does not fit yet, as many pieces of each as that needs, or as it has time for; then, the last first,
-/// given back where the others suffice.
+/// Tensors are copied in ranges of at most `piece` bytes. Windows are taken by their start, the longest first, if they
+/// contain a moment that does not fit yet; of each, as many pieces as that moment needs or as there is copy time for. Then
+/// pieces are returned, the last taken first, where the others suffice.
 ///
 /// # Errors
-/// [`DoesNotFit`] names the tick that needs most of those that no absence can make fit.
+/// [`DoesNotFit`] names the tick that needs the most bytes of those that no absence can make fit.
 pub(crate) fn cover(
     problem: &Problem,
     uses: &Uses,
@@ -59,66 +59,67 @@ pub(crate) fn cover(
     Ok(Cover::new(problem, uses, budget, Sizes::of(piece), manner)?.absences(1))
 }
 
-/// Of how many bytes what travels is.
+/// The sizes of copied ranges, and the windows to take last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes<'a> {
-    /// A range is at most so large.
+    /// Maximum size of a range.
     pub(super) piece: u64,
-    /// What is taken after all else.
+    /// The windows that are taken after all others.
     pub(super) last: Last<'a>,
 }
 
 impl Sizes<'_> {
-    /// Ranges of at most so many bytes, of small tensors as of large ones.
+    /// Ranges of at most `piece` bytes; small tensors are not taken last.
     pub(super) fn of(piece: u64) -> Sizes<'static> {
         Sizes { piece, last: Last::Below(0) }
     }
 }
 
-/// What a cover takes after all else.
+/// The windows that are taken after all others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Last<'a> {
-    /// Tensors of fewer bytes.
+    /// Windows of tensors with fewer bytes.
     Below(u64),
     /// These windows.
     These(&'a BTreeSet<Window>),
 }
 
-/// A choice of pieces.
+/// A choice of pieces for windows.
 pub(super) struct Cover<'a> {
     problem: &'a Problem,
     piece: u64,
     /// In the order in which they are taken.
     windows: Vec<Choice>,
-    /// By moment, the bytes that do not fit.
+    /// By moment, the bytes over the budget.
     excess: SegmentTree,
-    /// The same, with the time that copies take, of pieces that were taken in time; none where nothing is.
+    /// The same with regard to copy times, for pieces taken in time; none for eager sets.
     in_time: Option<SegmentTree>,
     /// In the order taken.
     taken: Vec<Taken>,
 }
 
-/// A window, and how many pieces of its tensor are away in it, the first ones.
+/// A window, and the number of pieces of its tensor that are swapped out in it, the first ones.
 struct Choice {
     window: Window,
     count: u32,
-    /// Whether a variable that leaves in it is back when the step ends, which it could also be when the next step needs it.
+    /// Whether the window ends with the step: the variable is swapped in before the step ends, not only when the next step
+    /// uses it.
     returns: bool,
-    /// Where the window of the same variable is that goes round the end of the step.
+    /// Index of the window of the same variable that wraps around the end of the step.
     around: Option<usize>,
-    /// Whether the variable must stay away in that one: it travels in pieces, or need not be copied out because of it.
+    /// Whether the variable must stay swapped out in that window: it is copied in pieces, or the window saves its copy out.
     keeps_around: bool,
 }
 
 struct Taken {
-    /// By index.
+    /// Index of the window.
     window: usize,
     portion: Portion,
-    /// When it is away, if it was taken in time.
+    /// The moments at which it is away, if it was taken in time.
     away: Option<[Range<u32>; 2]>,
 }
 
-/// What is taken at once.
+/// The bytes taken at once.
 #[derive(Clone, Copy)]
 struct Portion {
     pieces: u32,
@@ -126,10 +127,10 @@ struct Portion {
 }
 
 impl<'a> Cover<'a> {
-    /// The cover that takes windows in this manner, in time beside operators that wait for nothing.
+    /// The eviction set that takes windows in this order; a time-aware one assumes operators that never wait.
     ///
     /// # Errors
-    /// [`DoesNotFit`] as of [`cover`].
+    /// [`DoesNotFit`], as for [`cover`].
     pub(super) fn new(
         problem: &'a Problem,
         uses: &Uses,
@@ -163,13 +164,13 @@ impl<'a> Cover<'a> {
         Ok(cover)
     }
 
-    /// The cover that takes windows in a manner in time, where from the start of an operator to that of the next it takes
-    /// what `pace` says; completed by an eager one where time does not suffice.
+    /// The time-aware eviction set in this order, where `pace` gives the time from the start of each operator to the next;
+    /// completed eagerly where time does not suffice.
     ///
-    /// A variable may return before the end of the step where the next step would wait for it.
+    /// A variable may be swapped in before the end of the step if the next step would otherwise wait for it.
     ///
     /// # Errors
-    /// [`DoesNotFit`] as of [`cover`].
+    /// [`DoesNotFit`], as for [`cover`].
     pub(super) fn in_time(
         problem: &'a Problem,
         uses: &Uses,
@@ -193,7 +194,7 @@ impl<'a> Cover<'a> {
         Ok(cover)
     }
 
-    /// The cover that has taken nothing yet, with all windows or only `useful` ones, those with a moment that does not fit.
+    /// The empty eviction set, with all windows or only `useful` ones, which contain a moment that does not fit.
     fn empty(
         problem: &'a Problem,
         uses: &Uses,
@@ -209,7 +210,7 @@ impl<'a> Cover<'a> {
             return Err(DoesNotFit { tick, needed, budget });
         }
         if useful {
-            // By moment, how many before it do not fit.
+            // By moment, the number of earlier moments that do not fit.
             let mut before = Vec::with_capacity(live.len() + 1);
             before.push(0u32);
             before.extend(live.iter().scan(0, |sum, &live| {
@@ -226,7 +227,7 @@ impl<'a> Cover<'a> {
             Last::These(windows) => windows.contains(w),
         };
         windows.sort_unstable_by_key(|(start, w)| (is_last(w), *start, Reverse(w.until), w.tensor));
-        // A larger budget than all bytes can be is as good.
+        // A budget beyond [`MOST`] makes no difference.
         let budget = budget.min(MOST) as i64;
         let excess = SegmentTree::new(live.iter().map(|&live| live as i64 - budget));
         let choice =
@@ -235,7 +236,7 @@ impl<'a> Cover<'a> {
         Ok(Cover { problem, piece: sizes.piece, windows, in_time: None, excess, taken: Vec::new() })
     }
 
-    /// Finds windows of the same variable.
+    /// Links each window of a variable to the one that wraps around the end of the step.
     fn pair_variables(&mut self) {
         let mut around: SecondaryMap<TensorId, Option<usize>> = SecondaryMap::new();
         for (index, choice) in self.windows.iter().enumerate().filter(|(_, c)| c.window.wraps()) {
@@ -245,7 +246,7 @@ impl<'a> Cover<'a> {
         others.for_each(|c| c.around = around[c.window.tensor]);
     }
 
-    /// Adds windows of variables that end with the step, each after the one that goes round the end.
+    /// Adds windows of variables that end with the step, each after the one that wraps around the end.
     fn add_returns(&mut self) {
         let ticks = self.problem.ticks();
         let mut windows = Vec::with_capacity(self.windows.len());
@@ -261,13 +262,13 @@ impl<'a> Cover<'a> {
         self.pair_variables();
     }
 
-    /// What can be away in the window next: a piece, or all of a variable that is on the device between steps, or is to be on
-    /// the host then.
+    /// The next portion that can be swapped out in the window: a piece, or all of a variable that is resident between steps
+    /// or that the window itself puts on the host between steps.
     fn next(&self, index: usize) -> Option<Portion> {
         self.next_beside(index, self.is_taken_around(index))
     }
 
-    /// The same, where the variable is on the host between steps or not.
+    /// The same, for a variable that is on the host between steps or not.
     fn next_beside(&self, index: usize, is_around: bool) -> Option<Portion> {
         let Choice { window, count, returns, around, .. } = self.windows[index];
         let tensor = &self.problem.tensors[window.tensor];
@@ -303,7 +304,7 @@ impl<'a> Cover<'a> {
         self.in_time.iter_mut().zip(away).for_each(|(excess, away)| add(excess, away, bytes));
     }
 
-    /// The most bytes by which one of the moments does not fit in time; very few where nothing is taken in time.
+    /// The largest excess over the budget at these moments with regard to copy times; `i64::MIN` for eager sets.
     fn over_in_time(&self, moments: &[Range<u32>; 2]) -> i64 {
         self.in_time.as_ref().map_or(i64::MIN, |excess| over(excess, moments))
     }
@@ -312,7 +313,7 @@ impl<'a> Cover<'a> {
         self.windows[index].window.moments(self.problem.ticks())
     }
 
-    /// Takes what helps bytes, whether there is time or not.
+    /// Takes windows that reduce the excess in bytes, regardless of copy times.
     fn take(&mut self) {
         for index in 0..self.windows.len() {
             if self.excess.max_of_all() <= 0 {
@@ -323,7 +324,7 @@ impl<'a> Cover<'a> {
             }
             let moments = self.moments(index);
             if self.windows.get(index + 1).is_some_and(|c| c.returns) {
-                // Room that it makes only if it is away round the end.
+                // These moments only become free if the variable is away around the end of the step.
                 let between = [self.problem.ticks() + 1..self.problem.ticks() + 2, moments[1].clone()];
                 if over(&self.excess, &between) > 0 {
                     self.give_back_all(index + 1);
@@ -336,7 +337,7 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// Gives back the pieces of the window.
+    /// Returns the pieces of the window.
     fn give_back_all(&mut self, index: usize) {
         let moments = self.moments(index);
         let given: Vec<Taken> = self.taken.extract_if(.., |taken| taken.window == index).collect();
@@ -347,13 +348,13 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// Takes what helps and has time to leave and to come back.
+    /// Takes windows that reduce the excess and have time for both copies.
     fn take_in_time(&mut self, engines: &mut Engines) {
         for index in 0..self.windows.len() {
             let Choice { window, returns, around, .. } = self.windows[index];
             let moments = self.moments(index);
             while self.over_in_time(&moments) > 0 {
-                // A variable that begins the step on the host need not be copied there before it changes.
+                // A variable that begins the step on the host need not be copied out before it changes.
                 let is_clean = !returns && engines.is_clean(&window);
                 let first = around.filter(|_| is_clean).and_then(|around| {
                     let portion = self.next(around)?;
@@ -378,7 +379,7 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// Gives back what is not needed, the last taken first.
+    /// Returns the pieces that are not needed, the last taken first.
     fn give_back(&mut self) {
         let mut kept = vec![0u32; self.windows.len()];
         let keeping = self.windows.iter().filter(|c| c.count > 0 && c.keeps_around && !c.returns);
@@ -402,7 +403,7 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// The windows in which pieces are away, and how many: by tensor, most of its pieces first.
+    /// The windows in which pieces are swapped out, with the number of pieces: by tensor, the largest number first.
     pub(super) fn chosen(&self) -> Vec<(Window, u32)> {
         let away = self.windows.iter().filter(|c| c.count > 0);
         let mut chosen: Vec<(Window, u32)> = away.map(|c| (c.window, c.count)).collect();
@@ -410,7 +411,7 @@ impl<'a> Cover<'a> {
         chosen
     }
 
-    /// The absences, where up to so many pieces that are beside each other and away at the same time travel as one.
+    /// The absences; up to `together` adjacent pieces that are away at the same time are merged into one.
     pub(super) fn absences(&self, together: u32) -> Absences {
         let kept = self.chosen();
         let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
@@ -441,14 +442,14 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Into how many pieces the tensor falls, and the size of all but the last, a multiple of the grain.
+/// The number of pieces of the tensor, and the size of all but the last, a multiple of the grain.
 pub(super) fn pieces_of(tensor: &Tensor, piece: u64, grain: u64) -> (u32, u64) {
     let bytes = tensor.bytes;
     let size = bytes.div_ceil(bytes.div_ceil(piece)).next_multiple_of(grain);
     (bytes.div_ceil(size) as u32, size)
 }
 
-/// Whether the tensor, away in these windows, is a variable that is on the device between steps: it returns to one place.
+/// Whether the tensor, swapped in these windows, is a variable that is resident between steps and must be copied whole.
 pub(super) fn travels_whole<'a>(
     problem: &Problem,
     tensor: TensorId,
@@ -457,7 +458,7 @@ pub(super) fn travels_whole<'a>(
     problem.tensors[tensor].is_variable() && !windows.any(Window::wraps)
 }
 
-/// The most bytes by which one of the moments does not fit.
+/// The largest excess over the budget at these moments.
 fn over(excess: &SegmentTree, moments: &[Range<u32>; 2]) -> i64 {
     moments.iter().map(|range| excess.max(range.clone())).max().unwrap_or(i64::MIN)
 }
@@ -466,7 +467,7 @@ fn add(excess: &mut SegmentTree, moments: &[Range<u32>; 2], bytes: i64) {
     moments.iter().for_each(|range| excess.add(range.clone(), bytes));
 }
 
-/// By tensor, the ticks that bring it into being or change it, ascending.
+/// By tensor, the ticks that produce or change it, ascending.
 pub(crate) fn changes(problem: &Problem) -> Lists<TensorId, u32> {
     let mut changes = Vec::with_capacity(problem.tensors.len());
     for (tick, op) in problem.ops.iter().enumerate() {
@@ -475,24 +476,24 @@ pub(crate) fn changes(problem: &Problem) -> Lists<TensorId, u32> {
     Lists::new(problem.tensors.len(), &changes)
 }
 
-/// The last of ascending ticks that is before another.
+/// The last of the ascending ticks that is less than `before`.
 pub(crate) fn last_before(ticks: &[u32], before: u32) -> Option<u32> {
     ticks.iter().rev().copied().find(|&tick| tick < before)
 }
 
-/// When copies can be made beside operators that take as long as is known.
+/// The free times of the copy engines beside operators of known durations.
 struct Engines<'a> {
     problem: &'a Problem,
-    /// By tensor, the ticks that bring it into being or change it, ascending.
+    /// By tensor, the ticks that produce or change it, ascending.
     changes: Lists<TensorId, u32>,
-    /// By tick, when its operator starts; then the end of the step.
+    /// By tick, the start of its operator; then the end of the step.
     starts: Vec<u64>,
     out: Engine,
-    /// None where copies in both directions take turns.
+    /// None if copies in both directions share one engine.
     back: Option<Engine>,
 }
 
-/// What copies of one piece take: of each tick of the copy out, then of that in, so many nanoseconds.
+/// The times of the copies of one piece: by tick of the copy out, then of the copy in, the nanoseconds used.
 type Used = [Vec<(u32, u64)>; 2];
 
 impl<'a> Engines<'a> {
@@ -508,8 +509,8 @@ impl<'a> Engines<'a> {
         Engines { problem, changes, starts, out: Engine::new(pace), back }
     }
 
-    /// Puts the windows in the order in which they are copied out if the largest tensor always goes first of those that can
-    /// be copied by then, before all those that have no time to leave and to come back.
+    /// Sorts the windows by the order of their copies out if the largest tensor that can be copied by then always goes first;
+    /// windows without time for both copies come last.
     fn largest_first(&self, windows: &mut Vec<Choice>) {
         let Engines { problem, starts, .. } = self;
         let link = &problem.link;
@@ -541,18 +542,18 @@ impl<'a> Engines<'a> {
         }
     }
 
-    /// The tick that last changes the window's tensor before it can leave.
+    /// The last tick that changes the window's tensor before it can be swapped out.
     fn changed(&self, window: &Window) -> Option<u32> {
         last_before(self.changes.of(window.tensor), window.from)
     }
 
-    /// Whether nothing changes the variable from the start of the step until it can leave.
+    /// Whether the variable is unchanged from the start of the step until it can be swapped out.
     fn is_clean(&self, window: &Window) -> bool {
         self.problem.tensors[window.tensor].is_variable() && self.changed(window).is_none()
     }
 
-    /// The moments at which so many bytes are away in the window, and what their copies take; none if there is no time
-    /// for these.
+    /// The moments at which `bytes` bytes are away in the window, and the times of their copies; none if there is no time for
+    /// these.
     fn away(&self, window: &Window, bytes: u64, on_host: bool) -> Option<([Range<u32>; 2], Used)> {
         let (ticks, link) = (self.problem.ticks(), self.problem.link);
         let last = if window.wraps() { ticks } else { window.until };
@@ -580,12 +581,12 @@ impl<'a> Engines<'a> {
     }
 }
 
-/// What is left of an engine's time.
+/// The remaining time of an engine.
 #[derive(Clone)]
 struct Engine {
-    /// By tick, the nanoseconds in which it copies nothing yet.
+    /// By tick, the nanoseconds in which no copy runs yet.
     idle: Vec<u64>,
-    /// By tick, one at or after it before which all are busy, as far as is known; and the other way round, with one added.
+    /// By tick, a tick at or after it before which all are busy (a known lower limit); and the reverse, plus one.
     later: Vec<u32>,
     earlier: Vec<u32>,
 }
@@ -596,7 +597,8 @@ impl Engine {
         Engine { idle: pace.to_vec(), later: (0..=ticks).collect(), earlier: (0..=ticks).collect() }
     }
 
-    /// The tick after that in which a copy ends that starts as early as it can, and its time in each tick.
+    /// For a copy that starts as early as possible: the tick after the one in which it ends, and the time that it uses in
+    /// each tick.
     fn earliest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
         let mut used = Vec::new();
         let mut tick = self.later[ticks.start as usize];
@@ -612,7 +614,7 @@ impl Engine {
         None
     }
 
-    /// The tick in which a copy starts that starts as late as it can, and its time in each tick.
+    /// For a copy that starts as late as possible: the tick in which it starts, and the time that it uses in each tick.
     fn latest(&self, ticks: Range<u32>, mut nanos: u64) -> Option<(u32, Vec<(u32, u64)>)> {
         let mut used = Vec::new();
         let mut end = self.earlier[ticks.end as usize];
@@ -632,11 +634,11 @@ impl Engine {
     fn occupy(&mut self, used: &[(u32, u64)]) {
         for &(tick, nanos) in used {
             let t = tick as usize;
-            // Where copies in both directions take turns, the two of one piece may have been given the same time.
+            // If both directions share one engine, the two copies of one piece may have been given the same time.
             self.idle[t] = self.idle[t].saturating_sub(nanos);
             if self.idle[t] == 0 {
                 let (later, earlier) = (self.later[t + 1], self.earlier[t]);
-                // All busy ones beside it lead to the next that is not.
+                // All adjacent busy ticks point to the next one that is not busy.
                 (earlier..=tick).for_each(|t| self.later[t as usize] = later);
                 (tick + 1..=later).for_each(|t| self.earlier[t as usize] = earlier);
             }
@@ -707,7 +709,7 @@ mod tests {
 
     #[test]
     fn the_largest_goes_first_of_what_can_be_copied() {
-        // Tensor 3, the largest of all, is needed right after it was made.
+        // Tensor 3, the largest, is needed right after it is produced.
         let tensors = [256, 1024, 512, 4096].map(produced);
         let ops = [
             op(Forward, 100, &[], &[0, 1]),

@@ -1,9 +1,9 @@
-//! Swapping whole tensors only, as well as it can be done: every choice of windows, every order of the copies.
+//! Exact swapping of whole tensors: every choice of windows, every order of the copies.
 //!
-//! For each set of windows that fits at every moment, operators and copies are put in order one by one. What has run
-//! is a state; different orders reach it with different times, of which only those are kept that no other beats in
-//! every respect that later activities can see. All rules of the simulator let an earlier time only help, so
-//! nothing is lost. A state is given up once what is left cannot take less time than the best plan found.
+//! For each set of windows that fits at every moment, operators and copies are appended to an order one by one. A state is
+//! the set of activities that have run; different orders reach it with different times, of which only those are kept that no
+//! other dominates in every respect that later activities can see. Under all rules of the simulator an earlier time can only
+//! help, so no optimum is lost. A state is pruned if the remaining activities cannot end before the best plan found.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use super::{DoesNotFit, Granularity, Plan, Request, optimal};
 use crate::problem::{Link, Problem, Window};
 use crate::schedule::{Absences, Act, ActId, Acts, BlockId, Direction, Instruction, Piece, Simulator};
 
-/// Problems with more windows are not for it: there are two to the power of so many sets.
+/// Maximum number of windows of a problem; the number of sets is two to this power.
 pub(crate) const MOST_WINDOWS: usize = 12;
 
-/// The fastest plan that swaps whole tensors and does nothing else.
+/// The fastest plan that only swaps whole tensors.
 ///
 /// # Errors
-/// As [`optimal::plan`].
+/// As for [`optimal::plan`].
 ///
 /// # Panics
 /// On a problem with more than [`MOST_WINDOWS`] windows.
@@ -68,39 +68,39 @@ fn absences(problem: &Problem, windows: &[Window]) -> Absences {
 struct Search {
     acts: Acts,
     budget: u64,
-    /// The copies; the bits of a state's set stand for them.
+    /// The copies; each is a bit of a state's set.
     copies: Vec<ActId>,
     /// By block, the activities that need it.
     users: SecondaryMap<BlockId, Vec<ActId>>,
-    /// By tick, what is known about its operator in every order.
+    /// By tick, facts about its operator that hold in every order.
     ticks: Vec<Tick>,
     link: Link,
 }
 
-/// What is known about an operator before anything is put in order.
+/// Facts about an operator that hold in every order.
 struct Tick {
     nanos: u64,
-    /// How long the step lasts at least after it has ended.
+    /// Lower bound on the time from the end of the operator to the end of the step.
     after: u64,
-    /// The bytes of what is to be away while it runs that fit nonetheless.
+    /// The swapped-out bytes that would fit nonetheless while it runs.
     fits: u64,
-    /// The copies out of what is to be away while it runs, by their bits, with their bytes.
+    /// The copies out of tensors that are swapped out while it runs: the bit and the bytes of each.
     outs: Vec<(usize, u64)>,
 }
 
-/// What has run: the number of operators, and which copies.
+/// The activities that have run: the number of operators, and the set of copies.
 type State = (u32, u32);
 
-/// One way to get to a state.
+/// A partial order that reaches a state.
 #[derive(Clone)]
 struct Way {
-    /// The way to the state before it, and what ran then.
+    /// Index of the partial order that it extends, and the activity that it appends.
     from: usize,
     act: ActId,
     end: SecondaryMap<ActId, u64>,
     engines: [u64; 3],
     last_allocation: u64,
-    /// By block, how many of its activities have run, when it was allocated, and the largest end of these.
+    /// By block, the number of its activities that have run, the time of its allocation, and their largest end.
     blocks: SecondaryMap<BlockId, (u32, u64, u64)>,
 }
 
@@ -120,7 +120,7 @@ impl Search {
             let fits = u64::try_from(i128::from(budget) - live).unwrap_or(u64::MAX);
             ticks.push(Tick { nanos: op.nanos, after, fits, outs: Vec::new() });
         }
-        // In the acts' own order a copy out stands before the first operator of its window.
+        // In the default order, a copy out precedes the first operator of its window.
         let mut next = 0;
         for &act in &acts.order {
             match acts.what[act] {
@@ -138,7 +138,7 @@ impl Search {
         Search { acts, budget, copies, users, ticks, link: problem.link }
     }
 
-    /// The order with the least makespan, if that is less than so much.
+    /// The order with the smallest makespan, if that is less than `makespan`.
     fn best_below(&self, mut makespan: u64) -> Option<Vec<ActId>> {
         let start = Way {
             from: 0,
@@ -150,7 +150,7 @@ impl Search {
         };
         let mut ways = vec![self.then(&start, 0, start.act)?];
         let mut best = None;
-        // By state, what later activities can see of each way to it. Every activity leads one layer on.
+        // By state, for each partial order, the values that later activities can see. Every activity leads to the next layer.
         let mut layer: BTreeMap<State, Vec<(Vec<u64>, usize)>> =
             BTreeMap::from([((0, 0), vec![(Vec::new(), 0)])]);
         while !layer.is_empty() {
@@ -200,9 +200,9 @@ impl Search {
         }
     }
 
-    /// What can run next, and the state that it leads to.
+    /// The activities that can run next, and the states that they lead to.
     ///
-    /// A copy out takes no memory: it stands right behind what it waits for or what its engine does before it.
+    /// A copy out allocates no memory: it directly follows an activity that it waits for or an earlier one on its engine.
     fn choices(&self, (ops, copied): State, last: ActId) -> Vec<(State, ActId)> {
         let ready = |act: ActId| {
             let before = self.acts.before.of(act);
@@ -219,7 +219,7 @@ impl Search {
         op.into_iter().chain(copies.map(|(bit, &copy)| ((ops, copied | 1 << bit), copy))).collect()
     }
 
-    /// The way on over one more activity, if there ever is memory for it; as the simulator has it.
+    /// The partial order extended by one activity, with the rules of the simulator; none if its memory never becomes free.
     fn then(&self, way: &Way, from: usize, act: ActId) -> Option<Way> {
         let mut way = Way { from, act, ..way.clone() };
         let acts = &self.acts;
@@ -274,9 +274,9 @@ impl Search {
         Some(way)
     }
 
-    /// All that later activities can see of the way, in a fixed order for each state.
+    /// All values of the partial order that later activities can see, in a fixed order for each state.
     ///
-    /// A time that they would have to wait for anyhow is as good as any before it.
+    /// A time before which those activities cannot start anyway is rounded up to that limit.
     fn seen(&self, state: State, way: &Way) -> Vec<u64> {
         let free = |act: ActId| way.engines[self.acts.engine[act.index()] as usize];
         let to_come = |acts: &[ActId]| -> Vec<ActId> {
@@ -300,7 +300,7 @@ impl Search {
         seen
     }
 
-    /// A time that no step takes less than after this way.
+    /// Lower bound on the makespan of every completion of this partial order.
     fn at_least(&self, (ops, copied): State, way: &Way) -> u64 {
         let left = (0..).zip(&self.copies).filter(|(bit, _)| copied >> bit & 1 == 0).map(|(_, &copy)| copy);
         let mut engines = way.engines;
@@ -309,7 +309,7 @@ impl Search {
         });
         let last = (ops as usize).checked_sub(1).map_or(0, |last| self.ticks[last].after);
         let mut least = engines[1].max(engines[2]).max(engines[0] + last);
-        // An operator starts after what has to be away then, and has not left yet, has been copied out.
+        // An operator starts only after the tensors that must be swapped out by then have been copied out.
         let mut starts = way.engines[0];
         for tick in &self.ticks[ops as usize..] {
             let stays = tick.outs.iter().filter(|(bit, _)| copied >> bit & 1 == 0).map(|&(_, bytes)| bytes);
@@ -324,10 +324,10 @@ impl Search {
     }
 }
 
-/// By tick, a time that the step lasts at least after its operator has ended.
+/// By tick, a lower bound on the time from the end of its operator to the end of the step.
 ///
-/// The operators to come take their time. And of what this choice has away, all but what fits has to come back,
-/// the last of it before the latest next use, after which the operators from that use on run.
+/// The remaining operators take their time. And of the bytes swapped out in this choice, all that do not fit must be swapped
+/// in, the last of them before the latest next use, after which the operators from that use on run.
 fn after(problem: &Problem, windows: &[Window], live: &[i128], budget: u64) -> Vec<u64> {
     let ticks = problem.ops.len();
     let mut run_from = vec![0; ticks + 1];
@@ -351,9 +351,9 @@ fn after(problem: &Problem, windows: &[Window], live: &[i128], budget: u64) -> V
     after
 }
 
-/// At least so many bytes of tensors of these sizes cannot be on the device if so many fit.
+/// Lower bound on the bytes of tensors of these sizes that cannot be resident if `fits` bytes fit.
 ///
-/// What is larger than that cannot by itself.
+/// A tensor larger than that cannot be resident at all.
 fn moves(sizes: impl Iterator<Item = u64>, fits: u64) -> u64 {
     let (all, alone) = sizes
         .fold((0u64, 0), |(all, alone), size| (all + size, if size > fits { alone + size } else { alone }));
@@ -375,7 +375,7 @@ mod tests {
         let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
         let results: Value = serde_json::from_str(&read("results.json")).unwrap();
         let mut instances = BTreeSet::new();
-        // A third of the rows, of all instances: each has as many budgets over both kinds of link.
+        // A third of the rows, from all instances: each has equally many budgets for both kinds of link.
         for row in results["rows"].as_array().unwrap().iter().step_by(3) {
             let name = row["instance"].as_str().unwrap();
             if !name.starts_with("tiny") || row["optimal_whole"] != true {

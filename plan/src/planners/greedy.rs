@@ -1,15 +1,14 @@
-//! OPT's Greedy: the first activations leave, as many as must.
+//! OPT's Greedy: swaps the first activations, as many as necessary.
 
 use super::{DoesNotFit, Plan, Request, offload};
 use crate::chain::{self, Chain};
 
 /// The plan that offloads the first activations of the problem's chain.
 ///
-/// Where the chain is too coarse for the budget, or the problem is no chain, further windows are added by their
-/// start.
+/// Where the chain is too coarse for the budget, or the problem is no chain, further windows are added by their start.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 ///
 /// # Source
 /// OPT §4.2, after Theorem 2.
@@ -21,7 +20,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     offload::plan(request, windows)
 }
 
-/// By `i`, whether `x_i` is among the first whose bytes make up for what the peak exceeds the budget.
+/// By `i`, whether `x_i` is among the first activations whose bytes make up for the excess of the peak over the budget.
 pub(super) fn offloaded(chain: &Chain, budget: u64) -> Vec<bool> {
     let mut excess = chain.peak().saturating_sub(budget);
     let choice = chain.activation_bytes.iter().map(|&bytes| {

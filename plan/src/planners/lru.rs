@@ -1,15 +1,14 @@
-//! A cache that evicts what was used longest ago.
+//! A cache that evicts the least recently used tensor.
 //!
-//! Before an operator, tensors that it does not touch go, the one used longest ago first, until what it touches fits;
-//! then what it lacks comes. Nothing is brought back ahead of time, so every copy back is waited for.
+//! Before an operator, tensors that it does not touch are evicted, the least recently used first, until the tensors that it
+//! touches fit; then its missing tensors are swapped in. There is no prefetching, so every swap-in is waited for.
 //!
 //! # Source
 //! Wang et al., *SuperNeurons: Dynamic GPU Memory Management for Training Deep Neural Networks*, PPoPP 2018, §3.3.2
 //! (the tensor cache). The paper's other two techniques, prefetching at the checkpoints and recomputation, are not
-//! part of the cache. It says neither what a "use" is nor what happens at the end of a step. Here an operator uses
-//! what it reads and writes, of tensors used by the same operator the lower id goes first, and a step ends where the
-//! next one begins: variables that stay are on the device throughout the gap between two steps, the others on the
-//! host.
+//! part of the cache. It defines neither a "use" nor the end of a step. Here an operator uses the tensors that it reads and
+//! writes, of tensors used by the same operator the lower id is evicted first, and a step ends where the next one begins:
+//! variables that stay are on the device throughout the gap between two steps, the others on the host.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -23,11 +22,11 @@ use crate::problem::{Problem, TensorId};
 /// The plan of the cache, for whole tensors.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let facts = Facts::of(request)?;
     let mut stays = residents(request.problem, &facts, request.budget);
-    // A variable that would be evicted between two steps is not there between them; each round finds some, or ends.
+    // A variable that would be evicted between two steps is not kept between them; each round finds some, or ends.
     let issued = loop {
         let (issued, evicted) = Cache::new(request.problem, &facts, request.budget, &stays).run();
         if evicted.is_empty() {
@@ -38,7 +37,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Outcome::of(request, &issued, Timing::OnDemand).map(|outcome| outcome.plan(request.problem))
 }
 
-/// The variables that can be on the device from one step to the next: those used last, as many as fit.
+/// The variables that can be on the device from one step to the next: the most recently used ones, as many as fit.
 fn residents(problem: &Problem, facts: &Facts, budget: u64) -> SecondaryMap<TensorId, bool> {
     let given = problem.tensors.iter().filter(|&(id, t)| t.given && !facts.wraps[id]);
     let mut used: u64 = given.map(|(_, t)| t.bytes).sum();
@@ -55,23 +54,23 @@ fn residents(problem: &Problem, facts: &Facts, budget: u64) -> SecondaryMap<Tens
     stays
 }
 
-/// What is on the device while operators come one after the other. Tensors that never move are not among it.
+/// The tensors on the device while operators run one after the other, without those that never move.
 struct Cache<'a> {
     problem: &'a Problem,
     facts: &'a Facts,
     budget: u64,
     /// Variables that are on the device between steps.
     stays: &'a SecondaryMap<TensorId, bool>,
-    /// The tick at which each tensor on the device was used last; those of the step before are negative.
+    /// By tensor on the device, the tick of its last use; ticks of the previous step are negative.
     used: SecondaryMap<TensorId, Option<i64>>,
     /// The same tensors, by that tick.
     by_use: BTreeSet<(i64, TensorId)>,
     /// Their bytes.
     bytes: u64,
-    /// Whether the host lacks the tensor as it is now.
+    /// Whether the host lacks a valid copy of the tensor.
     dirty: SecondaryMap<TensorId, bool>,
     issued: Vec<Issued>,
-    /// Variables that were to stay between two steps and had to go.
+    /// Variables that were to stay between two steps and had to be evicted.
     evicted: Vec<TensorId>,
 }
 
@@ -105,7 +104,7 @@ impl<'a> Cache<'a> {
         cache
     }
 
-    /// What is issued during a step, and the variables that could not stay.
+    /// The instructions issued during a step, and the variables that could not stay.
     fn run(mut self) -> (Vec<Issued>, Vec<TensorId>) {
         for (tick, op) in self.problem.ops.iter().enumerate() {
             let touched: Vec<TensorId> = op.touches().filter(|&t| self.facts.movable[t]).collect();
@@ -131,7 +130,7 @@ impl<'a> Cache<'a> {
         (self.issued, self.evicted)
     }
 
-    /// Has these tensors on the device, besides what the tick needs in any case.
+    /// Makes these tensors resident, besides the memory that the tick always needs.
     fn demand(&mut self, tick: usize, touched: &[TensorId], produced: &[TensorId]) {
         let now = tick as i64;
         let absent: Vec<TensorId> = touched.iter().copied().filter(|&t| self.used[t].is_none()).collect();
@@ -166,7 +165,7 @@ impl<'a> Cache<'a> {
         self.bytes += self.problem.tensors[tensor].bytes;
     }
 
-    /// Evicts a tensor, with a copy if the host lacks it.
+    /// Evicts a tensor, with a copy if the host lacks a valid one.
     fn leave(&mut self, tensor: TensorId) {
         if std::mem::replace(&mut self.dirty[tensor], false) {
             self.issued.push(Issued::Out(tensor));
@@ -197,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_goes_when_it_is_due_and_comes_back_when_it_is_due() {
-        // The third operator needs 10 bytes more; of the first two tensors the first was used last.
+        // Operator 3 needs 10 bytes more; of the first two tensors, the first was used last.
         let ops = [
             op(Forward, 10, &[], &[0]),
             op(Forward, 10, &[], &[1]),
@@ -210,7 +209,7 @@ mod tests {
         let problem = problem(&[produced(10); 3], &ops);
         let expected = "op0@0 op1@10 op2@20 out1@30 op3@40 op4@50 in1@60 op5@70 op6@80";
         assert_eq!(planned(&problem, 20), expected);
-        // Where only one fits, what the host already has goes without a copy.
+        // Where only one tensor fits, a tensor with a valid host copy is evicted without a copy.
         let expected =
             "op0@0 out0@10 op1@20 out1@30 in0@40 op2@50 op3@60 op4@70 in1@80 op5@90 in0@100 op6@110";
         assert_eq!(planned(&problem, 10), expected);
@@ -222,7 +221,7 @@ mod tests {
         ops[1].changes = vec![TensorId::from_u32(1)];
         let problem = problem(&[variable(10); 3], &ops);
         assert_eq!(planned(&problem, 30), "op0@0 op1@10 op2@20");
-        // Two of three do not: each would be evicted before its use in the next step. Only what changed goes out.
+        // Two of three do not fit: each would be evicted before its use in the next step. Only the changed one is copied out.
         assert_eq!(planned(&problem, 20), "in0@0 op0@10 in1@20 op1@30 in2@40 op2@50 out1@60");
     }
 }

@@ -1,4 +1,4 @@
-//! Memonger: only few tensors of the forward pass are kept, and the stretches between them are computed again.
+//! Memonger: keeps few tensors of the forward pass and recomputes the segments between them.
 
 use super::{DoesNotFit, Plan, Request, offload};
 use crate::chain::turn;
@@ -9,21 +9,20 @@ use crate::schedule::{Absences, Acts, Direction, Simulator};
 /// Thresholds tried at an effort of 100.
 const THRESHOLDS: u128 = 64;
 
-/// The quickest of the plans that keep what crosses from one stretch of the forward pass to the next and make the
-/// rest anew.
+/// The fastest of the plans that keep the tensors that cross from one segment of the forward pass to the next and recompute
+/// the others.
 ///
-/// A stretch ends where no more bytes cross than before and after, once it has produced more bytes than a
-/// threshold. The last one is kept whole: it would be needed again at once. Nothing is swapped, and
-/// [`Request::recompute`] is taken for granted.
+/// A segment ends where the bytes that cross are a local minimum, once it has produced more bytes than a threshold. The last
+/// segment is kept whole: it would be needed again at once. Nothing is swapped, and [`Request::recompute`] is assumed.
 ///
 /// # Errors
-/// [`DoesNotFit`] if no threshold makes everything fit; it counts what the best of them needs.
+/// [`DoesNotFit`] if no threshold makes everything fit, with the bytes that the best of them needs.
 ///
 /// # Source
 /// Chen et al., *Training deep nets with sublinear memory cost*, arXiv:1604.06174, §4, and the authors' code
-/// (`make_mirror_plan` and `search_plan` in mxnet-memonger). There the user marks where a stretch may end, and the
-/// search is for the least memory, by six thresholds around `√(kept · longest / 2)`; here for the least time within
-/// the budget, by thresholds over the whole range.
+/// (`make_mirror_plan` and `search_plan` in mxnet-memonger). There the user marks where a segment may end, and the search
+/// minimizes memory over six thresholds around `√(kept · longest / 2)`; here it minimizes time within the budget, over
+/// thresholds of the whole range.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let budget = request.budget;
     let remat = Rematerializer::new(request.problem);
@@ -50,14 +49,14 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(Plan { problem, op_origin, tensor_origin, schedule })
 }
 
-/// The forward pass: where it may be cut, and what of it can be made anew.
+/// The forward pass: its possible cuts, and its tensors that can be recomputed.
 struct Forward<'a> {
     remat: &'a Rematerializer<'a>,
-    /// Ticks before which a stretch may end, ascending.
+    /// Ticks before which a segment may end, ascending.
     marks: Vec<u32>,
     /// By tick, the bytes produced before it.
     produced: Vec<u64>,
-    /// Windows across the turn of what can be made anew, by tensor.
+    /// Windows across the turn of tensors that can be recomputed, by tensor.
     windows: Vec<Window>,
 }
 
@@ -67,7 +66,7 @@ impl<'a> Forward<'a> {
         let uses = problem.uses();
         let ticks = turn as usize;
         let mut produced = vec![0; ticks + 1];
-        // By tick, the bytes that are there before it and that the forward pass reads from then on.
+        // By tick, the bytes that exist before it and that the forward pass reads from then on.
         let mut crossing = vec![0i64; ticks + 2];
         for (tick, op) in problem.ops[..ticks].iter().enumerate() {
             produced[tick + 1] = produced[tick];
@@ -100,7 +99,7 @@ impl<'a> Forward<'a> {
         choices
     }
 
-    /// The ticks before which stretches of more than so many bytes end.
+    /// The ticks before which segments of more than `threshold` bytes end.
     fn cuts(&self, threshold: u64) -> Vec<u32> {
         let mut begin = 0;
         let ends = self.marks.iter().copied().filter(|&mark| {
@@ -111,7 +110,7 @@ impl<'a> Forward<'a> {
         ends.collect()
     }
 
-    /// What does not cross a cut, of all stretches but the last.
+    /// The tensors that cross no cut, of all segments but the last.
     fn dropped(&self, cuts: &[u32]) -> Vec<Dropped> {
         let Some(&last) = cuts.last() else { return Vec::new() };
         let stays = |window: &Window| {
@@ -155,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_inside_a_stretch_is_made_anew() {
         let problem = problem();
-        // x_0, x_3 and x_4 … x_6 stay: x_1 and x_2 are made anew before B_2, where x_0, x_3 and they are there.
+        // x_0, x_3 and x_4 … x_6 stay: x_1 and x_2 are recomputed before B_2, where x_0, x_3 and they are resident.
         let plan = plan(&Request::new(&problem, 50)).unwrap();
         assert_eq!(plan.op_origin, [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 9, 10, 11]);
         assert_eq!(plan.recompute_nanos(), 1 + 2);
@@ -172,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_no_threshold_makes_fit_is_refused() {
-        // With the cut before F_4, F_2 runs again beside x_0 … x_2 and x_4.
+        // With the cut before F_4, F_2 is recomputed beside x_0 … x_2 and x_4.
         let refusal = plan(&Request::new(&problem(), 49)).unwrap_err();
         assert_eq!(refusal, DoesNotFit { tick: 2, needed: 50, budget: 49 });
     }

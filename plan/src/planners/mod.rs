@@ -1,7 +1,7 @@
 //! Every planner, by name.
 //!
-//! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in
-//! what they choose to be away or to be computed twice, and in how they order the copies.
+//! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in which
+//! tensors they swap out or recompute, and in how they order the copies.
 
 mod annealing;
 pub mod auto;
@@ -32,43 +32,43 @@ use crate::schedule::{Instruction, Schedule, Step};
 use cranelift_entity::PrimaryMap;
 pub(crate) use offload::refuse_below_floor;
 
-/// What is asked of a planner.
+/// The input of a planner.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The operators in their order.
     pub problem: &'a Problem,
     /// Bytes that may be allocated at once.
     pub budget: u64,
-    /// Whether tensors travel whole or in ranges of bytes.
+    /// Whether tensors are copied whole or in ranges of bytes.
     pub granularity: Granularity,
-    /// Whether operators may run twice.
+    /// Whether operators may be recomputed.
     pub recompute: bool,
-    /// How much to search: a factor on the number of evaluations, in percent.
+    /// Search effort: a factor on the number of evaluations, in percent.
     pub effort: u32,
-    /// Who orders the copies.
+    /// The rule that orders the copies.
     pub scheduler: Scheduler,
-    /// Parameters of planners that have some.
+    /// Parameters of individual planners.
     pub options: Options,
-    /// What addresses are multiples of, as far as the arena is large enough for that.
+    /// Alignment of addresses, as far as the arena is large enough for it.
     pub alignment: u64,
-    /// `dqn`: how to learn.
+    /// `dqn`: settings of the training.
     pub learning: dqn::Learning<'a>,
 }
 
-/// Parameters of planners; those that are not given are searched for, or have the defaults of their paper.
+/// Parameters of planners; a planner searches for those that are not given, or uses the defaults of its paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `window`: the bytes of the uses that it looks ahead.
+    /// `window`: lookahead, in bytes of the tensors of the next uses.
     pub window: Option<u64>,
-    /// `tflms`: how many tensors are swapped at most, those produced first.
+    /// `tflms`: maximum number of swapped tensors, those produced first.
     pub n_tensors: Option<u32>,
-    /// `tflms`: how many operators before its use a tensor begins to come back, at least 1.
+    /// `tflms`: number of operators before its use at which a tensor's swap-in begins, at least 1.
     pub ahead: Option<u32>,
-    /// `tflms`: a tensor is away between a forward and a later use that are at least so many operators apart (α).
+    /// `tflms`: a tensor is swapped between a forward and a later use that are at least this many operators apart (α).
     pub threshold: Option<u32>,
-    /// `tflms`: a tensor is also away between forward uses that are at least so many operators apart.
+    /// `tflms`: a tensor is also swapped between forward uses that are at least this many operators apart.
     pub branch_threshold: Option<u32>,
-    /// `tflms`: a tensor that came back stays for uses that are at most so many operators apart.
+    /// `tflms`: after a swap-in, a tensor stays resident for uses that are at most this many operators apart.
     pub fuse_swapins: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ pub struct Options {
 const ALIGNMENT: u64 = 256;
 
 impl<'a> Request<'a> {
-    /// The request with the settings that are best for most.
+    /// The request with the settings that suit most problems.
     pub fn new(problem: &'a Problem, budget: u64) -> Request<'a> {
         Request {
             problem,
@@ -92,16 +92,16 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What travels at once.
+/// The unit of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
     /// Whole tensors.
     Whole,
-    /// Ranges of a tensor's bytes, each by itself.
+    /// Ranges of a tensor's bytes, each copied separately.
     Ranges,
 }
 
-/// Who orders the copies of a choice.
+/// The rule that orders the copies of a swap set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
     /// The rule of the paper that the planner comes from.
@@ -111,16 +111,16 @@ pub enum Scheduler {
     Justified,
 }
 
-/// What to do and when, valid within the budget asked for.
+/// A plan: operators and copies with their times, valid within the requested budget.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The problem that is executed: the one asked about, with the recomputed operators in their places.
+    /// The problem that is executed: the requested one with the recomputed operators in their places.
     pub problem: Problem,
-    /// By tick of [`Plan::problem`], the tick that it had, or repeats, in the problem asked about.
+    /// By tick of [`Plan::problem`], the tick of the requested problem that it is or repeats.
     pub op_origin: Vec<u32>,
-    /// By tensor of [`Plan::problem`], the tensor that it is, or repeats, in the problem asked about.
+    /// By tensor of [`Plan::problem`], the tensor of the requested problem that it is or repeats.
     pub tensor_origin: PrimaryMap<TensorId, TensorId>,
-    /// When what is executed and copied.
+    /// The times of all operators and copies.
     pub schedule: Schedule,
 }
 
@@ -135,7 +135,7 @@ impl Plan {
         }
     }
 
-    /// The plan that runs the problem's operators one after the other and copies nothing.
+    /// The plan that runs the operators of the problem one after the other and copies nothing.
     pub fn without_copies(problem: &Problem) -> Plan {
         let mut now = 0;
         let step = |(op, tick): (&Op, u32)| {
@@ -147,7 +147,7 @@ impl Plan {
         Plan::without_recomputation(problem, Schedule { steps, ..Schedule::default() })
     }
 
-    /// The time of operators that run again, in nanoseconds.
+    /// Total time of recomputed operators, in nanoseconds.
     pub fn recompute_nanos(&self) -> u64 {
         let mut ran = vec![false; self.op_origin.iter().max().map_or(0, |&m| m as usize + 1)];
         let again = self.op_origin.iter().zip(&self.problem.ops);
@@ -158,33 +158,33 @@ impl Plan {
     }
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operator {tick} needs {needed} bytes at once; the budget is {budget}")]
 pub struct DoesNotFit {
-    /// The operator that needs most of those that do not fit.
+    /// The operator that needs the most bytes of those that do not fit.
     pub tick: u32,
-    /// The bytes that it needs whatever this planner does.
+    /// The bytes that the operator needs under any plan of this planner.
     pub needed: u64,
-    /// The budget asked for.
+    /// The requested budget.
     pub budget: u64,
 }
 
-/// A planner: its name, what it does, and the function that does it.
+/// A planner: name, description and function.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner {
-    /// Kebab-case; what `--planner` takes.
+    /// Kebab-case; the value of `--planner`.
     pub name: &'static str,
     /// A noun phrase without a full stop.
     pub summary: &'static str,
-    /// Whether ranges of a tensor can travel each by itself in its plans; otherwise it copies whole tensors, if any.
+    /// Whether its plans can copy ranges of a tensor separately; otherwise it copies whole tensors, if any.
     pub ranges: bool,
-    /// Whether its swaps are the best for what it chose to run again, so that others, chosen anew, are its plans too.
+    /// Whether its swap set may be recomputed for its choice of recomputed operators without changing the planner's decision.
     pub ours: bool,
-    /// Whether it learns, for minutes where the others take seconds.
+    /// Whether it trains a network, which takes minutes where other planners take seconds.
     pub learns: bool,
-    /// A quick look at what its plan takes at most, by which orders of operators are told apart; nothing where that finds no
-    /// plan. None for planners that take the order as it is.
+    /// Cheap upper bound on the makespan of its plan, used to rank operator orders; nothing if it finds no plan. None for
+    /// planners that do not reorder operators.
     pub glance: Option<fn(&Request) -> Option<u64>>,
     /// The planner itself.
     pub run: fn(&Request) -> Result<Plan, DoesNotFit>,
@@ -291,8 +291,8 @@ pub static PLANNERS: &[Planner] = &[
         glance: None,
         run: tflms::plan_best,
     },
-    // Where its own plan has no addresses, what it lets run again is what counts: to learn anew for a little less takes
-    // too long.
+    // If the planner's own plan has no addresses, its choice of recomputed operators is used: to train again for a slightly
+    // smaller budget takes too long.
     Planner {
         name: "dqn",
         summary: "swapping and recomputation as a network learns them (DQN)",
@@ -304,7 +304,7 @@ pub static PLANNERS: &[Planner] = &[
     },
 ];
 
-/// The planner of this name.
+/// The planner with this name.
 pub fn planner(name: &str) -> Option<&'static Planner> {
     PLANNERS.iter().find(|planner| planner.name == name)
 }

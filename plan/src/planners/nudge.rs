@@ -1,9 +1,9 @@
-//! Copies moved in the order of a schedule, one at a time, as long as that does not take longer, and pieces halved for which
-//! the end of the step waits.
+//! Local search: moves copies in the order of a schedule, one at a time, as long as the makespan does not grow, and halves
+//! the pieces on the critical path.
 //!
-//! A cover says what leaves, and justification when, each copy as early or as late as it may in an order that both keep. What
-//! they cannot see is that another order would do better: that a variable had better come before an activation has left, or
-//! an operator wait early, where the link has something to do, and not late.
+//! An eviction set determines the swapped pieces, and justification their times: each copy as early or as late as possible in
+//! an order that both keep. Neither finds a better order, such as one in which a variable is swapped in before an activation
+//! is swapped out, or in which an operator waits early, while the link is busy, and not late.
 
 use lmsc_ir::rng::{Rng, Source};
 
@@ -16,23 +16,23 @@ use crate::schedule::{
     justify_times,
 };
 
-/// So often copies are nudged at most, each time with more and smaller pieces, and so often in vain.
+/// Maximum number of rounds, each with more and smaller pieces, and maximum number of consecutive rounds without gain.
 const TIMES: u64 = 12;
 const IN_VAIN: u32 = 2;
 
-/// At most so many activities are simulated each time for each percent of effort, so of a long order fewer changes are tried.
+/// Activities simulated per round, at most, for each percent of effort; of a long order, fewer changes are tried.
 const WORK: u64 = 80_000;
 
-/// At most one in so many changes is tried each time for each percent of effort, of all that put one activity in the place of
-/// another: of a short order all that helps is soon found.
+/// Changes tried per round, at most, for each percent of effort: this fraction (1/N) of all pairs of an activity and a
+/// position. In a short order, the changes that help are found soon.
 const PART: u64 = 800;
 
-/// A copy moves so many places at most.
+/// Maximum number of positions by which a copy moves.
 const REACH: usize = 64;
 
-/// The schedule, or a shorter one; no more is tried when it is as short as is `enough`.
+/// The schedule or a shorter one; the search stops at a makespan of `enough`.
 ///
-/// Halves of pieces go their own ways.
+/// The two halves of a piece are then moved independently.
 pub(super) fn nudged(
     problem: &Problem,
     budget: u64,
@@ -58,8 +58,7 @@ pub(super) fn nudged(
     best
 }
 
-/// The schedule's order, in which those pieces are two that the end of the step waits for, the halves of which are copied one
-/// after the other.
+/// The schedule with every piece on the critical path split in two, the halves copied one after the other.
 fn halves(problem: &Problem, schedule: &Schedule) -> Schedule {
     let mut halved = schedule.clone();
     let absences = Absences::of(problem, schedule);
@@ -86,7 +85,7 @@ fn halves(problem: &Problem, schedule: &Schedule) -> Schedule {
     halved
 }
 
-/// A walk from order to order of the same copies.
+/// Local search over orders of the same copies.
 struct Walk {
     budget: u64,
     absences: Absences,
@@ -97,7 +96,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// A walk from the order of a schedule; none where that does not fit.
+    /// A search that starts from the order of a schedule; none if that order does not fit.
     fn new(problem: &Problem, budget: u64, schedule: &Schedule) -> Option<Walk> {
         let absences = Absences::of(problem, schedule);
         let acts = Acts::of(problem, &absences);
@@ -107,7 +106,7 @@ impl Walk {
         Some(Walk { budget, absences, acts, order, times, simulator })
     }
 
-    /// What is found by moving copies, as long as that does not take longer.
+    /// The schedule found by moving copies as long as the makespan does not grow.
     fn nudged(mut self, seed: u64, effort: u32, enough: u64) -> Schedule {
         let mut rng = Rng::new(seed);
         let (count, percent) = (self.acts.len() as u64, u64::from(effort));
@@ -129,7 +128,7 @@ impl Walk {
         acts.schedule(&absences, &order, &times)
     }
 
-    /// Takes the order, justified, if that changes something and takes no longer.
+    /// Accepts the order, justified, if that changes the times and does not lengthen the makespan.
     fn try_order(&mut self, order: Vec<ActId>) {
         let Walk { budget, acts, times, simulator, .. } = self;
         let Ok(found) = simulator.run(acts, &order, *budget, Direction::Forward) else { return };
@@ -143,7 +142,8 @@ impl Walk {
     }
 }
 
-/// The order with the activity at this place in another one, after what it waits for and before what waits for it.
+/// The order with the activity at `from` moved to another position, after the activities that it waits for and before those
+/// that wait for it.
 fn move_in(acts: &Acts, order: &[ActId], from: usize, rng: &mut Rng) -> Vec<ActId> {
     let act = order[from];
     let reach = 1 + rng.below(REACH);

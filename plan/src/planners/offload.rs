@@ -1,4 +1,4 @@
-//! What the papers' swapping planners share: from a choice of windows to a schedule.
+//! Shared by the papers' swapping planners: from a choice of windows to a schedule.
 
 use std::collections::BTreeSet;
 
@@ -10,42 +10,42 @@ use crate::problem::{Problem, Window};
 use crate::schedule::{Absences, Acts, Piece, ROUNDS, Schedule, Simulator, justify, no_wait};
 use crate::segment_tree::SegmentTree;
 
-/// The plan in which what is chosen is away during the windows, and during as many more as the budget asks for.
+/// The plan that swaps the chosen windows, and as many more as the budget requires.
 ///
 /// # Errors
-/// [`DoesNotFit`] names the tick that needs most of those that no window can make fit.
+/// [`DoesNotFit`] names the tick that needs the most bytes of those that no window can make fit.
 pub(super) fn plan(request: &Request, windows: Vec<Window>) -> Result<Plan, DoesNotFit> {
     let windows = completed(request, windows)?;
     let schedule = schedule(request, &windows).ok_or_else(|| does_not_fit(request, &windows))?;
     Ok(Plan::without_recomputation(request.problem, schedule))
 }
 
-/// Nothing, if windows can make everything fit.
+/// Checks that swapping can make every moment fit.
 ///
 /// # Errors
-/// [`DoesNotFit`] names the tick that needs most of those that no window can make fit.
+/// [`DoesNotFit`] names the tick that needs the most bytes of those that no window can make fit.
 pub(crate) fn refuse_below_floor(request: &Request) -> Result<(), DoesNotFit> {
     let (tick, needed) = request.problem.floor();
     let refusal = DoesNotFit { tick, needed, budget: request.budget };
     if needed > request.budget { Err(refusal) } else { Ok(()) }
 }
 
-/// The refusal of a planner that can do no better than these windows.
+/// The refusal of a planner that has no windows beyond these.
 pub(super) fn does_not_fit(request: &Request, windows: &[Window]) -> DoesNotFit {
     let (tick, needed) = most(&live_by_moment(request.problem, windows));
     DoesNotFit { tick, needed, budget: request.budget }
 }
 
-/// The tick of the moment with the most bytes, and these.
+/// The tick of the moment with the most bytes, and these bytes.
 pub(super) fn most(live_by_moment: &[u64]) -> (u32, u64) {
     let moments = 0..live_by_moment.len();
     let most = moments.max_by_key(|&m| (live_by_moment[m], std::cmp::Reverse(m))).unwrap_or(0);
-    // The first and the last are before the first operator and after the last.
+    // The first moment is before the first operator and the last one after the last operator.
     let tick = most.saturating_sub(1).min(live_by_moment.len().saturating_sub(3));
     (tick as u32, live_by_moment[most])
 }
 
-/// The schedule in which what is chosen is away during the windows, if it fits the budget.
+/// The schedule that swaps these windows, if it fits the budget.
 pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule> {
     let (problem, budget) = (request.problem, request.budget);
     let size = match request.granularity {
@@ -63,7 +63,7 @@ pub(super) fn schedule(request: &Request, windows: &[Window]) -> Option<Schedule
     Some(acts.schedule(&absences, &order, &times))
 }
 
-/// The absences of the windows' tensors, in ranges of about so many bytes at most.
+/// The absences of the windows' tensors, in ranges of at most about `size` bytes.
 fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
     let mut sorted = windows.to_vec();
     sorted.sort_unstable_by_key(|w| (w.tensor, w.until));
@@ -81,7 +81,7 @@ fn absences(problem: &Problem, size: u64, windows: &[Window]) -> Absences {
     absences
 }
 
-/// The windows, and where they do not make every moment fit, more of them: by their start, the longest first.
+/// The windows, plus others if some moments do not fit: by their start, the longest first.
 fn completed(request: &Request, mut windows: Vec<Window>) -> Result<Vec<Window>, DoesNotFit> {
     refuse_below_floor(request)?;
     let (problem, budget) = (request.problem, request.budget);
@@ -105,12 +105,12 @@ fn completed(request: &Request, mut windows: Vec<Window>) -> Result<Vec<Window>,
     Ok(windows)
 }
 
-/// Whether every moment fits if the windows' tensors are away during them.
+/// Whether every moment fits if these windows are swapped.
 pub(super) fn fits(request: &Request, windows: &[Window]) -> bool {
     live_by_moment(request.problem, windows).into_iter().all(|live| live <= request.budget)
 }
 
-/// By moment, the bytes that are live if the windows' tensors are away during them.
+/// By moment, the live bytes if these windows are swapped.
 fn live_by_moment(problem: &Problem, windows: &[Window]) -> Vec<u64> {
     absences(problem, u64::MAX, windows).live_by_moment(problem)
 }
@@ -123,7 +123,7 @@ mod tests {
     use crate::random::{self, Rng, Source};
     use crate::schedule::check;
 
-    /// The planners of OPT and its baselines, and whether they fit whatever swapping can make fit.
+    /// The planners of OPT and its baselines, and whether they fit whenever swapping can.
     const NAMES: [(&str, bool); 5] =
         [("greedy", true), ("dynprog", true), ("vdnn", false), ("autoswap", true), ("memonger", false)];
 
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Every plan is valid, none is refused that should be found, and the same is found again.
+    /// Checks that every plan is valid, that no feasible request is refused, and that planning is deterministic.
     fn assert_sound(problem: &Problem, u: &mut Rng, what: &str) {
         let budget = budget(u, problem);
         for (planner, always) in planners() {

@@ -1,5 +1,5 @@
-//! Swapping only, as well as it can be done: covers of the ticks that do not fit, and justification. Where tensors
-//! travel whole, that is where `whole.rs` begins to search.
+//! The best plans that only swap: eviction sets for the moments that exceed the budget, and justification. For whole tensors,
+//! the search in `whole.rs` starts from these.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +13,36 @@ use crate::problem::{Problem, Uses, Window};
 use crate::schedule::{Absences, ActId, Acts, ROUNDS, Schedule, Simulator, Stuck, justify};
 use crate::threads::both;
 
-/// A piece is at least this large, so that a copy's latency is small beside it.
+/// Minimum size of a piece, so that the latency of a copy is small in comparison.
 pub(super) const SMALLEST_PIECE: u64 = 1 << 20;
 
-/// So many pieces make the peak.
+/// Number of pieces into which the peak is divided.
 pub const PIECES: u64 = 1500;
 
-/// So many pieces travel as one, too, if they leave and come together, and the best is taken: over a link with latency few
-/// large copies may beat many small ones.
+/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together; the best is taken:
+/// over a link with latency, a few large copies may be faster than many small ones.
 const TOGETHER: [u32; 3] = [1, 8, 64];
 
-/// Where a copy costs to start, tensors are small of which a copy out takes less than so many times what it costs to start.
+/// Over a link with latency, a tensor counts as small if its copy out takes less than this multiple of the latency.
 const SMALL: [u64; 4] = [8, 20, 40, 80];
 
-/// A plan in which variables may leave is far from the bound if it is more than this part of it above. There, more is tried:
-/// both of the above, where the small ones had better all stay, covers that know prices, and copies are nudged.
+/// A plan in which variables may be swapped out is far from the bound if its makespan exceeds the bound by more than one part
+/// in this many. Then more is tried: more values of the two constants above, since all small tensors had better stay resident
+/// there, eviction sets that use prices, and local search.
 const FAR: u64 = 100;
 const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SMALL_IF_FAR: [u64; 2] = [160, 400];
 
-/// With so many operators, what does not depend on each other is done at the same time.
+/// From this number of operators on, independent computations run in parallel.
 const AT_ONCE: usize = 1000;
 
-/// Covers in time that are made of one kind, each at the pace of the schedule before.
+/// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
 const PACES: usize = 4;
 
-/// The plan that swaps and does nothing else.
+/// The plan that only swaps.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let plan = covering(request)?;
     let tries_more = request.effort > 0
@@ -51,17 +52,17 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     Ok(if tries_more { shorter(request, plan) } else { plan })
 }
 
-/// The plan that covers and justification find.
+/// The plan from eviction sets and justification.
 ///
 /// # Errors
-/// As of [`plan`].
+/// As for [`plan`].
 pub(crate) fn covering(request: &Request) -> Result<Plan, DoesNotFit> {
     let plan = staying_or_leaving(&Request { recompute: false, ..*request }, swapping)?;
     Ok(in_ranges(request, plan))
 }
 
-/// The plan, or a shorter one if it is far from what prices prove: of covers that take those windows last that cost more
-/// than they make, and with copies nudged.
+/// The plan, or a shorter one if it is far from the bound that prices prove: from eviction sets that take windows last that
+/// cost more than they gain, and by local search on copies.
 fn shorter(request: &Request, plan: Plan) -> Plan {
     let Request { budget, effort, .. } = *request;
     let (problem, mut schedule) = (&plan.problem, plan.schedule);
@@ -84,12 +85,12 @@ fn shorter(request: &Request, plan: Plan) -> Plan {
     Plan { schedule, ..plan }
 }
 
-/// What a step takes in the plan that is found first; nothing if there is none.
+/// The makespan of the plan that is found first; nothing if there is none.
 pub fn glance(request: &Request) -> Option<u64> {
     plan(&Request { effort: 0, ..*request }).ok().map(|plan| plan.schedule.makespan())
 }
 
-/// The plan, if ranges may travel with pieces split for which others wait.
+/// The plan; if ranges are allowed, with the pieces on the critical path split.
 pub(super) fn in_ranges(request: &Request, plan: Plan) -> Plan {
     match request.granularity {
         Granularity::Whole => plan,
@@ -114,10 +115,10 @@ fn is_far(found: &Schedule, bound: u64) -> bool {
     found.makespan() > bound + bound / FAR
 }
 
-/// The justified schedule of the cover that takes windows in this manner.
+/// The justified schedule of the eviction set that takes windows in this order.
 ///
 /// # Errors
-/// [`DoesNotFit`] as of the cover.
+/// [`DoesNotFit`], as for `Cover::new`.
 pub(crate) fn covered(
     problem: &Problem,
     budget: u64,
@@ -129,14 +130,14 @@ pub(crate) fn covered(
     schedule(problem, &uses, budget, &cover.absences(1))
 }
 
-/// The best of the justified schedules of covers: two eager ones, and some in time.
+/// The best of the justified schedules of several eviction sets: two eager ones and some time-aware ones.
 ///
-/// Where copies in are the slower ones, one more is eager in the other direction of time. Over a link on which a copy costs
-/// to start, more covers of the kind that is best take small tensors last, and one more takes the largest first; where
-/// variables may leave and the best is far from the bound, they are tried again with pieces of more sizes.
+/// If copies in are slower than copies out, a third eager one runs in reversed time. Over a link with latency, further sets
+/// of the best kind take small tensors last, and one takes the largest first; if variables may be swapped out and the best is
+/// far from the bound, they are tried again with pieces of more sizes.
 ///
 /// # Errors
-/// [`DoesNotFit`] as of the cover.
+/// [`DoesNotFit`], as for `Cover::new`.
 pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
     let covers = Covers { problem, uses: problem.uses(), budget, piece };
     let mut search = Search::new(&covers, &TOGETHER);
@@ -180,14 +181,14 @@ pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, Doe
     Ok(search.best.expect("it has looked at some").1)
 }
 
-/// How a cover is made.
+/// How an eviction set is chosen.
 #[derive(Clone, Copy)]
 struct Kind<'a> {
     manner: Manner,
     last: Last<'a>,
 }
 
-/// Covers of one problem.
+/// The parameters shared by eviction sets of one problem.
 struct Covers<'a> {
     problem: &'a Problem,
     uses: Uses,
@@ -201,14 +202,14 @@ impl Covers<'_> {
     }
 }
 
-/// A look at covers of one problem, of one kind after the other.
+/// A search over eviction sets of one problem, kind by kind.
 struct Search<'a> {
     covers: &'a Covers<'a>,
-    /// So many pieces travel as one, the first of which is one.
+    /// Maximum numbers of adjacent pieces that are merged into one; the first is 1.
     together: &'static [u32],
-    /// The pace of covers that were looked at, by what they chose: many are the same.
+    /// The paces of eviction sets evaluated so far, by their windows: many are equal.
     known: BTreeMap<Vec<(Window, u32)>, Vec<u64>>,
-    /// The fastest schedule, the first of equals, and the kind of its cover.
+    /// The fastest schedule, the first of equal ones, and the kind of its eviction set.
     best: Option<(Kind<'a>, Schedule)>,
 }
 
@@ -232,7 +233,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds what another one found.
+    /// Merges the results of another search.
     fn join(&mut self, other: Search<'a>) {
         self.known.extend(other.known);
         if let Some((kind, found)) = other.best {
@@ -240,7 +241,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Covers of these kinds, as long as operators wait for copies.
+    /// Evaluates eviction sets of these kinds, as long as operators wait for copies.
     fn look_at(&mut self, kinds: &[Kind<'a>]) -> Result<(), DoesNotFit> {
         for &kind in kinds {
             if self.is_done() {
@@ -251,7 +252,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The cover of this kind; some, each at the pace of the one before, if it is one in time.
+    /// Evaluates the eviction set of this kind; for a time-aware kind several, each with the pace of the previous schedule.
     fn look_at_kind(&mut self, kind: Kind<'a>) -> Result<(), DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece } = self.covers;
         let sizes = Sizes { piece, last: kind.last };
@@ -271,7 +272,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Compares the best schedule of the cover with the others, if it is not known; its pace.
+    /// Evaluates the eviction set unless it is known, keeps the best schedule, and returns the pace.
     fn look_at_cover(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
         let chosen = cover.chosen();
         if let Some(pace) = self.known.get(&chosen) {
@@ -284,7 +285,7 @@ impl<'a> Search<'a> {
         Ok(pace)
     }
 
-    /// The best schedule of the cover, with more or fewer of its pieces as one.
+    /// The best schedule of the eviction set over several degrees of merging its pieces.
     fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
         let &Covers { problem, ref uses, budget, piece } = self.covers;
         let mut best = schedule(problem, uses, budget, &cover.absences(self.together[0]))?;
@@ -300,7 +301,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The size of pieces of which so many make the peak.
+/// The piece size for which `count` pieces make up the peak.
 pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
     let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
     (peak / count).max(SMALLEST_PIECE)
@@ -308,7 +309,7 @@ pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
 
 /// The better of the justified schedules of both orders of these absences.
 ///
-/// What fits at every moment can be executed one after the other, so a cover's activities are never stuck.
+/// Absences that fit at every moment can be executed sequentially, so the activities of an eviction set are never stuck.
 pub(super) fn schedule(
     problem: &Problem,
     uses: &Uses,
@@ -351,7 +352,7 @@ mod tests {
 
     #[test]
     fn one_large_copy_goes_before_many_small_ones() {
-        // Beside the third operator either the four small tensors are there or the large one.
+        // The four small tensors and the large one do not fit together beside the third operator.
         let tensors = [[produced(256); 4].as_slice(), &[produced(1024), produced(2048)]].concat();
         let ops = [
             op(Forward, 100, &[], &[0, 1, 2, 3]),
@@ -368,7 +369,7 @@ mod tests {
         let eager = covered(&problem, budget, 4096, Manner::Gone).unwrap();
         let best = swaps(&problem, budget, 4096).unwrap();
         check(&problem, &best, budget).unwrap();
-        // Four small copies take 356 ns each; the large one starts later and takes 1124.
+        // The four small copies take 356 ns each; the large one starts later and takes 1124 ns.
         assert_eq!((eager.pieces.len(), eager.makespan()), (4, 3248));
         assert_eq!((best.pieces.len(), best.makespan()), (1, 2748));
     }

@@ -1,8 +1,8 @@
-//! What the planners share that decide operator by operator, as a run-time system would.
+//! Shared by the planners that decide operator by operator, as a run-time system would.
 //!
-//! Such a policy issues operators and copies one after the other. What it issues fixes which tensors are away when,
-//! and an order, which [`Scheduler::Paper`] executes as it stands and [`Scheduler::Justified`] takes to begin with.
-//! Policies move whole tensors, whatever the granularity asked for: their papers know nothing else.
+//! Such a policy issues operators and copies one after the other. These instructions fix which tensors are swapped out when,
+//! and an order, which [`Scheduler::Paper`] executes unchanged and from which [`Scheduler::Justified`] starts. Policies move
+//! whole tensors, whatever the requested granularity: their papers have no other.
 
 use cranelift_entity::SecondaryMap;
 
@@ -12,7 +12,7 @@ use crate::schedule::{
     Absences, Act, ActId, Acts, Direction, Instruction, Piece, ROUNDS, Simulator, Stuck, Times, justify,
 };
 
-/// Something that a policy sets going.
+/// An instruction that a policy issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Issued {
     /// The operator of the tick.
@@ -23,29 +23,30 @@ pub(super) enum Issued {
     In(TensorId),
 }
 
-/// When a copy that a policy issued may start at the earliest.
+/// The earliest start of a copy that a policy issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// As soon as its bytes, its memory and its engine allow: the policy has decided ahead of time.
+    /// As soon as its bytes, its memory and its engine allow: the policy decides ahead of time.
     Early,
-    /// Once the operator that was issued before it has ended: the policy decides when the next one is due.
+    /// Once the operator issued before it has ended: the policy decides when the next operator is due.
     OnDemand,
 }
 
-/// What a policy has to know of a problem.
+/// The facts of a problem that a policy needs.
 pub(super) struct Facts {
-    /// When each tensor is used.
+    /// The uses of each tensor.
     pub(super) uses: Uses,
-    /// Tensors that can be away at some time.
+    /// Tensors that have a window.
     pub(super) movable: SecondaryMap<TensorId, bool>,
-    /// Variables that can be away at the end of a step and at the start of the next.
+    /// Variables that can be swapped out at the end of a step and at the start of the next.
     pub(super) wraps: SecondaryMap<TensorId, bool>,
-    /// By tick, workspace and the bytes of what never moves; one more entry stands for the end of the step.
+    /// By tick, the workspace and the bytes of tensors that never move; one more entry stands for the end of the step.
     pub(super) fixed: Vec<u64>,
 }
 
 impl Facts {
-    /// The facts, if no operator, nor the start or the end of the step, needs more than the budget whatever leaves.
+    /// The facts, if neither an operator nor the start or the end of the step needs more than the budget under every swap
+    /// set.
     pub(super) fn of(request: &Request) -> Result<Facts, DoesNotFit> {
         offload::refuse_below_floor(request)?;
         let problem = request.problem;
@@ -72,7 +73,7 @@ impl Facts {
     }
 }
 
-/// A policy's decisions with the times that the scheduler asked for gives them.
+/// A policy's decisions with the times from the requested scheduler.
 pub(super) struct Outcome {
     absences: Absences,
     acts: Acts,
@@ -81,11 +82,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of what was issued, in this order, for the request's problem.
+    /// The outcome of the issued instructions, in this order, for the request's problem.
     ///
     /// # Errors
-    /// [`DoesNotFit`] if what was issued cannot be executed in its order within the budget. It says no more than
-    /// that the budget is too small: a policy that obeys [`Facts`] does not come here.
+    /// [`DoesNotFit`] if the instructions cannot be executed in their order within the budget. It only states that the budget
+    /// is too small: a policy that respects [`Facts`] does not reach this case.
     pub(super) fn of(request: &Request, issued: &[Issued], timing: Timing) -> Result<Outcome, DoesNotFit> {
         let absences = absences(request.problem, issued);
         let acts = Acts::of(request.problem, &absences);
@@ -122,7 +123,7 @@ impl Outcome {
         }
     }
 
-    /// When everything is done, in nanoseconds.
+    /// The end of the last activity, in nanoseconds.
     pub(super) fn makespan(&self) -> u64 {
         self.times.makespan
     }
@@ -192,7 +193,7 @@ fn order(acts: &Acts, absences: &Absences, issued: &[Issued]) -> Vec<ActId> {
     order
 }
 
-/// Every copy with the operator before it in the order.
+/// Every copy, paired with the operator before it in the order.
 fn on_demand(acts: &Acts, order: &[ActId]) -> Vec<(ActId, ActId)> {
     let mut waits = Vec::new();
     let mut before = None;
@@ -214,7 +215,7 @@ mod tests {
     use crate::random::{self, Rng, Source};
     use crate::schedule::Schedule;
 
-    /// A random problem, the smallest budget of a plan that only swaps, and one with which nothing need leave.
+    /// A random problem, its floor, and a budget with which nothing need be swapped.
     fn problem(seed: u64) -> (Problem, u64, u64) {
         let mut u = Rng::new(seed);
         let ops = 1 + u.below(if seed.is_multiple_of(20) { 60 } else { 14 });

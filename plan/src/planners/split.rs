@@ -1,19 +1,19 @@
-//! Pieces that others wait for, made smaller.
+//! Splits pieces on the critical path.
 //!
-//! A copy of many bytes costs its latency once, but it comes in only when there is memory for all of it, and what leaves
-//! makes room only when all of it is gone. So pieces are large except where the end of the step waits for that.
+//! A large copy pays the latency only once, but it can be swapped in only when there is memory for all of it, and its
+//! swap-out frees memory only at its end. So pieces are large except on the critical path.
 
 use super::cover::travels_whole;
 use super::optimal::schedule;
 use crate::problem::Problem;
 use crate::schedule::{Absences, Instruction, PieceId, Schedule, Step};
 
-/// Pieces are split so often at most, and into so many each time.
+/// Maximum number of rounds of splitting, and the number of parts per piece and round.
 const ROUNDS: usize = 8;
 const PARTS: u64 = 4;
 
-/// The schedule, or a shorter one in which pieces of more than `smallest` bytes are split that the end of the step waits for.
-/// A variable that is on the device between steps travels whole.
+/// The schedule, or a shorter one in which pieces of more than `smallest` bytes on the critical path are split. A variable
+/// that is resident between steps is copied whole.
 pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Schedule) -> Schedule {
     let uses = problem.uses();
     let mut absences = Absences::of(problem, &best);
@@ -35,8 +35,7 @@ pub(super) fn split(problem: &Problem, budget: u64, smallest: u64, mut best: Sch
     best
 }
 
-/// The pieces that the end of the step waits for, each because it comes in only when there is memory for all of it, or
-/// because something starts only when all of it has left.
+/// The pieces on the critical path: copies in that wait for memory, and copies out at whose end another step starts.
 pub(super) fn waits(schedule: &Schedule) -> Vec<PieceId> {
     let steps = &schedule.steps;
     let mut last = [None; 3];
@@ -52,7 +51,8 @@ pub(super) fn waits(schedule: &Schedule) -> Vec<PieceId> {
         if at.is_some() {
             continue;
         }
-        // Not its engine: something that ended then was the last to use what it needs, or to make it.
+        // The step does not wait for its engine, but for a step that ended at its start, the last user or the producer of a
+        // resource.
         let ended = ends[..ends.partition_point(|&at| steps[at].end <= start)].iter().rev().copied();
         at = ended.take_while(|&at| steps[at].end == start).find(|&at| steps[at].start < start);
         pieces.extend(match instruction {
@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn nothing_waits_for_more_than_it_needs_to_leave() {
-        // Tensor 0 leaves after the first operator. Beside the second, 201 of its 400 bytes may still be there.
+        // Tensor 0 is swapped out after the first operator. Beside the second operator, 201 of its 400 bytes may still be
+        // resident.
         let tensors = [produced(400), produced(400), produced(200), produced(1)];
         let ops = [
             op(Forward, 100, &[], &[0]),

@@ -6,7 +6,7 @@ use super::{DoesNotFit, Request, planner};
 use crate::problem::{Op, Problem, Tensor, TensorId};
 use crate::schedule::{Instruction, Room, Schedule, check, edges};
 
-/// The schedule of the planner of this name, which has been checked, and the edges that it needs found.
+/// The schedule of the planner of this name, after checking it and computing its edges.
 pub(crate) fn run(name: &str, request: &Request) -> Result<Schedule, DoesNotFit> {
     let schedule = (planner(name).unwrap().run)(request)?.schedule;
     if let Err(flaw) = check(request.problem, &schedule, request.budget) {
@@ -29,7 +29,7 @@ pub(crate) fn steps(schedule: &Schedule) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// A problem over a full-duplex link of one byte a nanosecond, whose tensors may all leave.
+/// A problem over a full-duplex link of one byte per nanosecond, with all tensors swappable.
 pub(crate) fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
     let mut problem = Problem { ops: ops.to_vec(), kinds: vec!["op".to_owned()], ..Problem::default() };
     tensors.iter().for_each(|&tensor| {
@@ -39,7 +39,7 @@ pub(crate) fn problem(tensors: &[Tensor], ops: &[Op]) -> Problem {
     problem
 }
 
-/// A tensor that some operator produces.
+/// A tensor that an operator produces.
 pub(crate) fn produced(bytes: u64) -> Tensor {
     Tensor { bytes, swappable: true, given: false, kept: false }
 }

@@ -1,18 +1,18 @@
-//! Variables leave where that pays: what a step changes must be copied both ways in every step, what it only computes
-//! can be computed again.
+//! Chooses whether variables may be swapped out: a variable that the step changes must be copied both ways in every step,
+//! whereas intermediate results can also be recomputed.
 
 use super::{DoesNotFit, Granularity, Plan, Request};
 use crate::bound;
 use crate::problem::Problem;
 
-/// A plan is good enough if it is this part of the bound above it.
+/// A plan is accepted if its makespan exceeds the lower bound by at most one part in this many.
 const ENOUGH: u64 = 400;
 
-/// Variables of less than this part of the budget make no room worth looking for: where planning is quick, and where it
-/// searches for what to compute again.
+/// Variables that together have less than the budget divided by this make too little room to be worth a search: where
+/// planning only swaps, and where it also searches for operators to recompute.
 const LITTLE: [u64; 2] = [200, 20];
 
-/// The problem in which variables stay.
+/// The problem with variables pinned to the device.
 fn still(problem: &Problem) -> Problem {
     let mut still = problem.clone();
     still
@@ -23,7 +23,7 @@ fn still(problem: &Problem) -> Problem {
     still
 }
 
-/// The less of what a look at a request finds where variables stay, and where they may leave.
+/// The smaller of two estimates for a request: with variables pinned, and with variables that may be swapped out.
 pub(super) fn staying_and_leaving(request: &Request, look: impl Fn(&Request) -> Option<u64>) -> Option<u64> {
     let leaving = look(request);
     if !request.problem.any_variable_leaves() {
@@ -33,9 +33,9 @@ pub(super) fn staying_and_leaving(request: &Request, look: impl Fn(&Request) -> 
     leaving.into_iter().chain(staying).min()
 }
 
-/// The better of two plans, each for half of the effort: one in which variables stay, and one in which they may leave.
-/// The second is not made where the first is good enough or variables are small, and the first cannot be where only the
-/// second fits.
+/// The better of two plans, each at half of the effort: one with variables pinned, and one in which they may be swapped out.
+/// The second is not made if the first is close enough to the bound or if the variables are small; the first does not exist
+/// if only the second fits.
 pub(super) fn staying_or_leaving(
     request: &Request,
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,
@@ -61,7 +61,7 @@ pub(super) fn staying_or_leaving(
         facts.swappable = problem.tensors[staying.tensor_origin[tensor]].swappable;
     }
     let is_good = |least: u64| staying.schedule.makespan() <= least + least / ENOUGH;
-    // The bound for whole tensors says little more than that for ranges, and takes much longer.
+    // The bound for whole tensors is hardly tighter than the bound for ranges and takes much longer.
     let least = Request { granularity: Granularity::Ranges, ..*request };
     if little || is_good(problem.compute_nanos()) || is_good(bound::quick(&least).nanos) {
         return Ok(staying);
@@ -71,8 +71,8 @@ pub(super) fn staying_or_leaving(
     Ok(leaving.unwrap_or(staying))
 }
 
-/// The plan in which variables may leave. Of whole tensors, too, where ranges may travel: it is among these that is
-/// searched for the variables that leave best.
+/// The plan in which variables may be swapped out. If ranges are allowed, whole tensors are tried, too, because only there
+/// the planner searches for the best variables to swap.
 fn leaving(
     request: &Request,
     run: impl Fn(&Request) -> Result<Plan, DoesNotFit>,

@@ -1,4 +1,4 @@
-//! OPT's VDNN: activations whose operator runs long beside their bytes leave.
+//! OPT's VDNN: swaps activations whose operator runs long relative to their bytes.
 
 use std::cmp::Ordering;
 
@@ -9,16 +9,16 @@ use crate::schedule::Schedule;
 
 /// The best of the plans that offload every activation above a threshold, or every other one of them.
 ///
-/// What is compared with the threshold is how long the longest forward operator that reads the tensor runs, over
-/// the tensor's bytes. Every ratio that occurs is tried.
+/// The threshold applies to the duration of the longest forward operator that reads the tensor, divided by the tensor's
+/// bytes. Every ratio that occurs is tried.
 ///
 /// # Errors
-/// [`DoesNotFit`] if no threshold makes every operator fit: what leaves is not chosen by the budget. It counts what
-/// is there if all activations leave.
+/// [`DoesNotFit`] if no threshold makes every operator fit: the budget does not influence the choice. The bytes reported are
+/// those with all activations swapped.
 ///
 /// # Source
-/// OPT §6.1. The paper does not say which half "half of them" is; here it is the first, the third, and so on. It
-/// has the thresholds stand for vDNN++'s rule that only the inputs of convolutions leave.
+/// OPT §6.1. The paper does not say which half "half of them" is; here it is the first, the third, and so on. It uses the
+/// thresholds in place of vDNN++'s rule that only the inputs of convolutions are offloaded.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let problem = request.problem;
     let candidates = candidates(problem);
@@ -42,7 +42,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
 
 struct Candidate {
     window: Window,
-    /// Of the longest forward operator that reads the tensor; 0 if none does.
+    /// Duration of the longest forward operator that reads the tensor; 0 if none does.
     nanos: u64,
     bytes: u64,
 }
@@ -54,7 +54,7 @@ impl Candidate {
     }
 }
 
-/// What the backward pass needs of the forward pass, by tensor.
+/// The tensors of the forward pass that the backward pass needs.
 fn candidates(problem: &Problem) -> Vec<Candidate> {
     let Some(turn) = turn(problem) else { return Vec::new() };
     let uses = problem.uses();
@@ -68,7 +68,7 @@ fn candidates(problem: &Problem) -> Vec<Candidate> {
     candidates.collect()
 }
 
-/// Nothing; and for every threshold what is not below it, and every other one of those.
+/// The empty choice; and for every threshold the candidates at or above it, and every other one of those.
 fn choices(candidates: &[Candidate]) -> impl Iterator<Item = Vec<Window>> {
     let mut thresholds: Vec<&Candidate> = candidates.iter().collect();
     thresholds.sort_by(|one, other| other.ratio_cmp(one));
@@ -81,7 +81,7 @@ fn choices(candidates: &[Candidate]) -> impl Iterator<Item = Vec<Window>> {
     std::iter::once(Vec::new()).chain(choices)
 }
 
-/// How long the copies of the choice occupy the link, at least: no schedule of it is shorter.
+/// Lower bound on the time of the choice's copies on the link, and so on the makespan of its schedules.
 fn copy_nanos(problem: &Problem, choice: &[Window]) -> u64 {
     let bytes = choice.iter().map(|window| problem.tensors[window.tensor].bytes);
     let (out, back) = bytes.fold((0, 0), |(out, back), bytes| {
@@ -126,14 +126,14 @@ mod tests {
         let problem = chain().problem();
         let fits = |budget| plan(&Request::new(&problem, budget)).is_ok();
         assert!(fits(30) && fits(70));
-        // Ticks 5 and 6 need x_5, x_6 and nothing else, but F_4 needs x_4 and x_5.
+        // Ticks 5 and 6 need only x_5 and x_6, but F_4 needs x_4 and x_5.
         assert_eq!(plan(&Request::new(&problem, 19)).unwrap_err().needed, 20);
     }
 
     #[test]
     fn the_budget_does_not_choose_but_the_best_counts() {
-        // At 50 of 70 bytes two activations must leave; x_0 and x_3, every other one of the three with the largest
-        // ratios, do so beside the operators.
+        // At 50 of 70 bytes two activations must be swapped out; x_0 and x_3, every other one of the three with the largest
+        // ratios, are copied without delaying the operators.
         let plan = plan(&Request::new(&chain().problem(), 50)).unwrap();
         assert_eq!(plan.schedule.makespan(), chain().problem().compute_nanos());
         assert_eq!(plan.schedule.copied_bytes(), (20, 20));

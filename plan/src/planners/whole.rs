@@ -1,9 +1,9 @@
-//! Swapping whole tensors only, as well as a search can.
+//! Local search for plans that swap whole tensors only.
 //!
-//! A choice is a set of windows that makes every moment fit. The search starts from choices of known shapes and
-//! anneals: takes one or two windows away and fills what does not fit then, or adds one or two, gives back what is
-//! not needed any more or does not, or moves a copy in the order. It counts evaluations, never time, and stops at
-//! the bound on all plans that only swap.
+//! A choice is a set of windows that makes every moment fit. Simulated annealing starts from constructed choices. A move
+//! removes one or two windows and adds others until everything fits again, or adds one or two and may remove those no longer
+//! needed, or moves a copy in the order. The search counts evaluations, never time, and stops at the lower bound on all plans
+//! that only swap.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,16 +21,16 @@ use crate::schedule::{
 use crate::segment_tree::SegmentTree;
 use crate::threads::each;
 
-/// So many evaluations of an operator are made at an effort of 100.
+/// Budget of the search at an effort of 100: evaluations times operators.
 const EVALUATIONS: usize = 3_000_000;
 
-/// But no more of the whole problem than this.
+/// Maximum number of evaluations of the whole problem.
 const MOST: usize = 16_000;
 
-/// As many walks from different choices, with heats of one part in so many of the time found.
+/// One walk for each, from different choices; its initial temperature is the makespan found divided by this.
 const HEATS: [u64; 3] = [300, 1000, 4000];
 
-/// The schedule of the search, and at least as good as the one given, whose absences make everything fit.
+/// The schedule found by the search, at least as good as `eager`, whose absences must make everything fit.
 pub(super) fn schedule(problem: &Problem, budget: u64, effort: u32, eager: Schedule) -> Schedule {
     let evaluations = (EVALUATIONS / problem.ops.len().max(1)).min(MOST) * effort as usize / 100;
     let share = evaluations / HEATS.len();
@@ -69,12 +69,12 @@ struct State {
 struct Search<'a> {
     problem: &'a Problem,
     budget: u64,
-    /// No plan is faster.
+    /// Lower bound on the makespan.
     enough: u64,
     windows: Vec<Window>,
-    /// By moment, the bytes over the budget if nothing is away.
+    /// By moment, the bytes over the budget if nothing is swapped out.
     excess: SegmentTree,
-    /// Indices of windows in orders by which they are taken, and in the reverse given back.
+    /// Indices of windows in several orders: windows are taken in an order, and removed in its reverse.
     ranks: Vec<Vec<u32>>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Search<'a> {
         Search { problem, budget, enough, windows, excess, ranks }
     }
 
-    /// The choices that each order of windows gives, given back in each other, the best first.
+    /// The choices from taking windows in one order and removing them in another, for all pairs of orders, the best first.
     fn starts(&self) -> Vec<State> {
         let mut chosen = BTreeSet::new();
         for take in &self.ranks {
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
         states
     }
 
-    /// The most bytes by which a moment that the window covers does not fit.
+    /// The largest excess over the budget at the moments of the window.
     fn over(&self, excess: &SegmentTree, window: u32) -> i64 {
         let [one, other] = self.windows[window as usize].moments(self.problem.ticks());
         excess.max(one).max(excess.max(other))
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
         self.problem.tensors[self.windows[window as usize].tensor].bytes as i64
     }
 
-    /// Takes the window, or gives it back.
+    /// Takes the window, or removes it if it is taken.
     fn turn(&self, choice: &mut Choice, window: u32) {
         let chosen = &mut choice.chosen[window as usize];
         *chosen = !*chosen;
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
         moments.into_iter().for_each(|range| choice.excess.add(range, bytes));
     }
 
-    /// Gives back the windows without which everything fits, in this order.
+    /// Removes, in this order, windows without which everything still fits.
     fn give_back(&self, choice: &mut Choice, windows: impl Iterator<Item = u32>) {
         for window in windows {
             if choice.chosen[window as usize] && self.over(&choice.excess, window) + self.bytes(window) <= 0 {
@@ -157,7 +157,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes windows until everything fits: mostly the first in a random order, sometimes the one that fits best.
+    /// Takes windows until everything fits: mostly the first in a random order, sometimes the one whose size fits best.
     fn fill(&self, choice: &mut Choice, but: &[u32], rng: &mut Rng) -> bool {
         let rank = &self.ranks[rng.below(self.ranks.len())];
         let closest = rng.chance(40);
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
             let window = match useful.is_empty() {
                 true => return false,
                 false if closest => useful.iter().copied().min_by_key(fit).map(|(_, w)| w),
-                // The first, or with each chance of a third the next.
+                // The first useful one; each further one is skipped to with a chance of about a third.
                 false => {
                     let skipped = (rng.word().trailing_zeros() / 2) as usize;
                     Some(useful[skipped.min(useful.len() - 1)].1)
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Another choice near this one.
+    /// A neighbour of this choice.
     fn near(&self, chosen: &[bool], rng: &mut Rng) -> Option<Vec<bool>> {
         let mut choice = Choice { chosen: chosen.to_vec(), excess: self.excess.clone() };
         let (taken, free): (Vec<u32>, Vec<u32>) =
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         if remove && !self.fill(&mut choice, &changed, rng) {
             return None;
         }
-        // More may be away than has to be: what comes back then finds room sooner.
+        // More windows than necessary may be swapped out: later swap-ins then find memory sooner.
         if rng.chance(60) {
             let give = &self.ranks[rng.below(self.ranks.len())];
             let others = give.iter().rev().copied().filter(|window| !changed.contains(window));
@@ -226,7 +226,7 @@ impl<'a> Search<'a> {
     }
 
     fn absences(&self, chosen: &[bool]) -> Absences {
-        // Windows are by tensor, and those of one by tick but for one that wraps.
+        // Windows are sorted by tensor, and those of one tensor by tick except one that wraps.
         let mut taken: Vec<Window> = self
             .windows
             .iter()
@@ -244,11 +244,11 @@ impl<'a> Search<'a> {
         absences
     }
 
-    /// The best state met on a walk that also goes uphill, less and less.
+    /// The best state of a simulated annealing walk.
     fn walk(&self, start: State, evaluations: usize, heat: u64) -> State {
         let mut rng = Rng::new(heat);
         let mut simulator = Simulator::default();
-        // What choices cost that have been met, in the order that they begin with.
+        // Makespans of choices evaluated so far, in their initial order.
         let mut known: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
         let mut here = start.clone();
         let mut best = start;
@@ -287,13 +287,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A set of windows, and by moment the bytes that do not fit with them.
+/// A set of windows, and by moment the bytes over the budget with it.
 struct Choice {
     chosen: Vec<bool>,
     excess: SegmentTree,
 }
 
-/// The order with one copy elsewhere, between what it waits for and what waits for it.
+/// The order with one copy moved, between the activities that it waits for and those that wait for it.
 fn moved(state: &State, rng: &mut Rng) -> Option<Vec<ActId>> {
     let State { acts, order, .. } = state;
     let is_copy = |act: ActId| matches!(acts.what[act], Act::Do(Instruction::Out(_) | Instruction::In(_)));

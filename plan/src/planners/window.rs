@@ -1,32 +1,33 @@
-//! A window of bytes that slides over the next uses: what it reaches is brought back, what it leaves goes out.
+//! A window of bytes that slides over the next uses: tensors that it reaches are swapped in, tensors that it leaves are
+//! swapped out.
 //!
-//! The tensors of all operators, in the order of their use, are the *variable sequence*. Before each operator a queue
-//! over that sequence grows until the tensors in it, each counted once, exceed the window. A tensor that enters the
-//! queue comes back from the host; a tensor that is in the queue no longer, after the operator, goes to the host. How
-//! early a tensor comes back so adapts to how much memory the operators until its use touch.
+//! The tensors of all operators, in the order of their use, are the *variable sequence*. Before each operator a queue over
+//! that sequence grows until the tensors in it, each counted once, exceed the window. A tensor that enters the queue is
+//! swapped in; a tensor that has left the queue after the operator is swapped out. The time of a swap-in so adapts to the
+//! memory that the operators until its use touch.
 //!
 //! # Source
 //! Hayakawa and Narihira, *Out-of-core Training for Extremely Large-Scale Neural Networks With Adaptive Window-Based
 //! Scheduling*, 2020 (OOC), §3 and Fig. 2. The text leaves open, or leaves out, what a scheduler cannot do without;
 //! these rules are those of the authors' own scheduler (nnabla, `SwapInOutScheduler`) unless said otherwise:
 //!
-//! - Fig. 2 (d) "skips" what is scheduled already. That is two rules: a tensor in the queue is counted once, and
-//!   one whose copy out has not been waited for when the window reaches it again stays, its copy cancelled.
+//! - Fig. 2 (d) "skips" tensors that are already scheduled. This comprises two rules: a tensor in the queue is counted once,
+//!   and a tensor whose copy out has not been waited for when the window reaches it again stays resident, its copy cancelled.
 //! - The second step waits for copies out, the oldest first, only until the next prefetch fits. The same holds for
 //!   the operator's results, which the paper does not mention: they occupy memory from their operator on.
-//! - Where nothing is left to wait for and the results do not fit, the latest prefetches are taken back and tried
-//!   again at the next operator. Without this, plans near the floor are not found. nnabla begins again from the first
-//!   operator with these prefetches forbidden until then; here they are undone in place, which differs only in that
-//!   copies out for which they had waited stay waited for.
+//! - Where no copy is left to wait for and the results do not fit, the latest prefetches are undone and tried again at the
+//!   next operator. Without this, plans near the floor are not found. nnabla restarts from the first operator with these
+//!   prefetches forbidden until then; here they are undone in place, which differs only in that the copies out for which they
+//!   had waited stay waited for.
 //! - The queue holds at least the operator's own tensors, however small the window (ours: nnabla reports an error).
-//! - What is dead goes without a copy, and so does what the host has as it is.
-//! - At the end of a step every variable goes to the host, and it comes from there in the next step; a result that is
-//!   kept is on the device at the end (ours, as if an operator at the end used it).
-//! - What is given at the start leaves before the first operator unless the window reaches it.
+//! - Dead tensors are freed without a copy, and so are tensors with a valid host copy.
+//! - At the end of a step every variable is moved to the host, and the next step reads it from there; a kept result is on the
+//!   device at the end (ours, as if an operator at the end used it).
+//! - Tensors that are given at the start are swapped out before the first operator unless the window reaches them.
 //!
-//! The paper's one parameter is the window; it does not say how to choose it (nnabla: 1.5 times the budget). Here
-//! thirty are tried, from a twentieth of the budget to one and a half, and one without an end, which lets the budget
-//! alone decide how early a tensor comes back.
+//! The paper's one parameter is the window; it does not say how to choose it (nnabla: 1.5 times the budget). Here thirty are
+//! tried, from a twentieth of the budget to 1.5 times the budget, and an unlimited one, for which the budget alone decides
+//! how early a tensor is swapped in.
 
 use std::collections::BTreeSet;
 
@@ -36,13 +37,13 @@ use super::policy::{Facts, Issued, Outcome, Timing};
 use super::{DoesNotFit, Plan, Request};
 use crate::problem::{Problem, TensorId};
 
-/// How many windows are tried, a twentieth of the budget apart, at an effort of 100 percent.
+/// Number of windows tried at an effort of 100 percent, a twentieth of the budget apart.
 const WINDOWS: u64 = 30;
 
-/// The plan of the best window, or of the one that the options give, for whole tensors.
+/// The plan of the best window, or of the window that the options give, for whole tensors.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let facts = Facts::of(request)?;
     let windows = request.options.window.map_or_else(|| windows(request), |window| vec![window]);
@@ -73,47 +74,47 @@ fn windows(request: &Request) -> Vec<u64> {
     (1..=count).map(|n| share(n).min(u64::MAX.into()) as u64).chain([u64::MAX]).collect()
 }
 
-/// Where a tensor is once everything issued so far is done.
+/// Where a tensor is once all instructions issued so far have been executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nowhere: not written yet, or dead.
+    /// Not written yet, or dead.
     #[default]
     Nowhere,
     Device,
-    /// On the host, but its memory has not been waited for; by its departure.
+    /// On the host, but its device memory has not been waited for; by its departure.
     Leaving(usize),
     Host,
 }
 
-/// The queue over the variable sequence, and what follows from it.
+/// The queue over the variable sequence, and the state derived from it.
 struct Queue<'a> {
     problem: &'a Problem,
     facts: &'a Facts,
     budget: u64,
     window: u64,
-    /// The tensors of all operators, and what must be there at the end.
+    /// The tensors of all operators, then those that must be resident at the end.
     sequence: Vec<TensorId>,
-    /// By tick, where its part of the sequence ends; one more entry stands for the end of the step.
+    /// By tick, the end of its part of the sequence; one more entry stands for the end of the step.
     ends: Vec<usize>,
-    /// Where the queue ends in the sequence.
+    /// The position in the sequence at which the queue ends.
     head: usize,
-    /// By place in the sequence up to the head, the copy that was issued when the queue came there.
+    /// By position in the sequence up to the head, the copy that was issued when the queue reached it.
     fetched: Vec<Option<usize>>,
-    /// How often each tensor is in the queue.
+    /// Number of occurrences of each tensor in the queue.
     queued: SecondaryMap<TensorId, u32>,
     /// Bytes of the tensors in the queue.
     queued_bytes: u64,
     place: SecondaryMap<TensorId, Place>,
-    /// Bytes of movable tensors on the device that do not leave, and that leave.
+    /// Bytes of movable tensors on the device that are not being swapped out, and of those that are.
     here: u64,
     leaving: u64,
-    /// Whether the host lacks the tensor as it is now.
+    /// Whether the host lacks a valid copy of the tensor.
     dirty: SecondaryMap<TensorId, bool>,
-    /// What is issued; none where nothing is, or is no longer.
+    /// The issued instructions; none for cancelled ones and for places without one.
     issued: Vec<Option<Issued>>,
-    /// By tensor, the place among what is issued where its copy out belongs if it leaves after its last use so far.
+    /// By tensor, the position among the issued instructions of its copy out if it is swapped out after its last use so far.
     departure: SecondaryMap<TensorId, usize>,
-    /// The departures that have not been waited for; stale where the tensor stays after all.
+    /// The departures that have not been waited for; stale if the tensor stays after all.
     pending: BTreeSet<(usize, TensorId)>,
 }
 
@@ -163,7 +164,7 @@ impl<'a> Queue<'a> {
         queue
     }
 
-    /// What is issued during the step.
+    /// The instructions issued during the step.
     fn run(mut self) -> Vec<Issued> {
         for tick in 0..self.ends.len() {
             self.extend(tick);
@@ -184,9 +185,9 @@ impl<'a> Queue<'a> {
         self.problem.tensors[tensor].bytes
     }
 
-    /// The first two steps of Fig. 2: lets the queue grow, and brings in what it reaches.
+    /// The first two steps of Fig. 2: extends the queue and swaps in the tensors that it reaches.
     fn extend(&mut self, tick: usize) {
-        // What the operator itself needs is not waited for, lest it go and come back between two operators.
+        // The operator's own tensors are not waited for; otherwise they would be swapped out and in between two operators.
         for index in self.head..self.ends[tick] {
             let tensor = self.sequence[index];
             if let Place::Leaving(departure) = self.place[tensor] {
@@ -222,7 +223,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Makes room for what the operator produces and for its workspace.
+    /// Makes room for the results of the operator and for its workspace.
     fn reserve(&mut self, tick: usize) {
         let results = self.problem.ops.get(tick).map_or(&[][..], |op| &op.produces);
         let results = results.iter().filter(|&&t| self.facts.movable[t]).map(|&t| self.bytes(t));
@@ -230,7 +231,7 @@ impl<'a> Queue<'a> {
         while self.here + self.leaving + need > self.budget && (self.wait() || self.take_back(tick)) {}
     }
 
-    /// The third step of Fig. 2: the tensor is used once less in the queue, and goes if it is there no longer.
+    /// The third step of Fig. 2: removes one use of the tensor from the queue, and swaps it out if none is left.
     fn release(&mut self, tick: usize, tensor: TensorId) {
         let bytes = self.bytes(tensor);
         self.queued[tensor] -= 1;
@@ -251,7 +252,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Undoes the last growth of the queue; false where only the operator's own tensors are left in it.
+    /// Undoes the last extension of the queue; false if only the operator's own tensors are left in it.
     fn take_back(&mut self, tick: usize) -> bool {
         if self.head <= self.ends[tick] {
             return false;
@@ -273,13 +274,13 @@ impl<'a> Queue<'a> {
         true
     }
 
-    /// Notes that a copy out of the tensor, if it leaves before its next use, belongs here.
+    /// Records that a copy out of the tensor, if it is swapped out before its next use, belongs here.
     fn departs_from_here(&mut self, tensor: TensorId) {
         self.departure[tensor] = self.issued.len();
         self.issued.push(None);
     }
 
-    /// Sends a tensor away from where it was used last, with a copy if the host lacks it.
+    /// Swaps out a tensor after its last use, with a copy if the host lacks a valid one.
     fn leave(&mut self, tensor: TensorId) {
         let departure = self.departure[tensor];
         if std::mem::replace(&mut self.dirty[tensor], false) {
@@ -318,7 +319,7 @@ mod tests {
     use crate::planners::{Options, Scheduler};
     use crate::problem::{Op, Problem};
 
-    /// Tensors of 10 bytes, made one after the other and used in the opposite order, by operators of 10 ns.
+    /// Tensors of 10 bytes, produced one after the other and used in reverse order, by operators of 10 ns.
     fn hill(tensors: u32) -> Problem {
         let forward = (0..tensors).map(|n| op(Forward, 10, if n > 0 { &[0] } else { &[] }, &[n]));
         let backward = (0..tensors).rev().map(|n| op(Backward, 10, &[n], &[]));
@@ -335,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_larger_window_brings_tensors_back_earlier_in_the_order() {
-        // OOC §3: copies back are triggered by the bytes of the uses ahead.
+        // OOC §3: copies in are triggered by the bytes of the uses ahead.
         let hill = hill(5);
         let forward = "op0@0 op1@10 out0@10 op2@20 out1@20 op3@30 op4@40 op5@50";
         let alone = format!("{forward} op6@60 op7@70 in1@60 op8@80 in0@70 op9@90");
@@ -348,10 +349,10 @@ mod tests {
 
     #[test]
     fn what_nobody_waited_for_stays() {
-        // OOC Fig. 2 (d): of five tensors, three fit beside what is computed, and only two are copied.
+        // OOC Fig. 2 (d): of five tensors, three fit beside the results, and only two are copied.
         let hill = hill(5);
         assert!(!planned(&hill, 30, 0).contains("out2"));
-        // All fit: each leaves the window, and comes back into it before anybody needs its memory.
+        // All fit: each tensor leaves the window and re-enters it before its memory is needed.
         let all = planned(&hill, 50, 0);
         assert!(!all.contains("out") && !all.contains("in"), "{all}");
     }

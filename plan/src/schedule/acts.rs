@@ -1,4 +1,4 @@
-//! What is to be done for a choice of absences: operators and copies, what each waits for, what memory each needs.
+//! The activities for a choice of absences: operators and copies, their dependences, and the memory that each needs.
 
 use std::marker::PhantomData;
 
@@ -12,40 +12,40 @@ use crate::problem::{Duplex, Problem, TensorId, Uses};
 pub struct ActId(u32);
 entity_impl!(ActId, "act");
 
-/// A run of bytes that is allocated when the first of its activities starts and freed when the last ends.
+/// A range of bytes that is allocated when the first of its activities starts and freed when the last ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BlockId(u32);
 entity_impl!(BlockId, "block");
 
-/// Whose bytes a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
     /// The workspace of the operator of the tick.
     Workspace(u32),
-    /// A piece that travels.
+    /// A piece that is swapped.
     Piece(PieceId),
-    /// What does not travel of a tensor.
+    /// The bytes of a tensor that are never swapped.
     Rest(TensorId),
 }
 
-/// What an activity is.
+/// The kind of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Before everything: holds what is there at the start.
+    /// Before everything: holds the blocks that are resident when the step starts.
     Start,
     /// An operator or a copy.
     Do(Instruction),
-    /// After everything: holds what must be there at the end.
+    /// After everything: holds the blocks that must be resident when the step ends.
     End,
 }
 
 /// The activities of a problem under a choice of absences.
 #[derive(Clone, Debug, Default)]
 pub struct Acts {
-    /// What they are. The first is [`Act::Start`], the last [`Act::End`].
+    /// The kind of each activity. The first is [`Act::Start`], the last [`Act::End`].
     pub what: PrimaryMap<ActId, Act>,
-    /// An order that can be executed one after the other if the absences fit: copies out right after the last use
-    /// before the absence, copies in right before the next use.
+    /// An order that can be executed sequentially if the absences fit: each copy out right after the last use before the
+    /// absence, each copy in right before the next use.
     pub order: Vec<ActId>,
     pub(crate) nanos: Vec<u64>,
     pub(crate) engine: Vec<u8>,
@@ -54,7 +54,7 @@ pub struct Acts {
     pub(crate) blocks: Lists<ActId, BlockId>,
     pub(crate) block_bytes: PrimaryMap<BlockId, u64>,
     pub(crate) block_contents: PrimaryMap<BlockId, Contents>,
-    /// How many activities need the block.
+    /// Number of activities that need the block.
     pub(crate) block_acts: PrimaryMap<BlockId, u32>,
 }
 
@@ -74,7 +74,8 @@ impl<K, T> Default for Lists<K, T> {
 
 impl<K: EntityRef, T: Copy> Lists<K, T> {
     pub(crate) fn new(count: usize, pairs: &[(K, T)]) -> Lists<K, T> {
-        // Each list's start stands one place late until it has been filled, which moves it to its end: the next one's start.
+        // Until a list is filled, its start is stored one place late; filling moves it to the list's end, the start of the
+        // next list.
         let mut starts = vec![0u32; count + 2];
         pairs.iter().for_each(|(key, _)| starts[key.index() + 2] += 1);
         (2..count + 2).for_each(|i| starts[i] += starts[i - 1]);
@@ -96,19 +97,19 @@ impl<K: EntityRef, T: Copy> Lists<K, T> {
 impl Acts {
     /// The activities of the problem under these absences.
     ///
-    /// A copy out may start once the piece's last change has ended, beside later reads; its bytes are free when
-    /// both it and the last read before the absence are done. What has not changed since it was last copied out
-    /// is not copied out again.
+    /// A copy out may start once the last operator that changes the piece has ended, concurrently with later reads; its bytes
+    /// are free when both the copy and the last read before the absence are done. A piece that has not changed since its last
+    /// copy out is not copied out again.
     pub fn of(problem: &Problem, absences: &Absences) -> Acts {
         Acts::of_uses(problem, &problem.uses(), absences)
     }
 
-    /// [`Acts::of`] where the uses are at hand.
+    /// [`Acts::of`] for known uses.
     pub(crate) fn of_uses(problem: &Problem, uses: &Uses, absences: &Absences) -> Acts {
         Builder::new(problem, absences).build(uses)
     }
 
-    /// The same activities, of which some wait for more: pairs of what waits and what it waits for.
+    /// The same activities with additional dependences: pairs of the activity that waits and the activity that it waits for.
     pub fn waiting(mut self, more: &[(ActId, ActId)]) -> Acts {
         let known = self.what.keys().flat_map(|act| self.before.of(act).iter().map(move |&b| (act, b)));
         let waits: Vec<_> = known.chain(more.iter().copied()).collect();
@@ -118,10 +119,10 @@ impl Acts {
         self
     }
 
-    /// The order in which copies out stand right after what last changes what they copy, which others may read later.
+    /// The order in which each copy out follows the operator that last changes its piece, before later reads of it.
     ///
-    /// Of copies that are due at the same time those go first then that can, where [`Acts::order`] may have an engine wait.
-    /// For activities as [`Acts::of`] gives them: each copy out waits for one other at most.
+    /// Of copies that are due at the same time, those that can start come first; [`Acts::order`] may make an engine wait
+    /// there. Expects activities as [`Acts::of`] returns them: each copy out waits for at most one other activity.
     pub(crate) fn eager(&self) -> Vec<ActId> {
         let is_out = |act: ActId| matches!(self.what[act], Act::Do(Instruction::Out(_)));
         let mut order = Vec::with_capacity(self.order.len());
@@ -136,17 +137,17 @@ impl Acts {
         order
     }
 
-    /// Whether it is a copy.
+    /// Whether the activity is a copy.
     pub(crate) fn is_copy(&self, act: ActId) -> bool {
         matches!(self.what[act], Act::Do(Instruction::Out(_) | Instruction::In(_)))
     }
 
-    /// Whether the one must follow the other.
+    /// Whether `act` must follow `before`.
     pub(crate) fn waits_for(&self, act: ActId, before: ActId) -> bool {
         self.before.of(act).contains(&before)
     }
 
-    /// What the busiest engine takes at least, in nanoseconds.
+    /// The total time of the busiest engine, in nanoseconds: a lower bound on the makespan.
     pub(crate) fn least_nanos(&self) -> u64 {
         let mut engines = [0; 3];
         self.engine
@@ -161,12 +162,12 @@ impl Acts {
         self.what.len()
     }
 
-    /// Whether there are none; never, since start and end are among them.
+    /// Whether there are no activities; never true, since the start and the end are among them.
     pub fn is_empty(&self) -> bool {
         self.what.is_empty()
     }
 
-    /// The schedule of this order and these times.
+    /// The schedule of this order with these times.
     pub fn schedule(&self, absences: &Absences, order: &[ActId], times: &Times) -> Schedule {
         let steps = order.iter().filter_map(|&act| match self.what[act] {
             Act::Do(instruction) => {
@@ -185,10 +186,10 @@ struct Builder<'a> {
     /// By tick.
     ops: Vec<ActId>,
     start: ActId,
-    /// (what waits, what it waits for)
+    /// (the activity that waits, the activity that it waits for)
     waits: Vec<(ActId, ActId)>,
     holds: Vec<(ActId, BlockId)>,
-    /// By the tick before which they stand in the order.
+    /// With the tick before which they appear in the order.
     ins: Vec<(u32, ActId)>,
     outs: Vec<(u32, ActId)>,
 }
@@ -249,7 +250,7 @@ impl<'a> Builder<'a> {
         let bytes = piece.len();
         let facts = self.problem.tensors[piece.tensor];
         let wraps = windows[0].wraps();
-        // Presences lie between absences: from the use that ends one to the last use before the next.
+        // The piece is resident between absences: from the use that ends one to the last use before the next.
         let mut from = if wraps { windows[0].until } else { 0 };
         let mut came: Option<ActId> = wraps.then(|| self.add(Instruction::In(id)));
         if let Some(copy) = came {

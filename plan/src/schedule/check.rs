@@ -1,4 +1,4 @@
-//! Whether a schedule is valid, from its times alone.
+//! Checks that a schedule is valid, from its times alone.
 
 use cranelift_entity::SecondaryMap;
 
@@ -31,10 +31,10 @@ pub enum Flaw {
 
 /// The most bytes allocated at once, if the schedule is valid within the budget.
 ///
-/// Knows nothing of how schedules are made: where each byte is follows from the steps' times. A run of bytes is
-/// allocated from the start of its producer, or of the copy that brings it, to the end of what last touches it
-/// before the next such copy. Of what happens at one time, the plan's order says what is first; an operator of no
-/// duration needs its memory all the same.
+/// Independent of how schedules are made: the location of each byte follows from the times of the steps. A range of bytes is
+/// allocated from the start of its producer, or of the copy that brings it, to the end of the last step that touches it
+/// before the next such copy. Events at the same time happen in the plan's order; an operator of duration zero needs its
+/// memory all the same.
 ///
 /// # Errors
 /// The first [`Flaw`] found.
@@ -43,7 +43,7 @@ pub fn check(problem: &Problem, schedule: &Schedule, budget: u64) -> Result<u64,
     check_however_long(problem, schedule, budget)
 }
 
-/// [`check`] of a schedule whose steps may take other times than planned.
+/// [`check`] for a schedule whose steps may take other times than planned.
 ///
 /// # Errors
 /// The first [`Flaw`] found.
@@ -51,7 +51,7 @@ pub fn check_however_long(problem: &Problem, schedule: &Schedule, budget: u64) -
     peak(held(problem, schedule)?, budget)
 }
 
-/// What is allocated when, if the schedule is valid whatever the budget and however long its steps take: see
+/// The allocations over time, if the schedule is valid regardless of the budget and of the durations of its steps: see
 /// [`check`].
 ///
 /// # Errors
@@ -104,10 +104,10 @@ pub fn held(problem: &Problem, schedule: &Schedule) -> Result<Vec<Held>, Flaw> {
     Ok(memory)
 }
 
-/// A time in nanoseconds, and of what happens then, the place in the plan's order, from 1; 0 is before all.
+/// A time in nanoseconds, and the position in the plan's order among events at that time, from 1; 0 is before all.
 pub type At = (u64, u32);
 
-/// Something that needs a run of bytes on the device.
+/// A step that needs a range of bytes on the device.
 #[derive(Clone, Copy)]
 struct Touch {
     start: At,
@@ -122,20 +122,20 @@ enum What {
     Use { tick: u32, changes: bool },
 }
 
-/// Bytes that are allocated for some time.
+/// Bytes that are allocated for an interval of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// Whose bytes; an operator's workspace is no tensor's.
+    /// The tensor; none for the workspace of an operator.
     pub tensor: Option<TensorId>,
-    /// From when on.
+    /// Start of the interval.
     pub start: At,
-    /// Until when.
+    /// End of the interval.
     pub end: At,
-    /// How many.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// By tensor its pieces, which are disjoint ranges of its bytes, and those of a tensor that may leave.
+/// By tensor, its pieces. They must be disjoint ranges of the bytes of swappable tensors.
 fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorId, Vec<PieceId>>, Flaw> {
     let mut pieces: SecondaryMap<TensorId, Vec<PieceId>> = SecondaryMap::new();
     for (id, piece) in &schedule.pieces {
@@ -161,12 +161,12 @@ fn pieces(problem: &Problem, schedule: &Schedule) -> Result<SecondaryMap<TensorI
     }
 }
 
-/// By tick, when its operator starts and ends.
+/// By tick, the start and the end of its operator.
 fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(At, At)>, Flaw> {
     let mut ops: Vec<(At, At)> = Vec::with_capacity(problem.ops.len());
     for (step, position) in schedule.steps.iter().zip(1..) {
         if let Instruction::Op(tick) = step.instruction {
-            // Operators of no duration could trade places unseen if only times were compared.
+            // Operators of duration zero could be exchanged unnoticed if only times were compared.
             let too_early = ops.last().is_some_and(|(_, end)| step.start < end.0);
             if tick as usize != ops.len() || tick as usize >= problem.ops.len() || too_early {
                 return Err(Flaw::Order(position as usize - 1));
@@ -177,7 +177,7 @@ fn operators(problem: &Problem, schedule: &Schedule) -> Result<Vec<(At, At)>, Fl
     if ops.len() < problem.ops.len() { Err(Flaw::Order(schedule.steps.len())) } else { Ok(ops) }
 }
 
-/// Every step takes as long as it should.
+/// Checks that every step has the expected duration.
 fn durations(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
     for step in &schedule.steps {
         let expected = match step.instruction {
@@ -186,7 +186,7 @@ fn durations(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
             Instruction::In(p) => schedule.pieces.get(p).map(|piece| problem.link.in_nanos(piece.len())),
         };
         let found = step.end.wrapping_sub(step.start);
-        // What is unknown is another flaw.
+        // An unknown operator or piece is reported as another flaw.
         if let Some(expected) = expected.filter(|&expected| expected != found) {
             return Err(Flaw::Duration { what: step.instruction, found, expected });
         }
@@ -194,7 +194,7 @@ fn durations(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// No engine does two things at once, and nothing ends before it starts.
+/// Checks that no engine runs two steps at once and that no step ends before it starts.
 fn engines(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
     let mut engines: [Vec<Step>; 2] = Default::default();
     for &step in &schedule.steps {
@@ -217,7 +217,7 @@ fn engines(problem: &Problem, schedule: &Schedule) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// When a run of so many bytes of the tensor is allocated; nothing for a run of none.
+/// The intervals in which a range of `bytes` bytes of the tensor is allocated; empty for a range of no bytes.
 ///
 /// `end` is the end of the step.
 fn presences(
@@ -235,13 +235,13 @@ fn presences(
     touches.sort_by_key(|touch| touch.start);
     let comes_first = touches.first().is_some_and(|touch| matches!(touch.what, What::In(_)));
     let starts_on_host = facts.given && facts.kept && comes_first;
-    // From when the bytes can be read where they are; none while they are not on the device.
+    // Since when the bytes can be read; none while they are not on the device.
     let mut ready: Option<u64> = None;
     if facts.given && !starts_on_host {
         ready = Some(0);
         presences.push(Held { tensor: Some(tensor), start: (0, 0), end: (0, 0), bytes });
     }
-    // From when the host has them as they are now; when they last changed; until when they were last copied out.
+    // Since when the host has a valid copy; when the bytes last changed; when their last copy out ends.
     let mut host: Option<u64> = starts_on_host.then_some(0);
     let (mut changed, mut leaving) = (0, 0);
     for touch in touches {
@@ -285,7 +285,7 @@ fn presences(
     Ok(presences)
 }
 
-/// The largest sum of bytes over time.
+/// The largest sum of bytes at any time.
 fn peak(memory: Vec<Held>, budget: u64) -> Result<u64, Flaw> {
     let mut events: Vec<(At, bool, u64)> = Vec::with_capacity(2 * memory.len());
     for Held { start, end, bytes, .. } in memory.into_iter().filter(|held| held.bytes > 0) {

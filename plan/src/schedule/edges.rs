@@ -1,4 +1,4 @@
-//! The edges that make any execution of a schedule safe, and its execution in nominal time the schedule itself.
+//! The edges that make any execution of a schedule safe and its execution in nominal time the schedule itself.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,40 +8,40 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use super::{Instruction, Schedule, Step};
 use crate::problem::{Duplex, Op, Problem, TensorId};
 
-/// One step that starts only once another has ended: the indices of both in [`Schedule::steps`].
+/// A dependence between two steps, by their indices in [`Schedule::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
     /// The step that waits.
     pub step: usize,
-    /// What it waits for; an earlier step.
+    /// The step that it waits for; an earlier one.
     pub before: usize,
 }
 
-/// What keeps the steps within their memory.
+/// The rule that keeps the steps within their memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Room<'a> {
-    /// Counting: so many bytes may be allocated at once, wherever they are.
+    /// At most this many bytes may be allocated at once, at any addresses.
     Counted(u64),
-    /// Edges that are known to do it, such as those from the last users of an address to its next owner.
+    /// Edges that are known to suffice, such as those from the last users of an address to its next owner.
     Given(&'a [Edge]),
-    /// Counting, with these edges: others are added only where these do not keep within so many bytes in any timing.
+    /// These edges, and others only where these do not keep the bytes allocated at once within the limit in every timing.
     Within(&'a [Edge], u64),
 }
 
-/// A schedule that does not hold its budget, whose allocations are not in its order, or whose edges go back in time:
-/// at the step of this index.
+/// A schedule that exceeds its budget, does not allocate in its order, or has edges that go back in time, at the step with
+/// this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("step {0} of the schedule starts before what it must wait for has ended")]
 pub struct NotInOrder(pub usize);
 
-/// What steps wait for besides data and operators before them: the order of each copy engine, the last use before a
-/// tensor comes back, and memory.
+/// The edges of a schedule beyond data dependences and the order of operators: the order of each copy engine, the last use of
+/// a tensor before its swap-in, and memory.
 ///
-/// Where memory is counted, it is counted in the order of the steps. A step that allocates waits for all that the
-/// previous such step waits for, so that it starts no earlier, and for as many frees, the earliest first, as make
-/// room for it in any timing: what it does not wait for counts as allocated. In nominal time all of them have ended
-/// by then, so no edge delays anything. What others imply is left out, except for the order of copies. Edges that
-/// are given are all there.
+/// Where memory is counted, it is counted in the order of the steps. A step that allocates waits for everything that the
+/// previous allocating step waits for, so that it starts no earlier, and for enough frees, the earliest first, to have room
+/// in any timing: blocks whose end it does not wait for count as allocated. In nominal time all of these steps have ended by
+/// then, so no edge delays anything. Edges that others imply are omitted, except for the order of copies. Given edges are all
+/// kept.
 ///
 /// Sorted by the step that waits.
 ///
@@ -94,14 +94,14 @@ pub fn edges(problem: &Problem, schedule: &Schedule, room: Room<'_>) -> Result<V
     Ok(walk.edges)
 }
 
-/// What is allocated, as far as the steps so far certainly know.
+/// The blocks that are allocated, as far as the steps so far can be certain.
 #[derive(Default)]
 struct Memory<'a> {
     used: u64,
-    /// Blocks that are freed at some time, the earliest first; the number tells those of one time apart.
+    /// Blocks that are freed later, the earliest first; the number breaks ties.
     later: BinaryHeap<Reverse<(u64, usize)>>,
     blocks: Vec<&'a Block>,
-    /// Blocks that are free in nominal time, but not certainly, by that time.
+    /// Blocks that are free by that time in nominal time, but not certainly.
     open: Vec<&'a Block>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes the step wait for frees, the earliest first, until what is not certainly free holds the budget.
+    /// Makes the step wait for frees, the earliest first, until the blocks that are not certainly free fit the budget.
     fn make_room(
         &mut self,
         walk: &Walk<'_>,
@@ -153,17 +153,17 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// How many steps of each engine have certainly ended.
+/// By engine, the number of steps that have certainly ended.
 type Known = [u32; 3];
 
-/// The steps in their engines, and what is known when each starts.
+/// The steps by engine, and the steps known to have ended when each starts.
 struct Walk<'a> {
     steps: &'a [Step],
     /// By engine, its steps.
     engines: [Vec<usize>; 3],
-    /// By step, its engine and its position there.
+    /// By step, its engine and its position in that engine's order.
     place: Vec<(usize, u32)>,
-    /// By step so far, what is known when it starts.
+    /// By step so far, the steps known to have ended when it starts.
     known: Vec<Known>,
     edges: Vec<Edge>,
 }
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
         Walk { steps: &schedule.steps, engines, place, known: Vec::new(), edges: Vec::new() }
     }
 
-    /// What the step knows from the one before it on its engine.
+    /// The steps known to have ended through the previous step of the same engine.
     fn in_line(&self, step: usize) -> Known {
         let mut knows = Known::default();
         if let Some(before) = self.before_in_line(step) {
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         position.checked_sub(1).map(|before| self.engines[engine][before as usize])
     }
 
-    /// Adds what is known once the step has ended.
+    /// Adds the steps that are known to have ended once `before` has ended.
     fn learn(&self, knows: &mut Known, before: usize) {
         let (engine, position) = self.place[before];
         for (now, then) in knows.iter_mut().zip(self.known[before]) {
@@ -213,13 +213,14 @@ impl<'a> Walk<'a> {
         knows[engine] > position
     }
 
-    /// The last step of every engine that an earlier step has waited for.
+    /// By engine, the last step that an earlier step has waited for.
     fn waited_for(&self, step: usize) -> impl Iterator<Item = usize> {
         let last = |(steps, known): (&Vec<usize>, u32)| known.checked_sub(1).map(|last| steps[last as usize]);
         self.engines.iter().zip(self.known[step]).filter_map(last)
     }
 
-    /// Makes the step wait for what it wants and does not know, and a copy for the one before it.
+    /// Makes the step wait for the wanted steps that are not known to have ended, and a copy for the previous one of its
+    /// engine.
     fn wait(
         &mut self,
         step: usize,
@@ -230,7 +231,7 @@ impl<'a> Walk<'a> {
         if wanted.iter().any(|&before| self.steps[before].end > self.steps[step].start) {
             return Err(NotInOrder(step));
         }
-        // The later one is the likelier to imply others.
+        // Later steps are more likely to imply others.
         wanted.sort_unstable_by(|a, b| b.cmp(a));
         for before in wanted {
             if !self.is_known(&knows, before) {
@@ -249,40 +250,40 @@ impl<'a> Walk<'a> {
 /// Bytes that are allocated together and freed together.
 struct Block {
     bytes: u64,
-    /// The step that allocates it; none for what is there at the start.
+    /// The step that allocates the block; none for a block that is resident at the start.
     from: Option<usize>,
-    /// It is free when these steps have ended: the last operator that uses it, and the copies.
+    /// The steps after which the block is free: the last operator that uses it, and the copies.
     acts: Vec<usize>,
-    /// Whether it is there after the last step.
+    /// Whether the block stays allocated after the last step.
     stays: bool,
 }
 
-/// By step, the steps whose data it takes, without operators before an operator.
+/// By step, the steps that produce its data, without the operators before an operator.
 pub(super) fn data(problem: &Problem, schedule: &Schedule) -> Vec<Vec<usize>> {
     Needs::of(problem, schedule).data
 }
 
-/// What the steps of a schedule need.
+/// The data and memory needs of the steps of a schedule.
 struct Needs {
     /// By allocation.
     blocks: Vec<Block>,
-    /// By step, the steps whose data it takes, without operators before an operator.
+    /// By step, the steps that produce its data, without the operators before an operator.
     data: Vec<Vec<usize>>,
-    /// By copy in, the last operator that used its bytes before.
+    /// By copy in, the last operator that used the bytes before.
     last_use: Vec<Option<usize>>,
 }
 
-/// Bytes of one tensor that are on the device, or not, together: a piece, or what is in none.
+/// Bytes of one tensor that are resident or swapped out together: a piece, or the bytes in no piece.
 #[derive(Clone, Copy, Default)]
 struct Run {
     bytes: u64,
-    /// The block that it is now.
+    /// The current block.
     block: Option<usize>,
-    /// The copy that brought it.
+    /// The copy in that brought the bytes.
     came: Option<usize>,
-    /// The last operator that used it.
+    /// The last operator that used them.
     used: Option<usize>,
-    /// The last operator that wrote it, and the last copy that took it to the host.
+    /// The last operator that wrote them, and their last copy out.
     written: Option<usize>,
     left: Option<usize>,
 }

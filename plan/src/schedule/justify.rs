@@ -1,17 +1,17 @@
-//! Pushing activities to the right, then to the left, until nothing gains.
+//! Justification: shifts activities to the right, then to the left, until the makespan no longer improves.
 
 use cranelift_entity::EntityRef;
 
 use super::{ActId, Acts, Direction, Simulator, Stuck, Times};
 
-/// Rounds after which nothing gains any more; two to four are usual.
+/// Rounds after which there is no further gain; two to four are usual.
 pub const ROUNDS: usize = 8;
 
-/// The order and its times after justification: never a longer makespan than the order given.
+/// The order and its times after justification: the makespan is never longer than that of the given order.
 ///
-/// A round: seen from the end, everything as late as it may start: copies in come as late as possible. Then, in the order
-/// that this gave, everything as early as it may. Then rounds in which, both ways, an activity also uses memory that those
-/// before it in the order leave over before they start.
+/// In each round, first every activity starts as late as possible, seen from the end, so that copies in come as late as
+/// possible. Then, in the resulting order, every activity starts as early as possible. Further rounds follow in which, in
+/// both directions, an activity may also use memory that earlier activities in the order leave free before they start.
 ///
 /// # Errors
 /// [`Stuck`] if the order given does not fit the budget.
@@ -34,10 +34,10 @@ pub fn justify(
     Ok((order, times))
 }
 
-/// [`justify`] with its first rounds only, for searches.
+/// The first rounds of [`justify`] only, for searches.
 ///
 /// # Errors
-/// As there.
+/// As for [`justify`].
 pub(crate) fn justify_in_order(
     simulator: &mut Simulator,
     acts: &Acts,
@@ -49,7 +49,7 @@ pub(crate) fn justify_in_order(
     Ok(justify_times(simulator, acts, (order.to_vec(), times), budget, rounds))
 }
 
-/// [`justify_in_order`] of an order whose times are known.
+/// [`justify_in_order`] for an order whose times are known.
 pub(crate) fn justify_times(
     simulator: &mut Simulator,
     acts: &Acts,
@@ -61,7 +61,7 @@ pub(crate) fn justify_times(
     best
 }
 
-/// Rounds as long as they gain.
+/// Runs rounds as long as they improve the makespan.
 fn improve(
     acts: &Acts,
     best: &mut (Vec<ActId>, Times),
@@ -83,10 +83,10 @@ fn improve(
     }
 }
 
-/// The makespan after one round of [`justify`], or none if it is far above a limit.
+/// The makespan after one round of [`justify`], or none if it is far above the limit.
 ///
 /// # Errors
-/// As of [`justify`].
+/// As for [`justify`].
 pub(crate) fn justified_within(
     simulator: &mut Simulator,
     acts: &Acts,
@@ -102,7 +102,7 @@ pub(crate) fn justified_within(
     let Ok(from_the_end) = simulator.run(acts, &late, budget, Direction::Backward) else {
         return Ok(Some(times.makespan));
     };
-    // Pushing to the left afterwards seldom gains as much.
+    // The shift to the left afterwards seldom gains as much.
     if times.makespan.min(from_the_end.makespan) > limit.saturating_add(limit / 64) {
         return Ok(None);
     }
@@ -111,19 +111,18 @@ pub(crate) fn justified_within(
     Ok(Some(left.map_or(times.makespan, |left| left.makespan.min(times.makespan))))
 }
 
-/// The last to end first; of several at once, the last in the order first. What is before everything and after
-/// everything trade places.
+/// Sorts by end, the last first; of equal ends, the last in the order first. `Act::Start` and `Act::End` change places.
 fn by_end_descending(acts: &Acts, order: &[ActId], times: &Times) -> Vec<ActId> {
     let mut order = sorted(acts, order, &times.end);
     order.reverse();
     order
 }
 
-/// The activities by a time of each, of equals the first in the order first; what is before everything and after everything
-/// stays there. Times of one engine must ascend in the order, as those of a simulation of it do: three lists become one.
+/// Sorts the activities by the given times, stably; the first and the last of the order keep their places. The times of one
+/// engine must ascend in the order, as those of a simulation of it do, so that three sorted lists are merged.
 fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     let [first, between @ .., last] = order else { return order.to_vec() };
-    // By engine, times and places of its activities, the end of which nothing is after.
+    // By engine, the times and positions of its activities, with a sentinel at the end.
     let mut engines: [Vec<(u64, u32)>; 3] = Default::default();
     engines[0].reserve(order.len());
     for (place, act) in between.iter().enumerate() {
@@ -137,7 +136,7 @@ fn sorted(acts: &Acts, order: &[ActId], time: &[u64]) -> Vec<ActId> {
     sorted.push(*first);
     rest.sort_unstable_by_key(|times| times[0]);
     while sorted.len() <= between.len() {
-        // As many of one engine as come before those of the others, which then come first.
+        // Takes the activities of one engine up to the first one of another engine, which then becomes the first list.
         let [one, other, third] = &mut rest;
         while one[0] < other[0] {
             sorted.push(between[one[0].1 as usize]);

@@ -1,10 +1,10 @@
-//! Plans as one total order of operators and copies, what they cost, and what makes them valid.
+//! A plan as one total order of operators and copies, its cost, and the rules that make it valid.
 //!
-//! A plan chooses [`Window`]s during which pieces of tensors are away ([`Absences`]). That fixes which copies there
-//! are and what each has to wait for ([`Acts`]); an order of them all fixes the rest: each of the three engines
-//! (compute, out, in) executes its activities in that order, memory is allocated in that order, and everything
-//! starts as early as it may ([`Simulator`]). Every schedule can be had this way: sort any by the times at which it
-//! allocates, and replay. [`check`] shares no code with any of this.
+//! A plan chooses [`Window`]s during which pieces of tensors are swapped out ([`Absences`]). These fix the copies and their
+//! dependences ([`Acts`]); a total order of all activities fixes the rest: each of the three engines (compute, out, in)
+//! executes its activities in that order, memory is allocated in that order, and every activity starts as early as possible
+//! ([`Simulator`]). Every schedule can be expressed this way: sort its steps by the times at which they allocate, and replay.
+//! [`check`] shares no code with any of this.
 
 mod acts;
 mod check;
@@ -33,43 +33,43 @@ pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use simulate::{Direction, Simulator, Stuck, Times};
 
-/// A piece of a plan.
+/// A piece of a tensor in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PieceId(u32);
 entity_impl!(PieceId, "p");
 
-/// A range of a tensor's bytes that travels as a whole.
+/// A range of a tensor's bytes that is copied as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Whose bytes.
+    /// The tensor.
     pub tensor: TensorId,
-    /// Which of them, half-open.
+    /// Its bytes, half-open.
     pub bytes: Range<u64>,
 }
 
 impl Piece {
-    /// How many bytes.
+    /// Size in bytes.
     pub fn len(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }
 
-    /// Whether it has no bytes; never.
+    /// Whether the piece has no bytes; never true.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// Which pieces are away when.
+/// Which pieces are swapped out during which windows.
 #[derive(Clone, Debug, Default)]
 pub struct Absences {
-    /// Ranges of tensors, disjoint. A tensor that never leaves has none.
+    /// Disjoint ranges of tensors. A tensor that is never swapped has none.
     pub pieces: PrimaryMap<PieceId, Piece>,
-    /// By piece, its windows: disjoint, by [`Window::until`], so that one that wraps comes first.
+    /// By piece, its windows: disjoint, sorted by [`Window::until`], so that a window that wraps comes first.
     pub windows: SecondaryMap<PieceId, Vec<Window>>,
 }
 
 impl Absences {
-    /// Makes so many pieces of one, of at least so many bytes each but the last, at multiples of the grain.
+    /// Splits a piece into at most `parts` pieces, each but the last of at least `smallest` bytes, at multiples of the grain.
     pub(crate) fn split(&mut self, piece: PieceId, parts: u64, (smallest, grain): (u64, u64)) {
         let Range { start, end } = self.pieces[piece].bytes;
         let size = (end - start).div_ceil(parts).max(smallest).next_multiple_of(grain);
@@ -87,7 +87,7 @@ impl Absences {
         }
     }
 
-    /// By moment, the bytes that are live: see [`Problem::live_by_moment`].
+    /// By moment, the live bytes: see [`Problem::live_by_moment`].
     pub fn live_by_moment(&self, problem: &Problem) -> Vec<u64> {
         let mut live = problem.live_by_moment(&problem.uses());
         let mut away = vec![0i64; live.len() + 1];
@@ -106,7 +106,7 @@ impl Absences {
     }
 }
 
-/// What an engine does.
+/// An activity of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Instruction {
     /// Runs the operator of the tick.
@@ -117,10 +117,10 @@ pub enum Instruction {
     In(PieceId),
 }
 
-/// A plan with times: what a [`Simulator`] makes of [`Absences`] and an order.
+/// A plan with times: the result of a [`Simulator`] for [`Absences`] and an order.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// What travels.
+    /// The ranges that are copied.
     pub pieces: PrimaryMap<PieceId, Piece>,
     /// Every operator once and every copy, in the plan's order.
     pub steps: Vec<Step>,
@@ -129,22 +129,22 @@ pub struct Schedule {
 /// One instruction of a [`Schedule`] and when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is done.
+    /// The operator or copy.
     pub instruction: Instruction,
-    /// When, in nanoseconds from the start of the step, half-open.
+    /// Start time, in nanoseconds from the start of the step.
     pub start: u64,
-    /// When it is done.
+    /// End time, exclusive.
     pub end: u64,
 }
 
 impl Schedule {
-    /// When everything is done, in nanoseconds.
+    /// The end of the last step, in nanoseconds.
     pub fn makespan(&self) -> u64 {
         self.steps.iter().map(|step| step.end).max().unwrap_or(0)
     }
 
-    /// By tick, the nanoseconds from the start of its operator to the start of the next; the first from the start of the
-    /// step, the last to its end.
+    /// By tick, the nanoseconds from the start of its operator to the start of the next one; the first interval begins with
+    /// the step, the last ends with it.
     pub fn pace(&self) -> Vec<u64> {
         let of_operators = self.steps.iter().filter(|step| matches!(step.instruction, Instruction::Op(_)));
         let mut starts: Vec<u64> = of_operators.map(|step| step.start).skip(1).collect();
@@ -153,7 +153,7 @@ impl Schedule {
         starts.iter().map(|&start| start - std::mem::replace(&mut before, start)).collect()
     }
 
-    /// The bytes copied to the host and from it.
+    /// Bytes copied to the host, and bytes copied from it.
     pub fn copied_bytes(&self) -> (u64, u64) {
         self.steps.iter().fold((0, 0), |(out, back), step| match step.instruction {
             Instruction::Op(_) => (out, back),

@@ -1,4 +1,4 @@
-//! The order in which everything starts as early as it may.
+//! The order in which everything starts as early as possible.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use super::{Absences, Act, ActId, Acts, Direction, Instruction, Simulator, Stuck
 use crate::problem::Problem;
 use crate::segment_tree::SegmentTree;
 
-/// The order and its times in which whatever can start does, and nothing waits for the sake of what comes later.
+/// The order and the times in which every activity that can start does, and none waits for the sake of later ones.
 ///
-/// Operators, copies out and copies in each keep their order of [`Acts::order`]. Of those that come next, the one
-/// that can start first is next; of several at once, operators before copies out before copies in. A copy in starts
-/// once the copies out before it in [`Acts::order`] have, if the operators until its use fit beside it, and if it
-/// does not delay the next of them.
+/// Operators, copies out and copies in each keep their order of [`Acts::order`]. Of the next activity of each kind, the one
+/// that can start first is placed next; of equal starts, operators before copies out before copies in. A copy in is placed
+/// once all copies out before it in [`Acts::order`] are placed, if the operators until its use fit beside it and it does not
+/// delay the next operator.
 ///
 /// # Errors
 /// [`Stuck`] if the absences do not fit the budget.
@@ -49,22 +49,23 @@ struct List<'a> {
     acts: &'a Acts,
     absences: &'a Absences,
     budget: u64,
-    /// By kind, what is to come, the next last, each with the number of copies out before it in the serial order.
+    /// By kind, the activities not yet placed, the next one last, each with the number of copies out before it in the serial
+    /// order.
     queues: [Vec<(ActId, usize)>; 3],
-    /// The copies out that have been placed.
+    /// Number of copies out placed.
     outs: usize,
-    /// By moment, by how much what is there by then exceeds the budget: see [`Problem::live_by_moment`].
+    /// By moment, the bytes resident then less the budget: see [`Problem::live_by_moment`].
     excess: SegmentTree,
-    /// By act, when it ends, once it is placed.
+    /// By act, its end, once it is placed.
     ends: Vec<Option<u64>>,
     left: PrimaryMap<BlockId, u32>,
     block_ends: SecondaryMap<BlockId, u64>,
-    /// What becomes free when.
+    /// By time, the bytes that become free.
     frees: BTreeMap<u64, u64>,
     used: u64,
     last_allocation: u64,
     engines: [u64; 3],
-    /// By piece, how many of its copies in have been placed.
+    /// By piece, the number of its copies in that are placed.
     came: SecondaryMap<super::PieceId, usize>,
 }
 
@@ -125,8 +126,8 @@ impl<'a> List<'a> {
         Ok(order)
     }
 
-    /// When the activity can start, after what has been placed, if nothing that is yet to be placed must come
-    /// first; with so many bytes more allocated by then.
+    /// The start of the activity after those placed, with `more` bytes allocated in addition; none if an activity that is not
+    /// yet placed must come first.
     fn start(&self, act: ActId, more: u64) -> Option<u64> {
         let mut at = self.engines[usize::from(self.acts.engine[act.index()])];
         for &before in self.acts.before.of(act) {
@@ -155,7 +156,7 @@ impl<'a> List<'a> {
         new.map(|&b| self.acts.block_bytes[b]).sum()
     }
 
-    /// The moments by which a copy in comes too early if it is placed now, and its bytes.
+    /// The moments by which a copy in placed now comes too early, and its bytes.
     fn early(&self, act: ActId) -> (Range<u32>, i64) {
         let Act::Do(Instruction::In(piece)) = self.acts.what[act] else { return (0..0, 0) };
         let until = self.absences.windows[piece][self.came[piece]].until + 1;
@@ -167,7 +168,7 @@ impl<'a> List<'a> {
         (next.min(until)..until, self.absences.pieces[piece].len() as i64)
     }
 
-    /// Whether the operators until its use fit beside the copy in, and the next is not delayed by it.
+    /// Whether the operators until its use fit beside the copy in, and the next operator is not delayed by it.
     fn harmless(&self, act: ActId) -> bool {
         let (early, bytes) = self.early(act);
         if self.excess.max(early) + bytes > 0 {
@@ -215,7 +216,7 @@ mod tests {
     use crate::chain::Chain;
     use crate::schedule::{Piece, Step, check};
 
-    /// Four stages of 10 ns and 10 bytes each; the link carries a byte in a nanosecond.
+    /// Four stages of 10 ns and 10 bytes each; the link transfers one byte per nanosecond.
     fn four_stages() -> Problem {
         let chain = Chain {
             forward_nanos: vec![10; 4],
@@ -229,7 +230,7 @@ mod tests {
         chain.problem()
     }
 
-    /// The activations with these numbers leave.
+    /// The activations with these numbers are swapped out.
     fn leaving(problem: &Problem, which: &[usize]) -> Absences {
         let mut absences = Absences::default();
         let windows = problem.windows(&problem.uses());
@@ -254,18 +255,18 @@ mod tests {
         let problem = four_stages();
         let steps = steps(&problem, &leaving(&problem, &[0]), 40);
         let copy = steps.iter().find(|step| matches!(step.instruction, Instruction::In(_))).unwrap();
-        // B_3, which needs x_1 … x_4, ends at 50; just in time would be after B_2, at 60.
+        // B_3, which needs x_1 … x_4, ends at 50; a copy just in time would start after B_2, at 60.
         assert_eq!((copy.start, steps.last().unwrap().end), (50, 80));
     }
 
     #[test]
     fn operators_wait_for_copies_out() {
-        // x_0 and x_1 must both be gone before F_3: the second copy ends at 20, beside F_1, F_2 still fits.
+        // x_0 and x_1 must both be swapped out before F_3: the second copy ends at 20; F_2 still fits beside F_1.
         let problem = four_stages();
         let steps = steps(&problem, &leaving(&problem, &[0, 1]), 30);
         let start = |tick| steps.iter().find(|s| s.instruction == Instruction::Op(tick)).unwrap().start;
         assert_eq!([0, 1, 2, 3].map(start), [0, 10, 20, 30]);
-        // Each copy in takes the place of an activation that the operator before it was the last to need.
+        // Each copy in uses the memory of an activation whose last reader was the previous operator.
         assert_eq!([4, 5, 6, 7].map(start), [40, 50, 60, 70]);
     }
 

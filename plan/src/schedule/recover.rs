@@ -1,4 +1,4 @@
-//! From a schedule back to the choice that it carries out.
+//! Recovers the absences and the order from a schedule.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -39,9 +39,9 @@ impl Absences {
 }
 
 impl Acts {
-    /// The activities in the order of the schedule whose [`Absences`] they are.
+    /// The activities in the order of the schedule; these must be the activities of its [`Absences`].
     ///
-    /// None if the schedule has other copies than these, such as one out of bytes that the host has already.
+    /// None if the schedule has other copies, such as a copy out of bytes that the host already has.
     pub(crate) fn order_of(&self, schedule: &Schedule) -> Option<Vec<ActId>> {
         let mut copies: [SecondaryMap<PieceId, Vec<ActId>>; 2] = Default::default();
         for (act, what) in self.what.iter().rev() {
@@ -51,7 +51,7 @@ impl Acts {
                 _ => {}
             }
         }
-        // The activities are the start, the operators by tick, the copies, by piece in their order, and the end.
+        // The activities are the start, the operators by tick, the copies of each piece in their order, and the end.
         let mut order = Vec::with_capacity(self.len());
         order.push(ActId::new(0));
         for step in &schedule.steps {

@@ -1,8 +1,8 @@
-//! What a schedule comes to where things do not last as long as planned.
+//! Replays a schedule with durations that differ from the planned ones.
 //!
-//! Steps run by edges alone, as a runtime runs a rewritten graph: each engine in its order, each step once what it
-//! waits for has ended. Nobody counts memory meanwhile; it is counted afterwards, by the independent checker. Where a
-//! planner has a step wait for nothing that it needs, as one on demand does, the replay is faster than the plan.
+//! Steps run by edges alone, as a runtime executes a rewritten graph: each engine in its order, each step once the steps that
+//! it waits for have ended. Memory is not counted during the replay; the independent checker counts it afterwards. Where a
+//! planner makes a step wait without a dependence, as on-demand planners do, the replay is faster than the plan.
 
 use lmsc_ir::program::Part;
 use lmsc_ir::rng::{Rng, Source};
@@ -11,33 +11,33 @@ use super::edges::{Edge, data};
 use super::{Flaw, Instruction, Schedule, Step, check_however_long};
 use crate::problem::{Duplex, Problem};
 
-/// How what happens differs from what was planned.
+/// How actual durations differ from planned ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noise {
-    /// Operators take up to so many percent more or less, each at random.
+    /// Operators take up to this many percent more or less, each at random.
     pub operators_percent: u32,
-    /// While copies go in both directions, each is so many percent slower.
+    /// While copies run in both directions, each is this many percent slower.
     pub contention_percent: u32,
 }
 
-/// What several replays came to.
+/// The result of several replays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
     /// The mean makespan, in nanoseconds, rounded.
     pub mean: u64,
     /// The largest makespan.
     pub most: u64,
-    /// The most bytes allocated at once in any of them.
+    /// The most bytes allocated at once in any replay.
     pub peak: u64,
 }
 
-/// A schedule with all that its steps wait for.
+/// A schedule with all dependences of its steps.
 pub struct Replay<'a> {
     problem: &'a Problem,
     schedule: &'a Schedule,
     /// By engine (compute, out, in), its steps in their order.
     engines: [Vec<usize>; 3],
-    /// By step, what it waits for, besides the step before it on its engine.
+    /// By step, the steps that it waits for, besides the previous one of its engine.
     before: Vec<Vec<usize>>,
 }
 
@@ -58,10 +58,10 @@ impl<'a> Replay<'a> {
         Replay { problem, schedule, engines, before }
     }
 
-    /// So many replays, each with noise of its own.
+    /// Runs `runs` replays, each with its own noise.
     ///
     /// # Errors
-    /// The first [`Flaw`] found: what is replayed is not valid within the budget.
+    /// The first [`Flaw`] found: a replayed schedule is not valid within the budget.
     pub fn several(&self, noise: Noise, runs: u32, budget: u64) -> Result<Replayed, Flaw> {
         let mut replayed = Replayed { mean: 0, most: 0, peak: 0 };
         let mut sum = 0u128;
@@ -83,14 +83,15 @@ impl<'a> Replay<'a> {
         self.go(noise, self.work(noise, seed))
     }
 
-    /// The problem that is left of a step without layers of stochastic depth ([`Problem::without`]), and the schedule of one
-    /// replay of it, which can be checked by that.
+    /// The problem of a step that skips layers of stochastic depth ([`Problem::without`]), and the schedule of one replay of
+    /// it, which can be checked against that problem.
     ///
-    /// What nobody produces then does not travel. Everything else keeps its place in the order and waits for what it waits for
-    /// in the plan, so that memory stays within the budget: at any time less is there than in some replay of the whole step.
+    /// Copies of tensors that no operator produces are omitted. Everything else keeps its place in the order and its
+    /// dependences in the plan, so that memory stays within the budget: at any time at most as much is allocated as in some
+    /// replay of the whole step.
     ///
     /// # Source
-    /// DQN §5 runs networks of stochastic depth by plans of the whole network; how, its text does not say.
+    /// DQN §5 runs networks of stochastic depth with plans of the whole network; its text does not say how.
     pub fn without(&self, parts: &[Part], noise: Noise, seed: u64) -> (Problem, Schedule) {
         let problem = self.problem.without(parts);
         let mut there: Vec<bool> = problem.tensors.values().map(|tensor| tensor.given).collect();
@@ -109,14 +110,14 @@ impl<'a> Replay<'a> {
         (problem, schedule)
     }
 
-    /// The schedule in which each step does so much work.
+    /// The schedule in which each step does the given work.
     fn go(&self, noise: Noise, mut work: Vec<u128>) -> Schedule {
         let mut schedule = self.schedule.clone();
         let mut ended = vec![false; work.len()];
         let mut engines = [0, 1, 2].map(|engine| Engine { queue: &self.engines[engine], running: None });
         let mut now = 0;
         loop {
-            // What takes no time lets others start at once.
+            // Steps of no duration let others start at once.
             let mut changed = true;
             while std::mem::take(&mut changed) {
                 for engine in &mut engines {
@@ -139,7 +140,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// By step, its work: a hundred for each nanosecond that it takes undisturbed.
+    /// By step, its work: a hundred units for each nanosecond of its undisturbed duration.
     fn work(&self, noise: Noise, seed: u64) -> Vec<u128> {
         let mut rng = Rng::new(seed);
         let percent = noise.operators_percent.min(100) as usize;
@@ -155,11 +156,11 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// An engine at some time.
+/// The state of an engine.
 struct Engine<'a> {
     /// The steps that it has not started.
     queue: &'a [usize],
-    /// The step that it runs, and the work that is left.
+    /// The step that it runs, and the work left.
     running: Option<(usize, u128)>,
 }
 
@@ -173,7 +174,7 @@ impl Engine<'_> {
     }
 }
 
-/// Goes on until something ends, in how many nanoseconds; none where nothing runs.
+/// Advances until a step ends and returns the nanoseconds; none if nothing runs.
 fn advance(engines: &mut [Engine<'_>; 3], noise: Noise) -> Option<u64> {
     let contended = engines[1].running.is_some() && engines[2].running.is_some();
     let slow = u128::from(100 - noise.contention_percent.min(99));
@@ -241,7 +242,7 @@ mod tests {
                 let replayed = replayed.unwrap_or_else(|flaw| panic!("{seed}: {flaw}"));
                 assert!(replayed.mean <= replayed.most && replayed.peak <= budget, "{seed}");
                 replays += 3;
-                // Data alone and the order of the engines do not hold it.
+                // Data dependences and the order of the engines alone do not suffice.
                 broken += usize::from(several(Replay::new(&problem, &schedule, &[])).is_err());
             }
         }
@@ -249,7 +250,7 @@ mod tests {
         assert!(broken > 500, "only {broken} break without their edges");
     }
 
-    /// What becomes of each operator if the results of some are zero, drawn at random.
+    /// The state of each operator if the results of some, drawn at random, are zero.
     fn parts(problem: &Problem, u: &mut Rng) -> Vec<Part> {
         let can = |op: &crate::problem::Op| op.changes.is_empty() && !op.produces.is_empty();
         let draw = |op: &crate::problem::Op| if can(op) && u.chance(20) { Part::Zero } else { Part::Runs };
@@ -285,7 +286,7 @@ mod tests {
             let replay = Replay::new(&plan.problem, &plan.schedule, &edges);
             for noise in [noise(0, 0), noise(30, 0), noise(100, 50)] {
                 let (problem, schedule) = replay.without(&parts, noise, seed);
-                // Every operator that runs finds what it reads, and nothing exceeds the budget.
+                // Every operator that runs finds the tensors that it reads, and nothing exceeds the budget.
                 check_however_long(&problem, &schedule, budget)
                     .unwrap_or_else(|flaw| panic!("{seed}: {flaw}"));
                 assert_eq!(problem.check(), Ok(()), "{seed}");
@@ -298,7 +299,7 @@ mod tests {
             rest += usize::from(parts.contains(&Part::Rests));
             copies += usize::from(schedule.steps.len() < plan.schedule.steps.len());
             again += usize::from(plan.op_origin.len() > source.ops.len());
-            // Where nothing is left out, it is the replay.
+            // If no layer is skipped, the result is the plain replay.
             let whole = vec![Part::Runs; parts.len()];
             let (problem, schedule) = replay.without(&whole, noise(10, 0), seed);
             assert_eq!(schedule.steps, replay.run(noise(10, 0), seed).steps);
@@ -309,7 +310,7 @@ mod tests {
 
     #[test]
     fn copies_in_both_directions_slow_each_other_down() {
-        // Two tensors of 30 and 10 bytes at a byte a nanosecond: one leaves while the other comes back.
+        // Two tensors of 30 and 10 bytes at one byte per nanosecond: one is swapped out while the other is swapped in.
         let ops = [
             op(Forward, 10, &[], &[0]),
             op(Forward, 10, &[], &[1]),
@@ -339,7 +340,7 @@ mod tests {
         .map(|(instruction, start, end)| Step { instruction, start, end })
         .to_vec();
         let replay = Replay::new(&problem, &schedule, &[]);
-        // At half the speed the small one takes 20 ns, in which the large one does 10 of its 30.
+        // At half the speed the small copy takes 20 ns, in which the large one transfers 10 of its 30 bytes.
         let slow = "op0@0 op1@10 out0@10 out1@20 op2@20 in0@20 in1@60 op3@120 op4@130";
         assert_eq!(steps(&replay.run(noise(0, 50), 0)), slow);
         assert_eq!(replay.run(Noise::default(), 0).steps, schedule.steps);

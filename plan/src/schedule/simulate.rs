@@ -1,4 +1,4 @@
-//! What a plan costs.
+//! Computes the makespan of a plan.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,9 +7,9 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 
 use super::acts::{ActId, Acts, BlockId};
 
-/// Which way time runs.
+/// The direction of time.
 ///
-/// The rules are symmetric: seen from the end, what frees memory allocates it, what is copied in is copied out.
+/// The rules are symmetric: seen from the end, freeing memory becomes allocating it and a copy in becomes a copy out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the start.
@@ -18,18 +18,18 @@ pub enum Direction {
     Backward,
 }
 
-/// When every activity starts and ends, by act, in nanoseconds from where time begins.
+/// The start and the end of every activity, by act, in nanoseconds from the origin of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// When it starts.
+    /// Start times.
     pub start: Vec<u64>,
-    /// When it ends.
+    /// End times.
     pub end: Vec<u64>,
     /// The largest end.
     pub makespan: u64,
 }
 
-/// The activity for whose memory nothing is left to wait: the order does not fit the budget.
+/// The activity whose memory never becomes free: the order does not fit the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck(pub ActId);
 
@@ -40,23 +40,24 @@ pub struct Simulator {
     memory: Memory,
 }
 
-/// What has become of a block.
+/// The state of a block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     bytes: u64,
-    /// How many of its activities have not run yet.
+    /// Number of its activities that have not run yet.
     left: u32,
-    /// Whether it is allocated, since when, and the largest end of its activities.
+    /// Whether the block is allocated, since when, and the largest end of its activities so far.
     is_there: bool,
     allocated: u64,
     end: u64,
 }
 
 impl Simulator {
-    /// The times of the activities, each engine's and every allocation in this order, each as early as may be.
+    /// The times of the activities if each engine and all allocations follow this order and each activity starts as early as
+    /// possible.
     ///
-    /// An activity waits for its engine, for what it must follow, for the memory of its blocks that are already
-    /// allocated, and, if it allocates, for earlier allocations and for memory. Near-linear.
+    /// An activity waits for its engine, for the activities that it depends on, for the allocation of its blocks that other
+    /// activities have allocated, and, if it allocates, for earlier allocations and for memory. Near-linear.
     ///
     /// # Errors
     /// [`Stuck`] at the first activity whose memory never becomes free.
@@ -64,13 +65,13 @@ impl Simulator {
         self.execute::<false>(acts, order, budget, way)
     }
 
-    /// The same where an allocation need not wait for those before it in the order, if there is memory for it from its
-    /// time on beside all of them: nothing is later than in [`Simulator::run`].
+    /// Like [`Simulator::run`], but an allocation need not wait for earlier ones in the order if from its time on there is
+    /// memory for it beside all of them: no activity starts later than in [`Simulator::run`].
     ///
-    /// Sorted by their starts, [`Simulator::run`] has the activities start as early.
+    /// With the activities sorted by these starts, [`Simulator::run`] starts each at least as early.
     ///
     /// # Errors
-    /// [`Stuck`] as there.
+    /// [`Stuck`], as for [`Simulator::run`].
     pub(crate) fn fill(
         &mut self,
         acts: &Acts,
@@ -142,19 +143,19 @@ impl Simulator {
     }
 }
 
-/// What is allocated when.
+/// The memory in use over time.
 #[derive(Debug, Default)]
 struct Memory {
-    /// The time of the last allocation, and the bytes in use from then on without what is freed later.
+    /// The time of the last allocation, and the bytes in use from then on, less the frees that come later.
     last: u64,
     used: u64,
-    /// What is freed after that.
+    /// The later frees.
     frees: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Before that, ascending: a time, and by how much more the bytes are that are in use from then to the next. What is in
-    /// use for no time has two with the same, which others must fit beside to come before it. Only kept where gaps are
-    /// filled.
+    /// Before the last allocation, ascending: a time, and the change of the bytes in use at that time. Bytes in use for no
+    /// time have two entries of the same time; an allocation placed before them must fit beside them. Only kept where gaps
+    /// are filled.
     before: Vec<(u64, i64)>,
-    /// The bytes in use from the last of these on.
+    /// The bytes in use from the last of these entries on.
     before_last: u64,
 }
 
@@ -166,13 +167,13 @@ impl Memory {
         self.before_last = 0;
     }
 
-    /// Remembers what is in use since the last allocation.
+    /// Records the bytes in use since the last allocation.
     fn remember(&mut self) {
         self.before.push((self.last, self.used as i64 - self.before_last as i64));
         self.before_last = self.used;
     }
 
-    /// The first time at which there are so many bytes, not before `at`; they are taken from then on.
+    /// Allocates `need` bytes at the first time, not before `at`, at which they are free.
     fn allocate<const FILL: bool>(&mut self, at: u64, need: u64, budget: u64) -> Option<u64> {
         if FILL && at < self.last && self.used + need <= budget {
             return Some(self.fill(at, need, budget));
@@ -203,10 +204,10 @@ impl Memory {
         Some(at)
     }
 
-    /// Takes the bytes before the last allocation, as early as there are so many from then on.
+    /// Allocates the bytes before the last allocation, at the earliest time from which they stay free.
     fn fill(&mut self, at: u64, need: u64, budget: u64) -> u64 {
         self.used += need;
-        // The first from which on they fit.
+        // The first entry from which on the bytes fit.
         let (mut first, mut used) = (self.before.len(), self.before_last);
         while first > 0 && used + need <= budget {
             first -= 1;
@@ -222,7 +223,7 @@ impl Memory {
             *more += need as i64;
             return *time;
         }
-        // From `at` on only.
+        // Only from `at` on.
         self.before.insert(first + 1, (at, need as i64));
         at
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::planners::cover;
 use crate::random::{self, Rng, Source};
 
-/// Random problems with budgets from the smallest to what makes swapping needless, and a cover for each.
+/// Random problems with budgets from the floor to the peak, where no swaps are needed, and a cover for each.
 fn covers() -> impl Iterator<Item = (u64, Problem, u64, Absences)> {
     (0..4000u64).map(|seed| {
         let mut u = Rng::new(seed);
@@ -74,7 +74,7 @@ fn the_checked_peak_is_that_of_the_simulated_blocks() {
         let acts = Acts::of(&problem, &absences);
         let mut simulator = Simulator::default();
         let (order, times) = justify(&mut simulator, &acts, &acts.order, budget, ROUNDS).unwrap();
-        // By block, where in the order and when it is allocated, and freed.
+        // By block, when and at which position in the order it is allocated and freed.
         let mut blocks: PrimaryMap<_, _> =
             acts.block_bytes.values().map(|&bytes| ((u64::MAX, usize::MAX), (0, 0), bytes)).collect();
         for (position, &act) in order.iter().enumerate() {
@@ -158,7 +158,7 @@ fn damaged_schedules_are_refused() {
                     Instruction::In(_) => false,
                 })
             };
-            // A copy that starts before what it copies is there.
+            // A copy that starts before its bytes are available.
             if let Instruction::Out(piece) | Instruction::In(piece) = instruction {
                 if let Some(before) = earlier(piece).filter(|before| before.end > 0) {
                     refused(1, with(&schedule, at, moved(before.end - 1)), budget);
@@ -166,11 +166,11 @@ fn damaged_schedules_are_refused() {
                 // Every copy of a cover is needed.
                 refused(2, with(&schedule, at, None), budget);
             }
-            // A step that takes too little time.
+            // A step that is too short.
             if end > start {
                 refused(3, with(&schedule, at, Some(Step { end: end - 1, ..step })), budget);
             }
-            // A copy out where its copy in is, and the other way round; an operator where the next is.
+            // A copy out exchanged with its copy in, and an operator with the next one.
             let other =
                 schedule.steps[at + 1..].iter().position(|other| match (instruction, other.instruction) {
                     (Instruction::Out(a), Instruction::In(b)) => a == b,
@@ -183,7 +183,7 @@ fn damaged_schedules_are_refused() {
                 swapped.steps[at + 1 + other].instruction = instruction;
                 refused(4, swapped, budget);
             }
-            // An operator that starts before the one before it has ended.
+            // An operator that starts before the previous one has ended.
             if let (Instruction::Op(_), true) = (instruction, start > 0) {
                 let before =
                     schedule.steps[..at].iter().rev().find(|s| matches!(s.instruction, Instruction::Op(_)));

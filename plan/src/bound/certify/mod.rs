@@ -1,6 +1,6 @@
-//! Whether a certificate proves what it says.
+//! Checks that a certificate proves its claim.
 //!
-//! Small and slow on purpose, and without a line of the searches: everything is read off the problem's operators.
+//! Small and slow on purpose, and without any code of the searches: everything is derived from the problem's operators.
 
 mod prices;
 mod there;
@@ -11,7 +11,7 @@ use crate::problem::{Duplex, Problem};
 use there::There;
 use trade::Trade;
 
-/// Why a certificate proves nothing.
+/// The reason why a certificate proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotProven {
     /// The problem has no such place.
@@ -20,16 +20,16 @@ pub enum NotProven {
     /// The places of the link are not in order.
     #[error("{0:?} says nothing about copies between these places")]
     Link(Link),
-    /// The fact does not stand where it says something.
+    /// The fact is at a position where it proves nothing.
     #[error("{0:?} is out of order, or says nothing about this place or these plans")]
     Fact(Fact),
-    /// The intervals leave out cases of the operator.
+    /// The intervals do not include all cases of the operator.
     #[error("the cases do not cover what can be computed again at operator {0}")]
     Intervals(u32),
-    /// The prices are out of order, or higher than they may be.
+    /// The prices are out of order or above their limits.
     #[error("the prices at {0} are out of order, or too high")]
     Prices(u32),
-    /// What is proven is less than what is claimed.
+    /// The proven bound is less than the claimed one.
     #[error("the certificate claims {claimed} ns and proves {proven} ns")]
     Less {
         /// Nanoseconds.
@@ -42,7 +42,7 @@ pub enum NotProven {
 /// The nanoseconds that the certificate claims, if it proves them for this problem and budget.
 ///
 /// # Errors
-/// [`NotProven`] says what is wrong with it.
+/// [`NotProven`] gives the defect.
 pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Result<u64, NotProven> {
     let proven = proven(problem, budget, &certificate.proof)?;
     match certificate.nanos {
@@ -54,7 +54,7 @@ pub fn certify(problem: &Problem, budget: u64, certificate: &Certificate) -> Res
 /// The nanoseconds that the proof shows.
 ///
 /// # Errors
-/// [`NotProven`] says why it shows nothing.
+/// [`NotProven`] gives the reason why it shows nothing.
 pub(super) fn proven(problem: &Problem, budget: u64, proof: &Proof) -> Result<u128, NotProven> {
     match proof {
         Proof::Paper { at } => paper(problem, budget, *at),
@@ -109,12 +109,12 @@ fn until(problem: &Problem, place: Place) -> Result<usize, NotProven> {
     from(problem, place).map(|before| before + usize::from(matches!(place, Place::Op(_))))
 }
 
-/// The places that a proof speaks of, in a row.
+/// The sequence of places that a proof refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
-    /// Those of a step.
+    /// The places of a step.
     Step,
-    /// Those from the operator of a tick to the same one in the next step.
+    /// The places from the operator of a tick to the same one in the next step.
     Around(u32),
 }
 
@@ -131,7 +131,7 @@ impl Row {
         })
     }
 
-    /// The same of a place where something ends: the row's first is also its last.
+    /// The same for a place at which something ends: the row's first place is also its last.
     fn end(self, problem: &Problem, place: Place) -> Result<usize, NotProven> {
         match self {
             Row::Around(tick) if place == Place::Op(tick) => Ok(problem.ops.len() + 2),
@@ -140,7 +140,7 @@ impl Row {
     }
 }
 
-/// The least time between the end of the link's one place and the start of its other.
+/// The least time between the end of one place of the link and the start of the other.
 fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans, row: Row) -> Result<u128, NotProven> {
     let Link { way, at, after, before } = link;
     let there = There::of(problem, budget, at, plans, row)?;
@@ -151,7 +151,7 @@ fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans, row: Row
             Ok(there.nanos(problem, way, |release| index(release) >= first))
         }
         Way::In if at == after || row == Row::Step && (at, after) == (Place::End, Place::Start) => {
-            // What is due when the row's first operator runs again is due at its end.
+            // Copies due when the row's first operator runs again are due at the end of the row.
             let due_by = |due| row.end(problem, due).expect("a place of the problem") <= last;
             Ok(there.nanos(problem, way, due_by))
         }
@@ -159,35 +159,36 @@ fn link_nanos(problem: &Problem, budget: u64, link: Link, plans: Plans, row: Row
     }
 }
 
-/// A [`Fact::Whole`] that is looked at more finely than this would take too long to check.
+/// A [`Fact::Whole`] of finer resolution than this would take too long to check.
 const MOST_STATES: u64 = 1 << 16;
 
 /// The plans that a certificate is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plans {
-    /// Those that only swap.
+    /// Plans that only swap.
     Swap,
-    /// Those that swap whole tensors only.
+    /// Plans that only swap whole tensors.
     Whole,
-    /// Those that recompute too: what can be computed again may be away for nothing.
+    /// Plans that also recompute: recomputable tensors may be away at no cost.
     Joint,
 }
 
-/// How long a step takes at least from its start to the start of a place, or from a place's end to its own.
+/// Lower bounds on the time from the start of a step to the start of a place, or from the end of a place to the end of the
+/// step.
 struct Reach<'a> {
     problem: &'a Problem,
     budget: u64,
     plans: Plans,
-    /// Of the two, the first for copies out, the second for copies in.
+    /// [`Way::Out`] for the former, [`Way::In`] for the latter.
     way: Way,
-    /// Of a step, where it is seen from its end.
+    /// The sequence of places; that of a step if it is seen from its end.
     row: Row,
     /// By place, counted in the direction: from the start, or from the end.
     nanos: Vec<u128>,
 }
 
 impl Reach<'_> {
-    /// What the facts show, each about a place that is not before that of the last.
+    /// The bounds that the facts show; the place of each fact must not precede that of the previous one.
     fn of<'a>(
         problem: &'a Problem,
         budget: u64,
@@ -201,7 +202,8 @@ impl Reach<'_> {
             let about = reach.end(match (fact, way) {
                 (Fact::Link(link), Way::Out) => link.before,
                 (Fact::Link(link), Way::In) => link.after,
-                // What is away at the start leaves before the end, what is away at the end comes after the start.
+                // Tensors away at the start are copied out before the end; tensors away at the end are copied in after the
+                // start.
                 (Fact::Whole { at: Place::Start, .. }, Way::Out) => Place::End,
                 (Fact::Whole { at: Place::End, .. }, Way::In) => Place::Start,
                 (Fact::Whole { at, .. }, _) => at,
@@ -231,12 +233,12 @@ impl Reach<'_> {
         Ok(if self.way == Way::Out { index } else { self.problem.ops.len() + 1 - index })
     }
 
-    /// The same of a place where something ends.
+    /// The same for a place at which something ends.
     fn end(&self, place: Place) -> Result<usize, NotProven> {
         if self.way == Way::Out { self.row.end(self.problem, place) } else { self.index(place) }
     }
 
-    /// How long the place of this index lasts.
+    /// The duration of the place with this index.
     fn runs(&self, index: usize) -> u128 {
         let ops = self.problem.ops.len();
         let tick = match (self.row, self.way) {
@@ -247,7 +249,7 @@ impl Reach<'_> {
         tick.and_then(|tick| self.problem.ops.get(tick)).map_or(0, |op| u128::from(op.nanos))
     }
 
-    /// What is known about the place of this index, from the facts so far and the operators.
+    /// The bound for the place with this index, from the facts so far and the operators.
     fn at(&mut self, index: usize) -> u128 {
         while self.nanos.len() <= index {
             let last = self.nanos.len() - 1;
@@ -256,18 +258,18 @@ impl Reach<'_> {
         self.nanos[index]
     }
 
-    /// How long the step takes from its end on this side to the place's other end.
+    /// The bound from this side of the step to the other end of the place.
     fn until(&mut self, place: Place) -> Result<u128, NotProven> {
         let index = self.index(place)?;
         Ok(self.at(index) + self.runs(index))
     }
 
-    /// How long it takes up to the place.
+    /// The bound from this side of the step to the place.
     fn beyond(&mut self, place: Place) -> Result<u128, NotProven> {
         self.index(place).map(|index| self.at(index))
     }
 
-    /// The least time in which all but what fits moves, whole tensors only, of the best choice of what moves.
+    /// The least time in which all tensors but those that fit are copied, as whole tensors, for the best set of these.
     fn whole(&mut self, at: Place, quantum: u64) -> Result<u128, NotProven> {
         let there = There::of(self.problem, self.budget, at, self.plans, self.row)?;
         let mut items = Vec::new();
@@ -280,7 +282,7 @@ impl Reach<'_> {
         items.sort_unstable_by_key(|&(index, bytes)| (std::cmp::Reverse(index), bytes));
         let bytes: u64 = items.iter().map(|&(_, bytes)| bytes).sum();
         let (stays, moves, quantum) = (there.fits, bytes.saturating_sub(there.fits), quantum.max(1));
-        // By quanta that stay or that move, whichever are fewer: when the copies so far are done, and their sum.
+        // By resident or copied quanta, whichever are fewer: the completion time of the copies so far, and their sum.
         let counts_stays = stays < moves;
         let states = if counts_stays { stays / quantum } else { moves.div_ceil(quantum) };
         if states > MOST_STATES {
@@ -315,7 +317,7 @@ impl Reach<'_> {
     }
 }
 
-/// How long so many bytes take in so many copies.
+/// The duration of copying this number of bytes in this number of copies.
 fn copy_nanos(problem: &Problem, way: Way, bytes: u64, copies: u64) -> u128 {
     let link = problem.link;
     let bytes_per_second = match way {

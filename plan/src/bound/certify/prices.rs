@@ -1,4 +1,4 @@
-//! What prices of room and of time on the link prove, read off the operators.
+//! The bound that prices of memory and of link time prove, derived from the operators.
 
 use cranelift_entity::SecondaryMap;
 
@@ -6,29 +6,29 @@ use super::NotProven;
 use crate::bound::Price;
 use crate::problem::{Duplex, Problem, Tensor, TensorId};
 
-/// The price of a nanosecond of the link that is one, in which case a pause that is as long as a copy pays for it.
+/// A price of one for a nanosecond of the link: a pause as long as a copy pays for it.
 const ONE: u64 = 1 << 32;
 
-/// More than any sum of what is bought; less than overflows.
+/// More than any sum of prices times quantities; less than overflows.
 const MOST: i128 = 1 << 120;
 
-/// Not possible. Added to what is possible it stays far below all that is.
+/// Stands for an impossible way. The sum with any possible value stays far below all possible values.
 const NEVER: i128 = i128::MIN / 4;
 
 /// Prices by edge and by stretch; times in 2^-32 ns.
 struct Prices<'a> {
     problem: &'a Problem,
-    /// By edge, of a byte.
+    /// By edge, the price of a byte.
     memory: Vec<u64>,
-    /// By stretch, of a nanosecond of copying out, and in.
+    /// By stretch, the price of a nanosecond of copying out, and in.
     out: Vec<u64>,
     back: Vec<u64>,
-    /// By stretch, the next, or itself, at which prices differ from those just before, or room beside it has one.
+    /// By stretch, the first one from it on at which prices differ from those just before, or with a memory price beside it.
     differs: Vec<usize>,
 }
 
-/// The least nanoseconds of any plan that only swaps: what operators take, and what is paid for the room that lacks, but
-/// for what the link has time for beside operators, and the most that each tensor can make of the prices.
+/// The least nanoseconds of any plan that only swaps: the time of the operators, plus the price of the bytes over the budget,
+/// less the price of the link time beside operators, and less the largest profit of each tensor.
 pub(super) fn proven(
     problem: &Problem,
     budget: u64,
@@ -52,7 +52,7 @@ pub(super) fn proven(
         }
     }
     let prices = Prices { problem, memory, out, back, differs };
-    // Who waits pays no more for it than the time that passes.
+    // In a pause, the prices must not exceed the time that passes.
     let pauses = (0..edges - 1).step_by(2);
     if let Some(dear) = pauses.clone().find(|&s| !half && prices.out[s] + prices.back[s] > ONE) {
         return Err(NotProven::Prices(dear as u32));
@@ -81,7 +81,7 @@ pub(super) fn proven(
     Ok((sum >> 32).try_into().unwrap_or(0))
 }
 
-/// Prices by edge, none where none is given.
+/// Prices by edge, 0 where none is given.
 fn by_edge(count: usize, prices: &[Price]) -> Result<Vec<u64>, NotProven> {
     let mut all = vec![0; count];
     let mut next = 0;
@@ -108,7 +108,7 @@ fn by_stretch(count: usize, prices: &[Price]) -> Result<Vec<u64>, NotProven> {
     Ok(all)
 }
 
-/// By tensor, the ticks at which it is used, ascending, and whether it is something else then.
+/// By tensor, the ticks at which it is used, ascending, and whether it changes then.
 fn uses(problem: &Problem) -> SecondaryMap<TensorId, Vec<(usize, bool)>> {
     let mut uses: SecondaryMap<TensorId, Vec<(usize, bool)>> =
         SecondaryMap::with_capacity(problem.tensors.len());
@@ -119,7 +119,7 @@ fn uses(problem: &Problem) -> SecondaryMap<TensorId, Vec<(usize, bool)>> {
     uses
 }
 
-/// By edge, the bytes that are on the device if nothing leaves.
+/// By edge, the bytes that are on the device if nothing is swapped out.
 fn live(problem: &Problem, uses: &SecondaryMap<TensorId, Vec<(usize, bool)>>) -> Vec<i128> {
     let edges = 2 * problem.ops.len() + 2;
     let mut changes = vec![0i128; edges + 1];
@@ -148,16 +148,16 @@ fn live(problem: &Problem, uses: &SecondaryMap<TensorId, Vec<(usize, bool)>>) ->
 }
 
 impl Prices<'_> {
-    /// The most that a tensor can make: what is paid for the room that it leaves, less what its copies cost.
+    /// The largest profit of a tensor: the price of the memory that it frees, less the cost of its copies.
     ///
-    /// `comes` says that it begins the step on the host, where what it is then must be at the end.
+    /// `comes` means that it begins the step on the host, where its value must be at the end.
     fn most(&self, facts: &Tensor, uses: &[(usize, bool)], comes: bool) -> i128 {
         let (first, last) = (uses[0].0, uses[uses.len() - 1].0);
         let end = 2 * self.problem.ops.len() + 1;
         let from = if facts.given { 0 } else { 2 * first + 2 };
         let until = if facts.kept { end } else { 2 * last + 1 };
         let room = |edge: usize| i128::from(self.memory[edge]) * i128::from(facts.bytes);
-        // By where it is: on the device alone, on both sides, on the host alone.
+        // By location: on the device alone, on both sides, on the host alone.
         let [mut here, mut both, mut away] = if comes { [NEVER, NEVER, room(0)] } else { [0, NEVER, NEVER] };
         let mut uses = uses.iter().skip_while(|&&(tick, _)| 2 * tick + 1 < from).peekable();
         let (mut known, mut out, mut back) = (None, 0, 0);
@@ -181,7 +181,7 @@ impl Prices<'_> {
             let is_used = uses.peek().is_some_and(|&&(tick, _)| 2 * tick + 1 == edge);
             let stays = is_used || edge == end && !comes;
             away = if stays { NEVER } else { away.max(both) + room(edge) };
-            // Where nothing differs until the next use, nothing more can be made.
+            // If no price differs until the next use, no more can be gained.
             if next < until {
                 let used = uses.peek().map_or(until, |&&(tick, _)| 2 * tick);
                 next = next.max(self.differs[next].min(used).min(until - 1));
@@ -190,7 +190,7 @@ impl Prices<'_> {
         if comes { both.max(away) } else { here.max(both) }
     }
 
-    /// What a copy of so many bytes costs at least.
+    /// The least cost of a copy of this number of bytes.
     fn cost(&self, price: u64, bytes: u64, bytes_per_second: u64) -> i128 {
         let copying =
             i128::from(price) * i128::from(bytes) * 1_000_000_000 / i128::from(bytes_per_second.max(1));

@@ -1,4 +1,4 @@
-//! What can be away at a place, read off the operators.
+//! The tensors that can be away at a place, derived from the operators.
 
 use cranelift_entity::SecondaryMap;
 
@@ -10,13 +10,14 @@ use crate::problem::{Problem, TensorId};
 pub(super) struct Away {
     pub(super) tensor: TensorId,
     pub(super) bytes: u64,
-    /// What a copy out follows, if there has to be one.
+    /// The place that a copy out must follow, if one is needed.
     pub(super) release: Option<Place>,
-    /// What a copy in precedes, if there has to be one.
+    /// The place that a copy in must precede, if one is needed.
     pub(super) due: Option<Place>,
 }
 
-/// What can be away at a place, and how many bytes of it fit nonetheless; see [`Link`](crate::bound::Link).
+/// The tensors that can be away at a place, and the number of their bytes that fit nonetheless; see
+/// [`Link`](crate::bound::Link).
 pub(super) struct There {
     pub(super) away: Vec<Away>,
     pub(super) fits: u64,
@@ -24,17 +25,17 @@ pub(super) struct There {
     pub(super) live: u64,
 }
 
-/// What the operators do to a tensor, as seen from some place.
+/// The uses of a tensor, as seen from some place.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     first: Option<u32>,
     last: Option<u32>,
     next: Option<u32>,
-    /// Where it was last changed before the place, and in all of the step.
+    /// Its last change before the place, and in the whole step.
     changed: Option<u32>,
     changed_last: Option<u32>,
     touched: bool,
-    /// Its producer, if that can run again.
+    /// Its producer, if that is recomputable.
     again: Option<u32>,
 }
 
@@ -48,7 +49,7 @@ impl There {
     ) -> Result<There, NotProven> {
         let before = from(problem, at)?;
         let around = row != Row::Step;
-        // Of a row around an operator, what comes before it or after is not known.
+        // In a row around an operator, places outside the row are unknown.
         let (since, till) = (row.end(problem, at)?, row.index(problem, at)?);
         let in_row_before =
             |place: &Place| !around || row.index(problem, *place).is_ok_and(|index| index < since);
@@ -79,11 +80,11 @@ impl There {
         for (tensor, facts) in &problem.tensors {
             let Seen { first, last, next, mut changed, changed_last, touched, again } = seen[tensor];
             let variable = facts.given && facts.kept;
-            // What changes a variable after the start does so before it is copied out for the next step.
+            // A variable that changes after the start does so before it is copied out for the next step.
             if at == Place::Start || around && variable {
                 changed = changed.or(changed_last);
             }
-            // It is what its producer made.
+            // It still has the value from its producer.
             let again = plans == Plans::Joint && again.is_some() && again == changed;
             let (live, idle) = match at {
                 Place::Start => (facts.given, variable && (first > Some(0) || until_end(problem, last))),
@@ -113,7 +114,7 @@ impl There {
         Ok(There { away, fits: budget.saturating_sub(fixed), live })
     }
 
-    /// The least time of the copies in one direction that the place needs and that are bound by such places.
+    /// The least time of the copies in one direction that the place requires and that are bound by such places.
     pub(super) fn nanos(&self, problem: &Problem, way: Way, bound: impl Fn(Place) -> bool) -> u128 {
         let limit: fn(&Away) -> Option<Place> = match way {
             Way::Out => |away| away.release,
@@ -121,7 +122,7 @@ impl There {
         };
         let moved = self.away.iter().filter(|away| limit(away).is_some_and(&bound));
         let bytes = moved.clone().map(|away| away.bytes).sum::<u64>().saturating_sub(self.fits);
-        // Each copy is of one tensor, so there are as many as it takes of the largest.
+        // Each copy is of one tensor, so there are at least as many as with the largest tensors.
         let mut sizes: Vec<u64> = moved.map(|away| away.bytes).collect();
         sizes.sort_unstable_by_key(|&bytes| std::cmp::Reverse(bytes));
         let sums = sizes.into_iter().scan(0u64, |sum, size| Some(std::mem::replace(sum, *sum + size)));

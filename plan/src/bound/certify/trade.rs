@@ -1,4 +1,4 @@
-//! What swapping and computing again can do for an operator together, read off the operators.
+//! The joint effect of swapping and recomputation for an operator, derived from the operators.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use super::{NotProven, Plans, Reach, Row, copy_nanos};
 use crate::bound::{Interval, Place, Way};
 use crate::problem::{Problem, TensorId};
 
-/// What is known about an operator at which not everything fits.
+/// The facts about an operator at which not everything fits.
 pub(super) struct Trade<'a> {
     problem: &'a Problem,
     tick: u32,
-    /// The bytes that do not fit.
+    /// The bytes over the budget.
     excess: u64,
     /// The least time before it starts, and after it ends.
     before: u128,
     after: u128,
-    /// The copies of what is away: when some may start, and how many bytes may have been copied before.
+    /// The copies of tensors that are away: the time when some may start, and the bytes that may have been copied before.
     out: Vec<(u128, u64)>,
     back: Vec<(u128, u64)>,
     tensors: Tensors,
     sources: Vec<Source>,
 }
 
-/// What the operators do to tensors, up to the operator of the trade.
+/// The uses of tensors, up to the operator of the trade.
 #[derive(Default)]
 struct Tensors {
     last_use: SecondaryMap<TensorId, Option<u32>>,
     touched: SecondaryMap<TensorId, bool>,
-    /// Its producer, and whether that can run again.
+    /// Its producer, and whether that is recomputable.
     producer: SecondaryMap<TensorId, Option<(u32, bool)>>,
     changed: SecondaryMap<TensorId, bool>,
-    /// How many operators that read it can run again, for what can be away or for one another.
+    /// Number of its recomputable readers, for tensors that can be away or for one another.
     readers: SecondaryMap<TensorId, u32>,
 }
 
-/// An operator before it some of whose outputs can be away and computed again.
+/// An earlier operator with outputs that can be away and recomputed.
 struct Source {
     tick: u32,
     bytes: u64,
@@ -65,19 +65,19 @@ impl Tensors {
         tensors
     }
 
-    /// Whether it was there before the operator and nothing uses it there or later.
+    /// Whether the tensor existed before the operator and is not used there or later.
     fn dead(&self, problem: &Problem, tensor: TensorId, tick: u32) -> bool {
         !problem.tensors[tensor].kept && self.last_use[tensor].is_some_and(|last| last < tick)
     }
 
-    /// Whether its producer can run again for a tensor that can be away at the operator.
+    /// Whether its producer can be recomputed for a tensor that can be away at the operator.
     fn maker_comes_again(&self, problem: &Problem, tensor: TensorId, tick: u32) -> bool {
         let outputs = self.producer[tensor].filter(|(_, again)| *again);
         let mut outputs = outputs.iter().flat_map(|&(p, _)| &problem.ops[p as usize].produces);
         outputs.any(|&t| self.comes_again(problem, t, tick))
     }
 
-    /// Whether it can be away at the operator because its producer can run again later.
+    /// Whether the tensor can be away at the operator because its producer can be recomputed later.
     fn comes_again(&self, problem: &Problem, tensor: TensorId, tick: u32) -> bool {
         let needed = problem.tensors[tensor].kept || self.last_use[tensor].is_some_and(|last| last > tick);
         let again = self.producer[tensor].is_some_and(|(producer, again)| again && producer < tick);
@@ -98,7 +98,7 @@ impl<'a> Trade<'a> {
         let nanos = |ticks: std::ops::Range<usize>| -> u128 {
             problem.ops[ticks].iter().map(|op| u128::from(op.nanos)).sum()
         };
-        // What can have been copied out when, and has to be copied in when.
+        // When bytes can have been copied out, and when they must be copied in.
         let mut items: Vec<(Option<Place>, Option<Place>, u64)> = Vec::new();
         let mut sources = Vec::new();
         let mut counted: SecondaryMap<TensorId, u64> = SecondaryMap::new();
@@ -154,7 +154,7 @@ impl<'a> Trade<'a> {
         })
     }
 
-    /// The least time of a step in any of the cases.
+    /// The least makespan over all cases.
     pub(super) fn least(&self, intervals: &[Interval]) -> Result<u128, NotProven> {
         let ascending = intervals.windows(2).all(|pair| pair[0].recomputed < pair[1].recomputed);
         let covers = intervals[0].recomputed == 0 && intervals.iter().all(|i| i.recomputed <= self.excess);
@@ -177,7 +177,7 @@ impl<'a> Trade<'a> {
         Ok(cases.min().unwrap_or(0))
     }
 
-    /// When so many bytes have been copied at the earliest.
+    /// The earliest time at which this number of bytes has been copied.
     fn moved(&self, copies: &[(u128, u64)], way: Way, bytes: u64) -> u128 {
         let largest = self.problem.tensors.values().map(|t| t.bytes).max().unwrap_or(1);
         let after = copies.iter().filter(|(_, skip)| *skip < bytes).map(|&(from, skip)| {
@@ -186,7 +186,7 @@ impl<'a> Trade<'a> {
         after.max().unwrap_or(0)
     }
 
-    /// What computing again is worth more than it costs at a price for 2^32 bytes, all operators together.
+    /// The total by which the value of recomputation exceeds its cost, at a price per 2^32 bytes, over all operators.
     fn free(&self, price: u64) -> u128 {
         let price = u128::from(price);
         let bytes = |t: TensorId| u128::from(self.problem.tensors[t].bytes);
@@ -218,9 +218,9 @@ impl<'a> Trade<'a> {
     }
 }
 
-/// By place that binds copies, when these may start, and how many bytes are not bound by it or later ones.
+/// By place that binds copies, the time when these may start, and the bytes that are not bound by it or later ones.
 ///
-/// `before` tells whether what one place binds can be copied before what the other binds.
+/// `before` tells whether copies bound by one place can precede those bound by the other.
 fn copies(
     items: impl Iterator<Item = (Option<Place>, u64)> + Clone,
     before: fn(Place, Place) -> bool,

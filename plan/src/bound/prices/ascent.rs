@@ -3,13 +3,13 @@
 use super::grid::Grid;
 use super::smooth::{Smooth, Symmetric};
 
-/// The weight of the barrier that keeps prices off their limits, by how smooth the value is.
+/// The weight of the barrier that keeps prices off their limits, relative to the smoothness.
 const BARRIER: f64 = 0.003;
 
-/// So many steps at most for one smoothness.
+/// Maximum number of steps for one smoothness.
 const STEPS: usize = 8;
 
-/// The part of the way to the nearest limit that a step goes at most.
+/// The maximum part of the way to the nearest limit in one step.
 const NEAR: f64 = 0.95;
 
 /// Prices on a grid, all of them off their limits.
@@ -22,11 +22,11 @@ pub(super) struct Ascent<'a> {
     pub(super) work: u64,
 }
 
-/// Prices that are together below one: a stretch's both ways, or one.
+/// Prices whose sum must be below one: both directions of a stretch, or one.
 type Together = (usize, Option<usize>);
 
 impl<'a> Ascent<'a> {
-    /// Prices of edges at which all fits are 0.
+    /// Prices of edges at which everything fits are 0.
     pub(super) fn new(grid: &'a Grid, mut prices: Vec<f64>, work: u64) -> Ascent<'a> {
         for (price, excess) in prices.iter_mut().zip(&grid.excess) {
             *price = if *excess > 0.0 { price.max(1e-4) } else { 0.0 };
@@ -35,7 +35,7 @@ impl<'a> Ascent<'a> {
         Ascent { grid, prices, slope, bend, work }
     }
 
-    /// Prices that are about the best for this smoothness, unless there is less work left than that takes.
+    /// Climbs to nearly the best prices for this smoothness, unless the work limit is reached.
     pub(super) fn climb(&mut self, tau: f64, most_work: u64) {
         let barrier = BARRIER * tau;
         let len = self.prices.len() as u64;
@@ -43,7 +43,7 @@ impl<'a> Ascent<'a> {
             if self.work >= most_work {
                 return;
             }
-            // Steps of the derivatives, and of the solution of the equations.
+            // Steps for the derivatives, and for the solution of the equations.
             self.work += 4 * self.grid.pairs() + len.pow(3) / 6;
             let smooth = Smooth::of(self.grid, &self.prices, tau);
             smooth.derive(&self.prices, &mut self.slope, &mut self.bend);
@@ -69,12 +69,12 @@ impl<'a> Ascent<'a> {
         }
     }
 
-    /// Whether the price may be more than 0.
+    /// Whether the price may be above 0.
     fn is_free(&self, price: usize) -> bool {
         self.grid.excess.get(price).is_none_or(|excess| *excess > 0.0)
     }
 
-    /// The prices that are together below one.
+    /// The groups of prices whose sum must be below one.
     fn together(&self) -> impl Iterator<Item = Together> + '_ {
         let grid = self.grid;
         (0..grid.nanos.len())
@@ -119,7 +119,7 @@ impl<'a> Ascent<'a> {
         }
     }
 
-    /// The sum of the logarithms of how far prices are from their limits.
+    /// The sum of the logarithms of the distances of prices from their limits.
     fn logarithms(&self, prices: &[f64]) -> f64 {
         let low =
             prices.iter().enumerate().filter(|(price, _)| self.is_free(*price)).map(|(_, at)| libm::log(*at));
@@ -129,7 +129,7 @@ impl<'a> Ascent<'a> {
         low.chain(high).sum()
     }
 
-    /// How much of the step can be made.
+    /// The part of the step that can be made.
     fn most(&self, step: &[f64]) -> f64 {
         let low = self.prices.iter().zip(step).filter(|(_, step)| **step < 0.0).map(|(at, step)| -at / step);
         let high = self.together().filter_map(|(one, other)| {
@@ -140,7 +140,8 @@ impl<'a> Ascent<'a> {
     }
 }
 
-/// The solution of the equations whose matrix is positive, which is lost, in place of what they equal: Cholesky's.
+/// Solves the equations with a positive matrix in place of the right-hand side, by Cholesky's method; the matrix is
+/// overwritten.
 fn solve(matrix: &mut Symmetric, x: &mut [f64]) {
     let len = matrix.len;
     for row in 0..len {
@@ -161,7 +162,7 @@ fn solve(matrix: &mut Symmetric, x: &mut [f64]) {
     }
 }
 
-/// In an order of additions that is always the same, four at once.
+/// The dot product in a fixed order of additions, four at a time.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();

@@ -1,4 +1,4 @@
-//! A problem as the search for prices sees it: in stretches between some of its edges.
+//! A problem in the form that the search for prices uses: stretches between some of its edges.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use cranelift_entity::SecondaryMap;
 
 use crate::problem::{Duplex, Problem, TensorId};
 
-/// What the search needs of a problem and a budget.
+/// The data of a problem and a budget for the search.
 pub(super) struct Fluid {
-    /// By edge, the bytes that do not fit.
+    /// By edge, the bytes over the budget.
     pub(super) excess: Vec<f64>,
-    /// By stretch, how long its operator takes.
+    /// By stretch, the duration of its operator.
     nanos: Vec<f64>,
-    /// What may leave.
+    /// The swappable tensors.
     goods: Vec<Goods>,
-    /// The time of all operators, in which all times are counted.
+    /// The time of all operators, the unit of all times.
     pub(super) unit: f64,
-    /// The least time of copying a byte, in which the prices of room are counted.
+    /// The least time of copying a byte, the unit of memory prices.
     pub(super) byte: f64,
     half: bool,
 }
 
-/// A tensor that may leave.
+/// A swappable tensor.
 struct Goods {
     bytes: f64,
     /// The least time of copying a byte of it, out and in.
@@ -30,7 +30,7 @@ struct Goods {
     gaps: Vec<Gap>,
 }
 
-/// Stretches in a row between two uses, or before the first or after the last.
+/// Consecutive stretches between two uses, or before the first or after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Gap {
     pub(super) first: usize,
@@ -39,10 +39,10 @@ pub(super) struct Gap {
     pub(super) then: Then,
 }
 
-/// What follows a gap.
+/// The event after a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Then {
-    /// Something else is in the tensor's place.
+    /// The tensor changes.
     Changes,
     /// It is read, in this stretch.
     Reads(usize),
@@ -93,7 +93,7 @@ impl Fluid {
         }
     }
 
-    /// About so many edges, between which about as much happens: operators run, and tensors are used.
+    /// About `count` edges with about the same amount of activity between them: operator time and uses of tensors.
     pub(super) fn evenly(&self, count: usize) -> Vec<usize> {
         let mut happens: Vec<f64> = self.nanos.iter().map(|nanos| nanos / self.unit).collect();
         let bytes: f64 = self.goods.iter().map(|goods| goods.bytes).sum();
@@ -125,21 +125,21 @@ impl Fluid {
 pub(super) struct Grid {
     /// The problem's edges, ascending.
     pub(super) edges: Vec<usize>,
-    /// By edge, in bytes' times.
+    /// By edge, the excess over the budget, as copy time.
     pub(super) excess: Vec<f64>,
     /// By stretch, the time of its operators.
     pub(super) nanos: Vec<f64>,
-    /// By stretch, whether there is a pause in it.
+    /// By stretch, whether it contains a pause.
     pub(super) paused: Vec<bool>,
     pub(super) lots: Vec<Lot>,
     pub(super) half: bool,
 }
 
-/// Tensors whose uses lie in the same stretches, and of whose copies a byte takes about as long.
+/// Tensors with uses in the same stretches, and with similar copy times per byte.
 pub(super) struct Lot {
-    /// How long their copies take together, the faster way.
+    /// The total time of their copies, in the faster direction.
     pub(super) weight: f64,
-    /// How long a copy takes, by that, out and in.
+    /// The time of a copy relative to that, out and in.
     pub(super) copy: [f64; 2],
     pub(super) variable: bool,
     pub(super) gaps: Vec<Gap>,
@@ -162,7 +162,7 @@ impl Grid {
             });
             let gaps: Vec<Gap> = gaps.collect();
             if goods.variable || gaps.iter().any(|gap| gap.first < gap.last) {
-                // Latency is much for a small tensor, and what it makes of prices another.
+                // Latency matters for a small tensor, and changes the effect of prices.
                 let dear = (20.0 * goods.copy[0].max(goods.copy[1]) / fluid.byte).min(200.0) as u64;
                 let lot = lots.entry((goods.variable, dear, gaps.clone())).or_insert_with(|| Lot {
                     weight: 0.0,
@@ -186,22 +186,22 @@ impl Grid {
         }
     }
 
-    /// How many prices there are.
+    /// The number of prices.
     pub(super) fn len(&self) -> usize {
         self.edges.len() + if self.half { 1 } else { 2 } * self.nanos.len()
     }
 
-    /// The place of a stretch's price of copying out among the prices, which begin with those of the edges.
+    /// The index of a stretch's price of copying out; the prices of the edges come first.
     pub(super) fn out(&self, stretch: usize) -> usize {
         self.edges.len() + stretch
     }
 
-    /// The same of copying in.
+    /// The same for copying in.
     pub(super) fn back(&self, stretch: usize) -> usize {
         if self.half { self.out(stretch) } else { self.out(stretch) + self.nanos.len() }
     }
 
-    /// How many steps it takes to look at every pair of stretches of every gap.
+    /// The number of steps to visit every pair of stretches of every gap.
     pub(super) fn pairs(&self) -> u64 {
         let gaps = self.lots.iter().flat_map(|lot| &lot.gaps);
         gaps.map(|gap| (gap.last - gap.first + 1).pow(2) as u64).sum()

@@ -1,29 +1,29 @@
-//! The bound for plans that only swap that comes from prices.
+//! The bound for plans that only swap, from prices.
 //!
-//! Room on the device has a price at every edge, where an operator starts or ends, and time on the link one in every
-//! stretch, a pause or an operator. Whatever a plan does,
+//! Memory on the device has a price at every edge, where an operator starts or ends, and time on the link has one in every
+//! stretch, a pause or an operator. In every plan,
 //!
-//! - at an edge at least so many bytes are away as do not fit,
+//! - at an edge at least the bytes over the budget are away,
 //! - in a stretch each direction copies no longer than it lasts, and an operator's stretch lasts as long as the operator.
 //!
-//! So the pauses last, at prices of at most one for both directions of a pause together, at least
+//! So with prices of at most one for both directions of a pause together, the pauses last at least
 //!
 //! `Σ price(edge)·(live(edge) - budget) - Σ price(operator)·nanos(operator) - Σ profit(tensor)`,
 //!
-//! where the profit of a tensor is the most that its bytes can make, by any way to leave and return: the prices of the edges at
-//! which they are away, less those of the time in which they are copied. A copy out lies after the tensor last changed and
-//! before the first edge at which it is away, a copy in after the last such edge and before the next use. What has
-//! been copied and has not changed leaves for nothing. A variable begins and ends the step on the same side. What nothing uses
-//! stays where it is. A copy is of one tensor at most, so a byte takes at least its share of that of the whole tensor, latency
-//! included.
+//! where the profit of a tensor is the most that its bytes can gain, over all ways to be swapped out and in: the prices of
+//! the edges at which they are away, less those of the time in which they are copied. A copy out lies after the tensor last
+//! changed and before the first edge at which it is away, a copy in after the last such edge and before the next use. A
+//! tensor that has been copied out and has not changed since may be away again at no cost. A variable begins and ends the
+//! step on the same side. Unused tensors are not swapped. A copy is of at most one tensor, so a byte takes at least its share
+//! of the copy of the whole tensor, latency included.
 //!
-//! This is Lagrange's relaxation of the fluid problem, in which any part of a tensor may go its own way; the best prices
-//! prove all of that problem's optimum. A link of [`mod@super::swap`] is prices of one between two places, and of what
-//! a byte takes at one of them: chains of links are the prices that are 0 or 1.
+//! This is Lagrange's relaxation of the fluid problem, in which any part of a tensor may be swapped independently; the best
+//! prices prove the full optimum of that problem. A link of [`mod@super::swap`] corresponds to prices of one between two
+//! places, and a memory price of the copy time of a byte at one of them: chains of links are the prices that are 0 or 1.
 //!
-//! The search looks at prices that change at some edges only: those of the links that prove most, and some evenly. There it
-//! makes the bound smooth (`smooth.rs`), climbs by Newton's method (`ascent.rs`), and makes it less so. Twice it leaves out
-//! edges at which prices do not change and looks more closely at stretches beside those at which they do.
+//! The search considers prices that change only at some edges: those of the links that prove most, and some evenly spaced
+//! ones. On these it makes the bound smooth (`smooth.rs`), climbs by Newton's method (`ascent.rs`), and reduces the
+//! smoothing. Twice it drops edges at which prices do not change and refines the stretches beside those at which they do.
 //!
 //! # Source
 //! Nesterov, *Smooth minimization of non-smooth functions*, Math. Program. 103, 2005, for the smoothing by entropy.
@@ -39,40 +39,40 @@ use ascent::Ascent;
 use grid::{Fluid, Grid};
 pub(crate) use windows::losing;
 
-/// So many edges are looked at at first, beside those of links.
+/// Number of evenly spaced edges at first, besides those of links.
 const EVENLY: usize = 48;
 
-/// How smooth the bound is at the end of each round, by the time of a byte, and at first.
+/// The smoothness of the bound at the end of each round, relative to the time of a byte, and at first.
 const ROUNDS: [f64; 3] = [0.02, 0.005, 0.000_6];
 const FIRST: f64 = 0.3;
 
-/// What is left of it after a step.
+/// The factor on the smoothness after a step.
 const SHARPER: f64 = 0.35;
 
-/// A change of prices at an edge that is worth a closer look at the stretches beside it, in so many parts; an edge with less
-/// is left out.
+/// The change of prices at an edge above which the stretches beside it are refined, and the number of parts; an edge with a
+/// smaller change is dropped.
 const CLOSER: f64 = 0.05;
 const PARTS: usize = 3;
 
-/// So close to its limit a price may be on it: as it is found, and so that few are not.
+/// The distance from its limit at which a price is rounded to it: nearly none, and so that few prices are left between.
 const NEXT: [f64; 2] = [1e-6, 0.002];
 
-/// So many edges at most are those of links, and are looked at in a round.
+/// Maximum number of edges of links, and maximum number of edges in a round.
 const OF_LINKS: usize = 100;
 const MOST: usize = 256;
 
-/// So many steps of inner loops at most.
+/// Maximum number of steps of inner loops.
 const WORK: u64 = 600_000_000;
 
-/// So many in a price of one.
+/// The units of a price of one.
 const ONE: f64 = (1u64 << 32) as f64;
 
-/// A bound on the time of every plan that swaps and does nothing else, at least that of [`swap()`].
+/// A bound on the makespan of every plan that only swaps, at least that of [`swap()`].
 ///
-/// Takes up to about a second for 2,000 operators where the budget has something wait for the link, and some for 5,000.
+/// Takes up to about a second for 2,000 operators if the budget makes any operator wait for the link, and a few for 5,000.
 pub fn prices(problem: &Problem, budget: u64) -> Certificate {
     let links = swap(problem, budget);
-    // Where links prove no more than that operators run, prices can, but of no graph that we know they do.
+    // If links prove no more than the time of the operators, prices could, but on no graph known to us do they.
     if links.nanos <= problem.compute_nanos() {
         return links;
     }
@@ -80,7 +80,7 @@ pub fn prices(problem: &Problem, budget: u64) -> Certificate {
     if found.nanos > links.nanos { found } else { links }
 }
 
-/// The best that prices prove that are found with edges of such links at first.
+/// The best bound found with prices, starting with the edges of these links.
 pub(super) fn search(problem: &Problem, budget: u64, links: &Proof) -> Certificate {
     let fluid = Fluid::of(problem, budget);
     if fluid.excess.iter().all(|excess| *excess <= 0.0) {
@@ -186,7 +186,8 @@ fn carried(from: &Grid, prices: &[f64], to: &Grid) -> Vec<f64> {
     carried
 }
 
-/// Prices of which those that are this close to their limits are on them: of edges, of copies out, of copies in.
+/// The prices by stretch, of edges, of copies out and of copies in; prices closer than `next` to their limits are rounded to
+/// them.
 fn shares(grid: &Grid, prices: &[f64], next: f64) -> Vec<[f64; 3]> {
     let settled = |price: f64| match price {
         price if price < next => 0.0,
@@ -204,10 +205,10 @@ fn shares(grid: &Grid, prices: &[f64], next: f64) -> Vec<[f64; 3]> {
     shares
 }
 
-/// What prices prove that are given by stretch of a grid: of the edge before it, and of the link in it.
+/// The certificate of prices given by stretch of a grid: of the edge before it, and of the link in it.
 fn proof(problem: &Problem, budget: u64, fluid: &Fluid, edges: &[usize], shares: &[[f64; 3]]) -> Certificate {
     let starts: Vec<usize> = [0].into_iter().chain(edges.iter().copied()).collect();
-    // Nothing is before the start.
+    // Nothing precedes the start.
     let empty = usize::from(edges.first() == Some(&0));
     let (starts, shares) = (&starts[empty..], &shares[empty.min(shares.len())..]);
     let of = |which: usize, scale: f64| {

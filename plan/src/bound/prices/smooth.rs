@@ -1,33 +1,33 @@
-//! What prices prove, made smooth, with its derivatives.
+//! A smooth version of the bound from prices, with its derivatives.
 //!
-//! A tensor makes the most of the prices by one of many ways to leave and return. In place of the most stands
-//! `τ·ln Σ exp(profit / τ)` over all ways, which is a little more, and less so the smaller `τ` is. Its first derivatives are
-//! means over the ways, each as likely as it is heavy in the sum, and its second derivatives are their covariances.
+//! A tensor takes the most profitable of many ways to be swapped out and in. The maximum is replaced by `τ·ln Σ exp(profit /
+//! τ)` over all ways, which is slightly more, and less so the smaller `τ` is. Its first derivatives are means over the ways,
+//! weighted by their terms of the sum, and its second derivatives are their covariances.
 //!
 //! A way goes from use to use, and is at each in one of two states: on the device alone (*here*), or on both sides (*both*).
-//! Sums over ways are products of sums over gaps, forward and backward, all as logarithms. Exponentials are those of `libm`, the
-//! same bits on every machine.
+//! Sums over ways are products of sums over gaps, forward and backward, all as logarithms. Exponentials are those of `libm`,
+//! with the same bits on every machine.
 
 use super::grid::{Gap, Grid, Lot, Then};
 use libm::exp;
 
-/// The logarithm of what is not possible.
+/// The logarithm that stands for an impossible way.
 const NEVER: f64 = -1e300;
 
-/// Ways that are less likely than `exp` of this, and parts that are smaller than that, are left out.
+/// Ways less likely than `exp` of this, and parts smaller than that, are omitted.
 const UNLIKELY: f64 = -25.0;
 const NOTHING: f64 = 1e-12;
 
 /// `exp` of less than this, 1e-13, is not added to one.
 const NEGLIGIBLE: f64 = -30.0;
 
-/// The logarithm of the sum of what two numbers are logarithms of.
+/// The logarithm of the sum of two numbers, given by their logarithms.
 fn add(a: f64, b: f64) -> f64 {
     let (more, less) = if a > b { (a, b - a) } else { (b, a - b) };
     if less < NEGLIGIBLE { more } else { more + libm::log1p(exp(less)) }
 }
 
-/// A symmetric matrix, of which the lower triangle is kept.
+/// A symmetric matrix, stored as its lower triangle.
 pub(super) struct Symmetric {
     pub(super) len: usize,
     pub(super) rows: Vec<f64>,
@@ -38,7 +38,7 @@ impl Symmetric {
         Symmetric { len, rows: vec![0.0; len * len] }
     }
 
-    /// Adds to the place of the row and the column, in whichever triangle.
+    /// Adds to the element of the row and the column, in whichever triangle.
     pub(super) fn add(&mut self, row: usize, column: usize, value: f64) {
         self.rows[row.max(column) * self.len + row.min(column)] += value;
     }
@@ -54,7 +54,7 @@ impl Symmetric {
     }
 }
 
-/// A vector of which few places are not 0.
+/// A vector with few nonzero elements.
 struct Sparse {
     values: Vec<f64>,
     places: Vec<usize>,
@@ -81,7 +81,7 @@ impl Sparse {
     }
 }
 
-/// The logarithms of the sums over what can be done in a gap.
+/// The logarithms of the sums over the possible actions in a gap.
 #[derive(Clone, Copy)]
 struct Sums {
     /// From here to both: copied out, and away or not.
@@ -94,26 +94,26 @@ struct Sums {
     ends: [f64; 2],
 }
 
-/// By gap, the logarithms of sums over what comes before it, and over what follows it.
+/// By gap, the logarithms of the sums over the parts before it, and over the parts after it.
 #[derive(Default)]
 struct Reach {
     before: Vec<[f64; 2]>,
     after: Vec<[f64; 2]>,
 }
 
-/// What is known of a lot when its ways are looked at.
+/// The data of a lot for a pass over its ways.
 struct Walk<'a> {
     lot: &'a Lot,
-    /// Whether they are those that begin on the host.
+    /// Whether these are the ways that begin on the host.
     comes: bool,
     sums: &'a [Sums],
     reach: &'a Reach,
-    /// The logarithm of the sum over all ways, also those that begin elsewhere.
+    /// The logarithm of the sum over all ways, including those that begin on the other side.
     all: f64,
 }
 
-/// A stretch in which something leaves or returns: the logarithm of its part in a product, and the place of its price, if
-/// that costs something.
+/// A stretch in which a tensor is swapped out or in: the logarithm of its factor in a product, and the index of its price, if
+/// it has one.
 #[derive(Clone, Copy)]
 struct Turn {
     stretch: usize,
@@ -121,7 +121,7 @@ struct Turn {
     price: Option<usize>,
 }
 
-/// What is done in a gap: turns that leave and that return, and by pair how likely it is.
+/// The actions in a gap: swap-outs and swap-ins, and by pair the likelihood.
 #[derive(Default)]
 struct Turns {
     leave: Vec<Turn>,
@@ -150,7 +150,7 @@ impl Smooth<'_> {
         Smooth { grid, tau, rooms }
     }
 
-    /// What the prices prove, in the time of all operators.
+    /// The bound that the prices prove, in units of the time of all operators.
     pub(super) fn value(&self, prices: &[f64]) -> f64 {
         let (mut sums, mut reach) = (Vec::new(), Reach::default());
         let lots = self.grid.lots.iter().map(|lot| {
@@ -161,7 +161,7 @@ impl Smooth<'_> {
         self.without_lots(prices) - lots.sum::<f64>()
     }
 
-    /// What the prices would prove if nothing could leave.
+    /// The bound that the prices would prove if nothing could be swapped.
     fn without_lots(&self, prices: &[f64]) -> f64 {
         let grid = self.grid;
         let room: f64 = grid.excess.iter().zip(prices).map(|(excess, price)| excess * price).sum();
@@ -203,15 +203,15 @@ impl Smooth<'_> {
         }
     }
 
-    /// The logarithms of the sums over all ways, of those that begin on the device and of those that begin on the host.
-    /// `reach` is of the latter where there are any.
+    /// The logarithms of the sums over all ways that begin on the device, and over those that begin on the host. `reach` is
+    /// that of the latter if there are any.
     fn both_begin(&self, lot: &Lot, prices: &[f64], sums: &[Sums], reach: &mut Reach) -> [f64; 2] {
         let stays = self.forward(lot, false, prices, sums, reach);
         let comes = if lot.variable { self.forward(lot, true, prices, sums, reach) } else { NEVER };
         [stays, comes]
     }
 
-    /// The logarithm of the sum over all ways, and over what comes before each gap.
+    /// The logarithm of the sum over all ways; `reach` gets the sums over the parts before each gap.
     fn forward(&self, lot: &Lot, comes: bool, prices: &[f64], sums: &[Sums], reach: &mut Reach) -> f64 {
         let [mut here, mut both] = [if comes { NEVER } else { 0.0 }, NEVER];
         reach.before.clear();
@@ -233,12 +233,12 @@ impl Smooth<'_> {
         add(here, both)
     }
 
-    /// What copying out in the stretch costs, in the unit of logarithms.
+    /// The cost of copying out in the stretch, in the unit of logarithms.
     fn out(&self, lot: &Lot, prices: &[f64], stretch: usize) -> f64 {
         lot.copy[0] * prices[self.grid.out(stretch)] / self.tau
     }
 
-    /// The logarithms of the sums over what follows each gap.
+    /// The logarithms of the sums over the parts after each gap.
     fn backward(&self, lot: &Lot, comes: bool, prices: &[f64], sums: &[Sums], reach: &mut Reach) {
         let [mut here, mut both] = [0.0; 2];
         reach.after.clear();
@@ -257,7 +257,7 @@ impl Smooth<'_> {
         reach.after.reverse();
     }
 
-    /// Sets the first derivatives, and the second with their sign changed.
+    /// Sets the first derivatives, and the negative second derivatives.
     pub(super) fn derive(&self, prices: &[f64], slope: &mut [f64], bend: &mut Symmetric) {
         let grid = self.grid;
         bend.rows.fill(0.0);
@@ -311,7 +311,7 @@ impl Smooth<'_> {
                     means.copies(lot, self.grid.out(stretch), likely, weight, bend);
                 }
             }
-            // How likely each state is before the gap, and to stay here.
+            // The likelihood of each state before the gap, and of staying here.
             let stays = if ends { 0.0 } else { exp(here + here_after - all) };
             let [from_here, from_both] = match ends {
                 true => [here + sums[index].ends[0], both + sums[index].ends[1]],
@@ -343,8 +343,8 @@ impl Smooth<'_> {
         }
     }
 
-    /// What can be done in the gap, and how likely each is. `reach` are the logarithms of the sums over what comes before,
-    /// here and both, and over what follows by all.
+    /// The possible actions in the gap, and the likelihood of each. `reach` holds the logarithms of the sums over the parts
+    /// before, here and both, and over the parts after, divided by the total.
     fn turns(
         &self,
         lot: &Lot,
@@ -392,14 +392,14 @@ impl Smooth<'_> {
     }
 }
 
-/// Means of what ways buy and pay, by price.
+/// Means of the gains and costs of ways, by price.
 struct Means {
     /// Of a lot's ways.
     of_lot: Vec<f64>,
-    /// Of what ways have done so far, of those in either state.
+    /// Of the actions of ways so far, for those in either state.
     here: Vec<f64>,
     both: Vec<f64>,
-    /// Of what ways do next, from either state.
+    /// Of the next actions of ways, from either state.
     from_here: Sparse,
     from_both: Sparse,
     turns: Turns,
@@ -417,7 +417,7 @@ impl Means {
         }
     }
 
-    /// What ways do next is done: of those here, this part stays.
+    /// Completes the next actions: of the ways in state here, this part stays.
     fn pass(&mut self, stays: f64) {
         for next in [&self.from_here, &self.from_both] {
             next.add_to(&mut self.of_lot);
@@ -429,14 +429,14 @@ impl Means {
         }
     }
 
-    /// What is on the host is not what it is any more.
+    /// The host copy is no longer valid.
     fn changes(&mut self) {
         for (here, both) in self.here.iter_mut().zip(&mut self.both) {
             *here += std::mem::take(both);
         }
     }
 
-    /// A copy out after which it does not leave.
+    /// A copy out after which the tensor stays on the device.
     fn copies(&mut self, lot: &Lot, price: usize, likely: f64, weight: f64, bend: &mut Symmetric) {
         if likely > NOTHING {
             self.from_here.add(price, -lot.copy[0] * likely);
@@ -444,7 +444,7 @@ impl Means {
         }
     }
 
-    /// The turns, and products of their parts.
+    /// Adds the pairs of turns, and products of their parts.
     fn pairs(&mut self, lot: &Lot, weight: f64, bend: &mut Symmetric) {
         let Turns { leave, come, likely, sums, tails } = &mut self.turns;
         let (Some(first), Some(last)) = (leave.first(), come.last()) else { return };
@@ -452,7 +452,7 @@ impl Means {
         sums.clear();
         sums.resize(come.len(), 0.0);
         tails.resize(come.len(), 0.0);
-        // By edge: those that are away there have left before, which `sums` has by when they return.
+        // By edge: tensors away at an edge have been swapped out before; `sums` holds them by their swap-in.
         let mut left = 0;
         let mut next = 0;
         for edge in edges.clone() {

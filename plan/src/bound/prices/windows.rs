@@ -1,4 +1,4 @@
-//! What windows make at prices of room and link.
+//! The gains of windows at prices of memory and link time.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::planners::cover::{changes, last_before};
 use crate::problem::{Duplex, Problem, TensorId, Window};
 use crate::schedule::Lists;
 
-/// A window costs more than it makes if it loses more than this part of what it takes to copy in what is away.
+/// A window is losing if its loss exceeds this part of the cost of copying its bytes in.
 const LOSS: f64 = 0.01;
 
-/// The windows in which what is away costs more time of the link than the room that it makes is worth, at the prices of the
-/// proof; none if it is of another kind.
+/// The windows in which the copies cost more link time than the freed memory is worth, at the prices of the proof; none if it
+/// is of another kind.
 ///
-/// If the prices are those that prove most, hardly anything is away in these windows in a fluid plan that takes no longer than
-/// they prove.
+/// If the prices are those that prove most, a fluid plan whose makespan equals that bound swaps hardly anything in these
+/// windows.
 ///
 /// # Source
-/// Complementary slackness of the linear program that [`prices`](mod@super) tells of.
+/// Complementary slackness of the linear program that [`prices`](mod@super) describes.
 pub(crate) fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BTreeSet<Window> {
     let Proof::Prices { memory, out, back } = proof else { return BTreeSet::new() };
     let stretches = 2 * problem.ops.len() + 1;
@@ -33,7 +33,7 @@ pub(crate) fn losing(problem: &Problem, proof: &Proof, windows: &[Window]) -> BT
     windows.iter().filter(|window| prices.gain(window) < -LOSS).copied().collect()
 }
 
-/// By stretch, the price in it.
+/// The price in each stretch.
 fn by_stretch(prices: &[Price], stretches: usize) -> Vec<f64> {
     let mut by_stretch = vec![0.0; stretches];
     for price in prices {
@@ -44,17 +44,17 @@ fn by_stretch(prices: &[Price], stretches: usize) -> Vec<f64> {
 
 struct Prices<'a> {
     problem: &'a Problem,
-    /// By edge, of a byte.
+    /// By edge, the price of a byte.
     room: Vec<f64>,
-    /// By stretch, of a nanosecond of copying.
+    /// By stretch, the price of a nanosecond of copying.
     out: Vec<f64>,
     back: Vec<f64>,
-    /// By tensor, the ticks that bring it into being or change it, ascending.
+    /// By tensor, the ticks that produce or change it, ascending.
     changes: Lists<TensorId, u32>,
 }
 
 impl Prices<'_> {
-    /// The most that a byte makes that is away in the window, by the time of its copy in.
+    /// The largest gain of a byte that is away in the window, relative to the time of its copy in.
     fn gain(&self, window: &Window) -> f64 {
         let Prices { problem, room, out, back, changes } = self;
         let (facts, link) = (&problem.tensors[window.tensor], &problem.link);
@@ -62,12 +62,13 @@ impl Prices<'_> {
         let (leave, come) = (per_byte(link.out_nanos(facts.bytes)), per_byte(link.in_nanos(facts.bytes)));
         let (from, until) = (2 * window.from as usize + 1, 2 * window.until as usize);
         let changed = last_before(changes.of(window.tensor), window.from);
-        // What a variable is on the host at the start of the step holds until it changes.
+        // The host copy of a variable at the start of the step is valid until it changes.
         let is_on_host = facts.is_variable() && changed.is_none() && !window.wraps();
         let ready = changed.map_or(0, |tick| 2 * tick as usize + 2);
         let mut cheapest = out[ready..from].iter().copied().fold(f64::INFINITY, f64::min);
         let (mut away, mut gain) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        // The stretch after each edge: where it goes round the end, copies out lie before that, and copies in after it.
+        // The stretch after each edge: in a window that wraps, copies out lie before the end of the step, and copies in after
+        // it.
         let last = if window.wraps() { out.len() } else { until };
         for edge in from..=last {
             away = away.max(if is_on_host { 0.0 } else { -cheapest * leave }) + room[edge];
@@ -111,16 +112,16 @@ mod tests {
             (1_000_000_000, 1_000_000_000);
         let windows = problem.windows(&problem.uses());
         let losing = |room: u64, back: u64| {
-            // Room is dear while the third operator runs; to copy out is until it starts, and to copy in at all times.
+            // Memory is expensive while the third operator runs; copying out is until it starts, and copying in is always.
             let memory = vec![price(5, room), price(6, room)];
             let proof =
                 Proof::Prices { memory, out: vec![price(0, 50), price(5, 0)], back: vec![price(0, back)] };
             losing(&problem, &proof, &windows).into_iter().map(|w| w.tensor.as_u32()).collect::<Vec<_>>()
         };
-        // The variable leaves at the end of the step, for nothing, and makes room at both edges.
+        // The variable is away around the end of the step, at no cost, and frees memory at both edges.
         assert_eq!(losing(10, 70), [0, 2]);
         assert_eq!(losing(40, 70), [0]);
-        // What leaves while the operator runs makes room at its end.
+        // A tensor copied out while the operator runs frees memory at its end.
         assert_eq!(losing(40, 0), [0_u32; 0]);
         assert!(super::losing(&problem, &Proof::Paper { at: None }, &windows).is_empty());
     }

@@ -1,4 +1,4 @@
-//! What could be made anew, and what for it could be kept.
+//! Candidates: tensors that could be recomputed, and tensors that could be kept for recomputation.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,42 +8,42 @@ use cranelift_entity::SecondaryMap;
 use crate::problem::{Problem, TensorId};
 use crate::remat::{Dropped, Needed, Rematerializer};
 
-/// A tensor that the backward phase uses twice is worth a choice if so many operators run in between.
+/// A tensor that the backward phase uses twice is a candidate if at least this many operators run in between.
 const SHORTEST: u32 = 4;
 
-/// Tensors below this many bytes are not worth a choice, nor are those below one part in so many of all that is live at once.
+/// Tensors of fewer bytes than this, or than the peak of live bytes divided by the share below, are no candidates.
 const SMALLEST: u64 = 1 << 16;
 const SMALLEST_SHARE: u64 = 1000;
 
-/// What happens to a [`Candidate`].
+/// The decision for a [`Candidate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Fate {
-    /// It stays, or is swapped.
+    /// It stays resident or is swapped.
     #[default]
     Kept,
-    /// It is made anew when something first needs it, and stays.
+    /// It is recomputed before its first further use, and stays.
     Dropped,
-    /// It is made anew for those that need it, and goes again.
+    /// It is recomputed for the operators that need it, and dropped again.
     DroppedAgain,
-    /// It is made anew for each that needs it.
+    /// It is recomputed for each operator that needs it.
     Renewed,
-    /// It is made anew this number of operators before the use that ends its window, or when something needs it earlier, and stays.
+    /// It is recomputed this number of operators before the use that ends its window, or before an earlier use, and stays.
     Early(u32),
-    /// It is made anew this number of operators before that use, and for each that needs it earlier.
+    /// It is recomputed this number of operators before that use, and for each operator that needs it earlier.
     RenewedEarly(u32),
 }
 
-/// The numbers of operators by which tensors are made anew early.
+/// Numbers of operators by which recomputation may be early.
 pub(super) const EARLY: [u32; 4] = [1, 2, 4, 8];
 
 impl Fate {
-    /// The fates in which a tensor is made anew at another place than right before its use, or for each that needs it.
+    /// The fates that recompute a tensor elsewhere than right before its use, or for each operator that needs it.
     pub(super) fn placed() -> impl Iterator<Item = Fate> {
         let early = EARLY.into_iter().flat_map(|early| [Fate::Early(early), Fate::RenewedEarly(early)]);
         std::iter::once(Fate::Renewed).chain(early)
     }
 
-    /// The window as the fate has it; none for what is kept.
+    /// The window under this fate; none for a kept tensor.
     pub(super) fn of(self, dropped: Dropped) -> Option<Dropped> {
         match self {
             Fate::Kept => None,
@@ -59,23 +59,23 @@ impl Fate {
 /// By candidate, its fate.
 pub(super) type Choice = Vec<Fate>;
 
-/// A tensor that could be made anew for the backward phase, or kept for what is.
+/// A tensor that could be recomputed for the backward phase, or kept for such a recomputation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) tensor: TensorId,
-    /// When it could be gone and be made anew; none if it is over before the backward phase and only operators
-    /// that run again read it then.
+    /// The window in which it could be dropped and recomputed; none if it is dead before the backward phase and only
+    /// recomputed operators read it there.
     pub(super) dropped: Option<Dropped>,
-    /// What making it anew takes, with what it reads and is no longer there.
+    /// The time to recompute it, with its inputs that are dead by then.
     pub(super) nanos: u64,
     pub(super) bytes: u64,
     pub(super) kind: u32,
     pub(super) producer: u32,
-    /// Candidates of one number are alike: of the same bytes, and produced and read by the same kinds.
+    /// Candidates of one class are alike: of the same bytes, and produced and read by operators of the same kinds.
     pub(super) class: u32,
 }
 
-/// What the backward phase uses after a while, if it can be made anew, and what that rests on and is over by then.
+/// Tensors that the backward phase uses after a while and that can be recomputed, and the dead tensors that these depend on.
 pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -> Vec<Candidate> {
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
     let smallest = (live / SMALLEST_SHARE).min(SMALLEST);
@@ -117,10 +117,10 @@ pub(super) fn candidates(remat: &Rematerializer, problem: &Problem, turn: u32) -
     candidates
 }
 
-/// So many operators are looked at for [`nanos_anew`], which is only a measure to sort by.
+/// Number of operators that [`nanos_anew`] visits; its result is only a sort key.
 const LOOK_BACK: usize = 32;
 
-/// The time to make the tensor anew at a tick, with what its producer reads and the source has freed by then.
+/// The time to recompute the tensor at a tick, with the inputs of its producer that the source has freed by then.
 fn nanos_anew(remat: &Rematerializer, problem: &Problem, tensor: TensorId, tick: u32) -> u64 {
     let mut producers: Vec<u32> = remat.producer(tensor).into_iter().collect();
     let mut next = 0;

@@ -1,12 +1,12 @@
-//! Swapping and recomputation together: a search for what to compute twice, with the best swapping for each choice.
+//! Swapping and recomputation together: a search over sets of recomputed tensors, with a swap set computed for each.
 //!
-//! A choice says which tensors are dropped after a use and made anew in the backward phase ([`crate::remat`]), and
-//! which are kept beyond their last use for that. For each, what does not fit then is swapped as [`super::optimal`]
-//! does. The search starts from choices of known shapes (the cheapest for their bytes, what is best at a price of
-//! bytes, segments between cuts), anneals the best of them, then the best that it has found so. What is found is crossed in
-//! parts of the step, changed one tensor after the other, and by exchanges of one for cheaper ones, as long as that is better.
-//! So far covers look at bytes alone; from the best it walks once more with covers that swap in time, which find what is worth a
-//! short wait. It counts evaluations, never time.
+//! A choice determines which tensors are dropped after a use and recomputed in the backward phase ([`crate::remat`]), and
+//! which are kept beyond their last use for that. For each choice, the excess over the budget is swapped as in
+//! [`super::optimal`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
+//! segments between cuts), anneals the best of them, and then the best found so far. The choices found are combined by
+//! crossover in parts of the step, then changed one tensor at a time and by exchanges of a tensor for cheaper ones, as long
+//! as that gains. Up to here, eviction sets only count bytes; from the best choices, further walks use time-aware eviction
+//! sets, which recognize choices worth a short wait. The search counts evaluations, never time.
 
 mod candidates;
 mod moves;
@@ -34,73 +34,76 @@ use crate::remat::{Dead, Rematerializer, Rewritten};
 use crate::schedule::{Acts, Schedule, Simulator, justified_within};
 use crate::threads::each;
 
-/// While searching, so many pieces make the peak.
+/// Number of pieces into which the peak is divided during the search.
 const SEARCH_PIECES: u64 = 150;
 
-/// Annealing starts from as many choices, with heats of one part in so many of the time of all operators. What one
-/// more recomputed operator costs is in between.
+/// Annealing starts from this number of choices; the initial temperature of each walk is the time of all operators divided by
+/// its entry. The cost of one more recomputed operator lies within this range.
 const HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
-/// It starts again from the best that it has found so, with these heats.
+/// Divisors for the temperatures of walks that start again from the best choices found so far.
 const AGAIN: [u64; 2] = [2000, 6000];
 
-/// So many of the best choices found are crossed.
+/// Size of the crossover pool.
 const CROSSED: usize = 8;
 
-/// The number of walks of a round that start from the best choices of the round before; the others start from choices of known
-/// shapes.
+/// The number of walks of a round that start from the best choices of the previous round; the others start from constructed
+/// choices.
 const SEEDS: usize = 2;
 
-/// The numbers of walks of one round are less than this.
+/// The numbers of the walks of one round are less than this.
 const FIRST_OF_ROUND: u64 = 1 << 32;
 
-/// Into so many parts the step is cut, so that the best choice may do in one of them as another does.
+/// Numbers of parts into which crossover cuts the step; the best choice may take over a part of another choice.
 const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
 
-/// From so many of the best choices found it starts the last time.
+/// Number of the best choices from which the last walks start.
 const FINISHED: usize = 3;
 
-/// So many of the best plans are polished in small pieces, and of what is found then so many have their swaps chosen in time.
+/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are recomputed
+/// with regard to copy times.
 const REFINED: usize = 5;
 
 /// The fates that walks and polishing choose from.
 const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
 
-/// At the end of each round, what runs again in this number of the best plans is given other places, and made anew for each that needs
-/// it, by one in this number of evaluations.
+/// Number of the best plans whose recomputations are placed elsewhere, or repeated for each use, at the end of each round;
+/// the divisor of the evaluations spent on it; and the divisors for the temperatures of its walks.
 const PLACED: usize = 3;
 const PLACED_SHARE: usize = 16;
 const PLACED_HEATS: [u64; 4] = [100, 300, 1000, 4000];
 
-/// They are polished by one in so many of all evaluations, which take as much longer in small pieces.
+/// Polishing with small pieces takes one in this many of all evaluations, each of which then takes longer.
 const FINE: usize = 40;
 
-/// A glance looks at so many choices, and walks as far from the best of them.
+/// Number of choices that an estimate evaluates, and the number of evaluations of its walks.
 const GLANCED: usize = 64;
 
-/// So many evaluations of an operator are made at an effort of 100: time grows with operators, so any number of
-/// them takes seconds.
+/// Budget at an effort of 100, in evaluations times operators: the time of an evaluation grows with the operators, so that a
+/// search takes seconds for any number of them.
 const EVALUATIONS: usize = 20_000_000;
 
-/// Walks that swap in time have these heats, start so often from the best of what was found if that is at most this part of the
-/// bound above it, where short waits matter most, and once otherwise, and make one in so many of all evaluations; one counts as
-/// many steps as this, where each step of other walks counts as one, evaluated or not.
+/// Walks with time-aware eviction sets: the divisors for their temperatures; the number of rounds if the best makespan is
+/// within one part in `NEAR` of the bound, where short waits matter most (otherwise one round); the divisor of the
+/// evaluations spent; and the number of steps that an evaluation counts as, where each step of other walks counts as one,
+/// evaluated or not.
 const IN_TIME_HEATS: [u64; FINISHED] = [1500, 3000, 6000];
 const IN_TIME_ROUNDS: u64 = 4;
 const NEAR: u64 = 200;
 const IN_TIME: usize = 10;
 const IN_TIME_STEPS: usize = 8;
 
-/// So many evaluations are remembered.
+/// Maximum number of evaluations remembered.
 const KNOWN: usize = 100_000;
 
-/// With more operators than this there are fewer evaluations of each, by the square of how many more: plans hardly get worse.
+/// Beyond this number of operators, the evaluations per operator are reduced by the square of the ratio: plans hardly get
+/// worse.
 const MANY: usize = 2000;
 
 /// The best plan found.
 ///
 /// # Errors
-/// [`DoesNotFit`] if nothing that was tried fits, with what the operator needs that swapping alone cannot help.
+/// [`DoesNotFit`] if no choice fits, with the bytes of the operator that swapping alone cannot reduce.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     if !request.recompute {
         return optimal::plan(request);
@@ -110,14 +113,14 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
         return joint;
     }
     let joint = joint.map(|plan| optimal::in_ranges(request, plan));
-    // The bound takes long, so it is not asked for where there is no plan to compare with it.
+    // The bound takes long to compute, so it is computed only if there is a plan to compare with it.
     let is_best = joint
         .as_ref()
         .is_ok_and(|plan| plan.schedule.makespan() <= bound::swap(request.problem, request.budget).nanos);
     if is_best || !request.problem.any_variable_leaves() {
         return joint;
     }
-    // Variables that are too small to be searched for with what is computed again may be what swapping alone needs.
+    // Variables too small to be included in the joint search may be the ones that swapping alone needs.
     match (joint, optimal::plan(request)) {
         (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
         (Err(_), swapping) => swapping,
@@ -125,7 +128,7 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     }
 }
 
-/// What a step takes at most, from a short look at choices of known shapes, in large pieces; nothing if none of them fits.
+/// Upper bound on the makespan from a short search over constructed choices with large pieces; nothing if none of them fits.
 pub fn glance(request: &Request) -> Option<u64> {
     staying_and_leaving(request, |request| {
         let remat = Rematerializer::new(request.problem);
@@ -155,7 +158,7 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     }
     let remat = Rematerializer::new(request.problem);
     let mut search = Search::new(&remat, request);
-    // The bound takes long, so it is not asked for where nothing fits.
+    // The bound takes long to compute, so it is computed only if something fits.
     let least = LazyCell::new(|| bound::quick(request));
     let all = search.evaluations;
     let mut found: Vec<(Found, Plan)> = Vec::new();
@@ -193,25 +196,25 @@ fn searched(request: &Request) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// The makespan of a choice, and how a cover takes windows for it.
+/// A choice with its makespan and the kind of its eviction set.
 type Found = (u64, Manner, Choice);
 
 struct Search<'a> {
     remat: &'a Rematerializer<'a>,
     problem: &'a Problem,
-    /// The first tick that is not of the forward phase.
+    /// The first tick after the forward phase.
     turn: u32,
     budget: u64,
     piece: u64,
     final_piece: u64,
     /// By tick of the producer.
     candidates: Vec<Candidate>,
-    /// Indices of candidates, the cheapest for its bytes first, and the other way round.
+    /// Indices of candidates, the cheapest per byte first, and the inverse.
     by_cost: Vec<u32>,
     rank: Vec<u32>,
-    /// How many evaluations a round may make; at first those at an effort of 100.
+    /// Maximum number of evaluations of a round; at first the number at an effort of 100.
     evaluations: usize,
-    /// By digest of what a choice is rewritten to, what came of it: choices that differ in what nothing rests on are one.
+    /// Results by digest of the rewritten problem: choices that differ only where nothing depends on it have the same digest.
     known: Mutex<HashMap<u64, Known>>,
 }
 
@@ -250,7 +253,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best of choices of known shapes, of so many at most, the best first.
+    /// The best of at most `most` constructed choices, the best first.
     fn started(&self, most: usize) -> Vec<Found> {
         let mut choices = self.starts();
         choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
@@ -296,13 +299,13 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The best choices found from these and from those of known shapes, the best first.
+    /// The best choices found from the seeds and from constructed choices, the best first.
     fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
         let mut starts = self.started((self.evaluations / 2).max(32));
-        // One way or the other may be better for what is found from them.
+        // Either kind of eviction set may be better for the choices found from a start.
         starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
         let again = seeds.iter().take(SEEDS).map(|(_, manner, choice)| {
-            // Walks that swap in time come last, and are few.
+            // Time-aware walks come last, and are few.
             let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
             let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
             (makespan, manner, choice.clone())
@@ -310,10 +313,10 @@ impl<'a> Search<'a> {
         starts.splice(0..0, again);
         starts.truncate(HEATS.len());
         let share = self.evaluations / 8;
-        // Each round draws other numbers.
+        // Each round draws other random numbers.
         let first = round * FIRST_OF_ROUND;
         let mut found = self.walks(&starts, &HEATS, share, first);
-        // What is far from what operators alone take may have more to gain.
+        // A plan far above the time of its operators alone may have more to gain.
         let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
         for round in 1..=if far { 4 } else { 2 } {
             let again = self.walks(&found, &AGAIN, share, first + round);
@@ -341,7 +344,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The best of the choices, with what others do in parts of the step where that is better.
+    /// The best of the choices, with parts of the step taken from others where that is better.
     fn crossed(&self, found: &[Found]) -> Option<Found> {
         let ((least, manner, best), others) = found[..found.len().min(CROSSED)].split_first()?;
         let (mut least, mut choice, n) = (*least, best.clone(), best.len());
@@ -363,17 +366,17 @@ impl<'a> Search<'a> {
         Some((least, *manner, choice))
     }
 
-    /// What becomes of each of the choices, at the same time.
+    /// Improves each of the choices, in parallel.
     fn each(&self, choices: &[Found], better: impl Fn(Found) -> Found + Sync) -> Vec<Found> {
         each(choices.iter().cloned(), better)
     }
 
-    /// Each of the choices, polished by what it costs in pieces of a size.
+    /// Each of the choices, polished by its makespan with pieces of the given size.
     fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
         self.each(choices, |one| self.polish(one, evaluations, piece, &FATES))
     }
 
-    /// The best of the choices, in which what runs again has found its place, and its plan.
+    /// The plan of the best of the choices after the search for places of recomputed operators.
     fn placed(&self, found: &[(Found, Plan)]) -> Option<Plan> {
         let choices: Vec<Found> = found.iter().take(PLACED).map(|(choice, _)| choice.clone()).collect();
         let places: Vec<Fate> = Fate::placed().collect();
@@ -393,7 +396,7 @@ impl<'a> Search<'a> {
         Some(self.refined(plan))
     }
 
-    /// The choice, changed for all that are alike and for each candidate by itself as long as that is better.
+    /// The choice after changes of whole classes and of single candidates as long as these gain.
     fn polish(
         &self,
         (mut least, manner, mut choice): Found,
@@ -411,7 +414,7 @@ impl<'a> Search<'a> {
         if piece != self.piece {
             least = self.makespan(&mut memory, &choice, manner, piece);
         }
-        // How many changes in a row were none for the better.
+        // Number of consecutive changes without gain.
         let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
         while in_vain < changes.len() && evaluated < evaluations {
             let (group, fate) = changes[at];
@@ -431,13 +434,13 @@ impl<'a> Search<'a> {
         (least, manner, choice)
     }
 
-    /// Each of the choices, with exchanges by what it costs in pieces of a size.
+    /// Each of the choices after exchanges, by its makespan with pieces of the given size.
     fn exchanged(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
         self.each(choices, |one| self.exchange(one, evaluations, piece))
     }
 
-    /// The choice, with one that is computed again kept and one or two others, which together are cheaper, computed again in
-    /// its place, as long as that is better.
+    /// The choice after exchanges as long as these gain: a recomputed candidate is kept, and one or two others, together
+    /// cheaper, are recomputed in its place.
     fn exchange(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
         let mut memory = Memory::default();
         if piece != self.piece {
@@ -461,8 +464,8 @@ impl<'a> Search<'a> {
         (least, manner, choice)
     }
 
-    /// What walks and exchanges find from the best of the choices where covers swap in time, after several rounds if they are
-    /// near what is the least.
+    /// The choices that walks and exchanges with time-aware eviction sets find from the best choices, after several rounds if
+    /// these are near the bound.
     fn in_time(&self, mut found: Vec<Found>, is_near: bool) -> Vec<Found> {
         let evaluations = self.evaluations / IN_TIME;
         found.truncate(FINISHED);
@@ -485,8 +488,8 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// What may be kept, and what computed again in its place, one before two: the dearest first for the cheapest of their
-    /// bytes, so many at most.
+    /// Pairs of a candidate to keep and candidates to recompute in its place, one before two: the most expensive first,
+    /// replaced by the cheapest per byte, at most `most`.
     fn exchanges(&self, choice: &Choice, most: usize) -> Vec<(usize, [Option<usize>; 2])> {
         let nanos = |i: usize| self.candidates[i].nanos;
         let all = self.by_cost.iter().map(|&i| i as usize).filter(|&i| self.candidates[i].dropped.is_some());
@@ -497,7 +500,8 @@ impl<'a> Search<'a> {
             kept.iter().filter(move |&&j| nanos(j) < nanos(i)).map(move |&j| (i, [Some(j), None]))
         });
         let two = again.iter().flat_map(|&i| {
-            // Where most cost the same, few pairs are cheaper: only what is, with the cheapest of all, is looked at beside others.
+            // If most cost the same, few pairs are cheaper: only candidates that are cheaper together with the cheapest of
+            // all are paired.
             let least = kept.iter().map(|&j| nanos(j)).min().unwrap_or(0);
             let cheap: Vec<usize> = kept.iter().copied().filter(|&j| nanos(j) + least < nanos(i)).collect();
             let pairs = (0..cheap.len()).flat_map(|at| (0..at).map(move |other| (at, other)));
@@ -511,7 +515,7 @@ impl<'a> Search<'a> {
         one.chain(two).take(most).collect()
     }
 
-    /// The best choices met on walks from these, each with its heat, the best first.
+    /// The best choices of annealing walks from these starts, each with its temperature, the best first.
     fn walks(&self, starts: &[Found], heats: &[u64], evaluations: usize, round: u64) -> Vec<Found> {
         let walk = |(start, &heat): (Found, &u64)| {
             self.anneal(start, evaluations, heat, (Rng::new(heat + round), &[]))
@@ -521,7 +525,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Whether what is made of the choice is of use: it computes for so many nanoseconds at most.
+    /// Rewrites the problem for the choice; false if its operators take longer than `most_nanos`.
     fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
         let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
         for (candidate, &fate) in self.candidates.iter().zip(choice) {
@@ -537,12 +541,12 @@ impl<'a> Search<'a> {
         self.remat.rewrite_within(&dropped, dead, most_nanos, into)
     }
 
-    /// What a step takes with the choice; the most there is if it does not fit.
+    /// The makespan of the choice; `u64::MAX` if it does not fit.
     fn makespan(&self, memory: &mut Memory, choice: &Choice, manner: Manner, piece: u64) -> u64 {
         self.evaluate(memory, choice, manner, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
     }
 
-    /// What the choice costs, unless its operators alone take longer than the limit.
+    /// Evaluates the choice, unless its operators alone take longer than the limit.
     fn evaluate(
         &self,
         memory: &mut Memory,
@@ -590,7 +594,7 @@ impl<'a> Search<'a> {
         Some(Evaluated { makespan, travels })
     }
 
-    /// The best choice met on a walk that also goes uphill, less and less.
+    /// The best choice of an annealing walk.
     ///
     /// `fates` are tried besides those of all walks.
     fn anneal(&self, start: Found, evaluations: usize, heat: u64, (mut rng, fates): (Rng, &[Fate])) -> Found {
@@ -638,7 +642,7 @@ impl<'a> Search<'a> {
         plans
     }
 
-    /// The plan of a choice, in small pieces or in those of the search, whichever are better.
+    /// The plan of a choice, in small pieces or in those of the search, whichever is better.
     fn finish(&self, (_, manner, choice): &Found) -> Option<Plan> {
         let mut rewritten = Rewritten::default();
         self.rewrite(choice, u64::MAX, &mut rewritten).then_some(())?;
@@ -651,7 +655,7 @@ impl<'a> Search<'a> {
         Some(Plan { problem, op_origin, tensor_origin, schedule })
     }
 
-    /// The plan with swaps chosen in time, if these are better.
+    /// The plan with a swap set recomputed with regard to copy times, if that is better.
     fn refined(&self, plan: Plan) -> Plan {
         let swaps = optimal::swaps(&plan.problem, self.budget, self.final_piece).ok();
         match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {
@@ -661,29 +665,29 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Memory that evaluations use one after the other.
+/// Buffers that consecutive evaluations reuse.
 #[derive(Default)]
 struct Memory {
     simulator: Simulator,
     rewritten: Rewritten,
-    /// Digests of what was evaluated.
+    /// Digests of the problems evaluated.
     met: HashSet<u64>,
 }
 
 #[derive(Clone)]
 struct Evaluated {
     makespan: u64,
-    /// By candidate, whether any of its bytes were swapped.
+    /// By candidate, whether any of its bytes are swapped.
     travels: Vec<bool>,
 }
 
-/// What came of an evaluation with a limit.
+/// The result of an evaluation with a limit.
 struct Known {
     evaluated: Option<Evaluated>,
     limit: u64,
 }
 
-/// What tells one evaluation from another.
+/// Identifies an evaluation.
 fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     (manner as u8, piece, &rewritten.op_origin).hash(&mut hasher);

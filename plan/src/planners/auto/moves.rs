@@ -1,33 +1,33 @@
-//! From one choice to another near it.
+//! Neighbourhood of the search: moves from one choice to another.
 
 use lmsc_ir::rng::{Rng, Source};
 
 use super::Search;
 use super::candidates::{Choice, Fate};
 
-/// At most so many tensors are exchanged for one.
+/// Maximum number of tensors exchanged for one.
 const MOST_EXCHANGED: usize = 8;
 
 impl Search<'_> {
-    /// Changes the choice a little, at random.
+    /// Applies a random move to the choice.
     pub(super) fn change(&self, choice: &mut Choice, travels: &[bool], rng: &mut Rng) {
         let n = choice.len();
         let flip = |fate: &mut Fate| *fate = if *fate == Fate::Kept { Fate::Dropped } else { Fate::Kept };
         let one_of = |rng: &mut Rng| if rng.chance(50) { Fate::Dropped } else { Fate::Kept };
         match rng.below(11) {
-            // Neighbours in cost.
+            // Neighbours in the order of cost.
             0 => {
                 let at = rng.below(n);
                 let end = (at + 1 + rng.below(4)).min(n);
                 self.by_cost[at..end].iter().for_each(|&i| flip(&mut choice[i as usize]));
             }
-            // A stretch of the network.
+            // A range of the network.
             1 => {
                 let (at, fate) = (rng.below(n), one_of(rng));
                 let end = (at + length(n, rng)).min(n);
                 choice[at..end].fill(fate);
             }
-            // Results of operators of one kind, one after the other, or every second or third or so.
+            // Results of consecutive operators of one kind, or of every second, third, … one.
             2 => {
                 let (at, fate) = (rng.below(n), one_of(rng));
                 let (kind, bytes) = (self.candidates[at].kind, self.candidates[at].bytes);
@@ -73,7 +73,7 @@ impl Search<'_> {
         }
     }
 
-    /// Gives one of these fates to a few that are dropped, one after the other, or to any one.
+    /// Gives one of these fates to a few dropped candidates in a row, or to any one candidate.
     pub(super) fn place(&self, choice: &mut Choice, fates: &[Fate], rng: &mut Rng) {
         let (n, fate) = (choice.len(), fates[rng.below(fates.len())]);
         let (at, any) = (rng.below(n), rng.chance(30));
@@ -83,7 +83,7 @@ impl Search<'_> {
         few.into_iter().for_each(|i| choice[i] = fate);
     }
 
-    /// Does that to each of a stretch of the network and what takes its place in another stretch like it.
+    /// Applies `does` to each candidate of a range of the network and its counterpart in another range of the same structure.
     fn like_another(&self, choice: &mut Choice, rng: &mut Rng, does: impl Fn(&mut Choice, usize, usize)) {
         let n = choice.len();
         let (at, length) = (rng.below(n), length(n, rng));
@@ -97,7 +97,7 @@ impl Search<'_> {
         alike.for_each(|i| does(choice, at + i, from + i));
     }
 
-    /// Drops one of a few, the cheapest for its bytes, often one that travels now; says of how many bytes.
+    /// Drops one of a few candidates, the cheapest per byte, often one that is swapped now; returns its bytes.
     fn add(&self, choice: &mut Choice, travels: &[bool], rng: &mut Rng) -> u64 {
         let any = rng.chance(50);
         let few = pick(choice.len(), rng, |i| choice[i] == Fate::Kept && (any || travels[i]));
@@ -106,7 +106,7 @@ impl Search<'_> {
         self.candidates[one].bytes
     }
 
-    /// Keeps one of a few that are dropped now, the dearest for its bytes; says of how many bytes.
+    /// Keeps one of a few dropped candidates, the most expensive per byte; returns its bytes.
     fn take_away(&self, choice: &mut Choice, rng: &mut Rng) -> u64 {
         let few = pick(choice.len(), rng, |i| choice[i] != Fate::Kept);
         let Some(one) = few.into_iter().max_by_key(|&i| self.rank[i]) else { return 0 };
@@ -115,7 +115,7 @@ impl Search<'_> {
     }
 }
 
-/// A length up to so many, any power of two below it as often.
+/// A random length up to `most`, with each power of two below it equally likely.
 fn length(most: usize, rng: &mut Rng) -> usize {
     let power = 1 << rng.below(most.max(2).ilog2() as usize);
     power + rng.below(power)

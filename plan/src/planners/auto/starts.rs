@@ -5,12 +5,12 @@ use super::candidates::{Candidate, Choice, Fate};
 use crate::problem::TensorId;
 use crate::remat::Dropped;
 
-/// Into so many segments the forward phase is cut for choices from which annealing may start.
+/// Numbers of segments into which the forward phase is cut for initial choices.
 const SEGMENTS: [u64; 8] = [2, 4, 7, 11, 16, 24, 36, 64];
 
 impl Search<'_> {
-    /// Choices of known shapes, each once: the cheapest for their bytes, what is best at a price, and both of them
-    /// without what crosses some cuts.
+    /// Constructed choices, each once: the cheapest per byte, the best at a price, and both without the tensors that cross
+    /// certain cuts.
     pub(super) fn starts(&self) -> Vec<Choice> {
         let n = self.candidates.len();
         let mut uncut: Vec<Choice> = Vec::new();
@@ -57,7 +57,7 @@ impl Search<'_> {
         starts
     }
 
-    /// Ticks that cut the forward phase into so many segments of about the same bytes, where few tensors cross.
+    /// Ticks that cut the forward phase into `segments` segments of about the same bytes, where few tensors cross.
     fn cuts(&self, segments: u64) -> Vec<u32> {
         let ticks = self.problem.ticks() as usize;
         let mut crossing = vec![0i64; ticks + 1];
@@ -84,13 +84,13 @@ impl Search<'_> {
         cuts.collect()
     }
 
-    /// The choice in which nothing runs again that need not, and what does rests on nothing that was kept for it.
+    /// The choice without recomputation that is not forced, in which no tensor is kept for recomputation.
     fn nothing(&self) -> Choice {
         let fate = |c: &Candidate| if c.dropped.is_some() { Fate::Kept } else { Fate::Dropped };
         self.candidates.iter().map(fate).collect()
     }
 
-    /// The choice that is best at a price of bytes, in nanoseconds for 2^20 of them, as far as one price can tell.
+    /// The best choice at a price of bytes, in nanoseconds per 2^20 bytes, as far as a single price allows.
     fn at_price(&self, price: u64) -> Choice {
         let turn = self.turn as usize;
         let worth = |bytes: u64| ((u128::from(bytes) * u128::from(price)) >> 20) as u64;

@@ -1,4 +1,4 @@
-//! OPT's DynProg: the activations that leave are those that are best if copies could be interrupted.
+//! OPT's DynProg: swaps the activations that would be best if copies could be interrupted.
 
 mod slots;
 mod table;
@@ -9,13 +9,13 @@ use super::{DoesNotFit, Plan, Request, greedy, offload};
 use crate::chain::{self, Chain};
 use slots::Slots;
 
-/// The budget is divided into so many slots at an effort of 100.
+/// Number of slots into which the budget is divided at an effort of 100.
 const SLOTS: u64 = 2000;
 
-/// Divisions tried, each twice as fine as the one before, until two have been and there is a choice.
+/// Maximum number of divisions tried, each twice as fine as the previous one, until two are done and a choice is found.
 const DIVISIONS: u32 = 4;
 
-/// States of the dynamic program that are looked at before it is given up, at an effort of 100.
+/// Maximum number of states of the dynamic program, at an effort of 100.
 const STATES: u64 = 5_000_000;
 
 /// The best plan that offloads one of the `choices` for the problem's chain.
@@ -24,12 +24,12 @@ const STATES: u64 = 5_000_000;
 /// start.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 ///
 /// # Source
-/// OPT §5.3. The paper schedules the one choice that its program returns, of many that it has no reason to prefer
-/// to others (see `table.rs`); here those that its table holds at the end are all scheduled. It takes 500
-/// slots; with bounds and dominance, four times as many are cheaper.
+/// OPT §5.3. The paper schedules the one choice that its program returns, of many that it has no reason to prefer (see
+/// `table.rs`); here all choices that the table holds at the end are scheduled. The paper uses 500 slots; with bounds and
+/// dominance, four times as many are cheaper.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     offload::refuse_below_floor(request)?;
     let problem = request.problem;
@@ -40,13 +40,13 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     best.unwrap_or_else(|| offload::plan(request, Vec::new()))
 }
 
-/// Choices that fit, each by `i` whether `x_i` leaves.
+/// Choices that fit; each gives, by `i`, whether `x_i` is swapped.
 ///
 /// If rounding leaves none, finer divisions are tried, and then Greedy's choice is taken.
 ///
 /// # Source
-/// OPT §5.3.2. Activations are rounded so that their sums are rounded up. If no choice fits in bytes, the activation
-/// that was rounded down least becomes a slot larger, until one does.
+/// OPT §5.3.2. Activations are rounded so that their sums are rounded up. If no choice fits in bytes, the activation that was
+/// rounded down least becomes a slot larger, until a choice fits.
 fn choices(chain: &Chain, budget: u64, effort: u32) -> Vec<Vec<bool>> {
     if chain.peak() <= budget {
         return vec![vec![false; chain.stages() + 1]];
@@ -73,7 +73,7 @@ fn choices(chain: &Chain, budget: u64, effort: u32) -> Vec<Vec<bool>> {
     vec![greedy::offloaded(chain, budget)]
 }
 
-/// Whether every operator fits beside the activations that stay, in bytes.
+/// Whether every operator fits beside the resident activations, in bytes.
 fn fits(chain: &Chain, budget: u64, offloaded: &[bool]) -> bool {
     let x = &chain.activation_bytes;
     let mut stay = 0;

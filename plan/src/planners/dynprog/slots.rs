@@ -1,21 +1,21 @@
-//! A chain in slots of a fraction of the budget each.
+//! A chain measured in slots, fractions of the budget.
 
 use crate::chain::Chain;
 
-/// A chain whose bytes, and the bytes that the link carries during its operators, are whole numbers of slots.
+/// A chain whose bytes, and the bytes that the link transfers during its operators, are whole numbers of slots.
 ///
 /// # Source
 /// OPT §5.3.2.
 pub(super) struct Slots {
-    /// The budget: how many slots there are.
+    /// The budget: the number of slots.
     pub(super) budget: i64,
-    /// What `F_i` needs besides `x_0 … x_{i+1}`.
+    /// The slots that `F_i` needs besides `x_0 … x_{i+1}`.
     pub(super) forward_extra: Vec<i64>,
-    /// What `B_i` needs besides `x_0 … x_{i+1}`, with `y_i` and `y_{i+1}`.
+    /// The slots that `B_i` needs besides `x_0 … x_{i+1}`, with `y_i` and `y_{i+1}`.
     pub(super) backward_extra: Vec<i64>,
     /// `|x_i|`.
     pub(super) x: Vec<i64>,
-    /// `β·u_{F_i}`, what the link carries during `F_i`.
+    /// `β·u_{F_i}`, the slots that the link transfers during `F_i`.
     pub(super) forward: Vec<i64>,
     /// `β·u_{B_i}`.
     pub(super) backward: Vec<i64>,
@@ -24,7 +24,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The chain with the budget divided into so many slots.
+    /// The chain with the budget divided into `slots` slots.
     pub(super) fn new(chain: &Chain, budget: u64, slots: u64) -> Slots {
         let (slots, budget) = (u128::from(slots), u128::from(budget.max(1)));
         let up = |bytes: u64| (u128::from(bytes) * slots).div_ceil(budget) as i64;
@@ -40,7 +40,7 @@ impl Slots {
         };
         let carried = |nanos: &[u64]| {
             let byte_nanos = |&n: &u64| u128::from(n) * u128::from(chain.bytes_per_second);
-            // Saturating: what exceeds all activations by far need not be exact.
+            // Saturating: values far beyond all activations need not be exact.
             let down =
                 |sum: u128| sum.saturating_mul(slots).div_euclid(budget * 1_000_000_000).min(1 << 40) as i64;
             sums(&mut nanos.iter().map(byte_nanos), &down)
@@ -92,7 +92,7 @@ mod tests {
     fn what_must_not_be_underestimated_is_rounded_up() {
         // Slots of 10 bytes.
         let slots = Slots::new(&chain(), 100, 10);
-        // In the last stage there is y_3 as well.
+        // The last stage also holds y_3.
         assert_eq!(slots.forward_extra, [0, 1, 1 + 1]);
         assert_eq!(slots.backward_extra, [2, 1 + 2 + 2, 1 + 2 + 1]);
         // 14, 28, 42 and 52 bytes are rounded up, and then the differences taken.

@@ -11,28 +11,28 @@ const WIDEST: usize = 150_000;
 /// Choices that are returned, at most.
 const CHOICES: usize = 64;
 
-/// What is known of a choice among `x_0 … x_{i-1}`, with all times in slots that the link carries.
+/// A partial choice among `x_0 … x_{i-1}`, with all times in slots that the link transfers.
 #[derive(Clone, Copy)]
 struct State {
     /// The idle time so far: in the forward pass before `F_i`, in the backward pass after `B_i`.
     idle: i64,
-    /// `Δ_F`: what is yet to be copied out when `F_{i-1}` ends; if nothing, less the time since nothing is.
+    /// `Δ_F`: the slots yet to be copied out when `F_{i-1}` ends; if none, minus the time since then.
     out: i64,
-    /// `Δ_B`: what must be copied in before `B_{i-1}` starts; if nothing, less the time until something is.
+    /// `Δ_B`: the slots to be copied in before `B_{i-1}` starts; if none, minus the time until a copy in is needed.
     back: i64,
-    /// What stays of `x_0 … x_{i-1}`, and `x_i`: `M_F - Δ_F⁺`.
+    /// The resident slots of `x_0 … x_{i-1}`, and `x_i`: `M_F - Δ_F⁺`.
     kept: i64,
-    /// Bytes that leave.
+    /// Bytes that are swapped.
     bytes: u64,
-    /// The state that it comes from, doubled, and one more if `x_{i-1}` leaves.
+    /// Twice the index of the previous state, plus one if `x_{i-1}` is swapped.
     from: u32,
 }
 
-/// Choices with the least idle time if copies can be interrupted, the best first; of several with the same, those
-/// that copy less, and then those of which more leaves early.
+/// Choices with the least idle time if copies can be interrupted, the best first; of equal ones, those that copy less, and
+/// then those of which more is swapped early.
 ///
-/// A state that another is at least as good as in every respect, and that keeps as much, is dropped. `left` counts
-/// down the states; when none are left there are no more choices.
+/// A state is dropped if another with the same resident slots is at least as good in every respect. `left` counts down the
+/// states; at zero there are no more choices.
 ///
 /// # Source
 /// OPT §5.2 and Algorithm 1, with corrections:
@@ -94,7 +94,7 @@ impl State {
 }
 
 impl Slots {
-    /// `ε_F` and `ε_B`: how long `F_i`, and what follows `B_i`, wait, if they can ever run.
+    /// `ε_F` and `ε_B`: the waits of `F_i` and of the operators after `B_i`, if they can ever run.
     fn waits(&self, i: usize, state: &State) -> Option<(i64, i64)> {
         let lacks = |extra: i64| state.kept + self.x[i + 1] + extra - self.budget;
         let (forward, backward) = (lacks(self.forward_extra[i]), lacks(self.backward_extra[i]));
@@ -102,7 +102,7 @@ impl Slots {
         fits.then(|| ((forward + state.out.max(0)).max(0), (backward + state.back.max(0)).max(0)))
     }
 
-    /// After stage `i`, if `x_i` stays.
+    /// After stage `i`, if `x_i` stays resident.
     fn keep(&self, i: usize, state: &State, (forward, backward): (i64, i64)) -> State {
         State {
             idle: state.idle + forward + backward,
@@ -113,7 +113,7 @@ impl Slots {
         }
     }
 
-    /// After stage `i`, if `x_i` leaves.
+    /// After stage `i`, if `x_i` is swapped.
     fn offload(&self, i: usize, state: &State, (forward, backward): (i64, i64)) -> State {
         State {
             idle: state.idle + forward + backward,
@@ -134,7 +134,7 @@ impl Slots {
         Some(state.idle + self.turn(&state))
     }
 
-    /// `ε_G`: how long the first backward operator waits after the last forward one.
+    /// `ε_G`: the wait of the first backward operator after the last forward one.
     fn turn(&self, state: &State) -> i64 {
         match (state.out > 0, state.back > 0) {
             (false, false) => 0,
@@ -150,9 +150,9 @@ impl Slots {
         }
     }
 
-    /// The wait where only one direction is busy at the turn, with `left` to copy and `free` time on the other
-    /// side, whose operators run for so long. `excess` is what operator `j` lacks before any of that is copied, if
-    /// all activations are there.
+    /// The wait if only one direction is busy at the turn, with `left` to copy and `free` time on the other side, whose
+    /// operators take `nanos`. `excess` is the excess of operator `j` over the budget before any of that is copied, with all
+    /// activations resident.
     fn one_way(&self, left: i64, free: i64, nanos: &[i64], excess: impl Fn(usize) -> i64) -> i64 {
         let n = nanos.len();
         let mut wait = (left - free).max(0);
@@ -169,16 +169,16 @@ impl Slots {
     }
 }
 
-/// What keeps a state from leading to the best choice.
+/// Bounds that exclude states that cannot lead to the best choice.
 struct Bounds {
     budget: i64,
     /// By `i`, `|x_i|`.
     x: Vec<i64>,
-    /// By `i`, the most that an operator of stage `i` or a later one needs if all activations from `x_i` on leave.
+    /// By `i`, the largest need of an operator of stage `i` or later if all activations from `x_i` on are swapped.
     least_needed: Vec<i64>,
-    /// The same if none of them leaves.
+    /// The same if none of them is swapped.
     most_needed: Vec<i64>,
-    /// By `i`, how long the operators of stage `i` and the later ones run.
+    /// By `i`, the total time of the operators of stage `i` and later.
     nanos: Vec<i64>,
     /// The idle time of a choice that fits.
     idle: i64,
@@ -214,8 +214,8 @@ impl Bounds {
 
     /// Whether the state, before stage `i`, can lead to a choice that fits and is as good as any known.
     ///
-    /// Between `F_{i-1}` and `B_{i-1}`, all that is yet to be copied, and all that must still be offloaded, crosses
-    /// the link, there and back.
+    /// Between `F_{i-1}` and `B_{i-1}`, everything yet to be copied, and everything that must still be offloaded, crosses the
+    /// link in both directions.
     fn admits(&self, i: usize, state: &State) -> bool {
         let stays = state.kept - self.x[i];
         let must = (stays + self.most_needed[i] - self.budget).max(0);
@@ -228,12 +228,12 @@ impl Bounds {
     }
 }
 
-/// The states that no other is at least as good as in every respect and keeps as much.
+/// The states that no other state with the same resident slots dominates.
 fn pareto(mut states: Vec<State>) -> Vec<State> {
     states.sort_unstable_by_key(|s| (s.kept, s.idle, s.out, s.back, s.bytes, s.from));
     let mut best = Vec::with_capacity(states.len());
     for same in states.chunk_by(|one, other| one.kept == other.kept) {
-        // Ascending in `out`, descending in `back`: of what has been seen, all of it with no more idle time.
+        // Ascending in `out`, descending in `back`: the frontier of the states seen, all of which have no more idle time.
         let mut seen: BTreeMap<i64, i64> = BTreeMap::new();
         for state in same {
             if seen.range(..=state.out).next_back().is_some_and(|(_, &back)| back <= state.back) {
@@ -258,7 +258,7 @@ mod tests {
     use crate::random::{Rng, Source};
     use crate::schedule::{Absences, Acts, Piece, Simulator, no_wait};
 
-    /// A chain of so many stages; the numbers follow from the seed.
+    /// A chain of `stages` stages with random numbers.
     fn chain(stages: usize, seed: u64) -> Chain {
         let mut u = Rng::new(seed);
         let mut several = |count: usize, least: u64, most: usize| -> Vec<u64> {
@@ -275,8 +275,8 @@ mod tests {
         }
     }
 
-    /// How long the problem takes if these tensors leave, whole, by copies that can be interrupted 300 times, and
-    /// free and take memory bit by bit.
+    /// The makespan if these tensors are swapped whole, by copies that can be interrupted 300 times, and that free and take
+    /// memory piece by piece.
     fn interruptible(problem: &Problem, leaves: u32, budget: u64) -> Option<u64> {
         let mut absences = Absences::default();
         for (index, window) in problem.windows(&problem.uses()).into_iter().enumerate() {
@@ -292,8 +292,8 @@ mod tests {
         Some(times.makespan)
     }
 
-    // The program lets x_i come back while F_i still reads it, which no schedule can; so it may promise a little more
-    // than there is: 0.14 % at most in 300 such cases, of which 199 have idle time.
+    // The program allows x_i to be swapped in while F_i still reads it, which no schedule can; so it may promise a little too
+    // much: 0.14 % at most in 300 such cases, of which 199 have idle time.
     #[test]
     fn the_choice_is_the_best_of_all_if_copies_can_be_interrupted() {
         let mut idle_cases = 0;

@@ -1,4 +1,4 @@
-//! When swaps happen, and the memory that they need, where nothing waits for memory.
+//! The times of swaps and the memory that they need, where nothing waits for memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,22 +12,22 @@ use crate::schedule::{Instruction, Piece, PieceId, Schedule, Step};
 /// A start and an end, in nanoseconds.
 type Span = (u64, u64);
 
-/// When everything happens, and the memory that it takes.
+/// The times of all operators and copies, and their memory.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
-    /// By tick, when its operator runs.
+    /// By tick, the time of its operator.
     ops: Vec<Span>,
-    /// By swap, when it is copied out.
+    /// By swap, the time of its copy out.
     outs: Vec<Span>,
-    /// By swap and gap, when it is copied in.
+    /// By swap and gap, the time of the copy in.
     ins: Vec<Vec<Span>>,
     pub(super) cost: Cost,
 }
 
 impl Execution {
-    /// The execution of these swaps: out when produced, in when the operator `ahead` before the use has ended.
+    /// The execution of these swaps: copied out when produced, copied in when the operator `ahead` before the use has ended.
     ///
-    /// Copies that are ready at once go in the order in which they became so.
+    /// Copies of one engine run in the order in which they become ready.
     pub(super) fn of(problem: &Problem, uses: &Uses, swaps: &[Swap], ahead: u32) -> Execution {
         let mut leaves: Vec<(u32, u32)> = Vec::with_capacity(swaps.len());
         let (mut triggers, mut returns) = (Vec::with_capacity(swaps.len()), Vec::with_capacity(swaps.len()));
@@ -74,7 +74,7 @@ impl Execution {
 
     /// Finds the peak, and the operator that runs or ran last at that time.
     fn count(&mut self, problem: &Problem, uses: &Uses, swaps: &[Swap]) {
-        // When steps start and end: times, and of what happens at one time, the place in the order.
+        // The starts and ends of steps: times, and the position in the order among events at the same time.
         let mut ops = vec![Places::default(); self.ops.len()];
         let mut outs = vec![Places::default(); self.outs.len()];
         let mut ins: Vec<Vec<Places>> =
@@ -90,7 +90,7 @@ impl Execution {
         let mut swap_of: SecondaryMap<TensorId, Option<usize>> =
             SecondaryMap::with_capacity(problem.tensors.len());
         swaps.iter().enumerate().for_each(|(index, swap)| swap_of[swap.tensor] = Some(index));
-        // By tick, the bytes that are needed from the start of its operator, and until its end.
+        // By tick, the bytes needed from the start of its operator, and those needed until its end.
         let mut comes: Vec<u64> = problem.ops.iter().map(|op| op.workspace).collect();
         let mut goes = comes.clone();
         let mut now = 0;
@@ -131,7 +131,7 @@ impl Execution {
         (self.cost.peak, self.cost.peak_tick) = (peak, tick as u32);
     }
 
-    /// Everything by the time at which it starts.
+    /// All operators and copies, sorted by start.
     fn order(&self) -> Vec<(Act, Span)> {
         let mut order: Vec<(Act, Span)> =
             (0..).zip(&self.ops).map(|(tick, &span)| (Act::Op(tick), span)).collect();
@@ -159,13 +159,13 @@ impl Execution {
     }
 }
 
-/// A time in nanoseconds, and a place in the order, from 1; 0 is before all.
+/// A time in nanoseconds, and a position in the order, from 1; 0 is before all.
 type Place = (u64, u32);
 
-/// Where something starts and ends.
+/// The start and the end of a step.
 type Places = (Place, Place);
 
-/// What takes time.
+/// An operator or a copy.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Op(u32),
@@ -183,17 +183,17 @@ enum Copy {
 struct Copies<'a> {
     problem: &'a Problem,
     swaps: &'a [Swap],
-    /// By engine, out and in, when it is free. Where the link is half duplex, the first does everything.
+    /// By engine, out and in, when it is free. If the link is half duplex, the first engine runs all copies.
     free: [u64; 2],
-    /// By engine, the copies that wait for nothing else, by when they became ready.
+    /// By engine, the copies that wait only for the engine, by the time at which they became ready.
     ready: [BinaryHeap<Reverse<(u64, Copy)>>; 2],
-    /// By swap, the gap whose end was triggered before the copy out was done, and when.
+    /// By swap, the gap whose end was triggered before the copy out was done, and the time of the trigger.
     triggered: Vec<Option<(u64, u32)>>,
     outs: Vec<Span>,
     ins: Vec<Vec<Span>>,
 }
 
-/// A copy whose time has not come.
+/// A copy that has not been scheduled.
 const LATER: Span = (u64::MAX, u64::MAX);
 
 impl<'a> Copies<'a> {
@@ -213,7 +213,7 @@ impl<'a> Copies<'a> {
         usize::from(self.problem.link.duplex == Duplex::Full)
     }
 
-    /// Lets the copy in after a gap start from now on, once the copy out is done.
+    /// Allows the copy in after a gap to start from now on, once the copy out is done.
     fn trigger(&mut self, swap: u32, gap: u32, now: u64) {
         match self.outs[swap as usize] {
             LATER => self.triggered[swap as usize] = Some((now, gap)),
@@ -221,13 +221,13 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// When the tensor is back after a gap that was triggered.
+    /// The end of the copy in after a gap that was triggered.
     fn arrival(&mut self, swap: u32, gap: u32) -> u64 {
         while self.ins[swap as usize][gap as usize] == LATER && self.next() {}
         self.ins[swap as usize][gap as usize].1
     }
 
-    /// Runs the copy that can start first; false where there is none.
+    /// Runs the copy that can start first; false if there is none.
     fn next(&mut self) -> bool {
         let start = |engine: usize| {
             let Reverse((ready, _)) = self.ready[engine].peek()?;

@@ -1,26 +1,25 @@
-//! TFLMS: tensors leave when they are produced in the forward phase, and come back some operators before their use.
+//! TFLMS: swaps tensors out when the forward phase produces them, and in a number of operators before their use.
 //!
-//! Nothing waits for memory: what the parameters ask for happens, and a step that then needs more than the budget is
-//! out of memory. So near the floor there is no such plan. Where memory is short, what saves a step is often that
-//! operators wait for copies back between two *forward* uses, which holds the forward phase up until the copies out
-//! have caught up.
+//! Nothing waits for memory: the swaps follow from the parameters, and a step that then needs more than the budget is out of
+//! memory. So near the floor there is no such plan. If memory is short, a step often fits only because operators wait for
+//! copies in between two *forward* uses, which delays the forward phase until the copies out have caught up.
 //!
 //! # Source
 //! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. [`crate::tflms`]
 //! rewrites graphs by it; here are its parameters (Table 2) in terms of a [`Problem`], as a planner to compare with:
 //!
 //! - Distances are counted in operators of the order, not in levels: a problem has no levels.
-//! - A use belongs to the phase of its operator; the update counts as backward. An edge is what lies between two uses
-//!   that follow one another, so swap-outs of a tensor are always one (§4.2.2).
+//! - A use belongs to the phase of its operator; the update counts as backward. An edge lies between two consecutive uses, so
+//!   swap-outs of a tensor are always one (§4.2.2).
 //! - `threshold` (α, §4.1) holds for edges from the forward phase to the backward phase, `branch_threshold` (§5.1)
 //!   for those within the forward phase, `fuse_swapins` (§4.2.3) for those within the backward phase. §4.1 says `≥ α`,
 //!   §5.1 says `> branch_threshold`; both are `≥` here. §4.2.3 gives no measure of "close".
-//! - `ahead` is the lower bound of §4.3 counted along the order: the copy back is triggered when the operator that
-//!   many before the use has ended. Where that operator stands before the edge, Algorithm 1 returns nothing and §4.3
-//!   leaves open what then; here the tensor comes back as soon as it is gone and its last use before the edge is done.
-//! - Variables stay (§5.1), and so does what is changed in place. The batch, given and not kept, moves as if it were
-//!   produced at the start, which the paper does not say.
-//! - Copies of one direction go in the order in which they could start.
+//! - `ahead` is the lower bound of §4.3 counted along the order: the copy in is triggered when the operator that many before
+//!   the use has ended. If that operator precedes the edge, Algorithm 1 returns nothing and §4.3 leaves the case open; here
+//!   the tensor is swapped in as soon as its copy out and its last use before the edge are done.
+//! - Variables stay resident (§5.1), and so do tensors changed in place. The batch, given and not kept, is treated as if it
+//!   were produced at the start; the paper does not say.
+//! - Copies of one direction run in the order in which they could start.
 //!
 //! §5.2 tunes by hand; `tflms-best` searches.
 
@@ -38,7 +37,7 @@ use super::policy::{Issued, Outcome, Timing};
 use super::{DoesNotFit, Options, Plan, Request, Scheduler};
 use crate::problem::{Problem, TensorId, Uses};
 
-/// The plan of the options' parameters; those that are not given are the paper's defaults.
+/// The plan for the parameters in the options; for those not given, the paper's defaults.
 ///
 /// # Errors
 /// [`DoesNotFit`] if these parameters need more than the budget.
@@ -49,10 +48,10 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     candidates.plan(request, &swaps, distances.ahead)
 }
 
-/// The plan of the parameters that fit and take the least time, of those that the options leave open.
+/// The plan for the fastest parameters that fit, of those that the options leave open.
 ///
 /// # Errors
-/// [`DoesNotFit`] if no parameters that were tried fit, with what the least of them need.
+/// [`DoesNotFit`] if no parameters that were tried fit, with the smallest need among them.
 pub fn plan_best(request: &Request) -> Result<Plan, DoesNotFit> {
     Search::new(request).plan()
 }
@@ -74,7 +73,7 @@ impl Default for Distances {
 }
 
 impl Distances {
-    /// The same but for what the options give.
+    /// The distances with the values given in the options.
     fn with(self, options: &Options) -> Distances {
         Distances {
             ahead: options.ahead.unwrap_or(self.ahead).max(1),
@@ -85,32 +84,32 @@ impl Distances {
     }
 }
 
-/// A tensor that leaves, and when.
+/// A swapped tensor and its times.
 #[derive(Clone, Debug)]
 struct Swap {
     tensor: TensorId,
     /// The tick that produces it; none if it is given.
     produced: Option<u32>,
-    /// The uses between which it is away, by their ticks.
+    /// The pairs of uses between which it is swapped out, by their ticks.
     gaps: Vec<(u32, u32)>,
 }
 
-/// What swaps come to.
+/// The cost of a set of swaps.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
-    /// In nanoseconds; 0 where the copies are still to be ordered.
+    /// In nanoseconds; 0 if the copies are still to be ordered.
     makespan: u64,
     /// The most bytes at once.
     peak: u64,
-    /// The operator that runs then.
+    /// The operator that runs at the peak.
     peak_tick: u32,
 }
 
-/// What can be swapped in a problem.
+/// The tensors of a problem that can be swapped.
 struct Candidates<'a> {
     problem: &'a Problem,
     uses: Uses,
-    /// Bytes by tick if nothing leaves.
+    /// Bytes by tick if nothing is swapped out.
     live: Vec<u64>,
     /// With all their gaps, in the order of production.
     swaps: Vec<Swap>,
@@ -152,7 +151,7 @@ impl<'a> Candidates<'a> {
         swaps.map(|swap| Swap { gaps: swap.gaps.iter().copied().filter(away).collect(), ..*swap }).collect()
     }
 
-    /// What the swaps come to; where their copies are to be justified, the memory that no order of them avoids.
+    /// The cost of the swaps; if their copies are to be justified, the memory that is needed under any order of them.
     fn cost(&self, request: &Request, swaps: &[Swap], ahead: u32) -> Cost {
         if request.scheduler == Scheduler::Paper {
             return Execution::of(self.problem, &self.uses, swaps, ahead).cost;
@@ -193,7 +192,7 @@ impl<'a> Candidates<'a> {
 
     /// The swaps with their copies justified.
     fn justified(&self, request: &Request, swaps: &[Swap]) -> Result<Outcome, DoesNotFit> {
-        // By the tick before which it is issued, outs first.
+        // By the tick before which the copy is issued, copies out first.
         let mut copies: Vec<(u32, bool, TensorId)> = Vec::new();
         for swap in swaps {
             copies.push((swap.produced.map_or(0, |tick| tick + 1), false, swap.tensor));
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
     use crate::planners::testing::{op, problem, produced, run, steps};
 
-    /// Three tensors of 10 bytes, made one after the other and used in the opposite order, by operators of 20 ns.
+    /// Three tensors of 10 bytes, produced one after the other and used in reverse order, by operators of 20 ns.
     fn hill() -> Problem {
         let ops = [
             op(Forward, 20, &[], &[0]),
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn thresholds_count_operators_between_two_uses() {
-        // α (§4.1): of the two tensors away, one is for two operators, the other for four.
+        // α (§4.1): of the two swapped tensors, one is away for two operators, the other for four.
         let options = Options { threshold: Some(3), ..Options::default() };
         let one = "op0@0 out0@20 op1@20 op2@40 op3@60 op4@80 in0@100 op5@110";
         assert_eq!(planned(&hill(), 20, options).unwrap(), one);
@@ -286,7 +285,7 @@ mod tests {
             let options = Options { branch_threshold, fuse_swapins, ..Options::default() };
             planned(&problem, 10, options).unwrap().matches("in0").count()
         };
-        // §5.1: branches are swapped only where asked for. §4.2.3: close uses share one copy back.
+        // §5.1: branches are swapped only on request. §4.2.3: uses close to each other share one copy in.
         assert_eq!(copies(None, None), 1);
         assert_eq!(copies(Some(4), None), 1);
         assert_eq!(copies(Some(3), None), 2);
@@ -301,7 +300,7 @@ mod tests {
             let request = Request { scheduler, ..Request::new(&hill, 20) };
             assert_eq!(run("tflms-best", &request).unwrap().makespan(), hill.compute_nanos());
         }
-        // What the options give is not searched for.
+        // Parameters given in the options are not searched for.
         let options = Options { ahead: Some(1), ..Options::default() };
         let request = Request { options, scheduler: Scheduler::Paper, ..Request::new(&hill, 20) };
         assert_eq!(run("tflms-best", &request).unwrap().makespan(), hill.compute_nanos() + 10);

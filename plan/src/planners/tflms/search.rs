@@ -1,19 +1,19 @@
-//! The search for parameters that fit and take the least time.
+//! The search for the fastest parameters that fit.
 //!
-//! For each choice of distances the fewest tensors that fit are found by halving: more tensors need less memory and
-//! take longer, for the most part. The distances are those of a few starts with several numbers ahead; from the best
-//! of these, one distance at a time is changed while that gains.
+//! For each choice of distances, bisection finds the smallest number of tensors that fits: more tensors mostly need less
+//! memory and take longer. The distances start from a few fixed choices with several values of `ahead`; from the best of
+//! these, one distance at a time is changed as long as that gains.
 
 use std::collections::BTreeSet;
 
 use super::{Candidates, Cost, Distances};
 use crate::planners::{DoesNotFit, Plan, Request, Scheduler};
 
-/// More than any distance.
+/// Larger than any distance.
 const NEVER: u32 = u32::MAX;
 
-/// Where the search begins: what is best, or near it, for some budget of a convolutional network, a transformer or a
-/// U-Net; `threshold`, `branch_threshold` and `fuse_swapins`.
+/// Starting points: the best, or nearly the best, for some budget of a convolutional network, a transformer or a U-Net;
+/// `threshold`, `branch_threshold` and `fuse_swapins`.
 const STARTS: [(u32, u32, u32); 10] = [
     (2, NEVER, 4),
     (2, 3, NEVER),
@@ -27,10 +27,10 @@ const STARTS: [(u32, u32, u32); 10] = [
     (32, NEVER, 4),
 ];
 
-/// From how many of the starts the search goes on.
+/// Number of starts from which the search continues.
 const CLIMBS: usize = 2;
 
-/// No start goes on after so many evaluations, at an effort of 100 percent.
+/// Number of evaluations after which no start is continued, at an effort of 100 percent.
 const EVALUATIONS: u64 = 1000;
 
 /// Parameters that fit.
@@ -41,14 +41,14 @@ struct Found {
     n_tensors: u32,
 }
 
-/// What has been tried.
+/// The state of the search.
 pub(super) struct Search<'a> {
     request: &'a Request<'a>,
     candidates: Candidates<'a>,
     tried: BTreeSet<Distances>,
     evaluations: u64,
     best: Option<Found>,
-    /// The least of the refusals.
+    /// The refusal with the smallest need.
     refusal: Option<DoesNotFit>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         Search { request, candidates, tried: BTreeSet::new(), evaluations: 0, best: None, refusal: None }
     }
 
-    /// The plan of the best parameters that were found.
+    /// The plan of the best parameters found.
     pub(super) fn plan(mut self) -> Result<Plan, DoesNotFit> {
         let mut found: Vec<Found> = STARTS.into_iter().filter_map(|start| self.start(start)).collect();
         found.sort_unstable();
@@ -72,14 +72,14 @@ impl<'a> Search<'a> {
         self.candidates.plan(self.request, &swaps, distances.ahead)
     }
 
-    /// The best with these distances, each number ahead a power of four.
+    /// The best parameters with these distances, over powers of four for `ahead`.
     fn start(&mut self, (threshold, branch_threshold, fuse_swapins): (u32, u32, u32)) -> Option<Found> {
         let mut best = None;
         let mut ahead = 1;
         while ahead <= self.request.problem.ticks().max(1) {
             best = self.better(best, Distances { ahead, threshold, branch_threshold, fuse_swapins });
             if self.request.scheduler == Scheduler::Justified {
-                // Justified copies come when they may, whatever triggers them.
+                // Justified copies do not depend on their triggers.
                 break;
             }
             ahead = ahead.saturating_mul(4);
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Changes one distance at a time while that gains.
+    /// Changes one distance at a time as long as that gains.
     fn climb(&mut self, mut at: Found) {
         let limit = EVALUATIONS * u64::from(self.request.effort) / 100;
         let ticks = self.request.problem.ticks();
@@ -120,10 +120,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What was known, or these distances with the fewest tensors that fit, if they take less time.
+    /// These distances with the fewest tensors that fit, if they are faster than `known`; otherwise `known`.
     fn better(&mut self, known: Option<Found>, distances: Distances) -> Option<Found> {
         let distances = distances.with(&self.request.options);
-        // Nothing is shorter than the operators themselves.
+        // No plan is shorter than the operators themselves.
         let least = self.request.problem.compute_nanos();
         let done = self.best.is_some_and(|best| best.makespan <= least);
         if done || !self.tried.insert(distances) {
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// These distances with the fewest tensors that fit; nothing as well if they are seen not to beat what is known.
+    /// These distances with the fewest tensors that fit; nothing if none fit or if they cannot beat `known`.
     fn fewest(&mut self, known: Option<Found>, distances: Distances) -> Option<Found> {
         let budget = self.request.budget;
         let all = self.candidates.swaps.len() as u32;
