@@ -753,7 +753,7 @@ impl Session {
     /// Fills the whole arena with zeros.
     fn clear(&self) -> Result<(), String> {
         for (start, bytes) in self.arena.parts() {
-            // SAFETY: the arena has so many bytes from there on, and nothing else runs.
+            // SAFETY: the arena has that many bytes from there on, and nothing else runs.
             unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
         }
         self.gpu.wait_for(Stream::Compute)
