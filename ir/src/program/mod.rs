@@ -105,7 +105,7 @@ pub struct Given {
     pub memory: Memory,
     /// Its bytes before the first step, if the model has them.
     pub data: Option<Data>,
-    /// Who may write it, and when.
+    /// Whether and when it may change.
     pub role: Role,
 }
 

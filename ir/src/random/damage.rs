@@ -20,11 +20,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A node is removed; what read its result reads its operand instead.
+    /// A node is removed; readers of its result read its operand instead.
     DropNode,
-    /// A node whose results nobody reads is removed.
+    /// A node whose results have no reader is removed.
     DropDeadNode,
-    /// A node that nobody asked for is added.
+    /// A superfluous node is added.
     AddNode,
     /// Two operands of a node change places.
     SwapOperands,
@@ -32,7 +32,7 @@ kinds! {
     RewireOperand,
     /// An operand is left out.
     OmitOperand,
-    /// A swap-in reads what another swap-out wrote.
+    /// A swap-in reads the result of another swap-out.
     RewireSwapIn,
     /// An operand goes through a smaller type, which does not hold it, and back.
     NarrowOperand,

@@ -773,7 +773,7 @@ mod tests {
             assert!(text.contains(from));
             violations(&text.replacen(from, to, 1)).lines().next().unwrap().to_owned()
         };
-        // The new copy lies where the second range goes, not where the first does.
+        // The new copy goes where the second range goes, not where the first does.
         assert_eq!(
             of(
                 "        [home]",
