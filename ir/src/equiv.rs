@@ -1,32 +1,31 @@
-//! Whether a rewritten graph computes the same as the graph it was made from.
+//! Checks that a rewritten graph computes the same as the graph it was made from.
 //!
-//! [`check`] believes nothing about how the rewritten graph came to be, and shares no code with passes or
-//! planners. It erases swaps (`SwapIn ∘ SwapOut` is the identity) and encodings that lose nothing (a Cast to int32
-//! and back, of a 64-bit integer that its definition keeps in 32 bits), merges recomputed twins, and proves that
-//! what remains is isomorphic to the original: the same signature, the same nodes, the same updates.
+//! [`check`] assumes nothing about how the rewritten graph was made, and shares no code with passes or planners. It erases swaps
+//! (`SwapIn ∘ SwapOut` is the identity) and lossless encodings (a Cast to int32 and back, of a 64-bit integer that by its
+//! definition fits 32 bits), merges recomputed twins, and proves that the rest is isomorphic to the original: the same signature,
+//! the same nodes, the same updates.
 //!
-//! The proof is a value numbering. Two values get one number only if they are the same graph input, constants of
-//! the same type and bytes, or the same result of nodes with equal keys. The key of a node is everything that its
-//! meaning depends on: operator and version, attributes, numbers of the operands, types of the results. Keys are
-//! compared in full; hashes only find them.
+//! The proof is a value numbering. Two values get the same number only if they are the same graph input, constants of the same
+//! type and bytes, or the same result of nodes with equal keys. The key of a node contains everything that its meaning depends
+//! on: operator and version, attributes, numbers of the operands, types of the results. Keys are compared in full; hashes only
+//! find them.
 //!
-//! - A **pure** node is what its key says: nodes with equal keys are one node.
+//! - A **pure** node is determined by its key: nodes with equal keys are one node.
 //! - A **random** node draws from its *seed* ([`Graph::seed`]), which is a part of its key and must be kept. A node that
 //!   `recomputes` it draws from the origin's seed, and is one node with it.
 //! - A node that **updates** a variable, or holds a subgraph, runs as often as in the original: the k-th node of
-//!   a key is the k-th of that key in the other graph. It may not be repeated.
+//!   a key corresponds to the k-th node of that key in the other graph. It must not be repeated.
 //!
-//! - A **range** of a tensor that is copied is that tensor and the elements. A Join is the tensor of which all its pieces
+//! - A copied **range** of a tensor is identified by the tensor and the elements. A Join is the tensor of which all its pieces
 //!   are ranges, each at its place, and is erased with the copies.
 //!
-//! What is compared besides: graph inputs and outputs by position, name and type; which variable a node updates
-//! and which result is its new value; what each variable holds after the step, where copies of variables were
-//! updated and copied back. These may differ: names of nodes that do not give a seed, names of values within the
-//! graph, the order, control edges, places.
+//! Also compared: graph inputs and outputs by position, name and type; which variable a node updates and which result is its new
+//! value; the value of each variable after the step, even if copies of variables were updated and copied back. Not compared:
+//! names of nodes, unless they determine a seed, names of values within the graph, the order, control edges, places.
 //!
-//! This is not all that makes a rewriting right. That the old value of a variable is read before the node that
-//! overwrites it, that every value is where its reader runs, and that no byte is reused too early are invariants
-//! of one graph alone.
+//! Equivalence is not sufficient for a correct rewriting. That the old value of a variable is read before the node that
+//! overwrites it, that every value is in its reader's memory, and that no byte is reused too early are invariants of a single
+//! graph.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -43,27 +42,27 @@ use crate::{
     ops,
 };
 
-/// What was compared, when the graphs compute the same.
+/// Statistics of the comparison of equivalent graphs.
 ///
 /// The rewritten graph has `nodes + twins + swaps + casts` nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equivalence {
-    /// Nodes that differ from each other; each is in both graphs.
+    /// Number of distinct nodes; each is in both graphs.
     pub nodes: usize,
-    /// Nodes of the rewritten graph that compute again what another one computes.
+    /// Nodes of the rewritten graph that recompute other nodes.
     pub twins: usize,
-    /// Copies between device and host in the rewritten graph, and joins of what was copied in ranges.
+    /// Copies between device and host in the rewritten graph, and joins of ranges.
     pub swaps: usize,
     /// Casts in the rewritten graph that encode a value, or decode it.
     pub casts: usize,
 }
 
-/// Which of the two graphs.
+/// One of the two graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The graph that was rewritten.
+    /// The graph before the rewriting.
     Original,
-    /// What it was rewritten to.
+    /// The graph after the rewriting.
     Rewritten,
 }
 
@@ -76,12 +75,12 @@ impl fmt::Display for Side {
     }
 }
 
-/// Which end of the signature.
+/// One side of the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// What the caller provides.
+    /// Values that the caller provides.
     Input,
-    /// What the caller gets.
+    /// Values that the caller gets.
     Output,
 }
 
@@ -102,9 +101,9 @@ pub enum Difference {
     Count {
         /// Inputs or outputs.
         port: Port,
-        /// How many the original has.
+        /// Their number in the original.
         original: usize,
-        /// How many the rewritten graph has.
+        /// Their number in the rewritten graph.
         rewritten: usize,
     },
     /// An input or output has another name.
@@ -133,7 +132,7 @@ pub enum Difference {
         /// Its type in the rewritten graph.
         rewritten: Type,
     },
-    /// An input's default value, which the file holds, is another.
+    /// The default value of an input, which the file holds, differs.
     #[error("the default value of input {index} `{name}` is another")]
     Default {
         /// The input's position.
@@ -141,14 +140,14 @@ pub enum Difference {
         /// Its name in both graphs.
         name: Name,
     },
-    /// A node is not what it was.
+    /// A node differs.
     #[error("node `{node}` ({op}): {change}")]
     Node {
         /// The node's name in the original.
         node: Name,
         /// Its operator in the original.
         op: Op,
-        /// What differs.
+        /// The change.
         change: Box<Change>,
     },
     /// The rewritten graph lacks a node.
@@ -167,53 +166,53 @@ pub enum Difference {
         /// Its operator.
         op: Op,
     },
-    /// A node is not what it is said to compute again.
+    /// A node differs from the node that it is said to recompute.
     #[error("node `{node}` ({op}) recomputes `{origin}`, but differs from it: {change}")]
     Twin {
-        /// The node that says so.
+        /// The recomputed node.
         node: Name,
         /// Its operator.
         op: Op,
-        /// The node that it names.
+        /// The node that it is said to recompute.
         origin: Name,
-        /// What differs; the original of this change is `origin`.
+        /// The change; its "original" is `origin`.
         change: Box<Change>,
     },
-    /// An output has another value.
+    /// An output has a different value.
     #[error("output {index} `{name}` is {rewritten}, was {original}")]
     Output {
         /// The output's position.
         index: usize,
         /// Its name.
         name: Name,
-        /// What computes it in the original.
+        /// The description of its value in the original.
         original: String,
-        /// What computes it in the rewritten graph.
+        /// The description of its value in the rewritten graph.
         rewritten: String,
     },
-    /// A variable holds something else after the step.
+    /// A variable has a different value after the step.
     #[error("after the step, variable `{name}` holds {rewritten}, was {original}")]
     Variable {
         /// The variable's name.
         name: Name,
-        /// What it holds after the step of the original.
+        /// Its value after the step of the original.
         original: String,
-        /// What it holds after the step of the rewritten graph.
+        /// Its value after the step of the rewritten graph.
         rewritten: String,
     },
-    /// A graph has no meaning to compare.
+    /// A graph is malformed, so that it cannot be compared.
     #[error("{side}: {place}: {why}")]
     Malformed {
-        /// Which graph.
+        /// The graph.
         side: Side,
         /// The node, or the part of the signature.
         place: String,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
 }
 
-/// What differs between a node and its counterpart.
+/// The difference between a node and its counterpart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Change {
     /// The operator.
@@ -237,34 +236,34 @@ pub enum Change {
         /// Its value in the rewritten graph.
         rewritten: Option<String>,
     },
-    /// What an operand reads.
+    /// The value that an operand reads.
     #[error("operand {index} reads {} instead of {}", or_none(rewritten), or_none(original))]
     Operand {
         /// Its position.
         index: usize,
-        /// What it reads in the original.
+        /// The value read in the original.
         original: Option<String>,
-        /// What it reads in the rewritten graph.
+        /// The value read in the rewritten graph.
         rewritten: Option<String>,
     },
-    /// The bytes or the type of a constant that an operand reads.
+    /// The bytes or the type of a constant operand.
     #[error("operand {index}: initializer `{name}` holds {rewritten}, was {original}")]
     Initializer {
         /// The operand's position.
         index: usize,
         /// The initializer's name.
         name: Name,
-        /// What the original's file holds.
+        /// The contents in the original's file.
         original: String,
-        /// What the rewritten graph's file holds.
+        /// The contents in the rewritten graph's file.
         rewritten: String,
     },
-    /// What the node's subgraphs read.
+    /// The values that the node's subgraphs read.
     #[error("its subgraphs read {} instead of {}", or_none(rewritten), or_none(original))]
     Capture {
-        /// What they read in the original.
+        /// The value read in the original.
         original: Option<String>,
-        /// What they read in the rewritten graph.
+        /// The value read in the rewritten graph.
         rewritten: Option<String>,
     },
     /// The type of a result, or whether there is one.
@@ -280,12 +279,12 @@ pub enum Change {
     /// The variables that the node updates.
     #[error("updates {}, was {}", or_none(rewritten), or_none(original))]
     Update {
-        /// What the original updates and the rewritten graph does not.
+        /// Updates of the original that the rewritten graph lacks.
         original: Option<String>,
-        /// What the rewritten graph updates and the original does not.
+        /// Updates of the rewritten graph that the original lacks.
         rewritten: Option<String>,
     },
-    /// What the node draws from.
+    /// The seed of a random node.
     #[error("it is random, and its seed is {rewritten:#018x}, was {original:#018x}")]
     Seed {
         /// Its seed in the original.
@@ -293,7 +292,7 @@ pub enum Change {
         /// Its seed in the rewritten graph.
         rewritten: u64,
     },
-    /// How often the node runs.
+    /// The number of times that the node runs.
     #[error("it may not be repeated or left out, and runs {}, was {original}", count(*rewritten, "time"))]
     Times {
         /// Number of such nodes in the original.
@@ -321,8 +320,8 @@ fn was(new: &Option<String>, old: &Option<String>) -> String {
 /// Runs in time proportional to the size of both graphs and of their constants.
 ///
 /// # Errors
-/// The first [`Difference`] in the original's execution order, or [`Difference::Malformed`] where a graph has no
-/// meaning to compare: a value is read before it is computed, a swap is no copy.
+/// The first [`Difference`] in the original's execution order, or [`Difference::Malformed`] if a graph cannot be compared: a
+/// value is read before it is computed, a swap is not a copy.
 ///
 /// ```
 /// use lmsc_ir::{Graph, equiv};
@@ -389,7 +388,7 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
     Ok(Equivalence { nodes, twins: shared - nodes, swaps: b.swaps, casts: b.decodings + all - shared })
 }
 
-/// Compares what the caller sees of the inputs or of the outputs: number, names, types, default values.
+/// Compares the caller's view of the inputs or of the outputs: number, names, types, default values.
 fn ports(
     port: Port,
     (a, original): (&Graph, &[ValueId]),
@@ -425,7 +424,7 @@ fn constant(graph: &Graph, value: ValueId) -> Option<&Data> {
     }
 }
 
-// The tags that keep keys of different kinds apart.
+// Tags that distinguish keys of different kinds.
 const INPUT: u32 = 0;
 const CONSTANT: u32 = 1;
 const VARIABLE: u32 = 2;
@@ -433,20 +432,19 @@ const NODE: u32 = 3;
 const TIME: u32 = 4;
 const RANGE: u32 = 5;
 
-/// The numbers of everything that keys are made of. Both graphs are numbered by one table; equal means same
-/// number.
+/// The numbers of all parts of keys. One table numbers both graphs; equal parts have the same number.
 struct Table<'g> {
     /// Operators with the versions of their domains.
     ops: HashMap<(&'g Op, Option<i64>), u32>,
     texts: HashMap<&'g [u8], u32>,
     types: HashMap<&'g Type, u32>,
     tensor_types: HashMap<&'g TensorType, u32>,
-    /// Constants met before, by address and length: the bytes of a mapped file are looked at once.
+    /// Constants seen before, by address and length: the bytes of a mapped file are read once.
     slices: HashMap<(usize, usize), u32>,
     digests: HashMap<(u64, u128), Vec<(&'g Data, u32)>>,
     files: HashMap<(&'g str, u64, u64), u32>,
     data: u32,
-    /// Where in `words` each key begins and ends, and its number.
+    /// The begin and the end in `words` of each key, and its number.
     keys: HashTable<(usize, usize, u32)>,
     /// The keys, one after another.
     words: Vec<u32>,
@@ -455,7 +453,7 @@ struct Table<'g> {
     ranges: HashMap<u32, (u32, &'g Type, Range<u64>)>,
     /// The next value number.
     next: u32,
-    /// Initializers that either graph updates. Two of them are two variables even where their bytes are equal.
+    /// Initializers that either graph updates. Two of them are two variables even if their bytes are equal.
     variables: HashSet<&'g str>,
 }
 
@@ -541,7 +539,7 @@ impl<'g> Table<'g> {
         }
     }
 
-    /// The number of a key. A fresh one reserves as many numbers after it as the node has results.
+    /// The number of a key. A new key also reserves a number for each of the node's `results` results.
     fn number(&mut self, key: &[u32], results: usize) -> u32 {
         let (words, hasher) = (&self.words, &self.hasher);
         let hash = hasher.hash_one(key);
@@ -594,26 +592,26 @@ fn push_u64(key: &mut Vec<u32>, value: u64) {
     key.extend([value as u32, (value >> 32) as u32]);
 }
 
-/// Whether the operand is one that the node only writes aside ([`ops::aside`]), and so for the result.
+/// Whether the node only writes this operand aside ([`ops::aside`]); and the same for a result.
 fn is_aside(node: &Node) -> (impl Fn(usize) -> bool, impl Fn(usize) -> bool) {
     let aside = ops::aside(node).unwrap_or_default();
     (move |operand| aside.iter().any(|a| a.0 == operand), move |result| aside.iter().any(|a| a.1 == result))
 }
 
-/// How often nodes with equal keys compute.
+/// How nodes with equal keys are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
-    /// As one, however many there are.
+    /// Any number of them count as one.
     Pure,
-    /// As one, if they draw from one seed.
+    /// They count as one if they have the same seed.
     Seeded,
-    /// Each for itself.
+    /// Each counts by itself.
     Never,
 }
 
 fn repeat(node: &Node) -> Repeat {
     let effects = node.op.effects();
-    // Optimizers over sequences update in place what no edge names.
+    // Optimizers over sequences update operands in place without an update edge.
     let updates = effects.phase == Some(Phase::Update) || !effects.writes.is_empty() && !ops::is_pure(node);
     if updates || !node.updates.is_empty() || ops::has_subgraph(node) {
         Repeat::Never
@@ -624,13 +622,12 @@ fn repeat(node: &Node) -> Repeat {
     }
 }
 
-/// The result that names the variable after the update, if there is one: an index of a result that is left out
-/// says no more than none.
+/// The result that names the variable after the update, if there is one: the index of a result that is left out counts as none.
 fn new_value(node: &Node, update: &Update) -> Option<usize> {
     update.result.filter(|&r| node.results.get(r).is_some_and(Option::is_some))
 }
 
-/// What a Cast of bounded integers is to an encoding of them.
+/// The role of a Cast of bounded integers in an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     /// It goes from int64 to int32.
@@ -639,7 +636,7 @@ enum Half {
     Decode,
 }
 
-/// Which half of an encoding the node may be: a Cast between these types, with nothing else to it.
+/// The half of an encoding that the node may be: a Cast between these types without any other attribute or edge.
 fn half(graph: &Graph, node: &Node) -> Option<Half> {
     let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else { return None };
     let (from, to) = (graph.value(from).ty.as_tensor()?, graph.value(to).ty.as_tensor()?);
@@ -656,8 +653,8 @@ fn half(graph: &Graph, node: &Node) -> Option<Half> {
     }
 }
 
-/// Whether an int64 value is below 2³¹ in all its elements, whatever the step is fed: it is an index into a tensor, or
-/// an extent of one, or was a smaller integer before.
+/// Whether an int64 value is below 2³¹ in all its elements, for any input of the step: it is an index into a tensor, or an extent
+/// of one, or was cast from a smaller integer.
 fn is_bounded(graph: &Graph, value: ValueId) -> bool {
     const LIMIT: u64 = 1 << 31;
     let Def::Result(node, result) = graph.def(value) else { return false };
@@ -669,7 +666,7 @@ fn is_bounded(graph: &Graph, value: ValueId) -> bool {
         (("", "MaxPool"), 1) => of.element_count().is_some_and(|n| n <= LIMIT),
         // Indices along an axis.
         (("", "ArgMax" | "ArgMin" | "NonZero"), 0) | (("", "TopK"), 1) => of.dims.iter().all(|&d| d <= LIMIT),
-        // What can be as large as these themselves.
+        // Values that can be as large as these extents themselves.
         (("", "Shape"), 0) => of.dims.iter().all(|&d| d < LIMIT),
         (("", "Size"), 0) => of.element_count().is_some_and(|n| n < LIMIT),
         (("", "Cast"), 0) => {
@@ -680,23 +677,23 @@ fn is_bounded(graph: &Graph, value: ValueId) -> bool {
     }
 }
 
-/// What a key is of.
+/// The part of a node that a key describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// All that the node does.
+    /// The whole node.
     Whole,
-    /// What it computes besides what it writes aside.
+    /// The node without the operands and results that it writes aside.
     Function,
 }
 
 /// Not yet numbered.
 const NONE: u32 = u32::MAX;
 
-/// What a variable holds.
+/// The contents of a variable.
 #[derive(Clone, Copy)]
 struct State {
     number: u32,
-    /// A value that names it, or the variable where an update gives it no name; none for what was there before.
+    /// A value that names it, or the variable itself if an update gives it no name; none for the contents before the step.
     value: Option<ValueId>,
 }
 
@@ -707,21 +704,21 @@ struct Walk<'g> {
     ops: HashMap<&'g Op, u32>,
     /// By value.
     numbers: Vec<u32>,
-    /// By value, what it is a copy of; itself if it is none, or a range, or joined.
+    /// By value, the value that it is a copy of; itself if it is not a copy, or is a range, or joined.
     wholes: Vec<ValueId>,
     /// By node; `NONE` for swaps, joins and decodings.
     nodes: Vec<u32>,
-    /// By node, the number of its key without the count of its repetitions.
+    /// By node, the number of its key without the repetition count.
     bases: Vec<u32>,
-    /// By node that writes something aside, the number of its key without that.
+    /// By node that writes something aside, the number of its key without those writes.
     functions: Vec<u32>,
-    /// By node, what it computes again; itself where it computes nothing again.
+    /// By node, its origin; itself if it recomputes nothing.
     origins: Vec<NodeId>,
-    /// Every class of nodes that is there.
+    /// Every class of nodes in the graph.
     classes: HashSet<u32>,
-    /// Classes of nodes that encode what another node decodes.
+    /// Classes of nodes that encode a value which another node decodes.
     encodings: HashSet<u32>,
-    /// By number of a variable, what it holds after the step, if anything wrote it.
+    /// By number of a variable, its contents after the step, if anything wrote it.
     states: HashMap<u32, State>,
     swaps: usize,
     decodings: usize,
@@ -780,8 +777,8 @@ impl<'g> Walk<'g> {
             }
             walk.key(table, &mut key, id, Part::Whole).map_err(malformed)?;
             let base = table.number(&key, node.results.len());
-            // What a node with something written aside computes besides has numbers of its own: one that runs again
-            // does without the rest.
+            // The results of such a node without its writes aside have numbers of their own: a recomputed node lacks those
+            // writes.
             let function = match ops::aside(node) {
                 Some(_) => {
                     walk.key(table, &mut key, id, Part::Function).map_err(malformed)?;
@@ -883,7 +880,7 @@ impl<'g> Walk<'g> {
         let op = *self.ops.entry(&node.op).or_insert_with(|| table.op(&node.op, version()));
         key.extend([NODE, op]);
         table.attributes(key, &node.attributes);
-        // Trailing operands and results that are left out say nothing.
+        // Trailing operands and results that are left out are ignored.
         let count = |values: &[Option<ValueId>], aside: &dyn Fn(usize) -> bool| match part {
             Part::Whole => values.len(),
             Part::Function => {
@@ -900,7 +897,7 @@ impl<'g> Walk<'g> {
         }
         key.push(node.captures.len() as u32);
         for &capture in &node.captures {
-            // The subgraph's bytes hold the name.
+            // The subgraph's bytes contain the name.
             let name = table.text(graph.value(capture).name.as_bytes());
             key.extend([name, self.read(capture)?]);
         }
@@ -926,8 +923,7 @@ impl<'g> Walk<'g> {
         Ok(())
     }
 
-    /// The type of a result. A node that computes another again need not ask for all that the other was asked
-    /// for.
+    /// The type of a result. A recomputed node may leave out results that its origin has.
     fn result_type(&self, id: NodeId, index: usize) -> Option<&'g Type> {
         let node = self.graph.node(id);
         let origin = self.graph.node(self.origins[id.as_u32() as usize]);
@@ -938,7 +934,7 @@ impl<'g> Walk<'g> {
         Some(&self.graph.value(value).ty)
     }
 
-    /// The numbers of the variables that the node updates, each with the result that is its new value; sorted.
+    /// The numbers of the variables that the node updates, each with the index of the result that is its new value; sorted.
     fn updates(&self, node: &Node) -> Result<Vec<(u32, Option<usize>)>, String> {
         let mut updates = Vec::with_capacity(node.updates.len());
         for update in &node.updates {
@@ -953,22 +949,22 @@ impl<'g> Walk<'g> {
         Ok(updates)
     }
 
-    /// Whether what writes the value writes what the next step finds: not if it is a copy that must be copied back.
+    /// Whether a write to the variable is visible to the next step: not if it is a copy that must be copied back.
     fn is_home(&self, variable: ValueId) -> bool {
         self.graph.producer(variable).is_none_or(|node| !self.graph.node(node).updates.is_empty())
     }
 
-    /// What the variable of this number holds after the step.
+    /// The contents of the variable of this number after the step.
     fn state(&self, variable: u32) -> State {
         self.states.get(&variable).copied().unwrap_or(State { number: variable, value: None })
     }
 
-    /// Whether all that the node updates is there from the start, and becomes its first result.
+    /// Whether all variables that the node updates are given, and become its first result.
     fn updates_given(&self, node: &Node) -> bool {
         node.updates.iter().all(|u| self.graph.producer(u.variable).is_none() && u.result == Some(0))
     }
 
-    /// The number of what a swap copies.
+    /// The number of the value that a swap copies.
     fn copy(&self, table: &mut Table<'g>, node: &Node) -> Result<u32, String> {
         let (&[Some(from)], &[Some(to)]) = (&node.operands[..], &node.results[..]) else {
             return Err("a swap has one operand and one result".to_owned());
@@ -1005,7 +1001,7 @@ impl<'g> Walk<'g> {
         Ok(number)
     }
 
-    /// The number of what a Join names: the tensor of which all its pieces are ranges, each at its place.
+    /// The number of a Join's result: the tensor of which all its pieces are ranges, each at its place.
     fn join(&self, table: &Table<'g>, node: &Node) -> Result<u32, String> {
         let (Some((&base, pieces)), &[Some(result)]) = (node.operands.split_first(), &node.results[..])
         else {
@@ -1044,8 +1040,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// The node that encoded what this node decodes, and what that was: the value whose number is this node's result,
-    /// if the two are the identity on it.
+    /// The node that encoded the value that this node decodes, and the encoded value: its number is this node's result, if
+    /// encoding and decoding are the identity on it.
     fn decoded(&self, node: &Node) -> Option<(NodeId, ValueId)> {
         let from =
             half(self.graph, node).filter(|&half| half == Half::Decode).and_then(|_| node.operands[0])?;
@@ -1083,19 +1079,19 @@ impl<'g> Walk<'g> {
         Some(self.nodes[node.as_u32() as usize]).filter(|&class| class != NONE)
     }
 
-    /// Whether the node is missing from the other graph: one that encodes what another one decodes need not be there.
+    /// Whether the node is missing from the other graph: a node that encodes a value which another one decodes may be absent.
     fn is_missing_from(&self, other: &Walk<'_>, node: NodeId) -> bool {
         let missing = |class: u32| !other.classes.contains(&class) && !self.encodings.contains(&class);
         self.class(node).is_some_and(missing)
     }
 
-    /// How many nodes have the same key as this one.
+    /// Number of nodes with this key.
     fn times(&self, base: u32) -> usize {
         self.graph.order().iter().filter(|n| self.bases[n.as_u32() as usize] == base).count()
     }
 }
 
-/// For every node the first of the chain of nodes that it computes again; itself where it computes nothing again.
+/// For every node the first of its chain of origins; itself if it recomputes nothing.
 fn origins(graph: &Graph, side: Side) -> Result<Vec<NodeId>, Difference> {
     let ticks = graph.ticks();
     let mut origins: Vec<Option<NodeId>> = vec![None; graph.node_capacity()];
@@ -1133,7 +1129,7 @@ fn lost_node(a: &Walk<'_>, id: NodeId, b: &Walk<'_>) -> Difference {
     let node = a.graph.node(id);
     let named = b.graph.node_named(&node.name).filter(|&n| b.class(n).is_some());
     let counterpart = named.or_else(|| {
-        // The node was renamed, if what it defines was not.
+        // The node was renamed if its result was not.
         let result = a.graph.value(node.defines().next()?);
         let candidate = b.graph.producer(b.graph.value_named(&result.name)?)?;
         b.class(candidate).filter(|class| !a.classes.contains(class)).map(|_| candidate)
@@ -1145,7 +1141,7 @@ fn lost_node(a: &Walk<'_>, id: NodeId, b: &Walk<'_>) -> Difference {
         return altered(node, times(a, b, a.bases[id.as_u32() as usize]));
     };
     if let Change::Operand { index, .. } = change {
-        // A wrong recomputation is the cause, what reads it only the effect.
+        // A wrong recomputation is the cause; the node that reads it is only affected.
         let read = b.graph.node(counterpart).operands.get(index).copied().flatten();
         let producer = read.and_then(|v| b.graph.producer(uncopied(b.graph, v)));
         if let Some(cause) = producer.and_then(|twin| wrong_twin(b, twin)) {
@@ -1176,7 +1172,7 @@ fn times(a: &Walk<'_>, b: &Walk<'_>, base: u32) -> Change {
     Change::Times { original: a.times(base), rewritten: b.times(base) }
 }
 
-/// The difference between a node and the one that it is said to compute again, if there is one.
+/// The difference between a node and its origin, if there is one.
 fn wrong_twin(walk: &Walk<'_>, id: NodeId) -> Option<Difference> {
     let origin = walk.origins[id.as_u32() as usize];
     if walk.class(id)? == walk.class(origin).unwrap_or(NONE) {
@@ -1188,7 +1184,7 @@ fn wrong_twin(walk: &Walk<'_>, id: NodeId) -> Option<Difference> {
     Some(Difference::Twin { node: name, op, origin: walk.graph.node(origin).name.clone(), change })
 }
 
-/// The first thing in which two nodes differ, if one does.
+/// The first difference between two nodes, if there is one.
 fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Option<Change> {
     let (old, new) = (a.graph.node(original), b.graph.node(rewritten));
     if old.op != new.op {
@@ -1256,7 +1252,7 @@ fn change(a: &Walk<'_>, original: NodeId, b: &Walk<'_>, rewritten: NodeId) -> Op
     (ops::may_draw(old) && before != after).then_some(Change::Seed { original: before, rewritten: after })
 }
 
-/// That an operand reads an initializer of the same name with another type or other bytes.
+/// The change of an operand that reads an initializer of the same name with another type or other bytes.
 fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, ValueId)) -> Option<Change> {
     let (old, new) = (uncopied(a, old), uncopied(b, new));
     let (before, after) = (constant(a, old)?, constant(b, new)?);
@@ -1269,7 +1265,7 @@ fn other_bytes(index: usize, (a, old): (&Graph, ValueId), (b, new): (&Graph, Val
     })
 }
 
-/// What was copied, through any number of swaps and joins.
+/// The value that was copied, through any number of swaps and joins.
 fn uncopied(graph: &Graph, mut value: ValueId) -> ValueId {
     for _ in graph.order() {
         let copies = |n: &&Node| n.op.is_swap() || n.op.is_join();
@@ -1287,7 +1283,7 @@ fn place(node: &Node) -> String {
     format!("node `{}` ({})", node.name, node.op)
 }
 
-/// A value and where it comes from: `h_in`, a copy of `h` of [n1] Relu.
+/// A value and its definition: `h_in`, a copy of `h` of [n1] Relu.
 fn describe(graph: &Graph, value: ValueId) -> String {
     let whole = uncopied(graph, value);
     let copied = match whole == value {

@@ -40,7 +40,7 @@ pub struct Op(Arc<Operator>);
 struct Operator {
     domain: Box<str>,
     name: Box<str>,
-    /// Looked up once: every analysis asks for them at every node.
+    /// Looked up once, since every analysis needs them for every node.
     effects: Effects,
 }
 
@@ -67,7 +67,7 @@ impl Op {
         (&self.0.domain, &self.0.name)
     }
 
-    /// What the operator does to memory.
+    /// The operator's effects on memory.
     pub fn effects(&self) -> &Effects {
         &self.0.effects
     }
@@ -93,7 +93,7 @@ impl Op {
     }
 }
 
-/// The name alone tells most operators apart.
+/// The name alone distinguishes most operators.
 impl Hash for Op {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.name.hash(state);
@@ -123,12 +123,12 @@ impl fmt::Display for Op {
     }
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
     /// The caller provides it.
     Input,
-    /// The file holds it: an index into [`Graph::initializers`].
+    /// The file holds it, at this index of [`Graph::initializers`].
     Initializer(usize),
     /// A node computes it, as its result of this index.
     Result(NodeId, usize),
@@ -143,7 +143,7 @@ pub struct Value {
     pub name: Name,
     /// Element type and extents.
     pub ty: Type,
-    /// Which memory holds it.
+    /// The memory that holds it.
     pub place: Place,
 }
 
@@ -158,39 +158,39 @@ pub struct Initializer {
 
 /// An update edge: the node writes a variable (TFLMS, Definition 1).
 ///
-/// A variable that is on the host between steps is written by a SwapOut; what computes its new value writes the copy
-/// that a SwapIn brought. A variable that leaves the device during the step and returns to its place is written by the
-/// SwapIn that returns it.
+/// A variable that is on the host between steps is written by a SwapOut; the node that computes its new value writes the copy
+/// that a SwapIn made. A variable that is swapped out during the step and returns to its place is written by the SwapIn that
+/// returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The variable: a graph input or an initializer, the value before the step; or what a SwapIn brought of one.
+    /// The variable: a graph input or an initializer, as the value before the step; or the copy of one that a SwapIn made.
     pub variable: ValueId,
-    /// Which of the node's results names the value after the update, if one does. That result and the variable
-    /// share their storage.
+    /// The result of the node that names the value after the update, if there is one. That result and the variable share their
+    /// storage.
     pub result: Option<usize>,
 }
 
-/// Bytes of the arena that a node needs besides its values while it runs.
+/// Workspace of a node in the arena: bytes that it needs besides its values while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// The offset of the first.
+    /// Offset of the first byte.
     pub address: u64,
-    /// How many.
+    /// Size in bytes.
     pub bytes: Bytes,
 }
 
-/// One operation. Its lists are short: most lie in the node itself.
+/// One operation. Its lists are short: most are stored inline.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Unique within the graph.
     pub name: Name,
-    /// What it computes.
+    /// The operator.
     pub op: Op,
-    /// Values read, by position; `None` where an optional operand is left out.
+    /// Values read, by position; `None` if an optional operand is left out.
     pub operands: SmallVec<[Option<ValueId>; 4]>,
     /// Values that the node's subgraphs read from this graph.
     pub captures: SmallVec<[ValueId; 4]>,
-    /// Values defined, by position; `None` where an optional result is not asked for.
+    /// Values defined, by position; `None` if an optional result is unused.
     pub results: SmallVec<[Option<ValueId>; 2]>,
     /// Attributes in the file's order.
     pub attributes: Vec<(Name, Attr)>,
@@ -198,11 +198,11 @@ pub struct Node {
     pub after: SmallVec<[NodeId; 4]>,
     /// Update edges.
     pub updates: Vec<Update>,
-    /// The node that this one computes again, for a recomputed node.
+    /// The node that this one recomputes, if any.
     pub recomputes: Option<NodeId>,
-    /// Where its workspace lies, if that is decided and it needs one.
+    /// Its workspace, if it needs one and the address is decided.
     pub workspace: Option<Workspace>,
-    /// What it draws from if it is random; `None` where that follows from its name. See [`Graph::seed`].
+    /// Its seed if it is random; `None` if the seed follows from its name. See [`Graph::seed`].
     pub seed: Option<u64>,
     /// The node's position in the file that it was read from.
     pub source: Option<u32>,
@@ -227,7 +227,7 @@ impl Node {
         }
     }
 
-    /// Every value read, captures included, in position order; a value read twice comes twice.
+    /// Every value read, captures included, in position order; a value read twice is repeated.
     pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.operands.iter().flatten().chain(&self.captures).copied()
     }
@@ -243,10 +243,10 @@ impl Node {
     }
 }
 
-/// For every node a list of nodes, all in one piece of memory.
+/// For every node a list of nodes, all in one allocation.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
-    /// By node, where its list begins and ends.
+    /// By node, the begin and the end of its list.
     lists: Vec<(u32, u32)>,
     entries: Vec<NodeId>,
 }
@@ -279,22 +279,22 @@ pub struct Graph {
     pub name: String,
     /// Version by domain.
     pub opsets: BTreeMap<String, i64>,
-    /// What the caller provides, in the caller's order.
+    /// Values that the caller provides, in the caller's order.
     pub inputs: Vec<ValueId>,
-    /// What the caller gets, in the caller's order.
+    /// Values that the caller gets, in the caller's order.
     pub outputs: Vec<ValueId>,
     /// Constants of the file.
     pub initializers: Vec<Initializer>,
     values: PrimaryMap<ValueId, Value>,
-    /// By value, where it comes from: apart, because to walk along edges is to ask for this and nothing else.
+    /// By value, its definition: kept apart, because walks along edges read nothing else.
     defs: PrimaryMap<ValueId, Def>,
     nodes: PrimaryMap<NodeId, Node>,
     order: Vec<NodeId>,
     value_names: Names<ValueId>,
     node_names: Names<NodeId>,
-    /// Values and nodes whose names were taken when they were added: what invariant I1 forbids.
+    /// Values and nodes whose names were taken already when they were added, which invariant I1 forbids.
     namesakes: Namesakes,
-    /// Names of subgraphs' values and nodes: none of the graph's own, and not free for new ones.
+    /// Names of values and nodes of subgraphs: not names of the graph itself, but not free for new ones.
     inner_names: Arc<HashSet<Name>>,
 }
 
@@ -304,11 +304,10 @@ pub(crate) struct Namesakes {
     pub(crate) nodes: Vec<NodeId>,
 }
 
-/// Ids by name. The names themselves are those of the values and nodes, so a copy of the graph copies plain numbers
-/// here.
+/// Ids by name. The names themselves are stored with the values and nodes, so a copy of the graph copies plain numbers here.
 ///
-/// The hasher is a fast one, and no file can make it slow: its seed is another one in every process, and whoever
-/// writes a file never sees a hash.
+/// The hasher is a fast one, and no file can make it slow: its seed differs in every process, and the author of a file never sees
+/// a hash.
 #[derive(Clone, Debug)]
 struct Names<I> {
     ids: HashTable<I>,
@@ -330,7 +329,7 @@ impl<I: Copy + PartialEq> Names<I> {
         self.ids.reserve(more, |&id| self.hasher.hash_one(&**name_of(id)));
     }
 
-    /// Forgets the name of the id.
+    /// Removes the name of the id.
     fn remove<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) {
         let hash = self.hasher.hash_one(&**name_of(id));
         if let Ok(entry) = self.ids.find_entry(hash, |&other| other == id) {
@@ -338,7 +337,7 @@ impl<I: Copy + PartialEq> Names<I> {
         }
     }
 
-    /// Whether the name was free; it is the new id's then.
+    /// Assigns the name to the new id; false if it is taken.
     fn insert<'g>(&mut self, id: I, name_of: impl Fn(I) -> &'g Name) -> bool {
         let hash = |id: I| self.hasher.hash_one(&**name_of(id));
         let same = |other: &I| name_of(*other) == name_of(id);
@@ -372,7 +371,7 @@ impl Graph {
         }
     }
 
-    /// Makes room for so many more nodes and values.
+    /// Reserves room for more nodes and values.
     pub fn reserve(&mut self, nodes: usize, values: usize) {
         self.nodes.reserve(nodes);
         self.order.reserve(nodes);
@@ -422,7 +421,7 @@ impl Graph {
         self.node_names.get(name, |id| &self.nodes[id].name)
     }
 
-    /// Where the value comes from.
+    /// The definition of the value.
     pub fn def(&self, value: ValueId) -> Def {
         self.defs[value]
     }
@@ -435,21 +434,21 @@ impl Graph {
         }
     }
 
-    /// The values whose bytes the node needs: what it reads, but for the graph inputs at whose shapes alone it looks. Those
-    /// shapes are known, wherever the bytes are.
+    /// The values whose bytes the node needs: the values that it reads, except graph inputs of which it uses only the shape.
+    /// Those shapes are known, wherever the bytes are.
     pub fn uses(&self, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
         let node = &self.nodes[node];
         let looks = node.op.effects().shape_only;
         node.reads().filter(move |&value| !looks || self.defs[value] != Def::Input)
     }
 
-    /// The nodes that must complete before this one starts: producers of what it reads, and control edges.
+    /// The nodes that must complete before this one starts: producers of the values that it reads, and control edges.
     pub fn predecessors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let node = &self.nodes[node];
         node.reads().filter_map(|v| self.producer(v)).chain(node.after.iter().copied())
     }
 
-    /// For every node the nodes that must complete before it starts, as [`Graph::predecessors`] names them.
+    /// For every node the nodes that must complete before it starts, as in [`Graph::predecessors`].
     pub fn predecessor_lists(&self) -> Adjacency {
         let mut lists = vec![(0, 0); self.nodes.len()];
         let mut entries = Vec::with_capacity(2 * self.order.len());
@@ -496,15 +495,15 @@ impl Graph {
         ticks
     }
 
-    /// Whether the node runs on the host: it is no copy, and what it defines (or else reads) is there.
+    /// Whether the node runs on the host: it is not a copy, and the values that it defines (or else reads) are on the host.
     pub fn runs_on_host(&self, node: NodeId) -> bool {
         let node = &self.nodes[node];
         let decisive = node.defines().next().or_else(|| node.reads().next());
         !node.op.is_swap() && decisive.is_some_and(|v| self.values[v].place.is_host())
     }
 
-    /// The seed from which the node draws if it is random, besides step and run: its own, or else that of its name. A
-    /// node that computes another one again has the seed of that one.
+    /// The seed of the node if it is random, used together with step and run: its own, or else that of its name. A recomputed
+    /// node has the seed of its origin.
     pub fn seed(&self, node: NodeId) -> u64 {
         let mut origin = &self.nodes[node];
         // A chain that is longer than the graph is a cycle, which breaks invariant I6.
@@ -515,7 +514,7 @@ impl Graph {
         origin.seed.unwrap_or_else(|| seed_of_name(&origin.name))
     }
 
-    /// Gives the node a seed.
+    /// Sets the seed of the node.
     pub fn set_seed(&mut self, node: NodeId, seed: u64) {
         let node = &mut self.nodes[node];
         node.seed = (seed != seed_of_name(&node.name)).then_some(seed);
@@ -585,36 +584,36 @@ impl Graph {
         self.nodes[node].updates.push(update);
     }
 
-    /// Makes the node's update edges to `variable` go to `copy` instead.
+    /// Redirects the node's update edges from `variable` to `copy`.
     pub fn redirect_updates(&mut self, node: NodeId, variable: ValueId, copy: ValueId) {
         let updates = self.nodes[node].updates.iter_mut();
         updates.filter(|update| update.variable == variable).for_each(|update| update.variable = copy);
     }
 
-    /// Makes the node wait for those instead of for `before`.
+    /// Replaces the control edge from `before` by edges from `instead`.
     pub fn redirect_after(&mut self, node: NodeId, before: NodeId, instead: &[NodeId]) {
         self.nodes[node].after.retain(|after| *after != before);
         instead.iter().for_each(|&before| self.add_after(node, before));
     }
 
-    /// Gives the value another name, which must be free.
+    /// Renames the value; the new name must be free.
     pub fn rename(&mut self, value: ValueId, name: impl Into<Name>) {
         self.value_names.remove(value, |id| &self.values[id].name);
         self.values[value].name = name.into();
         self.value_names.insert(value, |id| &self.values[id].name);
     }
 
-    /// Records that `node` computes `origin` again.
+    /// Records that `node` recomputes `origin`.
     pub fn set_recomputes(&mut self, node: NodeId, origin: NodeId) {
         self.nodes[node].recomputes = Some(origin);
     }
 
-    /// Places the value at an offset of the arena, or in one of the two memories.
+    /// Sets the value's place: an offset of the arena, or one of the two memories.
     pub fn set_place(&mut self, value: ValueId, place: Place) {
         self.values[value].place = place;
     }
 
-    /// Says where the node's workspace lies.
+    /// Sets the node's workspace.
     pub fn set_workspace(&mut self, node: NodeId, workspace: Workspace) {
         self.nodes[node].workspace = Some(workspace);
     }
@@ -629,12 +628,12 @@ impl Graph {
         self.nodes.values_mut().for_each(|node| node.workspace = None);
     }
 
-    /// Removes every claim of a node to compute another one again.
+    /// Removes the record of origins from all recomputed nodes.
     pub fn clear_recomputes(&mut self) {
         self.nodes.values_mut().for_each(|node| node.recomputes = None);
     }
 
-    /// Whether it is decided where anything lies in the arena.
+    /// Whether any value has an address in the arena.
     pub fn has_addresses(&self) -> bool {
         self.values.values().any(|value| matches!(value.place, Place::DeviceAt(_)))
     }
@@ -644,20 +643,20 @@ impl Graph {
         self.order = order;
     }
 
-    /// Keeps new values and nodes from these names, which the nodes' subgraphs use: a value of the graph must not have the
-    /// name of one of a subgraph. The text form, which holds no subgraphs, does not hold these names.
+    /// Reserves these names, which the nodes' subgraphs use: a value of the graph must not have the name of one of a subgraph.
+    /// The text form, which holds no subgraphs, does not hold these names.
     pub fn set_inner_names(&mut self, names: impl IntoIterator<Item = Name>) {
         self.inner_names = Arc::new(names.into_iter().collect());
     }
 
-    /// A value name that starts with `base` and is taken neither in the graph nor in a subgraph. Few look-ups, however many
-    /// there are.
+    /// A value name that starts with `base` and is taken neither in the graph nor in a subgraph. Takes few look-ups, however many
+    /// names there are.
     pub fn fresh_value_name(&self, base: &str) -> Name {
         fresh(base, |name| self.value_named(name).is_some() || self.inner_names.contains(name))
     }
 
-    /// A node name that starts with `base` and is taken neither in the graph nor in a subgraph. Few look-ups, however many
-    /// there are.
+    /// A node name that starts with `base` and is taken neither in the graph nor in a subgraph. Takes few look-ups, however many
+    /// names there are.
     pub fn fresh_node_name(&self, base: &str) -> Name {
         fresh(base, |name| self.node_named(name).is_some() || self.inner_names.contains(name))
     }
@@ -677,7 +676,7 @@ impl Graph {
         &self.namesakes
     }
 
-    /// The door of the parser: everything about a value and a node.
+    /// Mutable access for the parser to all of a value and a node.
     pub(crate) fn value_mut(&mut self, value: ValueId) -> &mut Value {
         &mut self.values[value]
     }
@@ -691,7 +690,7 @@ impl Graph {
     }
 }
 
-/// The seed of a node that has none of its own: FNV-1a of its name, in 64 bits.
+/// The seed of a node without one of its own: FNV-1a of its name, in 64 bits.
 fn seed_of_name(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -700,8 +699,8 @@ fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Name {
     if !taken(base) {
         return base.into();
     }
-    // Names of one base are mostly numbered without gaps: the first free number lies between a number that is taken
-    // and a free one.
+    // Names of one base are mostly numbered without gaps, so a binary search between a taken and a free number finds the first
+    // free one.
     let numbered = |i: u32| format!("{base}_{i}");
     let (mut below, mut free) = (1, 2);
     while taken(&numbered(free)) {

@@ -1,20 +1,20 @@
-//! What the compiler must know about operators besides their shapes: which results are views, what is written
-//! in place, what is random, what only looks at a shape. One row an operator, in one table.
+//! The compiler's knowledge of operators besides their shapes: which results are views, which operands are written in place,
+//! which operators are random, and which read only a shape. One row per operator, in one table.
 
 use crate::{Attr, Node, Op, Phase, ValueId};
 
-/// What an operator does to memory.
+/// An operator's effects on memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Result 0 shares the storage of operand 0.
     pub view: bool,
-    /// Operand 0 is only asked for its shape: its bytes are not read.
+    /// Only the shape of operand 0 is used: its bytes are not read.
     pub shape_only: bool,
     /// The results depend on more than operands and attributes, so the node may be neither merged nor repeated.
     pub random: bool,
-    /// `(operand, result)`: the operand's storage is written; the result, if asked for, is its new value.
+    /// `(operand, result)`: the operand's storage is written; the result, if it is used, is its new value.
     pub writes: &'static [(usize, usize)],
-    /// In training mode, the other results do not depend on what is written: see [`aside`].
+    /// In training mode, the other results do not depend on the written operands: see [`aside`].
     pub aside: bool,
     /// The operator occurs in this phase only.
     pub phase: Option<Phase>,
@@ -22,7 +22,7 @@ pub struct Effects {
     pub copy: Option<Copying>,
 }
 
-/// In which direction something is copied over the link.
+/// The direction of a copy over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copying {
     /// From the device to the host.
@@ -56,7 +56,7 @@ const fn updating(writes: &'static [(usize, usize)]) -> Effects {
     Effects { writes, phase: Some(Phase::Update), ..PLAIN }
 }
 
-/// Operators that are not plain functions of their operands. What is not listed is.
+/// Operators that are not plain functions of their operands. All others are.
 #[rustfmt::skip]
 const TABLE: &[(&str, &str, Effects)] = &[
     ("", "Identity", VIEW),
@@ -78,7 +78,7 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("com.microsoft", "BitmaskDropout", RANDOM),
     ("com.microsoft", "BiasDropout", RANDOM),
     ("com.microsoft", "BatchNormInternal", Effects { aside: true, ..writing(&[(3, 1), (4, 2)]) }),
-    // The flag of the accumulator is no value of its variable; the optional second result is.
+    // The flag of the accumulator is not a value of its variable; the optional second result is.
     ("com.microsoft", "InPlaceAccumulatorV2", updating(&[(0, 1)])),
     ("com.microsoft", "InPlaceAccumulator", updating(&[(0, 0)])),
     ("com.microsoft", "AdamOptimizer", updating(&[(1, 0), (4, 1), (5, 2), (2, 3)])),
@@ -95,7 +95,7 @@ const TABLE: &[(&str, &str, Effects)] = &[
     ("ai.onnx.preview.training", "Gradient", GRADIENT),
 ];
 
-/// What the operator of this domain and name does: its row of the table.
+/// The effects of the operator of this domain and name: its row of the table.
 ///
 /// An operator of the `com.microsoft` domain whose name ends in `Grad` (with or without a suffix such as `_13`)
 /// is a gradient operator without being listed.
@@ -108,8 +108,8 @@ pub(crate) fn effects_of(domain: &str, name: &str) -> Effects {
     if gradient { GRADIENT } else { PLAIN }
 }
 
-/// Operators whose results are all zero where one of these operands is, whatever finite numbers the others hold, and those
-/// of their operands that must be left out for that. Domain, name, operands, left out.
+/// Operators whose results are all zero if one of these operands is zero, for any finite values of the other operands, and the
+/// operands that must be absent for that: domain, name, operands, absent operands.
 type Vanishing = (&'static str, &'static str, &'static [usize], &'static [usize]);
 
 #[rustfmt::skip]
@@ -141,17 +141,18 @@ const VANISHING: &[Vanishing] = &[
     ("com.microsoft", "ReluGrad", &[0], &[]),
 ];
 
-/// Operators whose results are all zero where all operands are.
+/// Operators whose results are all zero if all operands are.
 const SUMS: &[(&str, &str)] = &[("", "Add"), ("", "Concat"), ("", "Sub"), ("", "Sum")];
 
-/// The operators that [`vanishes`] knows, each with the operands of which one is enough, or all that it has.
+/// The operators that [`vanishes`] knows, each with the operands of which a single zero one suffices, or none if all must be
+/// zero.
 pub fn vanishing() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static [usize]>)> {
     let sums = SUMS.iter().map(|&(domain, name)| (domain, name, None));
     VANISHING.iter().map(|&(domain, name, with, _)| (domain, name, Some(with))).chain(sums)
 }
 
-/// Whether all that the operator computes is zero, if `zero` says of each operand whether it is; `None` where one is left
-/// out. What is not known of the operator, or of an operand, is no.
+/// Whether all results of the operator are zero, given for each operand whether it is zero; `None` if the operand is left out.
+/// False if the operator or an operand is not known to be zero.
 pub fn vanishes(op: &Op, zero: &[Option<bool>]) -> bool {
     let is = |&(domain, name): &(&str, &str)| (domain, name) == op.key();
     if SUMS.iter().any(is) {
@@ -164,17 +165,18 @@ pub fn vanishes(op: &Op, zero: &[Option<bool>]) -> bool {
     with.iter().any(|index| operand(index) == Some(true)) && without.iter().all(|i| operand(i).is_none())
 }
 
-/// What the node writes aside, as [`Effects::writes`]: nothing else that it computes depends on it. Without these
-/// operands and results the node is a function of the others.
+/// The operands and results that the node writes aside, as in [`Effects::writes`]: nothing else that it computes depends on them.
+/// Without them the node is a function of the other operands.
 ///
-/// Batch normalization is such: in training it normalizes by the statistics of the batch, and only keeps the running ones.
+/// An example is batch normalization: in training it normalizes by the statistics of the batch, and only updates the running
+/// ones.
 pub fn aside(node: &Node) -> Option<&'static [(usize, usize)]> {
     let effects = node.op.effects();
     let training = || node.attribute("training_mode") == Some(&Attr::Int(1));
     (effects.aside && training()).then_some(effects.writes)
 }
 
-/// Whether the node may hold a subgraph, in which anything may happen.
+/// Whether the node may hold a subgraph, whose effects are unknown.
 pub fn has_subgraph(node: &Node) -> bool {
     !node.captures.is_empty() || node.attributes.iter().any(|(_, a)| matches!(a, Attr::Opaque(_)))
 }

@@ -1,4 +1,4 @@
-//! Forward, backward, update: found from the graph itself.
+//! Forward, backward, update: the phases of a step, derived from the graph itself.
 
 use std::fmt;
 
@@ -36,14 +36,13 @@ pub struct Phases {
 impl Phases {
     /// The phases of the graph's nodes.
     ///
-    /// The *loss* is the first output that is a single floating-point number; where a `YieldOp` hands the model's
-    /// results out and takes their gradients in, its operands stand for the loss. What the loss depends on is
-    /// forward. Of the rest, nodes that write variables are update, with the elementwise arithmetic that only
-    /// they read and whatever follows them; nodes that lead to gradients, or follow from them, are backward; and
-    /// what is left (a metric, a dead end) is forward. A graph without gradient operators, updates or gradients
-    /// among its outputs is inference: forward throughout.
+    /// The *loss* is the first output that is a single floating-point number; if a `YieldOp` hands out the model's results and
+    /// takes in their gradients, its operands count as the loss. All nodes that the loss depends on are forward. Of the other
+    /// nodes, those that write variables are update, together with the elementwise arithmetic that only they read and all nodes
+    /// that follow them; nodes that lead to gradients, or follow from them, are backward; and the rest (a metric, a dead end) is
+    /// forward. A graph without gradient operators, updates or gradients among its outputs is inference: all nodes are forward.
     ///
-    /// `scope` may decide for a node by its name, as TFLMS's `optimizer_scopes` do.
+    /// `scope` may determine the phase of a node by its name, like TFLMS's `optimizer_scopes`.
     pub fn of(graph: &Graph, scope: impl Fn(&Node) -> Option<Phase>) -> Phases {
         let mut phases = Phases { of: vec![Phase::Forward; graph.node_capacity()], loss: None };
         phases.find(graph);
@@ -65,7 +64,7 @@ impl Phases {
         self.of.contains(&Phase::Backward)
     }
 
-    /// How many nodes of the order are in the phase.
+    /// Number of nodes of the order in the phase.
     pub fn count(&self, graph: &Graph, phase: Phase) -> usize {
         graph.order().iter().filter(|&&n| self.phase(n) == phase).count()
     }
@@ -90,7 +89,7 @@ impl Phases {
         sinks.extend(gradients.filter_map(|&v| graph.producer(v)).filter(|&n| !is_forward(n)));
         for &id in graph.order() {
             let node = graph.node(id);
-            // Inference carries state by copies, too.
+            // Inference also carries state by copies.
             let carries = roots.is_empty() && node.op.key() == (LMSC_DOMAIN, "Copy");
             let gradient = node.op.effects().phase.is_some() || writes(node) && !carries;
             if gradient && !is_forward(id) {
@@ -134,12 +133,12 @@ impl Phases {
     }
 }
 
-/// Whether the node computes what it writes into a variable: a copy of one only carries it.
+/// Whether the node computes the value that it writes into a variable; a copy only moves it.
 fn writes(node: &Node) -> bool {
     !node.updates.is_empty() && !node.op.is_swap()
 }
 
-/// Operators of which optimizers written in standard operators are made.
+/// Operators that occur in optimizers composed of standard operators.
 fn is_update_arithmetic(node: &Node) -> bool {
     const NAMES: &[&str] =
         &["Add", "Sub", "Mul", "Div", "Sqrt", "Pow", "Neg", "Reciprocal", "SequenceConstruct"];
@@ -161,8 +160,8 @@ fn parameter_types<'a>(graph: &'a Graph, forward: &[bool]) -> std::collections::
         .collect()
 }
 
-/// By node index, whether one of the nodes depends on its results, they themselves included. Control edges say nothing: plans
-/// add some from updates to forward nodes.
+/// By node index, whether one of the nodes depends on its results; true for the nodes themselves. Control edges do not count:
+/// plans add some from updates to forward nodes.
 fn ancestors(graph: &Graph, of: &[NodeId]) -> Vec<bool> {
     let mut found = vec![false; graph.node_capacity()];
     let mut stack = of.to_vec();

@@ -1,9 +1,8 @@
 //! Random training graphs, and [`damage`] to graphs, for property tests and benchmarks of every crate.
 //!
-//! [`training_graph`] writes what exporters write: a forward pass with skips, branches, views, dropout and batch
-//! normalization, a loss, the backward pass that reverse-mode differentiation gives, and updates of the
-//! parameters. The operators are those of the corpus, and types are true, so a graph can be planned, rewritten
-//! and run.
+//! [`training_graph`] makes graphs like those of exporters: a forward pass with skips, branches, views, dropout and batch
+//! normalization, a loss, the backward pass by reverse-mode differentiation, and updates of the parameters. The operators are
+//! those of the corpus, and the types are correct, so a graph can be planned, rewritten and run.
 
 mod damage;
 
@@ -16,17 +15,17 @@ use crate::{
 pub use crate::rng::{Rng, Source};
 pub use damage::{Damage, damage};
 
-/// How large a graph is wanted.
+/// The requested size of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// About so many nodes, from 5.
+    /// Approximate number of nodes, at least 5.
     pub nodes: usize,
-    /// No tensor is larger than this many bytes, except where a tiny bound leaves no choice.
+    /// Maximum size of a tensor in bytes, exceeded only if a tiny bound leaves no choice.
     pub tensor_bytes: u64,
 }
 
 impl Size {
-    /// About so many nodes, over tensors of a few bytes to 4 MiB.
+    /// About `nodes` nodes, with tensors of a few bytes to 4 MiB.
     pub fn nodes(nodes: usize) -> Size {
         Size { nodes, tensor_bytes: 4 << 20 }
     }
@@ -54,7 +53,7 @@ pub fn training_graph(u: &mut impl Source, size: Size) -> Graph {
     b.finish(loss)
 }
 
-/// How the step ends.
+/// The end of the step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     /// Gradients are outputs.
@@ -84,10 +83,10 @@ struct Builder<'u, S> {
     constants: HashMap<(Vec<u64>, Vec<i64>), ValueId>,
     shapes: HashMap<ValueId, ValueId>,
     outputs: Vec<ValueId>,
-    /// Where the updates start in the order.
+    /// Position of the first update in the order.
     first_update: usize,
     ending: Ending,
-    /// Parameters are initializers where they are small, not inputs.
+    /// Whether small parameters are initializers instead of inputs.
     stored: bool,
     long_names: bool,
     early_updates: bool,
@@ -151,7 +150,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// How many nodes the step will have if the loss comes next.
+    /// Number of nodes of the step if the loss comes next.
     fn planned(&self) -> usize {
         let updates = match self.ending {
             Ending::Sgd { accumulated: true } => 2,
@@ -168,7 +167,7 @@ impl<'u, S: Source> Builder<'u, S> {
         product(dims) * 4 <= self.size.tensor_bytes
     }
 
-    /// One of the candidates that makes every one of the tensors fit; the first where none does.
+    /// A candidate for which all of the tensors fit; the first candidate if there is none.
     fn extent(&mut self, candidates: &[u64], tensors: impl Fn(u64) -> Vec<Vec<u64>>) -> u64 {
         let fitting = candidates.iter().filter(|&&c| tensors(c).iter().all(|t| self.fits(t)));
         let fitting: Vec<u64> = fitting.copied().collect();
@@ -253,7 +252,7 @@ impl<'u, S: Source> Builder<'u, S> {
         parameter
     }
 
-    /// An int64 constant; the same one for the same values, mostly.
+    /// An int64 constant; mostly shared between equal values.
     fn constant(&mut self, dims: &[u64], values: &[i64]) -> ValueId {
         let key = (dims.to_vec(), values.to_vec());
         let shared = self.u.chance(80);
@@ -280,7 +279,7 @@ impl<'u, S: Source> Builder<'u, S> {
         self.graph.add_initializer(name, TensorType::new(ty, []), data)
     }
 
-    /// The shape of a value, for whoever needs it at run time: computed, or known.
+    /// The shape of a value as a run-time value: computed, or constant.
     fn shape_of(&mut self, value: ValueId) -> ValueId {
         if let Some(&shape) = self.shapes.get(&value) {
             return shape;
@@ -296,7 +295,7 @@ impl<'u, S: Source> Builder<'u, S> {
         shape
     }
 
-    /// The data, as an image, a matrix or tokens.
+    /// The input data: an image, a matrix or tokens.
     fn start(&mut self) -> ValueId {
         let batch = [1, 2, 3, 4, 8, 16, 32, 64][self.u.below(8)];
         let kind = if self.size.nodes < 20 { 0 } else { self.u.below(3) };
@@ -436,7 +435,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// The larger half of every row, with where it was.
+    /// The largest half of every row, with its indices.
     fn top(&mut self, x: ValueId) -> ValueId {
         let mut dims = self.dims(x);
         let last = dims.len() - 1;
@@ -571,7 +570,7 @@ impl<'u, S: Source> Builder<'u, S> {
         self.forward(("", "Reshape"), &[], &[Some(x), Some(shape)], vec![float(dims)])
     }
 
-    /// Views, of views too; some have no reader.
+    /// Views, also of views; some have no reader.
     fn view(&mut self, x: ValueId) -> ValueId {
         let dims = self.dims(x);
         let all = product(&dims);
@@ -604,7 +603,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// What exporters write seldom: results that nobody reads, empty tensors, activations that are outputs.
+    /// Rare constructs of exporters: results without a reader, empty tensors, activations that are outputs.
     fn oddity(&mut self, x: ValueId) -> ValueId {
         let dims = self.dims(x);
         match self.u.below(5) {
@@ -636,7 +635,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// A matrix of the same elements, or of their means over space.
+    /// A matrix of the same elements, or of their spatial means.
     fn flat(&mut self, x: ValueId) -> ValueId {
         let dims = self.dims(x);
         match dims[..] {
@@ -711,7 +710,7 @@ impl<'u, S: Source> Builder<'u, S> {
         Some(sum)
     }
 
-    /// Emits a node whose results are gradients of these values, where they have one; others are left out.
+    /// Emits a node whose results are gradients of these values, if they have one; others are left out.
     fn emit_gradients(
         &mut self,
         op: (&str, &str),
@@ -851,7 +850,7 @@ impl<'u, S: Source> Builder<'u, S> {
         if dims.len() == self.dims(b).len() {
             return self.emit_gradients((MS, "FusedMatMul"), &trans_a, &[a, g], &[b]);
         }
-        // A matrix under a batch: both operands are seen as matrices.
+        // A matrix under a batch: both operands are flattened to matrices.
         let (rows, width, m) = (product(&dims[..2]), dims[2], out[2]);
         let flat = |b: &mut Self, v: ValueId, dims: [u64; 2]| {
             let shape = b.axes(&dims.map(|d| d as i64));
@@ -862,7 +861,7 @@ impl<'u, S: Source> Builder<'u, S> {
         self.emit_gradients((MS, "FusedMatMul"), &trans_a, &[a, g], &[b]);
     }
 
-    /// The gradient itself is the operand's, under its own name or another.
+    /// The gradient of the operand is `g` itself, under the same name or another.
     fn pass(&mut self, g: ValueId, x: ValueId) {
         if self.u.chance(20) {
             self.emit_gradients(("", "Identity"), &[], &[g], &[x]);
@@ -871,7 +870,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// The gradient of an operand that was broadcast, or not, to the shape of `g`.
+    /// The gradient of an operand that may have been broadcast to the shape of `g`.
     fn reduce(&mut self, g: ValueId, x: ValueId) {
         let (from, to) = (self.dims(g), self.dims(x));
         if from == to {
@@ -894,7 +893,7 @@ impl<'u, S: Source> Builder<'u, S> {
         self.emit_gradients(("", "Expand"), &[], &[scaled, shape], &[x]);
     }
 
-    /// A part for every operand, whether it has a gradient or not.
+    /// A result for every operand, whether it has a gradient or not.
     fn split(
         &mut self,
         op: (&str, &str),
@@ -911,7 +910,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
     }
 
-    /// Adds the update edges that the operator's row of the table asks for.
+    /// Adds the update edges that the operator's row of the table specifies.
     fn add_updates(&mut self, node: NodeId) {
         for &(operand, result) in self.graph.node(node).op.effects().writes {
             let node_data = self.graph.node(node);
@@ -1006,7 +1005,7 @@ impl<'u, S: Source> Builder<'u, S> {
         }
         let mut seen = vec![false; self.graph.value_capacity()];
         for value in std::iter::once(loss).chain(std::mem::take(&mut self.outputs)) {
-            // The view of a variable would be overwritten before the caller sees it.
+            // The view of a variable would be overwritten before the caller reads it.
             let root = self.graph.def(roots[value.as_u32() as usize]);
             let computed = matches!(root, crate::Def::Result(..));
             if computed && !std::mem::replace(&mut seen[value.as_u32() as usize], true) {
@@ -1016,8 +1015,8 @@ impl<'u, S: Source> Builder<'u, S> {
         self.graph
     }
 
-    /// Adds a control edge from every reader of a variable's old value, or of a view of it, to its writer. What
-    /// comes back is the root of every view.
+    /// Adds a control edge from every reader of a variable's old value, or of a view of it, to its writer. Returns the root of
+    /// every view.
     fn order_readers_before_writers(&mut self) -> Vec<ValueId> {
         let graph = &mut self.graph;
         let mut roots: Vec<ValueId> = graph.values().map(|(id, _)| id).collect();

@@ -1,12 +1,12 @@
-//! Tensors that travel in ranges of their elements, and what frees memory with them: runs of bytes.
+//! Tensors that are copied in ranges of their elements, and the unit of memory for them: runs of bytes.
 //!
-//! `SwapOut<begin, end>(x)` copies some elements of `x`, counted in row-major order, into a host tensor of one
-//! dimension; a SwapIn brings them back. `Join<begins>(x, …)` then names the whole again, without a copy: its operands
-//! from the second on are ranges that came back, and begin at `begins`; all other elements are those of `x`. Where
-//! there are none, `x` is left out, and `dims` says what the whole looks like.
+//! `SwapOut<begin, end>(x)` copies some elements of `x`, counted in row-major order, into a host tensor of one dimension; a
+//! SwapIn copies them back. `Join<begins>(x, …)` then names the whole again, without a copy: its operands from the second on are
+//! ranges that were swapped in, and begin at `begins`; all other elements are those of `x`. If there are no others, `x` is left
+//! out, and `dims` gives the dimensions of the whole.
 //!
-//! A variable that is on the host between steps comes in ranges, too, by `SwapIn<begin, end>(v)`, and goes back by
-//! SwapOuts of ranges that a Join on the host names whole, as an update of `v`: the ranges lie where `v` lies.
+//! A variable that is on the host between steps is also swapped in by ranges, with `SwapIn<begin, end>(v)`, and swapped out by
+//! SwapOuts of ranges that a Join on the host combines, as an update of `v`: the ranges are parts of the memory of `v`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,18 +20,18 @@ use crate::{Attr, Bytes, Graph, Node, NodeId, StorageId, Storages, TensorType, T
 pub struct RunId(u32);
 entity_impl!(RunId, "r");
 
-/// Bytes of a storage that come and go together.
+/// Bytes of a storage with one live range.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The storage whose definition brings them into being.
+    /// The storage whose definition creates them.
     pub storage: StorageId,
-    /// Where they begin in it.
+    /// Their offset in it.
     pub begin: u64,
-    /// How many they are.
+    /// Their number.
     pub bytes: Bytes,
 }
 
-/// The elements that a swap copies, if they are not all.
+/// The elements that a swap copies, if it does not copy all.
 pub fn copied_elements(node: &Node) -> Option<Range<u64>> {
     let bound = |name| match node.attribute(name) {
         Some(&Attr::Int(value)) => u64::try_from(value).ok(),
@@ -40,7 +40,7 @@ pub fn copied_elements(node: &Node) -> Option<Range<u64>> {
     (node.op.is_swap() && !node.attributes.is_empty()).then(|| Some(bound("begin")?..bound("end")?))?
 }
 
-/// The pieces of a Join with the elements of the whole that they are, as far as they are there.
+/// The pieces of a Join that have a type and a position, with their elements in the whole.
 pub fn joined_elements(graph: &Graph, join: &Node) -> Vec<(ValueId, Range<u64>)> {
     let begins: &[i64] = match join.attribute("begins") {
         Some(Attr::Ints(begins)) => begins,
@@ -54,7 +54,7 @@ pub fn joined_elements(graph: &Graph, join: &Node) -> Vec<(ValueId, Range<u64>)>
     pieces.collect()
 }
 
-/// The pieces of a Join with the byte of the whole at which each begins.
+/// The pieces of a Join, each with its byte offset in the whole.
 pub fn joined_bytes(graph: &Graph, join: &Node, whole: ValueId) -> Vec<(ValueId, u64)> {
     let bits = graph.value(whole).ty.as_tensor().map_or(0, |tensor| tensor.element.bits());
     let pieces = joined_elements(graph, join).into_iter();
@@ -62,8 +62,8 @@ pub fn joined_bytes(graph: &Graph, join: &Node, whole: ValueId) -> Vec<(ValueId,
     pieces.map(|(piece, elements)| (piece, begin(elements))).collect()
 }
 
-/// By storage that is a range of a variable on the host, that variable's and the byte of it at which it begins: it lies
-/// there, and takes no memory of its own.
+/// By storage that is a range of a variable on the host: the variable's storage and the byte offset in it. The range aliases the
+/// variable and takes no memory of its own.
 pub fn ranges_at_home(
     graph: &Graph,
     storages: &Storages,
@@ -79,7 +79,7 @@ pub fn ranges_at_home(
     at_home
 }
 
-/// The type of a range of the tensor's elements, if they are a number of whole bytes of it.
+/// The type of a range of the tensor's elements, if the range consists of whole bytes.
 pub(crate) fn range_type(whole: &TensorType, elements: &Range<u64>) -> Option<Type> {
     let count = whole.element_count()?;
     let is_byte =
@@ -89,12 +89,12 @@ pub(crate) fn range_type(whole: &TensorType, elements: &Range<u64>) -> Option<Ty
         .then(|| TensorType::new(whole.element, [elements.end - elements.start]).into())
 }
 
-/// Where so many elements of the type end.
+/// The byte offset of the end of the first `elements` elements of the type.
 fn bytes_of(ty: &TensorType, elements: u64) -> u64 {
     (u128::from(elements) * u128::from(ty.element.bits())).div_ceil(8).min(1 << 60) as u64
 }
 
-/// Elements as bytes.
+/// The byte range of some elements.
 fn byte_range(ty: &Type, elements: Range<u64>) -> Range<u64> {
     match ty.as_tensor() {
         Some(tensor) => bytes_of(tensor, elements.start)..bytes_of(tensor, elements.end),
@@ -102,19 +102,19 @@ fn byte_range(ty: &Type, elements: Range<u64>) -> Range<u64> {
     }
 }
 
-/// All lists of runs together have at most this many entries. Nothing real comes near; where a text does, its joins
-/// are taken for copies.
+/// Maximum number of entries in all lists of runs together. Real graphs stay far below; in a graph that exceeds it, joins are
+/// treated as copies.
 const MOST_RUNS: usize = 1 << 20;
 
 /// The runs of all storages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) all: PrimaryMap<RunId, Run>,
-    /// By storage, where its list begins and ends.
+    /// By storage, the begin and the end of its list.
     lists: Vec<(u32, u32)>,
-    /// Runs, with where they begin in the storage that they are listed for.
+    /// Runs, each with its offset in the storage that it is listed for.
     entries: Vec<(u64, RunId)>,
-    /// Whether there were too many.
+    /// Whether the maximum was exceeded.
     pub(crate) too_many: bool,
 }
 
@@ -139,7 +139,7 @@ impl Runs {
         runs
     }
 
-    /// The runs of the storage, with where they begin in it.
+    /// The runs of the storage, with their offsets in it.
     pub(crate) fn list(&self, storage: StorageId) -> &[(u64, RunId)] {
         let (from, to) = self.lists[storage.as_u32() as usize];
         &self.entries[from as usize..to as usize]
@@ -157,7 +157,7 @@ impl Runs {
         }
     }
 
-    /// Lists the runs of what is joined: pieces, and between them what stayed.
+    /// Lists the runs of a joined tensor: the pieces, and between them the runs of the base.
     fn join(&mut self, graph: &Graph, storages: &Storages, id: StorageId, join: &Node) {
         let whole = &graph.value(storages.get(id).root).ty;
         let end = storages.get(id).bytes.0;
@@ -183,7 +183,7 @@ impl Runs {
         }
     }
 
-    /// Lists the runs of another storage that lie in a range of it, moved by so many bytes.
+    /// Lists the runs of another storage that are in a range of it, moved by `moved` bytes.
     fn repeat(&mut self, storage: StorageId, bytes: Range<u64>, moved: u64) {
         let (from, to) = self.lists[storage.as_u32() as usize];
         for index in from as usize..to as usize {
@@ -195,7 +195,7 @@ impl Runs {
     }
 }
 
-/// By storage, where its bytes are cut into runs.
+/// By storage, the offsets at which its bytes are cut into runs.
 #[derive(Default)]
 struct Cuts {
     places: BTreeMap<StorageId, BTreeSet<u64>>,
@@ -211,10 +211,10 @@ impl Cuts {
     }
 }
 
-/// By storage, where its bytes are cut into runs; `None` if there are too many such places.
+/// By storage, the offsets at which its bytes are cut into runs; `None` if there are too many of them.
 fn cuts(graph: &Graph, storages: &Storages) -> Option<BTreeMap<StorageId, BTreeSet<u64>>> {
     let mut cuts = Cuts::default();
-    // From the end: what is cut later is cut in what it was joined of, too.
+    // From the end: a cut in a joined tensor is also a cut in the tensors that it is joined from.
     for &id in graph.order().iter().rev() {
         let node = graph.node(id);
         if let (Some(elements), Some(&Some(value))) = (copied_elements(node), node.operands.first()) {
@@ -241,7 +241,7 @@ fn cuts(graph: &Graph, storages: &Storages) -> Option<BTreeMap<StorageId, BTreeS
     Some(cuts.places)
 }
 
-/// The runs that the node reads or defines; some may come twice.
+/// The runs that the node reads or defines; some may be repeated.
 pub(crate) fn touched<'a>(
     graph: &'a Graph,
     storages: &'a Storages,
@@ -252,7 +252,7 @@ pub(crate) fn touched<'a>(
         let value = node.operands.first().copied().flatten()?;
         Some(byte_range(&graph.value(value).ty, elements))
     });
-    // A join touches what it names: the pieces, and of the rest what stayed.
+    // A join touches the runs of its result: the pieces, and those of the base for the rest.
     let reads = graph.uses(id).filter(|_| !node.op.is_join());
     reads.chain(node.defines()).flat_map(move |value| {
         let range = range.clone().filter(|_| node.operands.first() == Some(&Some(value)));
@@ -265,7 +265,7 @@ pub(crate) fn touched<'a>(
 pub(crate) mod tests {
     use super::*;
 
-    /// A variable that is on the host between steps and travels in two ranges.
+    /// A variable that is on the host between steps and is copied in two ranges.
     pub(crate) const VARIABLE: &str = "g (float[4]@host w, float[] lr) => (float[4]@host w_new) {
         [i1] float[3] k1 = ai.lmsc.SwapIn<begin = 0, end = 3>(w)
         [i2] float[1] k2 = ai.lmsc.SwapIn<begin = 3, end = 4>(w)

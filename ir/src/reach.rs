@@ -4,11 +4,10 @@ use crate::{Graph, NodeId};
 
 /// Words of the mask that one sweep carries for each node.
 const WORDS: usize = 4;
-/// How many sources one sweep follows.
+/// Number of sources that one sweep follows.
 const SOURCES: usize = 64 * WORDS;
 
-/// For every pair `(from, to)`, whether a path of data and control edges leads from the one to the other. A node
-/// reaches itself.
+/// For every pair `(from, to)`, whether a path of data and control edges leads from one to the other. A node reaches itself.
 ///
 /// Exact, in one sweep over the order for every 256 different sources. The order must be topological.
 ///
@@ -47,14 +46,14 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
                 }
                 (bits, last_source) = (bits + 1, source);
             }
-            // A pair may ask about a source that comes after every target.
+            // A pair's source may come after every target.
             end = end.max(source).max(tick(pairs[i].1));
             taken += 1;
         }
         let (batch, later) = rest.split_at(taken);
         rest = later;
 
-        // The mask of the node at `start + k` stands at `k`; bit b is set where source b reaches the node.
+        // The mask of the node at `start + k` is at index `k`; bit b is set if source b reaches the node.
         let masks = &mut masks[..=end - start];
         masks.fill([0; WORDS]);
         let (mut bit, mut last_source) = (0, usize::MAX);
@@ -78,16 +77,16 @@ pub fn reaches(graph: &Graph, pairs: &[(NodeId, NodeId)]) -> Vec<bool> {
 
 /// Nodes that must all reach each of some others.
 pub(crate) struct Group {
-    /// From where, in execution order.
+    /// The sources, in execution order.
     pub(crate) sources: Vec<NodeId>,
-    /// To where; a node does not reach itself here.
+    /// The targets; a node does not reach itself here.
     pub(crate) targets: Vec<NodeId>,
 }
 
 /// For every group and every target, by their positions, the first source from which no path leads there, if there
 /// is one.
 ///
-/// What [`reaches`] would tell for all pairs, without making them.
+/// The same as calling [`reaches`] for all pairs, without building the pairs.
 pub(crate) fn unreached(graph: &Graph, groups: &[Group]) -> Vec<(usize, usize, NodeId)> {
     let before = ticks_before(graph);
     let ticks = graph.ticks();
@@ -194,7 +193,7 @@ fn ticks_before(graph: &Graph) -> TicksBefore {
 mod tests {
     use super::*;
 
-    /// 600 sources in a comb: tooth i hangs on spine node i and nothing else.
+    /// 600 sources in a comb: tooth i depends on spine node i and nothing else.
     #[test]
     fn more_sources_than_one_mask_holds() {
         let mut text = "g (float[1] x) => (float[1] s0) {\n[s0] float[1] s0 = Relu(x)\n".to_owned();

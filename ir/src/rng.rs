@@ -1,19 +1,18 @@
-//! Deterministic choices: the same seed, the same sequence, on every machine.
+//! Deterministic random choices: the same seed gives the same sequence on every machine.
 
-/// Where choices come from. A closure that returns words is one: under `arbtest`, `||
-/// u.arbitrary().unwrap_or(0)`.
+/// A source of choices. A closure that returns words is one: under `arbtest`, `|| u.arbitrary().unwrap_or(0)`.
 ///
-/// A source that has run dry and returns zeros makes every choice the simplest one.
+/// An exhausted source returns zeros, with which every choice is the simplest one.
 pub trait Source {
     /// Any 64 bits.
     fn word(&mut self) -> u64;
 
-    /// A number below `n`; 0 where `n` is 0.
+    /// A number below `n`; 0 if `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         (self.word() % n.max(1) as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True with a probability of `percent` percent.
     fn chance(&mut self, percent: usize) -> bool {
         self.below(100) + percent >= 100
     }

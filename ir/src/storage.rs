@@ -1,4 +1,4 @@
-//! What occupies memory is a storage, not a value: views and in-place results share one.
+//! A unit of memory is a storage, not a value: views and in-place results share one.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -15,42 +15,42 @@ entity_impl!(StorageId, "s");
 /// Bytes that one or more values name.
 #[derive(Clone, Debug)]
 pub struct Storage {
-    /// The value whose definition brings the storage into being.
+    /// The value whose definition creates the storage.
     pub root: ValueId,
     /// Every value that names it, the root first, in execution order.
     pub values: SmallVec<[ValueId; 4]>,
-    /// How many bytes. What only looks at a shape ([`crate::ops::Effects::shape_only`]) has its result at compile time,
-    /// because every size is known (invariant I5): that result needs none.
+    /// Size in bytes. A node that reads only a shape ([`crate::ops::Effects::shape_only`]) has its result at compile time,
+    /// because every size is known (invariant I5): that result needs no bytes.
     pub bytes: Bytes,
     /// Whether the bytes are in host memory.
     pub on_host: bool,
-    /// Whether it is a variable that is not where it was for the whole step, or takes that place again.
+    /// Whether it is a variable that is swapped out during the step, or the copy of one that is swapped in to the same place.
     pub moves: Option<Moves>,
 }
 
-/// What becomes of a variable that leaves the device during the step and returns to its place. Leaving and returned,
-/// it is two storages.
+/// The two storages of a variable that is swapped out during the step and returns to its place: one until it is swapped out, one
+/// after it has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
-    /// It is there at the start, until its last use.
+    /// Resident from the start of the step until its last use.
     Leaves,
-    /// It came back, and is there at the end.
+    /// Swapped in again, and resident at the end of the step.
     Returns,
 }
 
 impl Storage {
-    /// Whether it is there from the start of the step to its end: the caller's or the file's, and never away.
+    /// Whether it is resident for the whole step: given by the caller or the file, and never swapped out.
     pub fn is_resident(&self, graph: &Graph) -> bool {
         self.is_given(graph) && self.moves.is_none()
     }
 
-    /// Whether it is there at the start of the step: the caller provides it, or the file holds it.
+    /// Whether it is resident at the start of the step: given by the caller or the file.
     pub fn is_given(&self, graph: &Graph) -> bool {
         !matches!(graph.def(self.root), Def::Result(..))
     }
 }
 
-/// The storages of a graph and which value names which.
+/// The storages of a graph, and the storage of each value.
 #[derive(Clone, Debug)]
 pub struct Storages {
     of: Vec<PackedOption<StorageId>>,
@@ -60,12 +60,11 @@ pub struct Storages {
 
 impl Storages {
     /// The storages of the graph.
-    ///
-    /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update
-    /// edge names its variable's, but of a SwapIn: what it returns lies where the variable lay, and is another storage.
+    /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update edge
+    /// names its variable's. An exception is a SwapIn: the variable that it returns is at the same place, but is another storage.
     /// Every other value has a storage of its own. Values of removed nodes have none.
     ///
-    /// What a Join names has a storage of its own, too, but its bytes are runs of other storages.
+    /// The result of a Join has a storage of its own, too, but its bytes are runs of other storages.
     pub fn of(graph: &Graph) -> Storages {
         let capacity = graph.value_capacity();
         let mut table = Storages {
@@ -101,28 +100,28 @@ impl Storages {
         table
     }
 
-    /// Every run: bytes that come and go together. A storage is one, unless ranges of it are copied.
+    /// Every run: bytes with one live range. A storage is one run, unless ranges of it are copied.
     pub fn runs(&self) -> impl Iterator<Item = (RunId, &Run)> {
         self.runs.all.iter()
     }
 
-    /// What is known about the run.
+    /// The facts of the run.
     pub fn run(&self, run: RunId) -> &Run {
         &self.runs.all[run]
     }
 
-    /// Whether ranges are so many that joins were taken for copies.
+    /// Whether the ranges are too many, so that joins were treated as copies.
     pub(crate) fn has_too_many_runs(&self) -> bool {
         self.runs.too_many
     }
 
-    /// The runs of the storage, with where they begin in it, in that order.
+    /// The runs of the storage, with their offsets in it, in that order.
     pub fn runs_of(&self, storage: StorageId) -> &[(u64, RunId)] {
         self.runs.list(storage)
     }
 
-    /// The runs that the node reads or defines; some may come twice. A SwapOut of a range touches that range, and a
-    /// Join what it names.
+    /// The runs that the node reads or defines; some may be repeated. A SwapOut of a range touches that range, and a Join the
+    /// runs of its result.
     pub fn touched<'a>(&'a self, graph: &'a Graph, node: NodeId) -> impl Iterator<Item = RunId> + 'a {
         ranges::touched(graph, self, node)
     }
@@ -135,8 +134,8 @@ impl Storages {
         self.of[value.as_u32() as usize].expand().expect("the value's node is in the order")
     }
 
-    /// `(operand, result)` pairs of the node that share their bytes. A result that is not asked for stands for the
-    /// variable that the node writes all the same.
+    /// `(operand, result)` pairs of the node that share their bytes. An unused result also counts if it is the new value of a
+    /// variable that the node writes.
     pub fn in_place(&self, graph: &Graph, id: NodeId) -> Vec<(usize, usize)> {
         let node = graph.node(id);
         let mut pairs = Vec::new();
@@ -153,17 +152,17 @@ impl Storages {
         pairs
     }
 
-    /// What is known about the storage.
+    /// The facts of the storage.
     pub fn get(&self, storage: StorageId) -> &Storage {
         &self.storages[storage]
     }
 
-    /// Every storage: first the caller's, then the file's, then the nodes' in execution order.
+    /// Every storage: first those of the caller, then those of the file, then those of the nodes in execution order.
     pub fn iter(&self) -> impl Iterator<Item = (StorageId, &Storage)> {
         self.storages.iter()
     }
 
-    /// How many storages there are.
+    /// Number of storages.
     pub fn len(&self) -> usize {
         self.storages.len()
     }

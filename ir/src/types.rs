@@ -1,4 +1,4 @@
-//! Types of values: what an element is, how many there are, and on which side of the link they live.
+//! Types of values: element type, extents, and the memory that holds the value.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::Bytes;
 
 macro_rules! element_types {
     ($($variant:ident $name:literal $bits:literal),* $(,)?) => {
-        /// What one element of a tensor is. Names are those of ONNX's textual syntax.
+        /// The type of a tensor's elements. Names are those of ONNX's textual syntax.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ElementType { $(#[doc = concat!("`", $name, "`, ", $bits, " bits.")] $variant),* }
 
@@ -74,7 +74,7 @@ impl FromStr for ElementType {
 /// A dense tensor's element type and extents. Every extent is known (invariant I5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorType {
-    /// What an element is.
+    /// The element type.
     pub element: ElementType,
     /// Extents, outermost first; empty for a scalar.
     pub dims: Vec<u64>,
@@ -86,7 +86,7 @@ impl TensorType {
         TensorType { element, dims: dims.into() }
     }
 
-    /// The number of elements, or `None` where it does not fit 64 bits.
+    /// The number of elements, or `None` if it does not fit 64 bits.
     pub fn element_count(&self) -> Option<u64> {
         if self.dims.contains(&0) {
             return Some(0);
@@ -94,7 +94,7 @@ impl TensorType {
         self.dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d))
     }
 
-    /// The bytes the elements occupy, sub-byte elements packed, or `None` where that does not fit 62 bits.
+    /// Size of the elements in bytes, sub-byte elements packed, or `None` if it is 2^60 or more.
     pub fn byte_size(&self) -> Option<Bytes> {
         let bits = self.element_count()?.checked_mul(self.element.bits())?;
         Some(Bytes(bits.div_ceil(8))).filter(|b| b.0 < 1 << 60)
@@ -111,12 +111,12 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// A dense tensor.
     Tensor(TensorType),
-    /// A sequence whose elements' types are known one by one.
+    /// A sequence with the type of each element.
     Sequence(Vec<TensorType>),
 }
 
@@ -129,7 +129,7 @@ impl Type {
         }
     }
 
-    /// The bytes a value of this type occupies, or `None` where that does not fit 62 bits.
+    /// Size in bytes of a value of this type, or `None` if it is 2^60 or more.
     pub fn byte_size(&self) -> Option<Bytes> {
         match self {
             Type::Tensor(tensor) => tensor.byte_size(),
@@ -162,7 +162,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// Where a value's bytes live.
+/// The memory that holds a value's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In device memory, at an address that is not decided yet.

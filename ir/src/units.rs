@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
-/// A number of bytes. Sums that do not fit are the largest number.
+/// A number of bytes. Additions saturate.
 ///
 /// Written in binary units (`20.25 MiB`); read with binary (`KiB`, `MiB`, `GiB`, `TiB`) or decimal
 /// (`kB`, `MB`, `GB`, `TB`) units, or none.
@@ -23,7 +23,7 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
 
-    /// The difference, or zero where `other` is larger.
+    /// The difference, or zero if `other` is larger.
     pub fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a text is no number of bytes.
+/// Why a text is not a number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a number of bytes; write for example 16GiB, 512MiB, 1.5GB or 1048576")]
 pub struct ParseBytesError(String);

@@ -1,4 +1,4 @@
-//! Words of messages: numbers with their noun, and the name that was meant.
+//! Phrases of messages: numbers with their noun, and suggestions for misspelled names.
 
 /// The number with its noun, whose plural ends in `s`, or in `ies` for `y`: `1 storage`, `3 storages`, `2 copies`.
 pub fn count(number: usize, noun: &str) -> String {
@@ -9,8 +9,8 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// The end of a message about a name that there is not: the name that was probably meant, or else those that there
-/// are, of which `many` is the plural.
+/// The end of a message about an unknown name: the name that was probably meant, or else the known names, of which `many` is the
+/// plural.
 pub fn instead<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>, many: &str) -> String {
     const SHOWN: usize = 10;
     let there_are: Vec<&str> = there_are.into_iter().collect();
@@ -25,7 +25,7 @@ pub fn instead<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>, man
     }
 }
 
-/// What leads from one to the next and from the last to the first: `a -> b -> a`; of many, the first ones.
+/// A cycle of names, from the first back to the first: `a -> b -> a`; of a long one, only the first names.
 pub fn chain(length: usize, name: impl Fn(usize) -> String) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<String> = (0..length.min(SHOWN)).map(&name).collect();
@@ -34,7 +34,7 @@ pub fn chain(length: usize, name: impl Fn(usize) -> String) -> String {
     shown.join(" -> ")
 }
 
-/// The nearest of the names that differs from `name` by few letters: added, left out, another, or two exchanged.
+/// The nearest of the names that differs from `name` by few edits: a letter inserted, deleted or replaced, or two exchanged.
 pub fn nearest<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The time of a comparison is the product of the lengths.
     const LONGEST: usize = 100;

@@ -1,8 +1,8 @@
-//! What nodes that run again write aside ([`lmsc_ir::ops::aside`]): in a graph, nothing; in a file, memory that nobody
-//! reads.
+//! Operands that recomputed nodes write aside ([`lmsc_ir::ops::aside`]): in a graph, none; in a file, scratch memory without
+//! readers.
 //!
-//! ONNX Runtime's kernels of batch normalization write the running statistics over operands, whether or not anybody
-//! asks for them. A node that runs again must not do that to the variables, so it gets zeros of its own to write over.
+//! ONNX Runtime's kernels of batch normalization write the running statistics over operands, whether or not the results are used.
+//! A recomputed node must not overwrite the variables, so it gets zeros of its own to write over.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,12 +15,12 @@ use crate::{key, set_metadata};
 /// The zeros that the nodes of a file write over: nodes share those of one type.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// By what tells them apart, the name and the type.
+    /// By a key that distinguishes them, the name and the type.
     tensors: BTreeMap<String, (String, TensorType)>,
 }
 
 impl Scratch {
-    /// Gives the node that computes another again something to write over.
+    /// Gives the recomputed node scratch operands.
     pub(crate) fn spell_out(
         &mut self,
         graph: &Graph,
@@ -61,9 +61,9 @@ fn put(names: &mut Vec<String>, index: usize, name: String) {
     names[index] = name;
 }
 
-/// Leaves out again what nodes that run again write aside; whether there was any.
+/// Removes the scratch operands of recomputed nodes again; returns whether there were any.
 ///
-/// Where something reads it after all, the node stays as it is, to be read as what it says.
+/// If something reads them after all, the node stays as it is, and is read literally.
 pub(crate) fn gather(graph: &mut GraphProto) -> bool {
     let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::ASIDE);
     if !graph.node.iter().any(is_ours) {

@@ -1,11 +1,11 @@
-//! The operators that stand for a copy over the link: which ones are written, and which ones are believed.
+//! The operators that represent a copy over the link: those that are written, and those that are recognized.
 
 use lmsc_ir::{ElementType, Type};
 
 use crate::proto::{AttributeProto, AttributeType, NodeProto};
 
-/// The first opsets with `Max` and `Min` of integers, with `BitwiseOr` and `BitwiseAnd`, with `Einsum`, and with axes that
-/// count from the end.
+/// The first opsets with `Max` and `Min` of integers, with `BitwiseOr` and `BitwiseAnd`, with `Einsum`, and with axes that count
+/// from the end.
 const INTEGERS: i64 = 12;
 const BITWISE: i64 = 18;
 const EINSUM: i64 = 12;
@@ -14,7 +14,7 @@ const FROM_THE_END: i64 = 11;
 /// An operator that copies its operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Copy {
-    /// One that copies a tensor that it reads once or, see [`reads_twice`], twice.
+    /// An operator that copies a tensor that it reads once or, see [`reads_twice`], twice.
     Plain(&'static str),
     /// A `Concat` of one tensor along this axis.
     Concat(i64),
@@ -22,14 +22,15 @@ enum Copy {
     Einsum(u8),
 }
 
-/// Makes the node, which has its operand, one of the operators that copy it and that optimizers leave alone: first those
-/// that every program of docs/survival.md leaves, then those that ONNX Runtime does. Swap-ins of one host copy must differ, or common-subexpression elimination merges them: `sibling` counts
-/// them. Behind a transposition it is an `Einsum` where there is one: the runtime moves the transposition across every
-/// other to where another one cancels it, and the copy would be of what is transposed then, not of what is to leave.
+/// Turns the node, which has its operand, into an operator that copies the operand and that optimizers do not remove: first
+/// operators that no program of docs/survival.md removes, then operators that ONNX Runtime does not remove. Swap-ins of one host
+/// copy must differ, or common-subexpression elimination merges them: `sibling` counts them. Behind a transposition it is an
+/// `Einsum` if possible: the runtime moves the transposition across every other operator to one that cancels it, and the copy
+/// would then be of the transposed tensor instead of the one to be swapped out.
 ///
-/// For scalars of a few types there is no such operator that the runtime has on the CPU before opset 18. They become `Identity`, which
-/// it removes: a swap of one or two bytes is lost then, and nothing else. Of types that only `Concat` copies there are
-/// two swap-ins an axis before they repeat.
+/// For scalars of a few types the runtime has no such operator on the CPU before opset 18. They become `Identity`, which it
+/// removes: a swap of one or two bytes is lost then, and nothing else. For types that only `Concat` copies there are two
+/// different swap-ins per axis before they repeat.
 pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, opset: i64, sibling: usize, transposed: bool) {
     let tensor = ty.as_tensor();
     let element = tensor.map_or(ElementType::Float, |t| t.element);
@@ -41,23 +42,23 @@ pub(crate) fn spell(proto: &mut NodeProto, ty: &Type, opset: i64, sibling: usize
     write(proto, copies.get(sibling % copies.len().max(1)).copied(), rank);
 }
 
-/// How many operators [`spell_list`] has for a list of this type.
+/// Number of operators that [`spell_list`] has for a list of this type.
 pub(crate) fn of_lists(element: ElementType, opset: i64) -> usize {
     let copies = copies(element, 1, opset);
     copies.iter().filter(|copy| LIST.contains(copy) || matches!(copy, Copy::Einsum(_))).count().max(1)
 }
 
-/// What copies a list of almost any type.
+/// Operators that copy a list of almost any type.
 const LIST: [Copy; 2] = [Copy::Concat(0), Copy::Concat(-1)];
 
-/// Makes the node, which has its operand, a list, one of the operators that copy it, of which the first ones copy almost all
-/// types, and others those that an `Einsum` does.
+/// Turns the node, which has its operand, a list, into an operator that copies it. The first ones copy almost all types, the
+/// others the types that an `Einsum` copies.
 pub(crate) fn spell_list(proto: &mut NodeProto, sibling: usize) {
     let letter = |number: usize| Copy::Einsum((number % 26) as u8);
     write(proto, Some(LIST.get(sibling).copied().unwrap_or_else(|| letter(sibling - LIST.len()))), 1);
 }
 
-/// Makes the node, which has its operand, this operator.
+/// Turns the node, which has its operand, into this operator.
 fn write(proto: &mut NodeProto, copy: Option<Copy>, rank: usize) {
     let (op, attribute) = match copy {
         None => ("Identity", None),
@@ -89,11 +90,11 @@ fn write(proto: &mut NodeProto, copy: Option<Copy>, rank: usize) {
     proto.attribute.extend(attribute);
 }
 
-/// The operators that copy a tensor of this type and that onnxruntime 1.19.2 has on the CPU.
+/// The operators that copy a tensor of this type and that onnxruntime 1.19.2 implements on the CPU.
 fn copies(element: ElementType, rank: usize, opset: i64) -> Vec<Copy> {
     use ElementType::*;
     let plain: &[&str] = match element {
-        // A Sum behind a pooling is laid out anew with it.
+        // The layout of a Sum behind a pooling is changed along with the pooling.
         Float => &["Mean", "Sum"],
         Double => &["Sum"],
         Bool => &["Or", "And"],
@@ -136,7 +137,7 @@ fn reads_twice(op: &str) -> bool {
     matches!(op, "Or" | "And" | "BitwiseOr" | "BitwiseAnd")
 }
 
-/// Whether the equation, such as `ab->ab`, gives its operand: a letter that stood twice would give a diagonal.
+/// Whether the equation, such as `ab->ab`, is the identity: a repeated letter would take a diagonal.
 fn keeps_its_operand(equation: &[u8]) -> bool {
     let Some((from, to)) = str::from_utf8(equation).ok().and_then(|text| text.split_once("->")) else {
         return false;
@@ -145,7 +146,7 @@ fn keeps_its_operand(equation: &[u8]) -> bool {
     from == to && distinct && from.bytes().all(|letter| letter.is_ascii_lowercase())
 }
 
-/// Whether the node, of one of ONNX's operators, computes its first operand, whatever that is.
+/// Whether the node, of one of ONNX's operators, is the identity of its first operand, for any operand.
 pub(crate) fn is_copy(proto: &NodeProto) -> bool {
     let once = proto.input.len() == 1;
     let twice = matches!(&proto.input[..], [a, b] if a == b);

@@ -1,8 +1,8 @@
-//! From the graph back to ONNX.
+//! Writes the graph back to ONNX.
 //!
-//! What no pass has touched is written as it was read: a node that came from the file keeps its attributes,
-//! metadata and everything else, and only names of operands are exchanged. New are the swaps, in one of two
-//! [`Form`]s, updates of single variables, clones of views, and the metadata that says what ONNX has no words for.
+//! Everything that no pass has touched is written as it was read: a node that came from the file keeps its attributes, metadata
+//! and everything else, and only names of operands are replaced. New are the swaps, in one of two [`Form`]s, updates of single
+//! variables, clones of views, and the metadata for facts that ONNX cannot express.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,15 +24,14 @@ use crate::{
     set_metadata, state, update,
 };
 
-/// How swaps are written.
+/// The form in which swaps are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every
-    /// runtime computes the same, and one that knows the domain can act on it.
+    /// As calls of model-local functions `ai.lmsc::SwapOut` and `ai.lmsc::SwapIn` whose body is `Identity`: every runtime
+    /// computes the same result, and one that knows the domain can execute them as copies.
     #[default]
     Function,
-    /// As operators that copy their operand and that ONNX Runtime's optimizer leaves alone, with the placement in
-    /// `layer_ann`.
+    /// As operators that copy their operand and that ONNX Runtime's optimizer does not remove, with the placement in `layer_ann`.
     Ort,
 }
 
@@ -66,11 +65,11 @@ pub(crate) const HOST_LAYER: &str = "lms_host";
 
 /// The model of the graph, its nodes in the graph's order.
 ///
-/// `model` is the file that the graph was imported from, and becomes the result; without one, the graph came from
-/// text, and everything is written from what the graph knows.
+/// `model` is the file that the graph was imported from, and becomes the result; without one, the graph came from text, and
+/// everything is written from the graph.
 ///
 /// # Errors
-/// [`ExportError`] where a graph from text lacks bytes.
+/// [`ExportError`] if a graph from text lacks bytes.
 pub fn export(
     model: Option<Model>,
     graph: &Graph,
@@ -135,7 +134,7 @@ pub fn export(
     for ours in called {
         let function = ours.function(form, &proto);
         match proto.functions.iter_mut().find(|f| Ours::of_function(f) == Some(ours)) {
-            // The two forms of these differ.
+            // The two forms of these functions differ.
             Some(there) if ours.attributes().contains(&"begin") => *there = function,
             Some(_) => {}
             None => proto.functions.push(function),
@@ -160,7 +159,7 @@ pub fn export(
     body.node = update::spell_out(nodes, &mut |base| new_names.value(base));
     correct(body, graph, &dims);
     declare(body, graph, &new_values);
-    // What a pass has the graph give comes after what the file gave.
+    // Outputs that a pass has added follow those of the file.
     for &output in graph.outputs.iter().skip(body.output.len()) {
         body.output.push(value_info(graph, output)?);
     }
@@ -168,7 +167,7 @@ pub fn export(
     Ok(proto)
 }
 
-/// The position in the file of the node that this one, or the one that it computes again, was read from.
+/// The position in the file of the node that this one, or its origin, was read from.
 fn template(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let source = node.source.or_else(|| node.recomputes.and_then(|origin| graph.node(origin).source));
@@ -179,17 +178,17 @@ struct Exporter<'a> {
     graph: &'a Graph,
     outputs: HashSet<ValueId>,
     form: Form,
-    /// Nodes as they stand in the file.
+    /// Nodes as in the file.
     source: Vec<NodeProto>,
-    /// How many nodes are still to be made of each of them.
+    /// Number of nodes still to be made from each of them.
     readers: Vec<u32>,
     /// By node, whether metadata names it.
     referenced: Vec<bool>,
-    /// By host copy, how many of its swap-ins have been written.
+    /// By host copy, the number of its swap-ins that have been written.
     swap_ins: HashMap<ValueId, usize>,
-    /// The same, of ranges by the element at which they begin.
+    /// The same for ranges, by their first element.
     ranges_in: HashMap<(ValueId, i64), usize>,
-    /// Values that the file does not have, with the value whose type they share.
+    /// Values that are not in the file, each with a value of the same type.
     new_values: Vec<(ValueId, ValueId)>,
     has_node_metadata: bool,
     called: BTreeSet<Ours>,
@@ -208,7 +207,7 @@ impl<'g> NewNames<'g> {
         NewNames { graph, taken: HashSet::new() }
     }
 
-    /// A name that begins with `base`, that nothing in the graph has, and that is not given twice.
+    /// A name that begins with `base`, that nothing in the graph has, and that is returned only once.
     pub(crate) fn value(&mut self, base: &str) -> String {
         let mut name = self.graph.fresh_value_name(base).to_string();
         let mut number = 1;

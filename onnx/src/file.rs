@@ -1,4 +1,4 @@
-//! Model files: mapped, not read; written as a stream, never assembled in memory.
+//! Model files: mapped instead of read; written as a stream instead of assembled in memory.
 //!
 //! Both unsafe parts of the crate are here: mapping a file, and the [`BufMut`] through which `prost` writes.
 
@@ -21,20 +21,20 @@ use crate::foreign::{self, Foreign};
 use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
 use crate::wire::{self, Described, Problem, WireError};
 
-/// A model, and where it came from.
+/// A model and its origin.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The messages. Their bytes are slices of the mapped file.
     pub proto: ModelProto,
-    /// What errors call it: its path, or what the caller chose.
+    /// Its name in error messages: its path, or a name that the caller chose.
     pub name: String,
     /// The folder to which external data locations are relative; `None` if it did not come from a path.
     pub folder: Option<PathBuf>,
-    /// The files to whose mapped bytes the messages refer.
+    /// The files whose mapped bytes the messages refer to.
     pub mapped: Vec<Arc<Opened>>,
 }
 
-/// What is said of a file that is not what it was.
+/// The message about a file that has changed.
 const CHANGED: &str = "was changed while it was in use; run the command again";
 
 /// An open regular file, and its state when it was opened.
@@ -47,10 +47,10 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The file at `path`; none if it is no regular file, such as a pipe.
+    /// The file at `path`; none if it is not a regular file, such as a pipe.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(path: &Path) -> io::Result<Option<Opened>> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -59,7 +59,7 @@ impl Opened {
         Ok(metadata.is_file().then_some(opened))
     }
 
-    /// How many bytes it had when it was opened.
+    /// Size in bytes when it was opened.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -67,7 +67,7 @@ impl Opened {
     /// Bytes of the file, read into memory.
     ///
     /// # Errors
-    /// What the system says; or that the file was changed.
+    /// The system's error; or an error if the file was changed.
     pub fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
         let mut file = &self.file;
@@ -79,12 +79,13 @@ impl Opened {
         }
     }
 
-    /// `Ok` when the file has the length and the time of change that it had when it was opened.
+    /// `Ok` if the file has the same length and modification time as when it was opened.
     ///
-    /// A file that another program replaces by renaming is unchanged: the open one lives on.
+    /// A file that another program replaces by renaming is unchanged: the open one still exists.
     ///
     /// # Errors
-    /// An error that names the file. Mapped bytes of it must not be used any more: those that were cut off end the process.
+    /// An error that names the file. Its mapped bytes must not be used any more: access to bytes that were cut off ends the
+    /// process.
     pub fn check(&self) -> io::Result<()> {
         match self.is_changed()? {
             true => Err(io::Error::other(format!("{} {CHANGED}", self.name))),
@@ -106,7 +107,7 @@ pub enum FileError {
     Read {
         /// The file.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// There are no bytes.
@@ -115,38 +116,38 @@ pub enum FileError {
         /// The file.
         name: String,
     },
-    /// The bytes are something else.
+    /// The bytes are of another format.
     #[error("{name} is not an ONNX model{}", looking(*looks_like))]
     NotAModel {
         /// The file.
         name: String,
-        /// What its first bytes are known for.
+        /// The format that its first bytes indicate.
         looks_like: Option<Foreign>,
     },
-    /// The bytes are a model with faults: damaged, or one that would not survive unchanged.
+    /// The bytes are a faulty model: damaged, or one that would not survive unchanged.
     #[error("{name} {}{source}", heading(source, *length))]
     Wire {
         /// The file.
         name: String,
-        /// The number of its bytes.
+        /// Size in bytes.
         length: usize,
         /// Every fault.
         source: WireError,
     },
-    /// `prost` refused what [`wire::check`] had passed: a fault of lmsc.
+    /// `prost` rejected bytes that [`wire::check`] had accepted: a fault of lmsc.
     #[error("{name} passed the check of its bytes but cannot be decoded: {source}; this is a fault of lmsc")]
     Decode {
         /// The file.
         name: String,
-        /// What `prost` says.
+        /// The error of `prost`.
         source: prost::DecodeError,
     },
-    /// The file could not be written. Whatever stood under its name before still does.
+    /// The file could not be written. An existing file of its name is unchanged.
     #[error("{}", cannot("write", name, source))]
     Write {
         /// The file.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -169,7 +170,7 @@ impl Advice for FileError {
     }
 }
 
-/// What is said before the faults of a file of so many bytes.
+/// The heading before the faults of a file of `length` bytes.
 fn heading(source: &WireError, length: usize) -> String {
     let cut = source.faults.iter().find(|fault| fault.place.is_empty());
     match cut.map(|fault| &fault.problem) {
@@ -184,7 +185,7 @@ fn heading(source: &WireError, length: usize) -> String {
     }
 }
 
-/// Why a file could not be read or written, in a sentence: `verb` is what was tried.
+/// Why a file could not be read or written, in a sentence; `verb` is the attempted operation.
 pub fn cannot(verb: &str, name: &str, error: &io::Error) -> String {
     let reason = match error.kind() {
         io::ErrorKind::IsADirectory => return format!("{name} is a folder; name a file"),
@@ -198,9 +199,9 @@ pub fn cannot(verb: &str, name: &str, error: &io::Error) -> String {
 }
 
 impl Model {
-    /// The model in the file at `path`, mapped: its weights are read when something looks at them.
+    /// The model in the file at `path`, mapped: its weights are read when they are used.
     ///
-    /// What cannot be mapped (a pipe) is read, and has no folder.
+    /// A file that cannot be mapped (a pipe) is read, and has no folder.
     ///
     /// # Errors
     /// [`FileError`] if the file cannot be read, or not without loss.
@@ -227,7 +228,7 @@ impl Model {
         Ok(Model { folder: model_folder(path), ..Model::from_bytes(bytes.into(), name)? })
     }
 
-    /// `Ok` when the mapped bytes that the model refers to are those that were mapped; see [`Opened::check`].
+    /// `Ok` if the mapped files that the model refers to are unchanged; see [`Opened::check`].
     ///
     /// # Errors
     /// An error that names the first file that was changed.
@@ -235,7 +236,7 @@ impl Model {
         self.mapped.iter().try_for_each(|file| file.check())
     }
 
-    /// The model that `bytes` hold; `name` is what errors call it. It has no folder.
+    /// The model in `bytes`; `name` is its name in error messages. It has no folder.
     ///
     /// # Errors
     /// [`FileError`] if the bytes cannot be decoded without loss.
@@ -254,11 +255,11 @@ impl Model {
     }
 }
 
-/// Tells a damaged model from what was never one.
+/// Distinguishes a damaged model from bytes of another format.
 fn refused(name: String, bytes: &[u8], source: WireError) -> FileError {
     let looks_like = foreign::looks_like(bytes);
     let first = source.faults.first().filter(|fault| fault.offset == 0 && fault.place.is_empty());
-    // A model that is cut short begins like one.
+    // A truncated model has the beginning of a model.
     let begins_like_one = first.is_none_or(|f| match &f.problem {
         Problem::Truncated => true,
         Problem::Length { field, .. } => ModelProto::schema().fields.iter().any(|f| f.name() == *field),
@@ -275,10 +276,10 @@ fn model_folder(path: &Path) -> Option<PathBuf> {
     path.is_file().then(|| folder_of(path).to_owned())
 }
 
-/// The bytes of the file at `path`, mapped, and the file; those of a pipe, read.
+/// The bytes of the file at `path`, mapped, and the file; the bytes of a pipe are read.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
     let Some(opened) = Opened::new(path)? else { return Ok((fs::read(path)?.into(), None)) };
     // SAFETY: the mapping is private to this process and only read. lmsc itself replaces files by renaming and never
@@ -289,8 +290,8 @@ pub fn map(path: &Path) -> io::Result<(Bytes, Option<Arc<Opened>>)> {
     Ok((Bytes::from_owner(map), Some(Arc::new(opened))))
 }
 
-/// From now on, the process ends with exit status 2 and a message if it reads bytes of a mapped file that another program
-/// has cut off. Without this, SIGBUS kills it. For programs, before they map a file: the handler is the process's.
+/// From now on, the process ends with exit status 2 and a message if it reads bytes of a mapped file that another program has cut
+/// off. Without this, SIGBUS kills it. Programs call it before they map a file: the handler is process-wide.
 pub fn exit_on_truncation() {
     #[cfg(unix)]
     {
@@ -298,7 +299,7 @@ pub fn exit_on_truncation() {
             const MESSAGE: &[u8] =
                 b"lmsc: a model file was cut short by another program while lmsc read it; \
                 the output is not complete, or not written\nhelp: run the command again\n";
-            // SAFETY: both functions may be called in a signal handler, and the message is there for ever.
+            // SAFETY: both functions may be called in a signal handler, and the message is a constant.
             unsafe {
                 libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
                 libc::_exit(2);
@@ -310,7 +311,7 @@ pub fn exit_on_truncation() {
     }
 }
 
-/// Writes `proto` as ONNX bytes, weights straight from where they lie.
+/// Writes `proto` as ONNX bytes, weights directly from their place in memory.
 ///
 /// # Errors
 /// The first error of `to`; nothing is written after it.
@@ -322,11 +323,11 @@ pub fn encode_to(proto: &ModelProto, to: impl Write) -> io::Result<()> {
 
 /// Writes `proto` to `path`: all of it, or, on an error, nothing.
 ///
-/// The bytes go to a temporary file beside `path`, which then takes its name. So `path` may be the very file
-/// whose mapped bytes `proto` refers to. A link is followed; what is no regular file (a pipe, `/dev/stdout`) is
-/// written to directly. An existing file's permissions are kept.
+/// The bytes go to a temporary file beside `path`, which is then renamed. So `path` may be the very file whose mapped bytes
+/// `proto` refers to. A link is followed; a file that is not regular (a pipe, `/dev/stdout`) is written to directly. An existing
+/// file's permissions are kept.
 ///
-/// External data stays where it is: see [`has_external_data`].
+/// External data is not moved: see [`has_external_data`].
 ///
 /// # Errors
 /// [`FileError::Write`]
@@ -336,13 +337,13 @@ pub fn save(proto: &ModelProto, path: impl AsRef<Path>) -> Result<(), FileError>
         .map_err(|source| FileError::Write { name: path.display().to_string(), source })
 }
 
-/// Writes what `content` writes to `path`: all of it, or, on an error, nothing. See [`save`].
+/// Writes the output of `content` to `path`: all of it, or, on an error, nothing. See [`save`].
 ///
-/// On Linux the temporary file has no name until it is complete, where the file system can do that: whatever ends the
-/// process meanwhile, nothing is left.
+/// On Linux the temporary file has no name until it is complete, if the file system supports that: if the process is killed
+/// before, nothing is left.
 ///
 /// # Errors
-/// What the system or `content` says.
+/// The error of the system or of `content`.
 pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let existing = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -378,7 +379,7 @@ pub fn write_whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()
     Ok(())
 }
 
-/// Why no file is created in a folder. The name of the temporary file means nothing to anyone.
+/// The error that no file can be created in a folder; it does not mention the temporary file's name.
 fn not_created(folder: &Path, error: &io::Error) -> io::Error {
     let shown = folder.display();
     let reason = match error.kind() {
@@ -389,11 +390,11 @@ fn not_created(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), reason)
 }
 
-/// Where the links are that give an open file a name.
+/// The folder of links by which an open file can be named.
 #[cfg(target_os = "linux")]
 const OPEN_FILES: &str = "/proc/self/fd";
 
-/// A new file in the folder that has no name, where there are such files; whatever is wrong, a named one says.
+/// A new file in the folder without a name, if the system supports it; none also on errors, which the named file then reports.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -402,7 +403,7 @@ fn unnamed(folder: &Path) -> Option<File> {
     Path::new(OPEN_FILES).is_dir().then(|| file.into())
 }
 
-/// Gives the file its first name.
+/// Names the file for the first time.
 #[cfg(target_os = "linux")]
 fn give_name(file: &File, path: &Path) -> io::Result<()> {
     use std::os::fd::AsRawFd;
@@ -422,10 +423,10 @@ fn give_name(_file: &File, _path: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Makes a file that was written stay through a loss of power: the entry in its folder, too.
+/// Makes a written file, including its entry in the folder, survive a loss of power.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_entry(path: &Path) -> io::Result<()> {
     match fs::metadata(path)?.is_file() {
         true if cfg!(unix) => File::open(folder_of(&fs::canonicalize(path)?))?.sync_all(),
@@ -438,12 +439,12 @@ fn no_folder(folder: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, reason)
 }
 
-/// The folder in which a file of this path stands.
+/// The folder of the file at this path.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What [`write_whole`] would say of a path that is a folder, or whose folder does not exist; asked before the work.
+/// The error of [`write_whole`] for a path that is a folder, or whose folder does not exist; checked before the work.
 ///
 /// # Errors
 /// The same as [`write_whole`].
@@ -460,10 +461,10 @@ pub fn check_target(path: &Path) -> io::Result<()> {
 
 const BUFFER: usize = 64 << 10;
 
-/// What is at least this long is written from where it lies.
+/// Byte fields of at least this length are written directly from their place in memory.
 const DIRECT: usize = 16 << 10;
 
-/// A writer to which `prost` can encode. Errors wait for [`Stream::finish`], because encoding cannot fail.
+/// A writer to which `prost` can encode. Errors are kept for [`Stream::finish`], because encoding cannot fail.
 struct Stream<W> {
     to: W,
     /// Never grows: flushed when its capacity is used up.
@@ -502,8 +503,8 @@ impl<W: Write> Stream<W> {
     }
 }
 
-// SAFETY: `chunk_mut` and `advance_mut` are those of the `Vec`, so a chunk is spare capacity of the vector, and what
-// `advance_mut` promises about it holds for the vector. `chunk_mut` makes room first, so the chunk is never empty.
+// SAFETY: `chunk_mut` and `advance_mut` are those of the `Vec`, so a chunk is spare capacity of the vector, and the promise of
+// `advance_mut` holds for the vector. `chunk_mut` makes room first, so the chunk is never empty.
 unsafe impl<W: Write> BufMut for Stream<W> {
     fn remaining_mut(&self) -> usize {
         usize::MAX
@@ -535,14 +536,14 @@ unsafe impl<W: Write> BufMut for Stream<W> {
     }
 }
 
-/// Where a tensor's elements are, when they are in another file.
+/// The location of a tensor's elements in another file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
-    /// The file, relative to the model's folder; it does not leave it by its spelling.
+    /// The file, relative to the model's folder; by its spelling it is inside that folder.
     pub location: String,
-    /// Where in the file the elements start.
+    /// Offset of the elements in the file.
     pub offset: u64,
-    /// Bytes of the elements; `None`: to the end of the file.
+    /// Size of the elements in bytes; `None`: to the end of the file.
     pub length: Option<u64>,
 }
 
@@ -612,9 +613,9 @@ impl Advice for ExternalErrors {
 pub struct ExternalError {
     /// The tensor's name.
     pub tensor: String,
-    /// Where in the model it stands, such as `graph.initializer[3]`; empty when only the tensor is known.
+    /// Its place in the model, such as `graph.initializer[3]`; empty if only the tensor is known.
     pub place: String,
-    /// What is wrong.
+    /// The error.
     pub problem: ExternalProblem,
 }
 
@@ -631,7 +632,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// What is wrong with a reference to external data.
+/// An error in a reference to external data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ExternalProblem {
@@ -660,7 +661,7 @@ pub enum ExternalProblem {
 }
 
 impl ExternalProblem {
-    /// What to do about it.
+    /// How to fix it.
     pub fn help(&self) -> &'static str {
         use ExternalProblem::*;
         match self {
@@ -678,12 +679,12 @@ impl ExternalProblem {
     }
 }
 
-/// Where the elements of `tensor` are, if they are in another file.
+/// The location of the elements of `tensor`, if they are in another file.
 ///
-/// Looks at the reference only, not at the file: [`check_external_data`] does that.
+/// Checks only the reference, not the file: [`check_external_data`] does that.
 ///
 /// # Errors
-/// [`ExternalError`] if the reference is incomplete, leaves the model's folder, or its length is not the tensor's.
+/// [`ExternalError`] if the reference is incomplete or leaves the model's folder, or if its length is not the tensor's.
 pub fn external_location(tensor: &TensorProto) -> Result<Option<External>, ExternalError> {
     parse_external(tensor).map_err(|problem| ExternalError {
         tensor: tensor.name().to_owned(),
@@ -709,7 +710,7 @@ fn parse_external(tensor: &TensorProto) -> Result<Option<External>, ExternalProb
     };
     let location =
         entry("location")?.filter(|l| !l.is_empty()).ok_or(ExternalProblem::NoLocation)?.to_owned();
-    // Both separators everywhere: a model that is refused on one system is refused on every one.
+    // Both separators on every system: a model that one system refuses is refused by all.
     let drive = location.as_bytes().get(1) == Some(&b':');
     if drive || location.starts_with(['/', '\\']) || Path::new(&location).is_absolute() {
         return Err(ExternalProblem::Absolute { location });
@@ -727,12 +728,12 @@ fn parse_external(tensor: &TensorProto) -> Result<Option<External>, ExternalProb
     Ok(Some(External { location, offset, length }))
 }
 
-/// `Ok` when every tensor whose data is external refers to bytes that exist inside the model's folder.
+/// `Ok` if every tensor whose data is external refers to bytes that exist inside the model's folder.
 ///
 /// A model without a folder has its references checked by spelling only.
 ///
 /// # Errors
-/// [`ExternalErrors`] with every reference that is refused.
+/// [`ExternalErrors`] with all refused references.
 pub fn check_external_data(model: &Model) -> Result<(), ExternalErrors> {
     let mut errors = Vec::new();
     let mut files = BTreeMap::new();
@@ -758,7 +759,7 @@ pub fn check_external_data(model: &Model) -> Result<(), ExternalErrors> {
     if errors.is_empty() { Ok(()) } else { Err(ExternalErrors { name: model.name.clone(), errors }) }
 }
 
-/// The size of the file at `location`, if it is inside `folder` with every link followed.
+/// The size of the file at `location`, if it is inside `folder` after all links are followed.
 fn size_inside(folder: &Path, location: &str) -> Result<u64, ExternalProblem> {
     let missing = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ExternalProblem::Missing { location: location.to_owned() },
@@ -778,8 +779,7 @@ fn size_inside(folder: &Path, location: &str) -> Result<u64, ExternalProblem> {
 
 /// Whether any tensor's elements are in another file.
 ///
-/// References are relative to the model's folder: written to another folder, such a model finds its data only if
-/// the data is copied too.
+/// References are relative to the model's folder: if such a model is written to another folder, its data must be copied too.
 pub fn has_external_data(model: &ModelProto) -> bool {
     let mut found = false;
     visit_tensors(model, &mut |tensor, _| found |= tensor.is_external());
@@ -809,7 +809,7 @@ pub fn visit_tensors<'a>(model: &'a ModelProto, visit: &mut dyn FnMut(&'a Tensor
     }
 }
 
-/// Gives every tensor whose elements are in another file the location that `new` has for its own, where it has one.
+/// Replaces the location of every tensor whose elements are in another file, if `new` returns a new one.
 pub fn set_external_location(model: &mut ModelProto, new: &dyn Fn(&str) -> Option<String>) {
     let mut set = |tensor: &mut TensorProto| {
         if tensor.is_external() {

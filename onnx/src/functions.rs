@@ -8,22 +8,22 @@ use crate::proto::{
 };
 use crate::{Form, LMSC_DOMAIN, copy, key};
 
-/// How many control operands `ai.lmsc::SwapIn` has beside its tensor.
+/// Number of control operands of `ai.lmsc::SwapIn`, in addition to its tensor.
 pub(crate) const CONTROL_OPERANDS: usize = 8;
 
-/// An operator of our own: a model-local function, which says what a runtime without the operator computes instead.
+/// An operator of our own: a model-local function, which defines the computation of a runtime without the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ours {
     SwapOut,
     SwapIn,
     /// The copy of a range of elements to the host.
     SwapOutRange,
-    /// The copy of a range of elements of what is on the host. Those of one range must differ in the form for ONNX Runtime,
-    /// or it makes them one: this is the number of those before it.
+    /// The copy of a range of elements from the host. Several copies of one range must differ in the form for ONNX Runtime, which
+    /// would otherwise merge them: `sibling` is the number of those before this one.
     SwapInRange {
         sibling: usize,
     },
-    /// What names the whole of so many pieces and, if something stayed, that.
+    /// Combines `pieces` pieces and, if `stayed` is set, the base tensor into the whole.
     Join {
         pieces: usize,
         stayed: bool,
@@ -51,12 +51,12 @@ impl Ours {
         (ours.name() == name).then_some(ours)
     }
 
-    /// The operator that the node is of.
+    /// The operator of the node.
     pub(crate) fn of_node(node: &NodeProto) -> Option<Ours> {
         Ours::of_name(node.op_type()).filter(|_| node.domain() == LMSC_DOMAIN)
     }
 
-    /// The operator that the function is the body of.
+    /// The operator whose body the function is.
     pub(crate) fn of_function(function: &FunctionProto) -> Option<Ours> {
         Ours::of_name(function.name()).filter(|_| function.domain() == LMSC_DOMAIN)
     }
@@ -73,7 +73,7 @@ impl Ours {
         }
     }
 
-    /// The operator's name in the graph, where ranges are told by attributes.
+    /// The operator's name in the graph, where ranges are distinguished by attributes.
     pub(crate) fn in_graph(self) -> &'static str {
         match self {
             Ours::SwapOut | Ours::SwapOutRange => "SwapOut",
@@ -91,7 +91,7 @@ impl Ours {
         }
     }
 
-    /// How many operands it has at least and at most.
+    /// Minimum and maximum number of operands.
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
             Ours::SwapOut | Ours::SwapOutRange | Ours::SwapInRange { .. } => (1, 1),
@@ -103,7 +103,7 @@ impl Ours {
         }
     }
 
-    /// The function as it is written.
+    /// The function in the form in which it is written.
     pub(crate) fn function(self, form: Form, model: &ModelProto) -> FunctionProto {
         match self {
             Ours::SwapOut => identity(self, 0, model),
@@ -113,12 +113,12 @@ impl Ours {
         }
     }
 
-    /// Whether the function, which has the name of this operator, computes what the operator stands for.
+    /// Whether the function, which has the name of this operator, computes the operator.
     pub(crate) fn is_computed_by(self, function: &FunctionProto) -> bool {
         if matches!(self, Ours::SwapOut | Ours::SwapIn) {
             return is_identity(function);
         }
-        // What takes its name at its word must not be of any size.
+        // The size of a function that is accepted must not be unbounded.
         self.operands().1 == function.input.len()
             && [Form::Function, Form::Ort].into_iter().any(|form| {
                 let written = self.function(form, &ModelProto::default());
@@ -131,8 +131,8 @@ impl Ours {
     }
 }
 
-/// A function that the two models do not have alike, by its domain and name: what calls it is one operator in a graph,
-/// whatever the function computes. Those of our own operators are left out: they are known to copy.
+/// A function, by its domain and name, that differs between the two models: a call of it is a single operator in a graph,
+/// whatever the function computes. Functions of our own operators are ignored: they are known to be copies.
 pub fn other_function(a: &ModelProto, b: &ModelProto) -> Option<String> {
     let table = |model: &'_ ModelProto| -> BTreeMap<_, _> {
         let functions = model.functions.iter().filter(|f| Ours::of_function(f).is_none()).cloned();
@@ -145,7 +145,7 @@ pub fn other_function(a: &ModelProto, b: &ModelProto) -> Option<String> {
     other.map(|(domain, name, _)| format!("{domain}::{name}"))
 }
 
-/// Whether the function computes its first operand, whatever that is.
+/// Whether the function is the identity of its first operand, for any operand.
 fn is_identity(function: &FunctionProto) -> bool {
     let [node] = &function.node[..] else { return false };
     let same = |names: &[String], of: &[String]| names.len() == 1 && names.first() == of.first();
@@ -155,7 +155,7 @@ fn is_identity(function: &FunctionProto) -> bool {
         && same(&node.output, &function.output)
 }
 
-/// The function that is the identity, with operands that only order.
+/// The identity function, with operands that only add order.
 fn identity(ours: Ours, controls: usize, model: &ModelProto) -> FunctionProto {
     let mut body = Body::default();
     body.node("Identity", &["x"], "y");
@@ -163,9 +163,9 @@ fn identity(ours: Ours, controls: usize, model: &ModelProto) -> FunctionProto {
     body.function(ours, inputs, model)
 }
 
-/// The copy of a range, `begin` and `end`, of the elements of `x`.
+/// The function that copies the range from `begin` to `end` of the elements of `x`.
 ///
-/// In the form for ONNX Runtime the last node is one that copies and that its optimizer leaves alone.
+/// In the form for ONNX Runtime the last node is a copying operator that its optimizer does not remove.
 fn range(ours: Ours, form: Form, model: &ModelProto) -> FunctionProto {
     let mut body = Body::default();
     body.ints("all", &[-1]);
@@ -199,8 +199,8 @@ fn range(ours: Ours, form: Form, model: &ModelProto) -> FunctionProto {
     body.function(ours, ["x".to_owned()], model)
 }
 
-/// The whole of which the pieces begin at the elements `begins`, the rest as it is in `base`; without one, the whole
-/// of extents `dims`.
+/// The function that combines pieces that begin at the elements `begins`; the other elements are those of `base`, if there is
+/// one; otherwise the whole has the extents `dims`.
 fn join(pieces: usize, stayed: bool, model: &ModelProto) -> FunctionProto {
     let mut body = Body::default();
     let mut parts = Vec::with_capacity(2 * pieces + 1);
@@ -254,7 +254,7 @@ impl Body {
         });
     }
 
-    /// Puts tensors of one dimension one after the other.
+    /// Concatenates tensors of one dimension.
     fn concat(&mut self, inputs: &[String], output: &str) {
         let inputs: Vec<&str> = inputs.iter().map(|name| &**name).collect();
         self.node("Concat", &inputs, output);
@@ -268,7 +268,7 @@ impl Body {
         self.nodes.last_mut().expect("it was just added").attribute.push(value);
     }
 
-    /// A constant that an attribute of the call holds.
+    /// A constant that is an attribute of the call.
     fn attribute(&mut self, output: &str, value: &str, attribute: &str, kind: AttributeType) {
         self.node("Constant", &[], output);
         let value = AttributeProto { ref_attr_name: Some(attribute.to_owned()), ..named(value, kind) };

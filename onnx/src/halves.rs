@@ -1,4 +1,4 @@
-//! Copies to the host whose copies back another program has removed, and the reverse.
+//! Removes copies to the host whose copies back another program has removed, and the reverse.
 //!
 //! An optimizer may remove some of the copies that lmsc wrote. Without its counterpart, a copy would have a node on the
 //! device read from the host. Such copies are removed, too: they compute their operand. The control edges and addresses of
@@ -13,7 +13,7 @@ use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
 use crate::{copy, key, set_metadata};
 
-/// Removes copies without their counterparts, and then all control edges and addresses. The warning, if there were any.
+/// Removes copies without their counterparts, and then all control edges and addresses. Returns the warning, if there were any.
 pub fn drop_half_swaps(model: &mut Model) -> Option<String> {
     let graph = model.proto.graph.as_mut()?;
     let kinds: Vec<Option<Kind>> = graph.node.iter().map(Kind::of).collect();
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The copies whose operand or result is not where they say, in the order of the file.
+/// The copies whose operand or result is in the wrong memory, in the order of the file.
 fn halves(graph: &GraphProto, kinds: &[Option<Kind>]) -> Vec<usize> {
     let uses = Uses::of(graph);
     let producers: HashMap<&str, usize> = graph
@@ -75,7 +75,7 @@ fn halves(graph: &GraphProto, kinds: &[Option<Kind>]) -> Vec<usize> {
         let copies = |node: usize, kind: Kind| kinds[node] == Some(kind) && !is_half[node];
         // Copies of ranges are checked when the graph is read.
         let of_ranges = |node: usize| kinds[node].is_none() && Ours::of_node(&graph.node[node]).is_some();
-        // A node that only asks for the shape of a tensor on the host needs no copy of it.
+        // A node that only reads the shape of a tensor on the host needs no copy of it.
         let asks_shape = |node: &NodeProto| Op::new(node.domain(), node.op_type()).effects().shape_only;
         let brings = |&reader: &Option<usize>| {
             reader.is_none_or(|r| copies(r, Kind::In) || of_ranges(r) || asks_shape(&graph.node[r]))
@@ -130,7 +130,7 @@ fn splice(graph: &mut GraphProto, halves: &[usize]) {
         !removed.contains(&(index - 1))
     });
     for input in graph.node.iter_mut().flat_map(|node| &mut node.input) {
-        // A chain of copies is no longer than all of them.
+        // A chain has at most as many copies as there are.
         for _ in 0..=halves.len() {
             match instead.get(input.as_str()) {
                 Some(operand) => input.clone_from(operand),

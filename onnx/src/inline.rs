@@ -1,4 +1,4 @@
-//! Control flow that is decided when a model is read: an `If` with a constant condition becomes the nodes of its branch, a
+//! Inlines control flow that is known when a model is read: an `If` with a constant condition becomes the nodes of its branch, a
 //! `Loop` or a `Scan` with a known number of iterations becomes the nodes of all of them.
 
 use foldhash::{HashMap, HashSet, HashSetExt};
@@ -10,12 +10,12 @@ use crate::proto::{
     AttributeProto, AttributeType, DataType, GraphProto, NodeProto, TensorProto, ValueInfoProto,
 };
 
-/// How many nodes all loops of a model may become. Planning takes seconds for ten thousand nodes.
+/// Maximum number of nodes that all loops of a model may become. Planning takes seconds for ten thousand nodes.
 const MOST_NODES: usize = 10_000;
-/// How deep decided nodes may stand in one another.
+/// Maximum nesting of decided nodes.
 const MOST_ROUNDS: usize = 32;
 
-/// Replaces what is decided, however deep it stands in other decided nodes. Whether there was any.
+/// Replaces decided nodes, also those nested in other decided nodes. Returns whether there were any.
 pub fn inline_decided(model: &mut Model, dims: &Dims) -> bool {
     let is_candidate =
         |node: &NodeProto| matches!(node.op_type(), "If" | "Loop" | "Scan") && node.domain().is_empty();
@@ -43,7 +43,7 @@ pub fn inline_decided(model: &mut Model, dims: &Dims) -> bool {
     any
 }
 
-/// Replaces the nodes at these positions, which are in order.
+/// Replaces the nodes at these positions, which are sorted.
 fn replace(model: &mut Model, found: Vec<(usize, Decided)>) {
     let opset = model.proto.opset_import.iter().find(|o| o.domain().is_empty()).map_or(1, |o| o.version());
     let graph = model.proto.graph.get_or_insert_default();
@@ -193,7 +193,7 @@ impl Inliner {
         }
     }
 
-    /// Puts the elements one after the other along a new axis.
+    /// Stacks the elements along a new axis.
     fn stack(&mut self, prefix: &str, elements: Vec<String>, axis: i64, to: &str) {
         if to.is_empty() {
             return;
@@ -242,8 +242,8 @@ impl Inliner {
         renamed
     }
 
-    /// Adds the nodes of a body. `renamed` has the names of what is there, and gets those of what the nodes define;
-    /// `outside` are the body's results with the names that they have outside.
+    /// Adds the nodes of a body. `renamed` has the names of the existing values, and gets those of the values that the nodes
+    /// define; `outside` has the body's results with their names outside.
     fn body(&mut self, prefix: &str, body: &GraphProto, renamed: &mut Renamed, outside: &[(&str, &str)]) {
         let mut left: Vec<(&str, &str)> = Vec::new();
         let defined: HashSet<&str> = body.node.iter().flat_map(|n| &n.output).map(|o| &**o).collect();
@@ -286,7 +286,7 @@ impl Inliner {
     }
 }
 
-/// What the names of a node's parts begin with.
+/// The prefix of the names of a node's parts.
 fn prefix(node: &NodeProto) -> String {
     let result = || node.output.iter().find(|name| !name.is_empty()).map_or("", |name| name);
     if node.name().is_empty() { result().to_owned() } else { node.name().to_owned() }
@@ -303,7 +303,7 @@ fn rename(name: &mut String, renamed: &Renamed) {
     }
 }
 
-/// Renames what the subgraphs of the node read from outside.
+/// Renames the values that the subgraphs of the node read from outside.
 fn rename_in_attributes(node: &mut NodeProto, renamed: &Renamed) {
     for attribute in &mut node.attribute {
         for graph in attribute.g.as_deref_mut().into_iter().chain(&mut attribute.graphs) {

@@ -41,24 +41,24 @@ pub use values::{ValueError, fixed_values, set_values};
 
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
-/// Keys of the metadata that says what ONNX has no words for.
+/// Keys of the metadata for facts that ONNX cannot express.
 pub mod key {
     /// On a node: names of nodes after whose completion it starts, as a JSON array.
     pub const AFTER: &str = "ai.lmsc.after";
-    /// On a node: the name of the node that it computes again.
+    /// On a node: the name of the node that it recomputes.
     pub const RECOMPUTES: &str = "ai.lmsc.recomputes";
-    /// On a node that may draw random numbers: its seed, a decimal number of 64 bits. It holds whatever name the node gets.
+    /// On a node that may draw random numbers: its seed, a decimal number of 64 bits. It does not depend on the node's name.
     pub const SEED: &str = "ai.lmsc.seed";
     /// On a node of any operator: that it is a copy, `swap_out`, `swap_in`, or `copy` within the device.
     pub const KIND: &str = "ai.lmsc.kind";
-    /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and
-    /// a variable's name, where neither the operator nor an output of the variable's name tells.
+    /// On a node: which of its results are new values of which variables, as a JSON array of pairs of a result's index and a
+    /// variable's name, if they follow neither from the operator nor from an output with the variable's name.
     pub const UPDATES: &str = "ai.lmsc.updates";
-    /// On an optimizer's node: that it updates one variable, and by which operator of ours.
+    /// On an optimizer's node: that it updates one variable, and the operator of ours that it represents.
     pub const UPDATE: &str = "ai.lmsc.update";
-    /// On a node that computes another again: that what it writes aside is memory that nobody reads.
+    /// On a recomputed node: that the operands that it writes aside are scratch memory without readers.
     pub const ASIDE: &str = "ai.lmsc.aside";
-    /// On a copy of a variable: that it is what an update overwrites in the variable's place.
+    /// On a copy of a variable: that an update overwrites it in place of the variable.
     pub const KEPT: &str = "ai.lmsc.kept";
     /// On the model: the inputs that are kept from step to step and the outputs that are their next values, all of them, as
     /// a JSON array of pairs.
@@ -69,31 +69,31 @@ pub mod key {
     pub const SHAPES: &str = "ai.lmsc.shapes";
     /// On the model: the values of inputs for which it was rewritten, as a JSON object of texts.
     pub const VALUES: &str = "ai.lmsc.values";
-    /// On the model: where everything lies in the arena, as JSON.
+    /// On the model: the addresses in the arena of all values, as JSON.
     pub const ADDRESSES: &str = "ai.lmsc.addresses";
-    /// On the model: the bytes of the device that the step needs, in any timing of its nodes.
+    /// On the model: the device memory in bytes that the step needs, in any timing of its nodes.
     pub const PEAK: &str = "ai.lmsc.peak";
-    /// On the model: the bytes of the device that the step may use.
+    /// On the model: the device memory in bytes that the step may use.
     pub const BUDGET: &str = "ai.lmsc.budget";
-    /// On the model: the bytes of a page, where memory that is mapped in pages keeps the budget.
+    /// On the model: the size of a page in bytes, if the budget is met by memory mapped in pages.
     pub const PAGES: &str = "ai.lmsc.pages";
     /// On the model: the name of the target for which it was planned.
     pub const TARGET: &str = "ai.lmsc.target";
-    /// On the model: the bytes that nodes need besides their values while they run, where they have no addresses, as a JSON
-    /// object by the names of their first results.
+    /// On the model: the workspaces of nodes in bytes, if they have no addresses, as a JSON object by the names of their first
+    /// results.
     pub const WORKSPACES: &str = "ai.lmsc.workspaces";
     /// On the model: a hash of its plan.
     pub const HASH: &str = "ai.lmsc.hash";
-    /// On the model: the settings of ONNX Runtime under which it does what is planned.
+    /// On the model: the settings of ONNX Runtime under which it executes the plan.
     pub const ORT: &str = "ai.lmsc.ort";
-    /// Entries that hold for one plan: another one does not take them over.
+    /// Entries that describe one plan: a new plan does not inherit them.
     pub(crate) const OF_PLAN: [&str; 7] = [PEAK, BUDGET, PAGES, TARGET, WORKSPACES, HASH, ORT];
     /// On a node, of ONNX Runtime: the layer that it is assigned to.
     pub const LAYER: &str = "layer_ann";
 }
 
-/// Undoes what a file spells out for other runtimes: updates of single variables, what nodes that run again write aside,
-/// and copies for updates to overwrite; and makes initializers of weights in `Constant` nodes. Whether there was any.
+/// Undoes the forms that a file has for other runtimes: updates of single variables, scratch operands of recomputed nodes, and
+/// copies for updates to overwrite; and makes initializers of weights in `Constant` nodes. Returns whether there were any.
 pub fn gather(model: &mut Model) -> bool {
     let constants = constants::gather(model);
     let updates = update::gather(model) || constants;
@@ -103,7 +103,7 @@ pub fn gather(model: &mut Model) -> bool {
     updates || aside || kept
 }
 
-/// The entries of the model's metadata that hold for the plan that the file is.
+/// The entries of the model's metadata that describe the plan of the file.
 pub fn of_plan(model: &Model) -> impl Iterator<Item = (String, String)> + '_ {
     let entries = model.proto.metadata_props.iter().filter(|entry| key::OF_PLAN.contains(&entry.key()));
     entries.map(|entry| (entry.key().to_owned(), entry.value().to_owned()))
@@ -129,7 +129,7 @@ fn metadata_of<'m>(props: &'m [StringStringEntryProto], key: &str) -> Option<&'m
     props.iter().find(|entry| entry.key() == key).map(|entry| entry.value())
 }
 
-/// Adds, changes or removes an entry; of several with the key the first one stays, if any.
+/// Adds, changes or removes an entry; of several with the key the first one is kept, if any.
 fn set_metadata(props: &mut Vec<StringStringEntryProto>, key: &str, value: Option<String>) {
     let at = props.iter().position(|p| p.key.as_deref() == Some(key));
     let mut index = 0;

@@ -1,7 +1,7 @@
-//! One step from two files: the training graph and the optimizer graph that onnxruntime-training writes apart.
+//! Makes one step from two files: the training graph and the optimizer graph that onnxruntime-training writes separately.
 //!
-//! Nothing in the files ties them together; its API does, by the order of the parameters. Here every parameter
-//! with a gradient gets an update node of its own, so that a gradient is free once its parameter is updated.
+//! Nothing in the files connects them; its API does, by the order of the parameters. Here every parameter with a gradient gets an
+//! update node of its own, so that a gradient is free once its parameter is updated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,10 +13,10 @@ use crate::import::inner_names;
 use crate::proto::{GraphProto, NodeProto, TypeProto, ValueInfoProto};
 use crate::update::Optimizer;
 
-/// Why two files do not make one step.
+/// Why two files cannot be linked to one step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// The optimizer graph is not what onnxruntime-training writes.
+    /// The optimizer graph is not of the form that onnxruntime-training writes.
     #[error(
         "{file} is no optimizer graph: expected one com.microsoft AdamWOptimizer or SGDOptimizerV2 node over \
          sequences, found {found}"
@@ -24,10 +24,10 @@ pub enum LinkError {
     NotAnOptimizer {
         /// The optimizer's file.
         file: String,
-        /// What is there instead.
+        /// The nodes found instead.
         found: String,
     },
-    /// The training graph says nothing about gradients.
+    /// The training graph has no gradients.
     #[error(
         "{file} has no gradients to optimize: there is no InPlaceAccumulatorV2 node, and no output is named after an \
          input with `_grad` appended"

@@ -1,7 +1,7 @@
 //! The messages of ONNX, up to IR version 14, declared by hand.
 //!
-//! Each message is said once, in the words of the ONNX definition; from that come the struct that `prost` reads
-//! and writes and the [`Schema`] by which [`wire`](crate::wire) walks raw bytes.
+//! Each message is declared once, in the words of the ONNX definition; from that come the struct that `prost` reads and writes
+//! and the [`Schema`] by which [`wire`](crate::wire) walks raw bytes.
 //!
 //! - Presence is kept: every singular field is an `Option`, and what is not there is not written.
 //! - `bytes` are [`Bytes`]: slices of the mapped file, never copies.
@@ -552,7 +552,7 @@ impl TypeProto {
     }
 }
 
-/// What is known of a dimension.
+/// The known extent of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DimValue<'a> {
     /// Its extent.

@@ -1,8 +1,8 @@
-//! Which swaps, recomputed nodes and functions are left after another program has optimized a model.
+//! Finds the swaps, recomputed nodes and functions that are left after another program has optimized a model.
 //!
-//! Programs rename values, fuse operators, inline functions and drop metadata. So everything is looked for twice: by the name
-//! of the value that it defines, and by structure ([`Structure`]), which knows no names but falls back on them behind what
-//! was fused.
+//! Optimizers rename values, fuse operators, inline functions and drop metadata. So everything is searched twice: by the name of
+//! the value that it defines, and by structure ([`Structure`]), which ignores names but falls back on them behind fused
+//! operators.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,26 +13,26 @@ use crate::functions::Ours;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::{LMSC_DOMAIN, copy, key};
 
-/// What became of the swaps, recomputed nodes and functions of a model.
+/// The swaps, recomputed nodes and functions of a model, and how many survived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survival {
     /// Swap-outs of the original.
     pub swap_outs: usize,
-    /// Those that are left.
+    /// Swap-outs that are left.
     pub swap_outs_left: usize,
     /// Swap-ins of the original.
     pub swap_ins: usize,
-    /// Those that are left.
+    /// Swap-ins that are left.
     pub swap_ins_left: usize,
-    /// Nodes of the original that compute another one again.
+    /// Recomputed nodes of the original.
     pub recomputed: usize,
-    /// Those that are left.
+    /// Recomputed nodes that are left.
     pub recomputed_left: usize,
     /// Model-local functions that nodes of the original call.
     pub functions: usize,
-    /// Those that nodes still call and that are still defined. One that was inlined is not gone: its nodes are there.
+    /// Functions that are still called and still defined. A function that was inlined is not lost: its nodes exist.
     pub functions_left: usize,
-    /// Names of nodes that are gone, swaps first, in the original's order; then functions that are called and not defined.
+    /// Names of lost nodes, swaps first, in the original's order; then functions that are called and not defined.
     pub gone: Vec<String>,
 }
 
@@ -43,18 +43,17 @@ impl Survival {
     }
 }
 
-/// What became of the swaps, recomputed nodes and functions of `original` in `optimized`.
+/// Which swaps, recomputed nodes and functions of `original` survived in `optimized`.
 ///
-/// A swap is left if the value that it defines is still defined by a node that computes the same operator, and
-/// what it reads is still the value that it read: an optimizer that removes a swap either drops the value or
-/// reads past it. A swap-out may read another value where nothing computes its own any more: the optimizer has found one
-/// that is equal, such as the operand of two transpositions. A copy may be one with that of an equal value, where all that
-/// read what it brought back read what the other one brings. Operators are compared without their domain, since the optimizer may have inlined functions: a
-/// function whose last node copies is left if such a node defines the value. A call of a function that is not defined
-/// computes nothing.
+/// A swap is left if the value that it defines is still defined by a node with the same operator, and that node still reads the
+/// same value: an optimizer that removes a swap either drops the value or reads past it. A swap-out may read another value if its
+/// old operand is not computed any more: the optimizer has found an equal value, such as the operand of two transpositions. A
+/// copy may be merged with that of an equal value, if all readers of its swapped-in value read the other one instead. Operators
+/// are compared without their domain, since the optimizer may have inlined functions: a function whose last node is a copy is
+/// left if such a node defines the value. A call of a function that is not defined computes nothing.
 ///
-/// A swap whose names are gone is left if as many copies of the same tensor are there. Recomputed nodes are left if as many
-/// nodes compute the same: an optimizer that knows them to be equal makes them one.
+/// A swap whose names are lost is left if there are as many copies of the same tensor. Recomputed nodes are left if as many nodes
+/// compute the same: an optimizer that finds them equal merges them.
 pub fn survival(original: &ModelProto, optimized: &ModelProto) -> Survival {
     let mut result = Survival::default();
     let mut table = HashMap::new();
@@ -131,9 +130,9 @@ fn swaps(
 /// The nodes of a model that compute the same.
 #[derive(Default)]
 struct Alike<'m> {
-    /// How many of them still have their names.
+    /// Number of them that still have their names.
     named: usize,
-    /// Those that compute another one again, with their positions.
+    /// The recomputed nodes among them, with their positions.
     again: Vec<(usize, &'m NodeProto)>,
 }
 
@@ -172,7 +171,7 @@ fn recomputed(
     result.gone.extend(gone.into_iter().map(|(_, node)| node.name().to_owned()));
 }
 
-/// The domain and the name of a function, and which of its overloads.
+/// The domain, the name and the overload of a function.
 type Called<'m> = (&'m str, &'m str, &'m str);
 
 fn call(node: &NodeProto) -> Called<'_> {
@@ -183,13 +182,13 @@ fn definition<'m>(model: &'m ModelProto, called: Called<'_>) -> Option<&'m Funct
     model.functions.iter().find(|f| (f.domain(), f.name(), f.overload()) == called)
 }
 
-/// What tells the function from others, whatever its name: its operands, results and operators.
+/// Identifies a function independently of its name: by its operands, results and operators.
 fn shape(function: &FunctionProto) -> String {
     let ops = function.node.iter().map(|n| format!(" {}::{}", n.domain(), n.op_type()));
     format!("{} to {}:{}", function.input.len(), function.output.len(), ops.collect::<String>())
 }
 
-/// Whether the node's function is there and takes its operands: a program may have dropped those that no node reads.
+/// Whether the node's function is defined and takes its operands: a program may have dropped unused operands.
 fn is_defined(model: &ModelProto, node: &NodeProto) -> bool {
     definition(model, call(node)).is_some_and(|function| node.input.len() <= function.input.len())
 }
@@ -205,7 +204,7 @@ fn functions(original: &ModelProto, optimized: &ModelProto, result: &mut Surviva
         let Some(function) = definition(original, called) else { continue };
         result.functions += 1;
         let is_called = still_called.contains(&called);
-        // It may have another name.
+        // The function may have been renamed.
         let is_there = is_called && !undefined.contains(&called);
         if is_there || !is_called && others.contains(&shape(function)) {
             result.functions_left += 1;
@@ -223,20 +222,20 @@ fn is_undefined_call(model: &ModelProto, node: &NodeProto) -> bool {
     Ours::of_node(node).is_some() && !is_defined(model, node)
 }
 
-/// A model without names: what its nodes compute, copies of whole tensors erased.
+/// A model without names: the computations of its nodes, with copies of whole tensors erased.
 struct Structure<'m> {
-    /// By value, the number of what it holds, and how many copies lie between it and the node that computed that.
+    /// By value, the number of its contents, and the number of copies between it and the node that computed them.
     values: HashMap<&'m str, (u32, u32)>,
-    /// By node, the number of what it computes; of a copy, of what it copies and as which copy.
+    /// By node, the number of its computation; for a copy, that of its operand and the copy's index.
     nodes: Vec<u32>,
     /// By result, the number of the node that defines it.
     producers: HashMap<&'m str, u32>,
     inputs: Vec<&'m str>,
-    /// What functions are, whatever their names.
+    /// The shapes of functions, which do not depend on names.
     functions: HashMap<Called<'m>, String>,
-    /// How many copies there are, by their numbers.
+    /// Number of copies, by their numbers.
     copies: BTreeMap<u32, usize>,
-    /// How many of them are no swaps.
+    /// Number of copies that are not swaps, by their numbers.
     other_copies: BTreeMap<u32, usize>,
 }
 
@@ -249,8 +248,8 @@ fn number(table: &mut Table, key: Vec<u8>) -> u32 {
 }
 
 impl<'m> Structure<'m> {
-    /// The structure of the model. Where it computes something that `original` does not, such as a fused operator, its
-    /// results are what has their names there.
+    /// The structure of the model. If it computes something that `original` does not, such as a fused operator, the results are
+    /// identified by their names in the original.
     fn of(model: &'m ModelProto, table: &mut Table, original: Option<&Structure<'_>>) -> Structure<'m> {
         let mut structure = Structure {
             values: HashMap::new(),
@@ -278,7 +277,7 @@ impl<'m> Structure<'m> {
         }
         self.inputs = graph.input.iter().map(|i| i.name()).filter(|n| !self.values.contains_key(n)).collect();
         for (index, &name) in self.inputs.iter().enumerate() {
-            // An input has its name, or else the place of one that has not.
+            // An input is identified by its name in the original, or else by its position.
             let named = original.and_then(|o| o.inputs.iter().position(|input| *input == name));
             let key = format!("input {}", named.unwrap_or(index));
             self.values.insert(name, (number(table, key.into_bytes()), 0));
@@ -337,13 +336,13 @@ impl<'m> Structure<'m> {
         *self.other_copies.entry(key).or_default() += usize::from(!swap);
     }
 
-    /// What the value of this name is; one that nothing defines is nothing else.
+    /// The identity of the value of this name; an undefined value differs from all others.
     fn value(&self, name: &str, table: &mut Table) -> (u32, u32) {
         let named = || (number(table, format!("named {name}").into_bytes()), 0);
         self.values.get(name).copied().unwrap_or_else(named)
     }
 
-    /// All that the node computes, without names.
+    /// The computation of the node, without names.
     fn key(&self, node: &NodeProto, table: &mut Table) -> Vec<u8> {
         let domain = if node.domain() == "ai.onnx" { "" } else { node.domain() };
         let op = || format!("{domain}::{}:{}(", node.op_type(), node.overload());
@@ -369,8 +368,8 @@ fn constant(tensor: &TensorProto) -> Vec<u8> {
     key
 }
 
-/// Whether the optimizer has made the copy one with that of an equal value: what read its result reads that of another copy
-/// of its kind, or, of a swap-out, so does what read those of its swap-ins.
+/// Whether the optimizer has merged the copy with that of an equal value: the readers of its result read that of another copy of
+/// its kind, or, for a swap-out, the readers of its swap-ins do.
 fn merged(
     original: &ModelProto,
     defined: &HashMap<&str, &NodeProto>,
@@ -396,8 +395,8 @@ fn merged(
         })
 }
 
-/// Values that lead to an output or to what computes. A copy that only brings a variable back to its place for the next
-/// step leads to neither: runtimes that know of no places leave it out, and nothing is lost.
+/// Values that lead to an output or to a node other than a copy. A copy that only returns a variable to its place for the next
+/// step leads to neither: runtimes that ignore places drop it, and nothing is lost.
 fn used(model: &ModelProto) -> HashSet<&str> {
     let graph = model.graph.iter();
     let mut used: HashSet<&str> = graph.clone().flat_map(|g| &g.output).map(|output| output.name()).collect();
@@ -409,7 +408,7 @@ fn used(model: &ModelProto) -> HashSet<&str> {
     used
 }
 
-/// Whether the node is a swap, and then whether it is a swap-out.
+/// Whether the node is a swap, and if so, whether it is a swap-out.
 fn swap_kind(node: &NodeProto) -> Option<bool> {
     let stated = node.metadata_props.iter().find(|p| p.key() == key::KIND).map(|p| p.value());
     match (stated, node.domain() == LMSC_DOMAIN, node.op_type()) {
@@ -475,7 +474,7 @@ mod tests {
         assert!(gone(&[own, "out: Max(a) -> h", "in: Sum(h) -> d", rest]).is_empty());
         assert_eq!(gone(&[own, "use: Relu(a) -> y"]), ["out", "in"], "the model's own copy is no swap");
         assert_eq!(gone(&[own, "out: Max(a) -> d", rest]), ["in"]);
-        // Behind what was fused, names say what is what.
+        // Behind fused operators, names identify the values.
         let original =
             with(&["m: MatMul(a) -> b", "n: Add(b) -> c", "out: Max(c) -> h", "in: Max(h) -> d", rest]);
         let fused = with(&["g: Gemm(a) -> c", "copy: Sum(c) -> i", "copy: Sum(i) -> e", "use: Relu(e) -> y"]);

@@ -1,9 +1,9 @@
 //! The update of one variable by an optimizer that works on sequences.
 //!
-//! In the graph it is one node of the domain `ai.lmsc`, whose operands are the optimizer's scalars, the variable, its
-//! gradient and its state. In a file it is spelled out in the operators of onnxruntime-training: sequences of one
-//! element around its optimizer. A model-local function could not say the same: ONNX Runtime's type inference, which
-//! is strict inside functions, takes the flag of `AdamWOptimizer` for int64 there and refuses the model.
+//! In the graph it is one node of the domain `ai.lmsc`, whose operands are the optimizer's scalars, the variable, its gradient
+//! and its state. In a file it is written with the operators of onnxruntime-training: sequences of one element around its
+//! optimizer. A model-local function cannot express it: ONNX Runtime's type inference, which is strict inside functions, takes
+//! the flag of `AdamWOptimizer` for int64 there and refuses the model.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
@@ -13,7 +13,7 @@ use crate::{LMSC_DOMAIN, key, set_metadata};
 
 const SOURCE_DOMAIN: &str = "com.microsoft";
 
-/// What differs between the optimizers.
+/// The differences between the optimizers.
 pub(crate) struct Optimizer {
     /// The operator of the domain `ai.lmsc` that updates one variable.
     pub(crate) op: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Optimizer {
     pub(crate) source_op: &'static str,
     /// Operands before the first sequence.
     pub(crate) scalars: &'static [&'static str],
-    /// Suffixes of the state that each parameter has besides itself.
+    /// Suffixes of the state of each parameter.
     pub(crate) moments: &'static [&'static str],
 }
 
@@ -31,7 +31,7 @@ impl Optimizer {
         OPTIMIZERS.iter().find(|o| node.domain() == SOURCE_DOMAIN && node.op_type() == o.source_op)
     }
 
-    /// The optimizer whose operator on one variable the node is, with as many operands as it has. (A text may say
+    /// The optimizer whose operator on one variable the node is, with the right number of operands. (A text may contain
     /// anything.)
     fn on_one_variable(node: &NodeProto) -> Option<&'static Optimizer> {
         OPTIMIZERS.iter().find(|o| {
@@ -119,10 +119,10 @@ fn spell_out_one(
     out.extend(elements);
 }
 
-/// Makes every update of one variable that was spelled out one node again; whether there were any.
+/// Turns every update of one variable that was spelled out into one node again; returns whether there were any.
 ///
-/// The metadata of the optimizer's node says where to look, and the operators around it must bear it out: what else
-/// stands there is left as it is, to be read as what it says.
+/// The metadata of the optimizer's node marks it, and the operators around it must match: any other pattern is left as it is, and
+/// is read literally.
 pub(crate) fn gather(model: &mut Model) -> bool {
     let Some(graph) = &mut model.proto.graph else { return false };
     let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::UPDATE);
@@ -149,7 +149,7 @@ pub(crate) fn gather(model: &mut Model) -> bool {
     true
 }
 
-/// The update, and the positions of the nodes around the optimizer's that it stands for.
+/// The update, and the positions of the nodes around the optimizer's node that it replaces.
 fn gather_one(nodes: &[NodeProto], node: &NodeProto, uses: &Uses<'_>) -> Option<(NodeProto, Vec<usize>)> {
     let optimizer = Optimizer::over_sequences(node)?;
     let tensors = 2 + optimizer.moments.len();
@@ -183,7 +183,7 @@ fn gather_one(nodes: &[NodeProto], node: &NodeProto, uses: &Uses<'_>) -> Option<
                     return None;
                 }
                 parts.push(reader);
-                // A constant that others read as well stays, unread by us.
+                // A constant that other nodes also read is kept, but not read by the update.
                 let ours = |r: &Option<usize>| {
                     r.is_some_and(|r| nodes[r].input.first().is_some_and(|l| node.output.contains(l)))
                 };
@@ -212,7 +212,7 @@ fn is_zero(constant: &NodeProto) -> bool {
     value.name() == "value_int" && value.i == Some(0)
 }
 
-/// Who defines and who reads the values of a graph.
+/// The producers and the readers of the values of a graph.
 pub(crate) struct Uses<'g> {
     producer: HashMap<&'g str, usize>,
     /// Nodes, or `None` for the graph's outputs.
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::proto::{ModelProto, ValueInfoProto};
 
-    /// Two updates of one variable each, as the linker makes them, and the model that they stand in.
+    /// Two updates of one variable each, as the linker makes them, and their model.
     fn model() -> Model {
         let value =
             |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
@@ -305,7 +305,7 @@ mod tests {
         assert!(gather(&mut back));
         let node = &back.proto.graph.as_ref().unwrap().node[1];
         assert_eq!(node.output, ["b_new", "", ""]);
-        // Operands that are missing or too many are not made up for.
+        // Missing or superfluous operands are not corrected.
         for count in [0, 1, 5, 7] {
             let mut odd = model();
             let nodes = &mut odd.proto.graph.as_mut().unwrap().node;

@@ -17,12 +17,12 @@ pub struct ValueError {
     pub input: String,
     /// The value that was given.
     pub value: String,
-    /// What is wrong with them.
+    /// The error.
     pub problem: String,
 }
 
-/// Makes inputs constants: each gets its value, elements with commas between them, as its default in the file, and the
-/// model's metadata says so.
+/// Makes inputs constant: each gets its value, elements separated by commas, as its default in the file, and is recorded in the
+/// model's metadata.
 ///
 /// # Errors
 /// [`ValueError`] names the input.
@@ -52,7 +52,7 @@ pub fn set_values(model: &mut Model, values: &[(String, String)], dims: &Dims) -
         let declared_dims = ty.shape.as_ref().map(|shape| shape.dim.iter().map(extent).collect::<Vec<_>>());
         let extents = match (dims.shape(input), declared_dims.as_deref()) {
             (Some(extents), _) => Some(extents.to_vec()),
-            // A list is as long as it is given.
+            // A list has as many elements as are given.
             (None, Some([None])) => Some(vec![texts.len() as u64]),
             (None, Some(extents)) => extents.iter().copied().collect(),
             (None, None) => None,
@@ -92,14 +92,14 @@ pub fn set_values(model: &mut Model, values: &[(String, String)], dims: &Dims) -
     Ok(())
 }
 
-/// The inputs that are constants of the step, as the model's metadata says.
+/// The inputs that are constants of the step, from the model's metadata.
 pub fn fixed_values(model: &Model) -> Vec<String> {
     let written = metadata_of(&model.proto.metadata_props, key::VALUES);
     let written: Option<BTreeMap<String, String>> = written.and_then(|text| serde_json::from_str(text).ok());
     written.unwrap_or_default().into_keys().collect()
 }
 
-/// The element as `raw_data` holds it.
+/// The element in the layout of `raw_data`.
 fn bytes_of(element: ElementType, text: &str) -> Option<Vec<u8>> {
     use ElementType::*;
     Some(match element {

@@ -1,10 +1,10 @@
 //! A walk over the raw bytes of a message, before they are decoded.
 //!
-//! `prost` drops what it does not know and stops at the first mistake without saying where. This walk finds, by
-//! the schema that every message of [`proto`](crate::proto) has, whatever decoding would lose or refuse, and
-//! names its place. After `Ok`, decoding succeeds and loses nothing.
+//! `prost` drops unknown fields and stops at the first error without giving its place. This walk finds, by the schema that every
+//! message of [`proto`](crate::proto) has, everything that decoding would lose or refuse, and gives its place. After `Ok`,
+//! decoding succeeds and loses nothing.
 //!
-//! It reads keys, lengths and names only; the elements of tensors are skipped, and their pages stay on disk.
+//! It reads only keys, lengths and names; the elements of tensors are skipped, and their pages are not loaded.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use lmsc_ir::Advice;
 /// One subgraph takes three: node, attribute, graph.
 pub const MAX_NESTING: usize = 100;
 
-/// How many different faults [`check`] collects before it stops.
+/// Maximum number of different faults that [`check`] collects before it stops.
 pub const MAX_FAULTS: usize = 8;
 
-/// How many bytes of memory messages may take however short the file, and for each of its bytes.
+/// Maximum memory of messages, in bytes: for any file, and additionally for each byte of the file.
 ///
-/// Real graphs take six to nine for each; two bytes of an empty message would take over two hundred.
+/// Real graphs take six to nine bytes per byte; two bytes of an empty message would take over two hundred.
 const MAX_MEMORY: (usize, usize) = (256 << 20, 16);
 
 /// A message's name and fields.
@@ -41,13 +41,13 @@ pub struct Field {
     pub number: u32,
     /// Its identifier in Rust; see [`Field::name`].
     pub ident: &'static str,
-    /// How often it may occur.
+    /// How many times it may occur.
     pub label: Label,
-    /// What it holds.
+    /// The kind of its contents.
     pub kind: Kind,
 }
 
-/// How often a field may occur.
+/// How many times a field may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// Once.
@@ -60,7 +60,7 @@ pub enum Label {
     Packed,
 }
 
-/// What a field holds.
+/// The kind of a field's contents.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// An integer of 64 bits, of variable length.
@@ -92,7 +92,7 @@ pub trait Described {
     fn schema() -> &'static Schema;
 }
 
-/// Everything that keeps bytes from being read without loss.
+/// All faults that prevent reading bytes without loss.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", Lines(faults))]
 pub struct WireError {
@@ -100,20 +100,20 @@ pub struct WireError {
     pub faults: Vec<Fault>,
 }
 
-/// One thing that keeps bytes from being read without loss.
+/// A fault that prevents reading bytes without loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The message in which it lies, such as `graph.node[17].attribute[2]`; empty for the outermost one.
+    /// The message with the fault, such as `graph.node[17].attribute[2]`; empty for the outermost one.
     pub place: String,
-    /// The offset of the first byte of the field that is at fault.
+    /// The offset of the first byte of the faulty field.
     pub offset: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// How many more messages of the same kind have the same fault.
+    /// Number of further messages of the same kind with the same fault.
     pub more: usize,
 }
 
-/// What is wrong with a field.
+/// The problem of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Problem {
@@ -156,12 +156,12 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether the bytes are sound, but reading them would lose something.
+    /// Whether the bytes are valid, but reading them would lose something.
     pub fn is_loss(&self) -> bool {
         matches!(self, Problem::Unknown { .. } | Problem::Unpacked { .. } | Problem::Twice { .. })
     }
 
-    /// Whether these are no bytes that anyone would write.
+    /// Whether the bytes are damaged: no writer would produce them.
     pub fn is_damage(&self) -> bool {
         use Problem::*;
         matches!(
@@ -170,7 +170,7 @@ impl Problem {
         )
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub fn help(&self) -> &'static str {
         match self {
             Problem::Unknown { .. } => {
@@ -206,7 +206,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The place, of one that lies deep only its ends: `graph.node[0].attribute[0].g … (93 more) … .node[0]`.
+/// The place; of a deeply nested one only both ends: `graph.node[0].attribute[0].g … (93 more) … .node[0]`.
 pub(crate) fn brief(place: &str) -> String {
     const ENDS: usize = 4;
     let parts: Vec<&str> = place.split('.').collect();
@@ -243,12 +243,12 @@ impl Advice for WireError {
     }
 }
 
-/// `Ok` when `bytes` decode as an `M` and nothing in them is lost by that.
+/// `Ok` if `bytes` can be decoded as an `M` without loss.
 ///
 /// Time is linear in the number of fields; stack and memory are bounded by [`MAX_NESTING`].
 ///
 /// # Errors
-/// [`WireError`] with every fault up to [`MAX_FAULTS`]. A fault after which the rest cannot be read is the last.
+/// [`WireError`] with every fault up to [`MAX_FAULTS`]. A fault after which the rest is unreadable is the last.
 pub fn check<M: Described>(bytes: &[u8]) -> Result<(), WireError> {
     let mut walk = Walk { bytes, stack: Vec::new(), faults: Vec::new(), messages: 0, memory: 0 };
     walk.stack.push(Frame::new(M::schema(), None, 0, 0, bytes.len()));
@@ -261,14 +261,14 @@ pub fn check<M: Described>(bytes: &[u8]) -> Result<(), WireError> {
     Err(WireError { faults: walk.faults.into_iter().map(|(_, fault)| fault).collect() })
 }
 
-/// The schema in whose messages a fault lies, and the fault.
+/// The schema of the message that has a fault, and the fault.
 type Found = (*const Schema, Fault);
 
 struct Walk<'a> {
     bytes: &'a [u8],
     stack: Vec<Frame>,
     faults: Vec<Found>,
-    /// How many messages there were, and the bytes that they will take.
+    /// Number of messages so far, and the bytes of memory that they will take.
     messages: usize,
     memory: usize,
 }
@@ -368,7 +368,7 @@ impl Walk<'_> {
             }
             if matches!(field.kind, Kind::Int32) && !packed {
                 let value = varint(bytes, &mut at, end)?;
-                // Negative numbers are extended to 64 bits by most writers, and left at 32 by some.
+                // Most writers extend negative numbers to 64 bits, some only to 32.
                 if value != value as i32 as u64 && value > u64::from(u32::MAX) {
                     return Err((key_at, Problem::Range { field: field.name() }));
                 }
@@ -403,7 +403,7 @@ impl Walk<'_> {
                 Kind::Fixed64 if (at - start) % 8 != 0 => {
                     return Err((key_at, Problem::Elements { field: field.name() }));
                 }
-                // The elements of `Label::Packed` are not touched here: whoever reads them checks them.
+                // The elements of `Label::Packed` are not checked here: the code that reads them checks them.
                 Kind::Varint if field.label == Label::Repeated => {
                     let mut element = start;
                     while element < at {
@@ -427,8 +427,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The path of the innermost message. Indices are counted here, by reading the enclosing messages once more, so
-    /// that the walk itself need not count.
+    /// The path of the innermost message. Indices are counted here, by reading the enclosing messages again, so that the walk
+    /// itself need not count.
     fn place(&self) -> String {
         let mut path = String::new();
         for (outer, inner) in self.stack.iter().zip(self.stack.iter().skip(1)) {
@@ -468,7 +468,7 @@ fn key(bytes: &[u8], at: &mut usize, end: usize) -> Result<(u32, u8), Fatal> {
 
 fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, Fatal> {
     let start = *at;
-    // Most numbers are this short.
+    // Most numbers have one byte.
     if let Some(&byte) = bytes[start..end].first().filter(|byte| **byte < 0x80) {
         *at += 1;
         return Ok(byte.into());
@@ -487,7 +487,7 @@ fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, Fatal> {
     Err((start, if end - start < 10 { Problem::Truncated } else { Problem::Overflow }))
 }
 
-/// Where the content of a length-delimited field starts; `at` moves behind it.
+/// Offset of the content of a length-delimited field; `at` moves behind it.
 fn length(
     bytes: &[u8],
     at: &mut usize,
@@ -519,7 +519,7 @@ fn skip(bytes: &[u8], at: &mut usize, end: usize, key_at: usize, number: u32, wi
         FIXED64 => fixed(at, 8),
         FIXED32 => fixed(at, 4),
         LENGTH => length(bytes, at, end, key_at, || format!("field {number}")).map(|_| ()),
-        // Groups are older than ONNX: none of its fields is one, and what is inside cannot be kept.
+        // Groups are older than ONNX, which has none, and their contents cannot be kept.
         START_GROUP => Err((key_at, Problem::Unknown { number })),
         _ => Err((key_at, Problem::Key)),
     }

@@ -1,16 +1,16 @@
-//! Element types: what is stored, and in what it is computed.
+//! Element types: storage, and the type used in computations.
 
 use bytemuck::Pod;
 use half::{bf16, f16};
 
-/// What a tensor's element is stored as.
+/// A storage type of tensor elements.
 pub(crate) trait Stored: Pod + Send + Sync {
-    /// What is computed with: `f32` for the short floats, otherwise the type itself.
+    /// The type used in computations: `f32` for the short floats, otherwise the type itself.
     type Math: Pod + Send + Sync + PartialOrd;
 
     fn read(self) -> Self::Math;
     fn write(value: Self::Math) -> Self;
-    /// The elements themselves, where they are stored as they are computed with.
+    /// The elements themselves, if the storage type is the computation type.
     fn direct(elements: &[Self]) -> Option<&[Self::Math]>;
     fn direct_mut(elements: &mut [Self]) -> Option<&mut [Self::Math]>;
 }
@@ -63,14 +63,14 @@ macro_rules! dispatch {
             [Float f32, Double f64, Float16 half::f16, Bfloat16 half::bf16,
              Int64 i64, Int32 i32, Int8 i8, Uint8 u8])
     };
-    // Numbers that are stored as they are computed with: what adds up in its results is rounded each time.
+    // Numbers whose storage type is the computation type: running sums in the result are rounded each time.
     (direct $element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body, [Float f32, Double f64, Int64 i64, Int32 i32, Int8 i8, Uint8 u8])
     };
     (index $element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body, [Int64 i64, Int32 i32])
     };
-    // What only moves elements needs to know their width.
+    // Kernels that only move elements depend on their width alone.
     (width $element:expr, $T:ident => $body:expr) => {
         match $element.bits() {
             8 => { type $T = u8; $body }
@@ -88,7 +88,7 @@ pub(crate) use dispatch;
 pub(crate) trait Number: Pod + Send + Sync + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
-    /// The least value: what a maximum begins with.
+    /// The least value: the start of a maximum.
     const LEAST: Self;
     const LARGEST: Self;
     fn plus(self, other: Self) -> Self;
@@ -100,9 +100,9 @@ pub(crate) trait Number: Pod + Send + Sync + PartialOrd {
     fn to_power(self, exponent: f64) -> Self;
     fn of_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
-    /// What is left of a division that rounds towards 0; 0 where an integer is divided by 0, which ONNX leaves open.
+    /// The remainder of a division that rounds towards 0; 0 where an integer is divided by 0, which ONNX leaves open.
     fn rest(self, other: Self) -> Self;
-    /// The same magnitude, with the sign of the other where there are signs of 0.
+    /// The same magnitude with the sign of the other, for types with a signed 0.
     fn signed_as(self, other: Self) -> Self;
     /// The larger one, or NaN if one is.
     fn larger(self, other: Self) -> Self;

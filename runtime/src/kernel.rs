@@ -1,4 +1,4 @@
-//! A kernel that is ready to run, and what it runs on.
+//! A kernel that is ready to run, and its arguments.
 
 use std::fmt;
 use std::mem::take;
@@ -6,10 +6,10 @@ use std::mem::take;
 use bytemuck::Pod;
 use lmsc_ir::Bytes;
 
-/// What differs from one step of the training to the next.
+/// The values that differ from one step of the training to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// How many steps came before.
+    /// Number of steps before this one.
     pub number: u64,
     /// The seed of the whole run.
     pub seed: u64,
@@ -17,8 +17,8 @@ pub struct Step {
 
 /// The bytes that one run of a kernel reads and writes.
 ///
-/// Every slice starts where its elements may and is as long as the type of its operand or result says. What is left
-/// out is empty, and so is an operand that is written in place: its bytes are those of the result.
+/// Every slice is aligned for its elements and is as long as the type of its operand or result says. An omitted operand or result
+/// is empty, and so is an operand that is written in place: its bytes are those of the result.
 #[derive(Debug)]
 pub struct Io<'a> {
     operands: &'a [&'a [u8]],
@@ -32,12 +32,12 @@ impl<'a> Io<'a> {
         Io { operands, results, workspace }
     }
 
-    /// The operand's elements; empty where it is left out.
+    /// The operand's elements; empty if it is left out.
     pub(crate) fn get<T: Pod>(&self, index: usize) -> &'a [T] {
         self.operands.get(index).map_or(&[], |bytes| elements(bytes))
     }
 
-    /// The result's elements, once; empty where it is not asked for.
+    /// The result's elements, once; empty if it is unused.
     pub(crate) fn take<T: Pod>(&mut self, index: usize) -> &'a mut [T] {
         self.results.get_mut(index).map_or(&mut [], |bytes| match take(bytes) {
             [] => &mut [],
@@ -50,12 +50,12 @@ impl<'a> Io<'a> {
         self.operands
     }
 
-    /// All results' bytes, but those that were taken.
+    /// All results' bytes, except those that were taken.
     pub(crate) fn results(&mut self) -> &mut [&'a mut [u8]] {
         self.results
     }
 
-    /// What a result holds: an operand that is written in place.
+    /// The current bytes of a result: those of an operand that is written in place.
     pub(crate) fn peek(&self, result: usize) -> &[u8] {
         self.results.get(result).map_or(&[], |bytes| bytes)
     }
@@ -72,7 +72,7 @@ impl<'a> Io<'a> {
     }
 }
 
-/// The elements that bytes hold. An empty slice need not be aligned.
+/// Bytes as elements. An empty slice need not be aligned.
 fn elements<T: Pod>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
@@ -86,22 +86,22 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that runs this.
+    /// A kernel that calls `run`.
     pub(crate) fn new(run: impl Fn(Io<'_>) + Send + Sync + 'static) -> Kernel {
         Kernel::random(move |io, _| run(io))
     }
 
-    /// The kernel that runs this, which depends on the step.
+    /// A kernel that calls `run`, which depends on the step.
     pub(crate) fn random(run: impl Fn(Io<'_>, Step) + Send + Sync + 'static) -> Kernel {
         Kernel { workspace: 0, run: Box::new(run) }
     }
 
-    /// The same with room for so many elements in its workspace.
+    /// The same kernel with a workspace of `elements` elements.
     pub(crate) fn with_workspace<T>(self, elements: usize) -> Kernel {
         Kernel { workspace: elements.saturating_mul(size_of::<T>()), ..self }
     }
 
-    /// How much memory a run needs besides operands and results. It does not depend on the number of threads.
+    /// Size of the memory that a run needs besides operands and results. It does not depend on the number of threads.
     pub fn workspace(&self) -> Bytes {
         Bytes(self.workspace as u64)
     }

@@ -1,17 +1,17 @@
-//! What executes: the kernels of the host, one for every operator of a training step, forward, gradient and optimizer;
-//! and what runs a program with them.
+//! The runtime: the kernels of the host, one for every operator of a training step (forward, gradient and optimizer), and the
+//! code that runs a program with them.
 //!
-//! A [`Session`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one a stream, step after step
-//! without a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow.
+//! A [`Session`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
+//! a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow.
 //!
-//! A kernel is [prepared](prepare) once, from the operator, its attributes, the types of its operands and results, and
-//! what is constant among its operands. All that can be wrong is found then. It [runs](Kernel::run) any number of
-//! times, on bytes; it allocates no tensor, and computes the same bits on any number of threads.
+//! A kernel is [prepared](prepare) once, from the operator, its attributes, the types of its operands and results, and its
+//! constant operands. All errors are found then. It [runs](Kernel::run) any number of times, on bytes; it allocates no tensor,
+//! and computes the same bits on any number of threads.
 //!
-//! `meaning` says what an operator means: extents, strides, attributes. `host` has the loops. `table` has one row an
+//! `meaning` has the semantics of operators: extents, strides, attributes. `host` has the loops. `table` has one row per
 //! operator.
 //!
-//! Knows no file format, no pass and no planner. Of what may run and wait for what it knows the program alone.
+//! Knows no file format, no pass and no planner. Which commands may run concurrently it knows from the program alone.
 
 pub mod cuda;
 mod element;
@@ -33,12 +33,11 @@ pub use run::{
 pub use spec::{Operand, PrepareError, Spec};
 pub use table::{operators, prepare};
 
-/// Makes the calling thread one of those that the host's kernels compute on, and starts the others: in all at most one for
-/// each processor, and at most `most`. Where the system gives fewer threads, kernels compute on fewer.
+/// Makes the calling thread one of the threads on which the host's kernels compute, and starts the others: in all at most one for
+/// each processor, and at most `most`. If the system gives fewer threads, kernels compute on fewer.
 ///
-/// A kernel that it runs is begun at once then, not handed to another thread, which takes as long as a small kernel does.
-/// For a program's first thread, which lives as long as the program; does nothing on another, or where kernels have run
-/// before.
+/// A kernel that the calling thread runs then begins at once and is not handed to another thread, which takes as long as a small
+/// kernel. Call it from the main thread of a program; it does nothing on another thread, or if kernels have run before.
 ///
 /// ```
 /// lmsc_runtime::compute_here(usize::MAX);
@@ -48,7 +47,7 @@ pub fn compute_here(most: usize) {
         return;
     }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    // A pool that cannot start one of its threads cannot be made again, so its threads are there before it.
+    // A thread pool that fails to start one of its threads cannot be built again, so the threads are started before it.
     let mut started = Vec::new();
     for _ in 1..processors.min(most) {
         let (give, given) = std::sync::mpsc::channel::<rayon::ThreadBuilder>();
@@ -66,8 +65,8 @@ pub fn compute_here(most: usize) {
     _ = pool.spawn_handler(hand_over).build_global();
 }
 
-/// Runs `what` on one of the threads that the host's kernels compute on, and waits for it. Each kernel that it runs is begun at
-/// once there; from any other thread it would be handed over, which takes as long as a small kernel does.
+/// Runs `what` on one of the threads on which the host's kernels compute, and waits for it. Each kernel that it runs begins at
+/// once; from any other thread it would be handed over, which takes as long as a small kernel.
 ///
 /// ```
 /// assert_eq!(lmsc_runtime::on_compute_thread(|| 1 + 1), 2);
@@ -76,7 +75,7 @@ pub fn on_compute_thread<R: Send>(what: impl FnOnce() -> R + Send) -> R {
     rayon::scope(|_| what())
 }
 
-/// On how many threads the host's kernels compute; where it is one, only the thread that called [`compute_here`] may run
+/// Number of threads on which the host's kernels compute; if it is one, only the thread that called [`compute_here`] may run
 /// them.
 pub fn threads() -> usize {
     rayon::current_num_threads()

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// `f32` or `f64`, with the functions that operators are made of.
+/// `f32` or `f64`, with the functions that operators use.
 pub(crate) trait Real:
     crate::element::Number
     + Add<Output = Self>
@@ -87,8 +87,8 @@ impl Real for f64 {
 
 /// e to the power x, within two units of the last place.
 ///
-/// x = n ln 2 + r with |r| ≤ ln 2 / 2, where e to the power r is Taylor's polynomial of degree 7, whose remainder is
-/// below 2⁻²⁷. 2 to the power n is made in two halves, so that subnormal results come out.
+/// x = n ln 2 + r with |r| ≤ ln 2 / 2, where e to the power r is Taylor's polynomial of degree 7, whose remainder is below 2⁻²⁷.
+/// 2 to the power n is computed as two factors, so that subnormal results are correct.
 #[inline]
 pub(crate) fn exp(x: f32) -> f32 {
     const LN2_HIGH: f32 = 0.693_359_4;
@@ -107,7 +107,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    // NaN becomes some integer here, and stays NaN in `p`.
+    // NaN becomes some integer here, but `p` stays NaN.
     let n = (n + ROUND).to_bits() as i32 - ROUND.to_bits() as i32;
     let half = n >> 1;
     let power = |n: i32| f32::from_bits(((n + 127) << 23) as u32);

@@ -1,4 +1,4 @@
-//! Operators on short floats whose kernels compute with `f32`: operands are widened to it, and results rounded, once.
+//! Operators on short floats with kernels for `f32`: operands are widened to `f32`, and results rounded, once.
 
 use std::mem::take;
 
@@ -10,15 +10,15 @@ use crate::host::{GRAIN, Made, chunks};
 use crate::kernel::{Io, Kernel};
 use crate::spec::{Operand, Spec};
 
-/// Where the next room may begin: at a multiple of so many bytes.
+/// Alignment in bytes of the rooms.
 const ALIGNMENT: usize = 64;
 
 /// A tensor of short floats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short {
-    /// What its elements are.
+    /// The type of its elements.
     pub(crate) element: ElementType,
-    /// How many there are.
+    /// Number of elements.
     pub(crate) elements: usize,
 }
 
@@ -29,7 +29,7 @@ impl Short {
         matches!(element, ElementType::Float16 | ElementType::Bfloat16).then_some(Short { element, elements })
     }
 
-    /// Bytes that its elements take as `f32`.
+    /// Bytes of its elements as `f32`.
     fn room(self) -> usize {
         self.elements.saturating_mul(size_of::<f32>()).next_multiple_of(ALIGNMENT)
     }
@@ -46,7 +46,7 @@ impl Short {
     }
 
     fn round(self, from: &[f32], to: &mut [u8]) {
-        // What has no bytes need not be aligned.
+        // An empty slice need not be aligned.
         if to.is_empty() {
             return;
         }
@@ -63,23 +63,23 @@ impl Short {
     }
 }
 
-/// A node as it would be if its short floats were `f32`.
+/// A node with `f32` in place of its short floats.
 #[derive(Debug)]
 pub(crate) struct Wide {
-    /// By operand, what is widened.
+    /// By operand, the tensor that is widened.
     pub(crate) operands: Vec<Option<Short>>,
-    /// By result, what is rounded.
+    /// By result, the tensor that is rounded.
     pub(crate) results: Vec<Option<Short>>,
     types: [Vec<Option<Type>>; 2],
     constants: Vec<Option<Vec<u8>>>,
 }
 
 impl Wide {
-    /// The node's; none where nothing is short.
+    /// The wide form of a node; none if it has no short floats.
     pub(crate) fn of(spec: &Spec<'_>) -> Option<Wide> {
         let given = |operand: &Option<Operand<'_>>| Short::of(operand.as_ref()?.ty);
         let operands: Vec<_> = spec.operands.iter().map(given).collect();
-        // What is overwritten need not be asked for.
+        // A result that is written in place may be unused.
         let overwritten = |(operand, _): &(usize, usize)| Some(spec.operands.get(*operand)?.as_ref()?.ty);
         let given_at = |result| spec.in_place.iter().find(|pair| pair.1 == result).and_then(overwritten);
         let last = spec.in_place.iter().map(|pair| pair.1 + 1).max().unwrap_or(0);
@@ -108,7 +108,7 @@ impl Wide {
         is_short.then_some(Wide { operands, results, types, constants })
     }
 
-    /// The node with `f32` in their place, of which none is written in place.
+    /// The node with `f32` in place of short floats; none of the `f32` tensors is written in place.
     pub(crate) fn spec<'a>(&'a self, spec: &Spec<'a>) -> Spec<'a> {
         let [operands, results] = &self.types;
         let mut wide = spec.clone();
@@ -130,14 +130,14 @@ impl Wide {
     }
 }
 
-/// The kernel of a node that `make` makes for `f32`; none where nothing is short.
+/// The kernel of a node, made by `make` for `f32` and wrapped; none if the node has no short floats.
 pub(crate) fn widened(spec: &Spec<'_>, make: fn(&Spec<'_>) -> Made) -> Option<Made> {
     let wide = Wide::of(spec)?;
     Some(make(&wide.spec(spec)).map(|kernel| around(kernel, &wide, &spec.in_place)))
 }
 
 fn around(kernel: Kernel, wide: &Wide, in_place: &[(usize, usize)]) -> Kernel {
-    // By operand that is widened, which it is, and the result it lies in.
+    // By widened operand: its index, the tensor, and the result whose buffer it is in.
     let operands: Vec<(usize, Short, Option<usize>)> = (wide.operands.iter().enumerate())
         .filter_map(|(index, short)| {
             let result = in_place.iter().find(|pair| pair.0 == index).map(|pair| pair.1);

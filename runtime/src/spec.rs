@@ -1,39 +1,39 @@
-//! What a kernel is prepared from, and what may be wrong with it.
+//! The input from which a kernel is prepared, and the possible errors in it.
 
 use lmsc_ir::{Attr, ElementType, Graph, Name, NodeId, Op, Storages, TensorType, Type, ValueId};
 
-/// An operand of a node: what it is, and its bytes where they are the same at every step.
+/// An operand of a node: its type, and its bytes if they are the same at every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
-    /// What the value is.
+    /// The type.
     pub ty: &'a Type,
-    /// Its bytes, where they are known before the step.
+    /// Its bytes, if they are known before the step.
     pub constant: Option<&'a [u8]>,
 }
 
-/// Everything about a node that its kernel depends on.
+/// All properties of a node that its kernel depends on.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
     /// The node's name, for messages.
     pub node: &'a str,
-    /// What it computes.
+    /// The operator.
     pub op: &'a Op,
     /// The version of the operator's domain.
     pub opset: i64,
     /// Attributes in the file's order.
     pub attributes: &'a [(Name, Attr)],
-    /// Operands by position; `None` where an optional one is left out.
+    /// Operands by position; `None` if an optional one is left out.
     pub operands: Vec<Option<Operand<'a>>>,
-    /// Types of the results by position; `None` where one is not asked for.
+    /// Types of the results by position; `None` if one is unused.
     pub results: Vec<Option<&'a Type>>,
     /// `(operand, result)`: the operand's bytes lie in the result's buffer, and are overwritten.
     pub in_place: Vec<(usize, usize)>,
-    /// What a random operator draws from, besides step and run. A node that computes another one again has that one's.
+    /// Seed of a random operator, used together with step and run. A node that recomputes another one has the seed of that one.
     pub seed: u64,
 }
 
 impl<'a> Spec<'a> {
-    /// The node's, where `constant` knows what is the same at every step.
+    /// The specification of a node; `constant` gives the bytes of values that are the same at every step.
     pub fn of(
         graph: &'a Graph,
         storages: &Storages,
@@ -67,14 +67,14 @@ pub enum PrepareError {
         /// The operator.
         op: String,
     },
-    /// The operator is, but not in this form.
+    /// The operator is in the table, but not in this form.
     #[error("node `{node}` ({op}): {problem}")]
     Refused {
         /// The node's name.
         node: String,
         /// The operator.
         op: String,
-        /// What is wrong or not supported.
+        /// The error, or the unsupported form.
         problem: String,
     },
 }
@@ -86,7 +86,7 @@ pub(crate) enum Number {
     Float(f32),
 }
 
-/// What is wrong with a node, without its name.
+/// An error in a node, without its name.
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) String);
 
@@ -95,7 +95,7 @@ pub(crate) fn refuse<T>(problem: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(problem.into()))
 }
 
-/// How constructors read a node.
+/// Accessors for the constructors of kernels.
 impl Spec<'_> {
     fn attribute(&self, name: &str) -> Option<&Attr> {
         self.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
@@ -125,7 +125,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The attribute, where it may be of either kind.
+    /// The attribute, if it may be an integer or a float.
     pub(crate) fn number(&self, name: &str) -> Result<Option<Number>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
@@ -169,7 +169,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The bytes of a tensor attribute that lies in the file.
+    /// The bytes of a tensor attribute whose data is in the file.
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<(&TensorType, Vec<u8>)>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
@@ -178,7 +178,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether the attribute is there.
+    /// Whether the attribute is set.
     pub(crate) fn says(&self, name: &str) -> bool {
         self.attribute(name).is_some()
     }
@@ -187,7 +187,7 @@ impl Spec<'_> {
         self.operands.get(operand).is_some_and(Option::is_some)
     }
 
-    /// The type of an operand that must be there and be a tensor.
+    /// The type of an operand that is required and must be a tensor.
     pub(crate) fn tensor(&self, operand: usize) -> Result<&TensorType, Refusal> {
         match self.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
             Some(Type::Tensor(tensor)) => Ok(tensor),
@@ -239,7 +239,7 @@ impl Spec<'_> {
         refuse(format!("result {result} is {ty}; expected {}", lmsc_ir::words::count(count, "element")))
     }
 
-    /// The type of a result that must be asked for and be a tensor.
+    /// The type of a result that must be used and be a tensor.
     pub(crate) fn result(&self, result: usize) -> Result<&TensorType, Refusal> {
         match self.results.get(result).and_then(|r| *r) {
             Some(Type::Tensor(tensor)) => Ok(tensor),
@@ -252,7 +252,7 @@ impl Spec<'_> {
         Ok(extents(self.result(result)?))
     }
 
-    /// Refuses a result that is not so many `float`; it may be left out.
+    /// Refuses a result that does not have `count` elements of `float`; it may be left out.
     pub(crate) fn expect_float_result(&self, result: usize, count: usize) -> Result<(), Refusal> {
         if self.wants(result) {
             self.expect_result(result, ElementType::Float)?;
@@ -270,7 +270,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Refuses a result that has not the type of an operand.
+    /// Refuses a result whose type differs from that of an operand.
     pub(crate) fn expect_like(&self, result: usize, operand: usize) -> Result<(), Refusal> {
         self.expect_result(result, self.element(operand)?)?;
         self.expect_result_count(result, crate::meaning::count(&self.dims(operand)?))
@@ -288,11 +288,11 @@ impl Spec<'_> {
         self.in_place.contains(&(operand, result))
     }
 
-    /// The integers that an operand holds at every step; `None` if it is left out.
+    /// The integers of an operand that is constant; `None` if it is left out.
     pub(crate) fn constants(&self, operand: usize) -> Result<Option<Vec<i64>>, Refusal> {
         let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
         let element = self.tensor(operand)?.element;
-        // What has no elements is known, wherever it comes from.
+        // An operand without elements is known, wherever it comes from.
         let nothing = self.tensor(operand)?.dims.contains(&0).then_some(&[][..]);
         let Some(bytes) = value.constant.or(nothing) else {
             return refuse(format!(
@@ -308,7 +308,7 @@ impl Spec<'_> {
         }))
     }
 
-    /// The floats that an operand holds at every step; `None` if it is left out or empty.
+    /// The floats of an operand that is constant; `None` if it is left out or empty.
     pub(crate) fn constant_floats(&self, operand: usize) -> Result<Option<Vec<f32>>, Refusal> {
         let Some(Some(value)) = self.operands.get(operand) else { return Ok(None) };
         if self.tensor(operand)?.dims.contains(&0) {
@@ -346,7 +346,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Refuses operands of which one is not `float`.
+    /// Refuses an operand that is not `float`.
     pub(crate) fn expect_floats(&self, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
         operands.into_iter().filter(|&i| self.has(i)).try_for_each(|i| self.expect(i, ElementType::Float))
     }

@@ -1,4 +1,4 @@
-//! The table of kernels: one row an operator, and the only place to add one.
+//! The table of kernels: one row per operator, and the only place to add one.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,13 +17,13 @@ const ONNX: &str = "";
 const MS: &str = "com.microsoft";
 const PREVIEW: &str = "ai.onnx.preview.training";
 
-/// Makes the kernel of a node, or says what is wrong with it.
+/// Makes the kernel of a node, or returns an error.
 type Constructor = fn(&Spec<'_>) -> Made;
 
-/// What a constructor takes an operand for that is written in place.
+/// Operands that a constructor allows to be written in place.
 #[derive(Clone, Copy, PartialEq)]
 enum Writes {
-    /// Only what [`lmsc_ir::ops`] says of the operator.
+    /// Only those that [`lmsc_ir::ops`] lists for the operator.
     Listed,
     /// Any operand of result 0: each element is read before it is written.
     Elementwise,
@@ -290,7 +290,7 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Kernel, PrepareError> {
     Ok(accepted(spec)?.0)
 }
 
-/// The kernel of a node, and whether it is one for `f32` that stands for one of short floats.
+/// The kernel of a node, and whether it is a kernel for `f32` wrapped for short floats.
 pub(crate) fn accepted(spec: &Spec<'_>) -> Result<(Kernel, bool), PrepareError> {
     let (node, op) = (spec.node.to_owned(), spec.op.to_string());
     let Some(&(writes, make)) = INDEX.get(&spec.op.key()) else {

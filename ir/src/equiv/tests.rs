@@ -12,8 +12,8 @@ fn graphs(count: u64) -> impl Iterator<Item = (u64, Graph)> {
     })
 }
 
-/// A rewriting by hand: swaps every third activation that has a late reader, indices also encoded, recomputes others,
-/// clones views of what was swapped in. What comes back besides the graph is what was added.
+/// A rewriting by hand: swaps every third activation that has a late reader, with indices also encoded, recomputes others, and
+/// clones views of swapped-in values. Returns the graph and the numbers of added nodes.
 fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
     let mut g = original.clone();
     let mut readers: Vec<Vec<NodeId>> = vec![Vec::new(); g.value_capacity()];
@@ -63,7 +63,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
                 let effects = g.node(late).op.effects();
                 let reader_of_view = late_view_reader(&g, late, &readers).filter(|_| effects.view);
                 let (at, view) = match reader_of_view {
-                    // Not the view is swapped but what it views; the late reader reads a view of the copy.
+                    // The viewed value is swapped instead of the view; the late reader reads a view of the copy.
                     Some(reader) => (reader, Some(clone(&mut g, late, value, back, false))),
                     None => (late, None),
                 };
@@ -83,7 +83,7 @@ fn rewrite(original: &Graph, u: &mut impl Source) -> (Graph, Equivalence) {
                 let index = original.node(producer).results.iter().position(|r| *r == Some(value)).unwrap();
                 let again = g.node(twin).results[index].unwrap();
                 if u.chance(50) {
-                    // What nobody asks of the twin is left out.
+                    // Results of the twin without a reader are left out.
                     let others = 0..g.node(twin).results.len();
                     others.filter(|&i| i != index).for_each(|i| g.node_mut(twin).results[i] = None);
                 }
@@ -141,7 +141,7 @@ fn clone(g: &mut Graph, id: NodeId, old: ValueId, new: ValueId, recomputes: bool
     g.add_node(node, results)
 }
 
-/// What the node casts, if it is a plain Cast between these element types.
+/// The value that the node casts, if it is a plain Cast between these element types.
 fn cast_between(g: &Graph, node: &Node, from: &str, to: &str, code: i64) -> Option<ValueId> {
     let (&[Some(operand)], &[Some(result)]) = (&node.operands[..], &node.results[..]) else { return None };
     let (before, after) = (g.value(operand).ty.to_string(), g.value(result).ty.to_string());
@@ -150,14 +150,14 @@ fn cast_between(g: &Graph, node: &Node, from: &str, to: &str, code: i64) -> Opti
     (plain && to_code && before.starts_with(from) && before.replace(from, to) == after).then_some(operand)
 }
 
-/// What the graph computes, said in another way than `check` says it: every value is a digest of the text of what
-/// computes it. Two graphs of one meaning compute the same, as far as digests can tell.
+/// The meaning of the graph, computed independently of `check`: every value is a digest of the text of its computation. Two
+/// graphs of one meaning compute the same, up to collisions of digests.
 fn meaning(g: &Graph) -> String {
     use xxhash_rust::xxh3::xxh3_128;
     let mut of: BTreeMap<ValueId, u128> = BTreeMap::new();
     let mut once = Vec::new();
     let mut pure = BTreeSet::new();
-    // By digest of what an index was encoded to, those of the index and of the node; and such nodes that count not.
+    // By digest of an encoded index, the digests of the index and of the node; and such nodes, which do not count.
     let mut encodings: BTreeMap<u128, (u128, u128)> = BTreeMap::new();
     let (mut indices, mut decoded) = (BTreeSet::new(), BTreeSet::new());
     let updated = g.variables();
@@ -316,7 +316,7 @@ fn several_damages_do_not_cancel_unseen() {
 
 #[test]
 fn time_grows_with_the_graph_alone() {
-    // A chain of twins of twins, and a chain of copies of copies: what is quadratic in them does not end.
+    // A chain of twins of twins, and a chain of copies of copies: a quadratic algorithm would not finish.
     let mut g = Graph::new("g");
     let ty = TensorType::new(crate::ElementType::Float, [4]);
     let x = g.add_input("x", ty.clone(), Place::Device);
@@ -338,7 +338,7 @@ fn time_grows_with_the_graph_alone() {
     assert_eq!(same, Equivalence { nodes: 1, twins: 99_999, swaps: 100_000, casts: 0 });
 }
 
-/// A graph of every kind of thing that a message can be about.
+/// A graph with every construct that a message can be about.
 const STEP: &str = r#"<opset: "" = 17, "com.microsoft" = 1>
 step (float[4] x, float[4] w, float[4] m, float[4] buffer, float[4] grad) => (float[4] y, float[4] z)
 <
@@ -490,14 +490,14 @@ fn messages_tell_a_wrong_copy_from_a_wrong_recomputation() {
         "rewritten graph: node `acc2` (com.microsoft.InPlaceAccumulatorV2): it updates a variable or holds a subgraph, so it \
          may not be repeated"
     );
-    // A twin that reads what the origin reads, but is said to be of another node.
+    // A twin that reads the operands of its origin, but names another node as its origin.
     assert_eq!(
         message(&[("   [sub]", "   [mul2] float[4] h2 = Mul(x, w) recomputes [soft]\n   [sub]")]),
         "node `mul2` (Mul) recomputes `soft`, but differs from it: the operator is Mul now"
     );
 }
 
-/// A variable that is updated in place, and the same where it is on the host between steps, or leaves and returns.
+/// A variable that is updated in place; the same on the host between steps, or swapped out and returned.
 #[test]
 fn variables_hold_the_same_after_the_step() {
     let step = "g (float[4] x, float[4] w, float[] lr) => (float[4] w_new) {
@@ -586,7 +586,7 @@ fn graphs_without_meaning_are_refused() {
         "SwapOut: a swap only copies, and what it updates it copies whole"
     );
 
-    // What the parser does not let through.
+    // Errors that the parser rejects.
     let a = Graph::parse(STEP).unwrap();
     let mul = a.node_named("mul").unwrap();
     let mut b = a.clone();
@@ -722,7 +722,7 @@ fn an_encoding_that_may_lose_something_is_refused() {
     );
     let double = "[p0] double[2,3] n = G(x) [p] int64[2,3] v = Cast<to = 7>(n)";
     assert_eq!(of(double), format!("{reads}`v` of node `p` (Cast)"));
-    // There is more to index than 32 bits count.
+    // The tensor has more elements than 32 bits can index.
     let of_long = |op: &str| format!("[p] float[2,3] m, int64[2,3] v = {op}(long)");
     assert_eq!(of(&of_long("MaxPool")), format!("{reads}`v`, result 1 of node `p` (MaxPool)"));
     assert_eq!(of(&of_long("TopK")), format!("{reads}`v`, result 1 of node `p` (TopK)"));
@@ -779,7 +779,7 @@ fn an_encoding_is_of_the_very_value_and_does_nothing_else() {
     );
     let hidden = casts.replace("Cast<to = 7>(e)", "Cast<to = 7>(e) updates (w)");
     assert!(check(&original, &text(&hidden, "d, g")).is_err());
-    // An encoding may be there for somebody else too, in either graph.
+    // An encoding may have another reader too, in either graph.
     let with = |name: &str| format!("[{name}] int32[2,3] {name} = Cast<to = 6>(v) [r] float[] r = G({name})");
     let back = "[d] int64[2,3] d = Cast<to = 7>(k)";
     let other = text(&with("k"), "v, u");
@@ -848,7 +848,7 @@ fn ranges_join_to_what_they_are_ranges_of() {
         wrong(&[("begin = 0, end = 2>(h)", "begin = 5, end = 7>(h)")]),
         "rewritten graph: node `o1` (ai.lmsc.SwapOut): 5..7 is no range of `h`"
     );
-    // What stands for a range elsewhere is not the tensor.
+    // A range used in place of the tensor is not the tensor.
     assert_eq!(
         wrong(&[("[c] float[2,3] y = Add(w, k)", "[c] float[2,3] y = Add(h, k) [d] float[2] z = Relu(k1)")]),
         "node `d` (Relu) is not in the original graph"
@@ -882,7 +882,7 @@ fn a_variable_on_the_host_comes_and_goes_in_ranges() {
     );
 }
 
-/// A batch normalization whose running statistics `m` and `v` are updated, and what follows.
+/// A batch normalization whose running statistics `m` and `v` are updated, followed by `more`.
 fn normalized(more: &str, reads: &str) -> Graph {
     Graph::parse(&format!(
         "g (float[2,3] x, float[2,3] z, float[3] s, float[3] m, float[3] v) => (float[2,3] y, float[2,3] u) {{
@@ -916,7 +916,7 @@ fn what_writes_aside_runs_again_without() {
     ] {
         assert!(again(operands, results).is_err(), "({operands}) => {results}");
     }
-    // It is no twin of anything, or writes what the origin writes.
+    // It is not a twin of another node, or it writes the statistics of the origin.
     let alone = "[bn2] float[2,3] y2, _, _, float[3] a2 = com.microsoft.BatchNormInternal<training_mode = 1>(x, s, s)";
     assert!(check(&original, &normalized(alone, "y2, a2")).is_err());
     let twice = "[bn2] float[2,3] y2, float[3] m3, float[3] v3, float[3] a2, float[3] b2 =

@@ -1,10 +1,10 @@
-//! Whether a program computes what it says, in any timing of its streams.
+//! Checks that a program computes its results in any timing of its streams.
 //!
-//! Two steps are run, one after the other, in some order that the waits allow. For every address it is known which bytes
-//! are there, which command wrote them, and who has read them since; for every command, from the waits alone, how far
-//! each stream certainly is when it starts. Whoever reads must find the bytes that he is to read, written by a command
-//! that has certainly completed; whoever writes must be certain that the writer and all readers before him have. Then
-//! all orders that the waits allow do the same, and since the second step starts as any later one does, all steps do.
+//! Two steps are run, one after the other, in some order that the waits allow. For every address the checker tracks which bytes
+//! it holds, which command wrote them, and which commands have read them since; for every command, from the waits alone, how far
+//! each stream certainly is when it starts. A reader must find the expected bytes, written by a command that has certainly
+//! completed. A writer must be certain that the previous writer and all readers have completed. Then all orders that the waits
+//! allow give the same results, and since the second step starts like any later one, this holds for all steps.
 //!
 //! # Source
 //! Mattern, *Virtual Time and Global States of Distributed Systems*, 1989, for the clocks; the readers and the last
@@ -17,7 +17,7 @@ use super::{
     Action, Command, ContentId, Launch, Mapping, Memory, Program, Role, Spans, Stream, Tensor, Transfer, Wait,
 };
 
-/// A program that keeps what [`check()`] demands.
+/// A program that [`check()`] accepts.
 #[derive(Clone, Debug)]
 pub struct Checked(Program);
 
@@ -25,23 +25,24 @@ impl Checked {
     /// The program, checked.
     ///
     /// # Errors
-    /// What [`check()`] finds.
+    /// The flaw that [`check()`] finds.
     pub fn new(program: Program) -> Result<Checked, Flaw> {
         check(&program)?;
         Ok(Checked(program))
     }
 
-    /// The program, checked for the memory that is mapped to the addresses of its arena.
+    /// The program, checked with the memory that is mapped to the addresses of its arena.
     ///
     /// # Errors
-    /// What [`check()`] finds where addresses are those of the memory; a launch whose addresses are not apart there.
+    /// The flaw that [`check()`] finds with the addresses of that memory; also a launch two of whose addresses are the same
+    /// memory.
     pub fn mapped(program: Program, mapping: &Mapping) -> Result<Checked, Flaw> {
         check_with(&program, Some(mapping))?;
         Ok(Checked(program))
     }
 
-    /// Lets go of the bytes that the model has, which may be as many as those of the whole program: once they are where they
-    /// belong, nobody needs them.
+    /// Drops the model's data, which may be as large as the whole program's memory: after it has been copied to its place, it is
+    /// not needed.
     pub fn forget_data(&mut self) {
         self.0.given.iter_mut().for_each(|given| given.data = None);
     }
@@ -57,29 +58,29 @@ impl Deref for Checked {
 /// Why a program must not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// A stream is not made as it must be.
+    /// A stream is malformed.
     #[error("{command}: {what}")]
     Malformed {
         /// The command.
         command: String,
-        /// What is wrong with it.
+        /// The error.
         what: &'static str,
     },
-    /// Commands wait for each other.
+    /// Commands wait for each other in a cycle.
     #[error("{command} waits for what waits for it")]
     Deadlock {
-        /// The first that never starts.
+        /// The first command that never starts.
         command: String,
     },
-    /// A command reads something else than it is to read.
+    /// A command reads other bytes than it should.
     #[error("{command} reads `{content}` where something else is")]
     Stale {
         /// The command.
         command: String,
-        /// What it is to read.
+        /// The content that it should read.
         content: String,
     },
-    /// A command uses addresses that another one may still be using.
+    /// A command uses addresses that another one may still use.
     #[error("{command} does not wait for {other}, which uses the same addresses")]
     Race {
         /// The command.
@@ -87,17 +88,17 @@ pub enum Flaw {
         /// The other one.
         other: String,
     },
-    /// When steps end, something that must stay is not there.
+    /// At the end of a step, a content that must persist is not in its place.
     #[error("`{content}` is not where it must be when a step ends")]
     Lost {
-        /// What it is.
+        /// The content.
         content: String,
     },
 }
 
-/// Nothing, if the program does the same in every timing and never reads or overwrites what it must not.
+/// Succeeds if the program gives the same results in every timing and never reads or overwrites wrong bytes.
 ///
-/// Near-linear in the commands. Shares no code with lowering but the map of addresses.
+/// Near-linear in the commands. Shares no code with lowering except the map of addresses.
 ///
 /// # Errors
 /// The first flaw in some order that the waits allow.
@@ -111,20 +112,20 @@ fn check_with(program: &Program, mapping: Option<&Mapping>) -> Result<(), Flaw> 
     checker.end()
 }
 
-/// Bytes as they are after some commands: what is given is what the step before left.
+/// A content as of a step: given contents are those that the step before left.
 type Version = (usize, ContentId);
 
-/// How many commands of each stream have certainly completed, all steps together.
+/// Number of commands of each stream that have certainly completed, all steps together.
 type Clock = [u32; 3];
 
-/// What is at an address.
+/// The bytes at an address.
 #[derive(Clone)]
 struct Held {
-    /// None for what nobody may read.
+    /// None for bytes that must not be read.
     version: Option<Version>,
-    /// Where the content's first byte would be.
+    /// The address that the content's first byte would have.
     base: i128,
-    /// Who wrote it, as stream and number of its commands up to that one; none for what was there at the start.
+    /// The writer, as its stream and the number of commands up to it; none for bytes given at the start.
     writer: Option<(usize, u32)>,
     /// By stream, the number of commands up to the last that read it since.
     readers: Clock,
@@ -132,15 +133,15 @@ struct Held {
 
 struct Checker<'a> {
     program: &'a Program,
-    /// What memory the arena's addresses are, where they are not the memory's own.
+    /// The memory behind the arena's addresses, unless the addresses are the memory's own.
     mapping: Option<&'a Mapping>,
     variables: HashMap<ContentId, Role>,
     memories: [Spans<Held>; 2],
-    /// By stream and command of both steps, what has certainly completed when it has.
+    /// By stream and command of both steps, the commands that have certainly completed when it has.
     clocks: [Vec<Clock>; 3],
 }
 
-/// The command that is looked at.
+/// The command being checked.
 #[derive(Clone, Copy)]
 struct At {
     stream: Stream,
@@ -199,8 +200,8 @@ impl<'a> Checker<'a> {
         Ok(checker)
     }
 
-    /// The bytes of memory at the addresses of something from its byte `begin` on, and where its first byte would be; none
-    /// where no memory is.
+    /// The memory behind a tensor's addresses, in pieces, each with the address that the content's first byte would have; the
+    /// tensor starts at byte `begin` of the content. None if an address has no memory.
     fn places(&self, memory: Memory, span: Range<u64>, begin: u64) -> Option<Vec<(Range<u64>, i128)>> {
         let base = |at: u64, begin: u64| i128::from(at) - i128::from(begin);
         match self.mapping.filter(|_| memory == Memory::Arena) {
@@ -212,7 +213,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The same of what a command uses.
+    /// The same for addresses that a command uses.
     fn used(
         &self,
         at: At,
@@ -227,12 +228,12 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The content of the step, by the step that made it.
+    /// The version of the content in this step.
     fn version(&self, step: usize, content: ContentId) -> Version {
         match self.variables.get(&content) {
             Some(Role::Constant) => (0, content),
             Some(Role::Variable(_)) if step == 0 => (0, content),
-            // What a variable holds when a step starts is what it held when the one before ended.
+            // The content of a variable at the start of a step is the one at the end of the step before.
             Some(&Role::Variable(next)) if next != content => (step - 1, next),
             Some(Role::Variable(_)) => (0, content),
             _ => (step, content),
@@ -268,7 +269,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The next command of the stream, if what it waits for has completed.
+    /// The next command of the stream, if all commands that it waits for have completed.
     fn next(&self, stream: Stream, lengths: [usize; 3]) -> Option<At> {
         let own = &self.clocks[stream as usize];
         let length = lengths[stream as usize];
@@ -329,7 +330,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// What a kernel writes overlaps nothing else that it uses, unless it is to write it in place.
+    /// Checks that the memory a kernel writes overlaps nothing else that it uses, except as declared in place.
     fn apart(&self, at: At, launch: &Launch) -> Result<(), Flaw> {
         let malformed =
             |what| Err(Flaw::Malformed { command: name(self.program, at.stream, at.index), what });
@@ -386,7 +387,7 @@ impl<'a> Checker<'a> {
         self.replace(at, memory, span, Some((at.step, tensor.content)), tensor.begin)
     }
 
-    /// The command reads the version, from its byte `begin` on.
+    /// Checks that the command reads the version, from its byte `begin` on.
     fn find(
         &mut self,
         at: At,
@@ -417,7 +418,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The command writes the version, from its byte `begin` on, or something that nobody is to read.
+    /// Records that the command writes the version, from its byte `begin` on, or bytes that must not be read.
     fn replace(
         &mut self,
         at: At,
@@ -441,7 +442,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The addresses are in the memory.
+    /// Checks that the addresses are inside the memory.
     fn inside(&self, at: At, memory: Memory, span: &Range<u64>) -> Result<(), Flaw> {
         let bytes = if memory == Memory::Arena { self.program.arena } else { self.program.slab };
         if span.end <= bytes.0 {
@@ -451,7 +452,7 @@ impl<'a> Checker<'a> {
         Err(Flaw::Malformed { command, what: "it uses addresses beyond the last" })
     }
 
-    /// What stays from step to step is there when the last one has ended.
+    /// Checks that all persistent contents are in their place at the end of the last step.
     fn end(&mut self) -> Result<(), Flaw> {
         let program = self.program;
         let stays = program.given.iter().map(|given| {
@@ -483,7 +484,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The command is certain that another one has completed.
+/// Checks that the other command has certainly completed when this one starts.
 fn known(program: &Program, at: At, other: Option<(usize, u32)>) -> Result<(), Flaw> {
     let Some((stream, count)) = other else { return Ok(()) };
     if stream == at.stream as usize || at.clock[stream] >= count {
@@ -494,7 +495,7 @@ fn known(program: &Program, at: At, other: Option<(usize, u32)>) -> Result<(), F
     Err(Flaw::Race { command: name(program, at.stream, at.index), other: name(program, stream, index) })
 }
 
-/// What messages call a command.
+/// The name of a command in messages.
 fn name(program: &Program, stream: Stream, index: usize) -> String {
     match program.stream(stream).get(index).map(|command| &command.action) {
         Some(Action::Launch(launch)) => format!("{stream} {index} (`{}`)", launch.node),

@@ -1,33 +1,33 @@
-//! What a step may leave out where a random number is 0: layers of stochastic depth.
+//! The parts of a step that may be left out when a random number is 0: layers of stochastic depth.
 //!
-//! A *gate* is the result of a random operator with one element, and *closed* in a step in which it is 0. What is
-//! multiplied by a closed gate is zero, and so is what vanishes with it ([`ops::vanishes`]): gradients of what was
-//! multiplied, and of its weights. Such results are filled with zeros instead of being computed; what was only computed for
-//! them is not, and what nobody reads is not copied. All else runs as ever, at its addresses and after its waits, and
-//! all that it reads is there. So what holds of the program, that no timing of it goes wrong and that it stays
-//! inside its arena, holds of each such step.
+//! A *gate* is the one-element result of a random operator; it is *closed* in a step in which it is 0. A value that is multiplied
+//! by a closed gate becomes zero, and so do values that vanish with it ([`ops::vanishes`]): gradients of the multiplied value,
+//! and of its weights. Such results are filled with zeros instead of being computed. Operators that were only needed for them are
+//! not run, and values without a reader are not copied. All other commands run as usual, at their addresses and after their
+//! waits, and all their operands are present. The guarantees of the program, that every timing is correct and that it stays
+//! inside its arena, therefore hold for each such step.
 //!
-//! What an operator of a closed layer writes aside, the running statistics of a batch normalization, stays as it is: the layer
-//! is not there in this step. In this alone the step differs from one that multiplies by 0, as long as all numbers are
-//! finite.
+//! State that an operator of a closed layer writes aside, such as the running statistics of a batch normalization, does not
+//! change: the layer does not exist in this step. This is the only difference from a step that multiplies by 0, as long as all
+//! numbers are finite.
 //!
 //! # Source
-//! Huang, Sun, Liu, Sedra, Weinberger, *Deep Networks with Stochastic Depth*, ECCV 2016, eq. 2: a layer is
-//! ReLU(b · f(x) + x), where b is drawn anew in each step. DQN §5 plans such networks as if every layer were there.
+//! Huang, Sun, Liu, Sedra, Weinberger, *Deep Networks with Stochastic Depth*, ECCV 2016, eq. 2: a layer is ReLU(b · f(x) + x),
+//! where b is drawn anew in each step. DQN §5 plans such networks as if every layer ran.
 
 use std::collections::BTreeSet;
 
 use super::{Action, ContentId, Launch, Program, Role, Stream, Tensor};
 use crate::{TensorType, ops};
 
-/// What becomes of a command in a step.
+/// How much of a command runs in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It does what it always does.
+    /// It runs as usual.
     Runs,
-    /// All results are zero, and are written without being computed; operands need not be there.
+    /// All results are zero, and are written without being computed; operands need not be present.
     Zero,
-    /// Nobody needs what it does: it does nothing.
+    /// Its results are not needed: it does nothing.
     Rests,
 }
 
@@ -35,23 +35,23 @@ pub enum Part {
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
     launches: Vec<u32>,
-    /// Of what nobody ever needs: it is no gate that decides of it.
+    /// Launches whose results are never needed, whatever the gates are.
     idle: BTreeSet<u32>,
 }
 
-/// What becomes of each command in a step.
+/// How much of each command runs in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts([Vec<Part>; 3]);
 
 impl Parts {
-    /// What becomes of the command of this stream at this position.
+    /// The part of the command of this stream at this position.
     pub fn of(&self, stream: Stream, command: u32) -> Part {
         self.0[stream as usize][command as usize]
     }
 }
 
 impl Gates {
-    /// The gates of the program for which `is_gate` says yes too: whoever runs it must know what they draw before the step.
+    /// The gates of the program for which `is_gate` returns true: their values must be computable before the step.
     pub fn of(program: &Program, is_gate: impl Fn(u32, &Launch) -> bool) -> Gates {
         let launches = program.launches().filter(|(index, launch)| {
             let [Some(Some(result))] = [launch.results.first()] else { return false };
@@ -71,12 +71,12 @@ impl Gates {
         gates
     }
 
-    /// The positions in the compute stream of the launches that draw them.
+    /// The positions in the compute stream of the launches that draw the gates.
     pub fn launches(&self) -> &[u32] {
         &self.launches
     }
 
-    /// What becomes of each command in a step in which these gates are closed, in the order of [`Gates::launches`].
+    /// The parts of all commands in a step in which these gates are closed, in the order of [`Gates::launches`].
     pub fn parts(&self, program: &Program, closed: &[bool]) -> Parts {
         let mut parts = Stream::ALL.map(|stream| vec![Part::Runs; program.stream(stream).len()]);
         let results = |launch: &'_ Launch| -> Vec<ContentId> {
@@ -97,7 +97,7 @@ impl Gates {
                 zero.extend(results(launch));
             }
         }
-        // What is there between steps stays, and is where it belongs.
+        // Contents that persist between steps are always needed.
         let next = |role: Role| if let Role::Variable(next) = role { Some(next) } else { None };
         let given = program.given.iter().flat_map(|given| [Some(given.tensor.content), next(given.role)]);
         let mut needed: BTreeSet<ContentId> = given.flatten().collect();
@@ -113,7 +113,7 @@ impl Gates {
             let may_rest = (writes.is_empty() || effects.aside) && !self.idle.contains(&index);
             if may_rest && !own.any(|result| needed.contains(&result.content)) {
                 *part = Part::Rests;
-                // What it would have written aside is what was there.
+                // The state that it would have written aside keeps its old value.
                 for &(operand, result) in writes {
                     let of = |tensors: &[Option<Tensor>], at: usize| Some(tensors.get(at)?.as_ref()?.content);
                     let stays = of(&launch.results, result).filter(|content| needed.contains(content));

@@ -1,22 +1,22 @@
-//! Addresses that lie in chunks of memory, wherever those are.
+//! Addresses backed by chunks of memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{Launch, Tensor};
 
-/// Which chunk of memory is mapped to which addresses of an arena; several addresses may have the same.
+/// The chunk of memory mapped to each address range of an arena; several ranges may have the same chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Bytes of a chunk, at least 1.
     pub chunk: u64,
-    /// By position in the addresses, counted in chunks, the number of the chunk; none where none is mapped.
+    /// By position in the addresses, counted in chunks, the number of the chunk; none if no chunk is mapped.
     pub chunks: Vec<Option<u32>>,
 }
 
 impl Mapping {
-    /// The bytes of memory behind addresses, in pieces, each with how many addresses come before it; none if nothing is
-    /// mapped to one of them.
+    /// The memory behind a span of addresses, in pieces, each with its offset in the span; none if one of the addresses has no
+    /// chunk.
     ///
     /// ```
     /// let mapping = lmsc_ir::program::Mapping { chunk: 10, chunks: vec![Some(1), Some(0), None] };

@@ -1,8 +1,8 @@
-//! The lowered step: what three streams do, one command after the other, at which addresses, and what each waits for.
+//! The lowered step: the commands of three streams, in order, with addresses, and the waits of each.
 //!
-//! A [`Program`] leaves no decision to run time. It knows no planner, and who runs it knows no graph. Its commands run
-//! step after step without a pause between them: a wait may name a command of the step before. [`check()`] proves that no
-//! timing of the streams makes it read or overwrite what it must not.
+//! A [`Program`] leaves no decision to run time. It knows no planner, and the code that runs it knows no graph. Its commands run
+//! step after step without a pause between them: a wait may name a command of the step before. [`check()`] proves that no timing
+//! of the streams makes the program read or overwrite wrong bytes.
 
 mod check;
 mod gates;
@@ -26,21 +26,21 @@ pub use order::{Clock, Order};
 pub use residency::{Residency, Until, peak_in_order, residencies};
 pub use spans::Spans;
 
-/// Some bytes that a step computes or is given. Copies of them, and views, are the same content.
+/// Some bytes that a step computes or is given. Copies and views of them are the same content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(u32);
 entity_impl!(ContentId, "c");
 
-/// What is known about a content.
+/// Facts about a content.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// The name of the value that had it first.
+    /// The name of the first value with this content.
     pub name: Name,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: Bytes,
 }
 
-/// What runs its commands one after the other, beside the others.
+/// A queue of commands that run one after the other, concurrently with the other streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The device's processor.
@@ -52,7 +52,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Every stream; the position of each is what it is as a number.
+    /// Every stream, in the order of its number.
     pub const ALL: [Stream; 3] = [Stream::Compute, Stream::Out, Stream::In];
 }
 
@@ -80,93 +80,92 @@ pub enum Memory {
 pub struct Program {
     /// The graph's name.
     pub name: String,
-    /// The size of the device's memory: every address in it is below.
+    /// Size of the device's memory: every address in it is below.
     pub arena: Bytes,
-    /// The size of the host's memory.
+    /// Size of the host's memory.
     pub slab: Bytes,
-    /// All that is ever at an address.
+    /// All contents that are ever at an address.
     pub contents: PrimaryMap<ContentId, Content>,
-    /// Launches that run once, before the first step, because types alone decide what they compute. Their results are
-    /// at no address.
+    /// Launches that run once, before the first step, because their results depend on types alone. These results have no address.
     pub prelude: Vec<Launch>,
-    /// What is there when a step starts.
+    /// The tensors that are in memory when a step starts.
     pub given: Vec<Given>,
-    /// What the caller gets when a step ends.
+    /// The tensors that the caller gets when a step ends.
     pub outputs: Vec<Output>,
-    /// The commands of the streams, in the order of [`Stream::ALL`]. The first that computes is [`Action::Turn`].
+    /// The commands of the streams, in the order of [`Stream::ALL`]. The first of the compute stream is [`Action::Turn`].
     pub streams: [Vec<Command>; 3],
 }
 
-/// What is there when a step starts.
+/// A tensor that is in memory when a step starts.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// What it is, and where.
+    /// The tensor with its address.
     pub tensor: Tensor,
-    /// Which memory holds it.
+    /// The memory that holds it.
     pub memory: Memory,
-    /// Its bytes before the first step, where the model has them.
+    /// Its bytes before the first step, if the model has them.
     pub data: Option<Data>,
-    /// What becomes of it.
+    /// Whether and when it may change.
     pub role: Role,
 }
 
-/// What the caller gets when a step ends.
+/// A tensor that the caller gets when a step ends.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// What it is, and where.
+    /// The tensor with its address.
     pub tensor: Tensor,
-    /// Which memory holds it.
+    /// The memory that holds it.
     pub memory: Memory,
 }
 
-/// What becomes of something that is given.
+/// How a given tensor changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The caller may write it before each step.
     Input,
-    /// It stays what it is.
+    /// It never changes.
     Constant,
-    /// The step writes it: when it ends, this content is there.
+    /// The step writes it: when the step ends, it holds this content.
     Variable(ContentId),
 }
 
-/// An operand, a result, or what is given: some content at some address.
+/// An operand, a result, or a given tensor: a content at an address.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     /// The value's name; empty for a variable's new value that the graph does not name.
     pub name: Name,
-    /// What the bytes mean.
+    /// Its type.
     pub ty: Type,
-    /// What they are.
+    /// Its content.
     pub content: ContentId,
-    /// Which byte of the content is the first.
+    /// Offset of its first byte in the content.
     pub begin: u64,
-    /// Its address; none for what is computed before the first step.
+    /// Its address; none for a tensor that is computed before the first step.
     pub at: Option<u64>,
 }
 
 impl Tensor {
-    /// How many bytes it has.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.ty.byte_size().unwrap_or_default().0
     }
 
-    /// Its addresses; none where it has no address, or no bytes.
+    /// Its addresses; none if it has no address, or no bytes.
     pub fn span(&self) -> Option<Range<u64>> {
         let bytes = self.bytes();
         self.at.filter(|_| bytes > 0).map(|at| at..at.saturating_add(bytes))
     }
 }
 
-/// What a stream does next.
+/// A command of a stream.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// What must have completed before it starts, besides the commands before it in its stream. None of them follows
-    /// from the others.
+    /// The commands that must have completed before it starts, besides those before it in its stream. None of these waits is
+    /// implied by the others.
     pub waits: Vec<Wait>,
-    /// Its position in the order in which one who runs all streams by himself may run them.
+    /// Its position in the order in which a single thread may run the commands of all streams.
     pub tick: u32,
 }
 
@@ -177,18 +176,18 @@ pub struct Wait {
     pub stream: Stream,
     /// The command's position in it.
     pub command: u32,
-    /// Whether it is the command of the step before. In the first step there is none to wait for.
+    /// Whether it is the command of the step before. The first step does not wait for it.
     pub before: bool,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// The caller's turn: it reads the outputs of the step before, and writes the inputs of this one.
     Turn,
-    /// A kernel runs.
+    /// Runs a kernel.
     Launch(Box<Launch>),
-    /// Bytes cross the link, in the direction of the stream.
+    /// Copies bytes over the link, in the direction of the stream.
     Copy(Transfer),
 }
 
@@ -198,7 +197,7 @@ impl Action {
         matches!(self, Action::Turn)
     }
 
-    /// The node that does it; none for the caller's turn.
+    /// The node that the action belongs to; none for the caller's turn.
     pub fn node(&self) -> Option<&Name> {
         match self {
             Action::Turn => None,
@@ -208,44 +207,43 @@ impl Action {
     }
 }
 
-/// A kernel, and what it runs on.
+/// A kernel and its arguments.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The node's name.
     pub node: Name,
-    /// What it computes.
+    /// The operator.
     pub op: Op,
     /// The version of the operator's domain.
     pub opset: i64,
     /// Attributes in the file's order.
     pub attributes: Vec<(Name, Attr)>,
-    /// What a random operator draws from, besides step and run.
+    /// Seed of a random operator, used together with step and run.
     pub seed: u64,
-    /// Operands by position; `None` where an optional one is left out.
+    /// Operands by position; `None` if an optional one is left out.
     pub operands: Vec<Option<Tensor>>,
-    /// Results by position, variables that are written without a name for their new value among them; `None` where
-    /// nothing is written.
+    /// Results by position, including variables whose new value has no name; `None` if nothing is written.
     pub results: Vec<Option<Tensor>>,
     /// `(operand, result)`: the operand's bytes are the result's, and are overwritten.
     pub in_place: Vec<(usize, usize)>,
-    /// Addresses that it may use while it runs.
+    /// Addresses of its workspace.
     pub workspace: Range<u64>,
 }
 
-/// Bytes that cross the link.
+/// A copy over the link.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// The node's name.
     pub node: Name,
-    /// What is copied.
+    /// The content that is copied.
     pub content: ContentId,
-    /// Which of its bytes is the first that is copied.
+    /// Offset in the content of the first copied byte.
     pub begin: u64,
-    /// How many are.
+    /// Number of copied bytes.
     pub bytes: u64,
-    /// Where they are in the arena.
+    /// Their address in the arena.
     pub device: u64,
-    /// Where they are in the slab.
+    /// Their address in the slab.
     pub host: u64,
 }
 
@@ -271,7 +269,7 @@ impl Program {
         &self.streams[stream as usize]
     }
 
-    /// Every command, in the order in which one who runs all streams by himself may run them.
+    /// Every command, in the order in which a single thread may run them.
     pub fn in_order(&self) -> Vec<(Stream, u32, &Command)> {
         let of = |stream: Stream| {
             (0..).zip(self.stream(stream)).map(move |(index, command)| (stream, index, command))
@@ -289,7 +287,7 @@ impl Program {
         })
     }
 
-    /// The bytes that a step copies in the stream.
+    /// Number of bytes that a step copies in the stream.
     pub fn copied(&self, stream: Stream) -> Bytes {
         let bytes = |command: &Command| match &command.action {
             Action::Copy(transfer) => Bytes(transfer.bytes),
@@ -298,7 +296,7 @@ impl Program {
         self.stream(stream).iter().map(bytes).sum()
     }
 
-    /// The end of the last addresses of the arena that anything uses: what a device must have.
+    /// The end of the last used addresses of the arena: the size of memory that a device must have.
     pub fn extent(&self) -> Bytes {
         let mut end = 0;
         let mut see = |span: Range<u64>| end = if span.is_empty() { end } else { end.max(span.end) };

@@ -1,25 +1,25 @@
-//! What each command waits for, from what it is to follow.
+//! Computes the waits of each command from the commands that it must follow.
 
 use super::{Command, Program, Stream, Wait};
 
-/// By stream, how many of its commands have completed, both steps together.
+/// By stream, the number of its commands that have completed, both steps together.
 pub type Clock = [u32; 3];
 
-/// What the commands of a step wait for, and what has certainly completed when each of them starts.
+/// The waits of the commands of a step, and the commands that have certainly completed when each starts.
 #[derive(Debug, Default)]
 pub struct Order {
     /// By stream and command.
     pub waits: [Vec<Vec<Wait>>; 3],
-    /// By stream and command, of the second of two steps.
+    /// By stream and command, for the second of two steps.
     pub starts: [Vec<Clock>; 3],
 }
 
 impl Order {
-    /// The order in which each command follows what `after` says; it is asked of two steps in the program's order. Of all
-    /// that a command must follow, only what does not follow from the rest is kept, so that no wait is one too many.
+    /// The order in which each command follows the clock that `after` returns; it is called for two steps in the program's order.
+    /// Of the commands that a command must follow, those implied by others are dropped, so that no wait is redundant.
     pub fn new(program: &Program, after: &mut dyn FnMut(Stream, u32, &Command, usize) -> Clock) -> Order {
         let lengths = Stream::ALL.map(|stream| program.stream(stream).len() as u32);
-        // By stream and command, both steps together, what has certainly completed when it has.
+        // By stream and command, both steps together, the commands that have certainly completed when it has.
         let mut ends: [Vec<Clock>; 3] = lengths.map(|length| Vec::with_capacity(2 * length as usize));
         let mut ordered = Order::default();
         let in_order = program.in_order();
@@ -57,7 +57,7 @@ impl Order {
         ordered
     }
 
-    /// Gives the program's commands these waits.
+    /// Sets these waits in the program's commands.
     pub fn apply(self, program: &mut Program) {
         for (commands, waits) in program.streams.iter_mut().zip(self.waits) {
             for (command, waits) in commands.iter_mut().zip(waits) {

@@ -1,4 +1,4 @@
-//! From when to when addresses are in use.
+//! When addresses are in use.
 
 use std::ops::Range;
 
@@ -7,39 +7,39 @@ use super::{Action, Memory, Program, Spans, Stream, Tensor, Transfer};
 /// Addresses that are in use from the start of one command until others have completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// Of which memory.
+    /// The memory.
     pub memory: Memory,
-    /// Which.
+    /// The addresses.
     pub span: Range<u64>,
-    /// The command that writes them first; none for what is given.
+    /// The command that writes them first; none for a given tensor.
     pub from: Option<(Stream, u32)>,
-    /// By stream, the last command that uses them, if one does; the caller's turn uses what the step before left him.
+    /// By stream, the last command that uses them, if any; the caller's turn uses the outputs of the step before.
     pub last: [Option<u32>; 3],
-    /// Until when.
+    /// When their use ends.
     pub until: Until,
 }
 
-/// When addresses are in use no more.
+/// When the use of addresses ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// When the last commands that use them have completed.
     Used,
-    /// When the caller has had his next turn: he gets what is there.
+    /// After the caller's next turn: the caller gets their contents.
     Turn,
-    /// Never: what is there is given to the next step.
+    /// Never: their contents are given to the next step.
     Next,
 }
 
 impl Residency {
-    /// How many bytes there are.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.span.end - self.span.start
     }
 }
 
-/// From when to when all addresses are in use, in one step.
+/// The residencies of all addresses in one step.
 ///
-/// What is written in place stays in use. The program must be one that [`check()`](super::check()) accepts.
+/// A tensor that is written in place stays in use. The program must be one that [`check()`](super::check()) accepts.
 pub fn residencies(program: &Program) -> Vec<Residency> {
     let mut walk = Walk::default();
     for given in &program.given {
@@ -50,7 +50,7 @@ pub fn residencies(program: &Program) -> Vec<Residency> {
     for (stream, index, command) in program.in_order() {
         let at = (stream, index);
         match &command.action {
-            // The caller gets what the step before left, which may be where this one's variables are.
+            // The caller reads the outputs of the step before, which may be at the addresses of this step's variables.
             Action::Turn => {
                 for output in &program.outputs {
                     walk.read(output.memory, output.tensor.span(), at);
@@ -88,7 +88,7 @@ pub fn residencies(program: &Program) -> Vec<Residency> {
     walk.all
 }
 
-/// The most bytes of the arena that are in use at once when one runs all streams by himself, in the program's order.
+/// Maximum number of bytes of the arena in use at once if a single thread runs all streams, in the program's order.
 pub fn peak_in_order(program: &Program) -> u64 {
     let mut grows: [Vec<u64>; 3] = Stream::ALL.map(|stream| vec![0; program.stream(stream).len()]);
     let mut frees = grows.clone();
@@ -117,7 +117,7 @@ pub fn peak_in_order(program: &Program) -> u64 {
 #[derive(Default)]
 struct Walk {
     all: Vec<Residency>,
-    /// By address, whose it is, as an index.
+    /// By address, the index of its residency.
     memories: [Spans<usize>; 2],
 }
 

@@ -1,12 +1,12 @@
-//! What is at which addresses.
+//! A map from addresses to values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// For every address, what was put there last, if anything was.
+/// For every address, the value that was put there last, if any.
 #[derive(Clone, Debug)]
 pub struct Spans<T> {
-    /// By first address, the end and what is there.
+    /// By first address, the end and the value.
     segments: BTreeMap<u64, (u64, T)>,
 }
 
@@ -17,19 +17,19 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T: Clone> Spans<T> {
-    /// What is at the addresses, in their order, cut to them.
+    /// The values at the addresses, in address order; segments are cut at the ends of the span.
     pub fn over(&mut self, span: Range<u64>) -> impl Iterator<Item = (Range<u64>, &mut T)> {
         self.cut(span.start);
         self.cut(span.end);
         self.segments.range_mut(span).map(|(&start, (end, what))| (start..*end, what))
     }
 
-    /// Whether something is at each of the addresses.
+    /// Whether every address of the span has a value.
     pub fn covers(&mut self, span: Range<u64>) -> bool {
         self.over(span.clone()).map(|(part, _)| part.end - part.start).sum::<u64>() == span.end - span.start
     }
 
-    /// Puts something at the addresses, instead of what is there.
+    /// Puts a value at the addresses, replacing the old ones.
     pub fn put(&mut self, span: Range<u64>, what: T) {
         if span.is_empty() {
             return;

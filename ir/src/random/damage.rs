@@ -1,4 +1,4 @@
-//! Small changes to a graph, each of which makes it compute something else.
+//! Small changes to a graph, each of which changes its results.
 
 use super::Source;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident),* $(,)?) => {
-        /// What [`damage`] does to a graph.
+        /// A kind of change that [`damage`] makes to a graph.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Damage { $($(#[$doc])* $kind),* }
 
@@ -20,11 +20,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A node is removed; what read its result reads its operand instead.
+    /// A node is removed; readers of its result read its operand instead.
     DropNode,
-    /// A node whose results nobody reads is removed.
+    /// A node whose results have no reader is removed.
     DropDeadNode,
-    /// A node that nobody asked for is added.
+    /// A superfluous node is added.
     AddNode,
     /// Two operands of a node change places.
     SwapOperands,
@@ -32,7 +32,7 @@ kinds! {
     RewireOperand,
     /// An operand is left out.
     OmitOperand,
-    /// A swap-in reads what another swap-out wrote.
+    /// A swap-in reads the result of another swap-out.
     RewireSwapIn,
     /// An operand goes through a smaller type, which does not hold it, and back.
     NarrowOperand,
@@ -76,12 +76,10 @@ kinds! {
     ForgetOrigin,
 }
 
-/// The graph with one place changed, so that it computes something else; `None` where no place for this kind was
-/// found.
+/// The graph with one change, so that it computes something else; `None` if no place for this kind was found.
 ///
-/// The place is drawn from `u`. What the graph computes stays the same only where the change meets two values
-/// that happen to be the same, such as two equal nodes. The result keeps the form of a graph: values are read
-/// after they are computed.
+/// The place is drawn from `u`. The results stay the same only if the change exchanges two values that happen to be equal, such
+/// as two equal nodes. The result is still a well-formed graph: values are read after they are computed.
 pub fn damage(graph: &Graph, kind: Damage, u: &mut impl Source) -> Option<Graph> {
     let mut g = graph.clone();
     for _ in 0..64 {
@@ -93,7 +91,7 @@ pub fn damage(graph: &Graph, kind: Damage, u: &mut impl Source) -> Option<Graph>
     None
 }
 
-/// Damages one random place, or leaves the graph as it is where the place does not fit the kind.
+/// Damages one random place, or leaves the graph unchanged if the place does not suit the kind.
 fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
     match kind {
         Damage::DropNode => {
@@ -264,7 +262,7 @@ fn try_damage(g: &mut Graph, kind: Damage, u: &mut impl Source) -> Option<()> {
             Some(())
         }
         Damage::OmitResult => {
-            // A node that computes another again need not ask for what nobody reads.
+            // A recomputed node may leave out results without a reader.
             let id = node(g, u, |n| n.results.len() > 1 && n.recomputes.is_none())?;
             let index = u.below(g.node(id).results.len());
             let value = g.node(id).results[index]?;
@@ -369,13 +367,13 @@ fn pick<T: Copy>(u: &mut impl Source, items: &[T]) -> Option<T> {
     items.get(u.below(items.len())).copied()
 }
 
-/// A random node of which `fits` holds.
+/// A random node for which `fits` is true.
 fn node(g: &Graph, u: &mut impl Source, fits: impl Fn(&Node) -> bool) -> Option<NodeId> {
     let fitting: Vec<NodeId> = g.order().iter().copied().filter(|&n| fits(g.node(n))).collect();
     pick(u, &fitting)
 }
 
-/// A random value of the type of `value` that is computed before `reader` and is no copy or view of `value`.
+/// A random value of the type of `value` that is computed before `reader` and is not a copy or view of `value`.
 fn another(g: &Graph, u: &mut impl Source, value: ValueId, reader: Option<NodeId>) -> Option<ValueId> {
     let ticks = g.ticks();
     let before = |v: ValueId| match g.def(v) {
@@ -393,7 +391,7 @@ fn another(g: &Graph, u: &mut impl Source, value: ValueId, reader: Option<NodeId
     pick(u, &others)
 }
 
-/// What the value is a copy of.
+/// The value that the value is a copy of.
 fn whole(g: &Graph, mut value: ValueId) -> ValueId {
     while let Some(swap) = g.producer(value).map(|n| g.node(n)).filter(|n| n.op.is_swap())
         && let Some(Some(from)) = swap.operands.first()
@@ -403,7 +401,7 @@ fn whole(g: &Graph, mut value: ValueId) -> ValueId {
     value
 }
 
-/// How many times the value is read by nodes, or is an output.
+/// Number of reads of the value by nodes and as an output.
 fn uses(g: &Graph, value: ValueId) -> usize {
     let reads = g.order().iter().flat_map(|&n| g.node(n).reads());
     reads.chain(g.outputs.iter().copied()).filter(|&v| v == value).count()
@@ -452,7 +450,7 @@ fn change_attribute(attr: &mut Attr, u: &mut impl Source) -> Option<()> {
     Some(())
 }
 
-/// As many other bytes.
+/// Other bytes of the same number.
 fn other_data(data: &Data, u: &mut impl Source) -> Option<Data> {
     match data {
         Data::Inline(bytes) => {
@@ -472,7 +470,7 @@ fn other_data(data: &Data, u: &mut impl Source) -> Option<Data> {
     }
 }
 
-/// The same graph, under the names that its nodes and values have now.
+/// The same graph, indexed by the current names of its nodes and values.
 fn reindexed(graph: &Graph) -> Graph {
     let mut g = Graph::new(graph.name.clone());
     g.opsets = graph.opsets.clone();

@@ -70,7 +70,7 @@ fn readers_of_an_old_value_come_before_its_writer() {
     }
 }
 
-/// What the corpus holds turns up, or the properties that are tested on random graphs say little.
+/// The constructs of the corpus must occur, otherwise the properties tested on random graphs mean little.
 #[test]
 fn random_graphs_hold_what_real_ones_do() {
     let mut found = std::collections::BTreeMap::new();

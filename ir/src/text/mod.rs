@@ -11,14 +11,13 @@
 //! }
 //! ```
 //!
-//! A node's line ends with what applies of `captures (values)`, `updates (variable as result, variable)`,
-//! `recomputes [node]`, `workspace BYTES@device:OFFSET`, `seed NUMBER` (of a random node whose seed is not that of its
-//! name) and `after [nodes]`. An operand or result that is left out is `_`. A name that is not
-//! made of letters, digits and `_ / . : -`, or is a number, is written in quotes. Comments run from `//` to the
-//! end of the line.
+//! A node's line ends with those of the following that apply: `captures (values)`, `updates (variable as result, variable)`,
+//! `recomputes [node]`, `workspace BYTES@device:OFFSET`, `seed NUMBER` (for a random node whose seed is not that of its name) and
+//! `after [nodes]`. An operand or result that is left out is `_`. A name that is not made of letters, digits and `_ / . : -`, or
+//! is a number, is written in quotes. Comments run from `//` to the end of the line.
 //!
-//! Printing what was parsed from a printed text gives that text. Tensors of more than sixteen elements are
-//! written as their size and digest, so a text holds all that passes look at, but not the weights.
+//! Parsing a printed text and printing it again gives the same text. Tensors of more than sixteen elements are written as their
+//! size and digest, so a text holds everything that passes read, but not the weights.
 
 mod lex;
 mod parse;
@@ -29,17 +28,17 @@ pub use parse::ParseError;
 use crate::Graph;
 
 impl Graph {
-    /// The graph's text form, one node a line.
+    /// The graph's text form, one node per line.
     pub fn to_text(&self) -> String {
         print::graph(self)
     }
 
     /// The graph that the text describes.
     ///
-    /// The text may break the graph's invariants: [`crate::verify`] tells.
+    /// The text may break the graph's invariants; use [`crate::verify`] to check them.
     ///
     /// # Errors
-    /// [`ParseError`] with line and column, where the text does not follow the grammar.
+    /// [`ParseError`] with line and column, if the text does not follow the grammar.
     ///
     /// ```
     /// let text = "g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n";
@@ -50,7 +49,7 @@ impl Graph {
     }
 }
 
-/// Words that may follow a node's operands, and the placeholder; a name that equals one is quoted.
+/// Words that may follow a node's operands, and the placeholder; an equal name is quoted.
 const RESERVED: &[&str] = &["after", "captures", "recomputes", "updates", "as", "_"];
 
 /// Whether the character may stand in a name without quotes.

@@ -8,7 +8,7 @@ use crate::{
     Update, Value, ValueId, Workspace,
 };
 
-/// Where and why a text is not in the grammar of the text form.
+/// The place and the reason of a syntax error in the text form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct ParseError {
@@ -16,7 +16,7 @@ pub struct ParseError {
     pub line: usize,
     /// Column in bytes, from 1.
     pub column: usize,
-    /// What is wrong and what would be right.
+    /// The error and the correct form.
     pub message: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn graph(text: &str) -> Parsed<Graph> {
     Ok(parser.graph)
 }
 
-/// Which edge a node's name was read for; resolved when all nodes are known.
+/// The kind of edge that a node's name was read for; resolved when all nodes are known.
 enum Reference {
     After,
     Recomputes,
@@ -50,7 +50,7 @@ struct Parser<'a> {
     at: usize,
     graph: Graph,
     node_references: Vec<(NodeId, Reference, Name, usize)>,
-    /// What nodes update, and where that stands.
+    /// Updated variables, with their positions in the text.
     variables: Vec<(ValueId, usize)>,
     output_types: Vec<(ValueId, Type, Place, usize)>,
 }
@@ -365,7 +365,7 @@ impl<'a> Parser<'a> {
         self.list("[", "]", |p| {
             let at = p.at;
             let mixed = "a list holds integers, floats or strings, of one kind";
-            // Before it is read: lists in lists would be followed as deep as they are nested.
+            // Checked before the element is read: nested lists would be parsed recursively to any depth.
             if p.peek("[") {
                 return Err(p.lexer.error(at, mixed));
             }

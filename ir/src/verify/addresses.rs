@@ -1,4 +1,4 @@
-//! I7: whoever takes over an address waits for all that used it before.
+//! I7: the next owner of an address waits for all uses by the previous owner.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use super::{Checker, Invariant};
 use crate::reach::{Group, unreached};
 use crate::{Moves, NodeId, Place, RunId, Storages, ValueId, Workspace};
 
-/// Bytes that are at one address for a while: a run of a storage, or the workspace of a node.
+/// Bytes that are at one address for some time: a run of a storage, or the workspace of a node.
 struct Tenant {
     what: What,
     bytes: Range<u64>,
-    /// The node that brings them; none for what the caller gives.
+    /// The node that defines them; none for bytes that the caller gives.
     from: Option<NodeId>,
-    /// Whether they are there at the end of the step.
+    /// Whether they must be resident when the step ends.
     kept: bool,
 }
 
@@ -24,7 +24,7 @@ enum What {
 }
 
 impl Checker<'_> {
-    /// I7, over everything that has an address.
+    /// I7, for all runs and workspaces that have addresses.
     pub(super) fn addresses(&mut self, storages: &Storages) {
         let graph = self.graph;
         self.adjacency(storages);
@@ -64,7 +64,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Everything that has an address, in the order in which it comes.
+    /// All runs and workspaces that have addresses, in the order of their definitions.
     fn tenants(&mut self, storages: &Storages) -> Vec<Tenant> {
         let graph = self.graph;
         let mut kept = vec![false; storages.runs().count()];
@@ -107,12 +107,11 @@ impl Checker<'_> {
         tenants
     }
 
-    /// By tenant, those that take over bytes from it directly, as indices.
+    /// By tenant, the tenants that take over bytes from it directly, as indices.
     ///
-    /// A tenant that is reached by all uses of the one before it is, by induction, reached by those of every earlier
-    /// one.
+    /// If all uses of the previous tenant reach a tenant, then by induction so do the uses of every earlier one.
     fn heirs(&mut self, tenants: &[Tenant]) -> Vec<Vec<usize>> {
-        // Who has which bytes, by their first address, with the end.
+        // The owner of each range of bytes, by the first address, with the end.
         let mut owners: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         let mut heirs = vec![Vec::new(); tenants.len()];
         for (heir, tenant) in tenants.iter().enumerate() {
@@ -141,7 +140,7 @@ impl Checker<'_> {
                     continue;
                 }
                 heirs[owner].push(heir);
-                // What is there at the end is used after the last node.
+                // Bytes that are kept until the end are used after the last node.
                 if tenants[owner].kept {
                     let message = format!("{other} overwrites {one}, which the caller keeps");
                     self.report(Invariant::I7, message);
@@ -151,7 +150,7 @@ impl Checker<'_> {
         heirs
     }
 
-    /// I7: a variable that returns lies where it lay.
+    /// I7: a variable that returns is at its old address.
     fn returns(&mut self) {
         let graph = self.graph;
         for &id in graph.order().iter().filter(|&&id| graph.node(id).op.is_swap_in()) {
@@ -175,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    /// I7: what a Join names has an address if its runs have one, and lies where they lie.
+    /// I7: the result of a Join has an address if its runs have one, and it is where they are.
     fn adjacency(&mut self, storages: &Storages) {
         let graph = self.graph;
         for (id, storage) in storages.iter() {

@@ -12,7 +12,7 @@ use crate::{
     words,
 };
 
-/// Which invariant a graph breaks. Their texts are those of the architecture page.
+/// The invariant that a graph breaks. The texts are those of the architecture page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invariant {
     /// Every value has exactly one definition: a graph input, an initializer or one node.
@@ -35,7 +35,7 @@ pub enum Invariant {
 }
 
 impl Invariant {
-    /// What holds of every graph, in a sentence for messages.
+    /// The invariant in a sentence, for messages.
     pub fn rule(self) -> &'static str {
         match self {
             Invariant::I1 => {
@@ -69,9 +69,9 @@ impl Invariant {
 /// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The broken invariant.
     pub invariant: Invariant,
-    /// Where and how, by the names of nodes and values.
+    /// The place and the error, with names of nodes and values.
     pub message: String,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything that is wrong with a graph, in the order of the invariants.
+/// All violations of a graph, in the order of the invariants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violations(pub Vec<Violation>);
 
@@ -106,13 +106,13 @@ impl Advice for Violations {
     }
 }
 
-/// Nothing, if the graph keeps every invariant.
+/// Succeeds if the graph keeps every invariant.
 ///
 /// Near-linear in nodes and edges.
 ///
 /// # Errors
-/// Every violation that can be told apart from those before it: a graph with undefined values (I1) or cycles (I2)
-/// is not looked at further.
+/// Every violation that is not a consequence of earlier ones: if a graph has undefined values (I1) or cycles (I2), the later
+/// invariants are not checked.
 pub fn verify(graph: &Graph) -> Result<(), Violations> {
     let mut checker = Checker { graph, found: Vec::new() };
     checker.definitions();
@@ -181,7 +181,7 @@ impl Checker<'_> {
                 self.report(Invariant::I1, format!("`{name}` is defined twice: {definitions}"));
             }
         }
-        // Who reads what nothing defines, first; the caller is no node.
+        // Undefined values and their readers first; the caller is not a node.
         let mut undefined: BTreeMap<ValueId, Option<NodeId>> = BTreeMap::new();
         let mut check = |value: ValueId, user: Option<NodeId>| {
             let dangling = match graph.def(value) {
@@ -244,7 +244,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A cycle in execution direction, if there is one.
+    /// A cycle, in the direction of execution, if there is one.
     fn cycle(&self) -> Option<Vec<NodeId>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -283,8 +283,8 @@ impl Checker<'_> {
         None
     }
 
-    /// I5. Copies over the link, what they are joined to and what is computed again do not count: however often a pass
-    /// brings a value back, its graph stays valid.
+    /// I5. Copies over the link, joins and recomputed values do not count, so a graph stays valid however often a pass swaps a
+    /// value in or recomputes it.
     fn sizes(&mut self) {
         let graph = self.graph;
         let mut total = 0u64;
@@ -390,7 +390,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with a Join, if anything is.
+    /// The error in a Join, if there is one.
     fn join(&self, id: NodeId, join: &Node) -> Option<String> {
         let graph = self.graph;
         let on_host = graph.runs_on_host(id);
@@ -432,11 +432,11 @@ impl Checker<'_> {
         }
     }
 
-    /// I6. That its operands are live at its new place follows from I1 and I2: reading keeps them alive.
+    /// I6. It follows from I1 and I2 that a recomputed node's operands are live at its position, since reading keeps them alive.
     fn recomputed(&mut self) {
         let graph = self.graph;
         let ticks = graph.ticks();
-        // The node from which a chain of origins was last followed, by node: to meet one's own mark is to go round.
+        // By node, the node whose chain of origins last passed through it; a node that meets its own mark is in a cycle.
         let mut followed_from: Vec<Option<NodeId>> = vec![None; graph.node_capacity()];
         for &id in graph.order() {
             let mut at = id;
@@ -479,7 +479,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with what an update edge writes, if anything is.
+    /// The error in an update edge, if there is one.
     fn misplaced_update(&self, id: NodeId, update: &Update) -> Option<&'static str> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -488,7 +488,7 @@ impl Checker<'_> {
         let result = update.result.and_then(|r| node.results.get(r).copied().flatten());
         match graph.def(variable) {
             Def::Result(writer, _) => {
-                // Copies are made of variables, and of what computes their new values.
+                // Copies may be updated by the nodes that compute the variables' new values.
                 let names = |op: &Op| op.is_swap() || op.is_join();
                 let copied = names(&graph.node(writer).op) && !on_host && !names(&node.op);
                 (!copied).then_some("which is neither an input nor an initializer, nor what a SwapIn brought")
@@ -506,7 +506,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The SwapOuts that write elements of a variable on the host that a Join updates; some of these, if some are meant.
+    /// The SwapOuts that write elements of a variable on the host that a Join updates; with `elements`, only those that write
+    /// some of them.
     fn writing(&self, join: NodeId, elements: Option<Range<u64>>) -> impl Iterator<Item = NodeId> {
         let graph = self.graph;
         let meant = move |range: &Range<u64>| {
@@ -547,7 +548,7 @@ impl Checker<'_> {
                 writers.entry(storage).or_default().push((id, result));
             }
         }
-        // A version of a variable is what one update wrote; views belong to the version of their operand.
+        // A version of a variable is the value that one update wrote; views belong to the version of their operand.
         let mut version: HashMap<ValueId, usize> = HashMap::new();
         let mut last_version: HashMap<StorageId, usize> = HashMap::new();
         for (&storage, writers) in &writers {
@@ -562,7 +563,7 @@ impl Checker<'_> {
             let node = graph.node(id);
             for value in graph.uses(id) {
                 let storage = storages.storage(value);
-                // Of most storages the first look tells.
+                // Most storages are decided here.
                 if !is_written[storage.as_u32() as usize] {
                     continue;
                 }
@@ -579,7 +580,7 @@ impl Checker<'_> {
                 {
                     let before = pairs.len();
                     match graph.node(writer).op.is_join() {
-                        // The copies that it joins write there before it.
+                        // The copies that the Join combines write before it.
                         true => {
                             pairs.extend(self.writing(writer, copied_elements(node)).map(|out| (id, out)))
                         }
@@ -720,7 +721,7 @@ mod tests {
         );
     }
 
-    /// `w` is on the host between steps; `v` leaves the device and returns.
+    /// `w` is on the host between steps; `v` is swapped out and in again.
     const VARIABLES: &str = "g (float[4] x, float[4]@host w, float[4]@device:0 v, float[] lr)
             => (float[4]@host w_new, float[4] v_new) {
         [in_w] float[4] w_in = ai.lmsc.SwapIn(w)
@@ -778,7 +779,7 @@ mod tests {
             assert!(text.contains(from));
             violations(&text.replacen(from, to, 1)).lines().next().unwrap().to_owned()
         };
-        // It lies where the second range goes, not where the first does.
+        // The new copy goes where the second range goes, not where the first does.
         assert_eq!(
             of(
                 "        [home]",

@@ -1,4 +1,4 @@
-//! Types of results of nodes that have nodes inside: calls of the model's functions, branches and loops.
+//! Result types of nodes with bodies: calls of the model's functions, branches and loops.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,35 +15,35 @@ use crate::file::Model;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::shapes::{self, Const, Declared, Fact, Operand, Query, Refusal, ShapeError, Wanted};
 
-/// How deep subgraphs and functions are followed.
+/// Maximum nesting of subgraphs and functions that is followed.
 pub(super) const MOST_DEPTH: usize = 32;
-/// How many nodes of function bodies and branches are looked at, each as often as it is; what is large counts for more.
+/// Maximum number of nodes of function bodies and branches that are visited, repeated visits included; large items count more.
 const MOST_STEPS: u64 = 1_000_000;
-/// Constants of a body are read again with every call: so many bytes count as a node.
+/// Constants of a body are read again with every call: this number of bytes counts as a node.
 const BYTES_A_STEP: usize = 256;
 
-/// Nodes inside of nodes: functions of the model, and branches.
+/// The bodies of nodes: functions of the model, and branches.
 pub(super) struct Bodies<'m> {
     functions: HashMap<Key<'m>, &'m FunctionProto>,
-    /// Of every cycle of functions that call one another, at least one, and how it comes to call itself.
+    /// For every cycle of functions that call one another, at least one of them, with the calls of the cycle.
     recursive: HashMap<Key<'m>, String>,
     opsets: BTreeMap<&'m str, i64>,
     steps: Cell<u64>,
-    /// Where nodes of which contracts say nothing are told; they are refused where there is none.
+    /// Collects nodes that violate their contracts; if it is absent, such nodes are refused.
     breaches: Option<&'m Breaches>,
 }
 
-/// What is wrong with a model that is only looked at.
+/// The errors of a model that is only inspected.
 pub(super) type Breaches = RefCell<Errors>;
 
 /// The domain, name and overload of a function.
 type Key<'m> = (&'m str, &'m str, &'m str);
 /// The attributes of the call that a body belongs to, by name.
 pub(super) type Caller<'a> = HashMap<&'a str, &'a Attr>;
-/// The types of values that nodes outside define.
+/// The types of values defined outside of the body.
 pub(super) type Outer<'a> = &'a dyn Fn(&str) -> Option<Fact>;
 
-/// The surroundings of a node: of the graph, or of a body.
+/// The context of a node in the graph or in a body.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     pub(super) outer: Outer<'a>,
@@ -71,7 +71,7 @@ impl<'m> Bodies<'m> {
         self.functions.get(&key).copied().filter(|_| key.0 != LMSC_DOMAIN)
     }
 
-    /// What is known about the results of `node`, a call, a branch or an operator.
+    /// The facts about the results of `node`, a call, a branch or an operator.
     pub(super) fn infer<'a>(
         &self,
         node: &NodeProto,
@@ -85,7 +85,7 @@ impl<'m> Bodies<'m> {
         {
             let Some(breaches) = self.breaches else { return Err(breach) };
             breaches.borrow_mut().push(breach);
-            // The rule may not understand the node, and then the file's word counts.
+            // The rule may not understand the node; then the file's declaration decides.
             if let Err(ShapeError::Invalid { reason, .. }) = shapes::infer(query) {
                 return shapes::settle(query, Vec::new(), &reason);
             }
@@ -173,7 +173,7 @@ impl<'m> Bodies<'m> {
         both.ok_or_else(|| wrong("its condition is neither true nor false".to_owned()))
     }
 
-    /// What is known about the outputs of a subgraph whose inputs are `given`.
+    /// The facts about the outputs of a subgraph whose inputs are `given`.
     pub(super) fn results(
         &self,
         graph: &GraphProto,
@@ -205,7 +205,7 @@ impl<'m> Bodies<'m> {
             .collect())
     }
 
-    /// Counts what is looked at.
+    /// Counts visited nodes.
     fn step(&self, count: usize) -> Result<(), Refusal> {
         self.steps.set(self.steps.get().saturating_add(count as u64));
         if self.steps.get() > MOST_STEPS {
@@ -214,7 +214,7 @@ impl<'m> Bodies<'m> {
         Ok(())
     }
 
-    /// Adds what is known about every value of the body to `facts`.
+    /// Adds the facts about every value of the body to `facts`.
     fn walk<'b>(
         &self,
         body: &Body<'b, '_>,
@@ -246,7 +246,7 @@ impl<'m> Bodies<'m> {
                         })?;
                         attributes.push((attribute.name().into(), read));
                     }
-                    // What the caller leaves out, the node leaves out.
+                    // An attribute that the caller leaves out is left out of the node.
                     name => {
                         let given = body.caller.get(name);
                         attributes.extend(given.map(|&attr| (attribute.name().into(), attr.clone())));
@@ -303,8 +303,8 @@ impl<'m> Bodies<'m> {
     }
 }
 
-/// What the node whose body it is says of an error in that body; of an error in a body in a body, only the innermost:
-/// where bodies nest deeply, the others say the same once more.
+/// The error of a node whose body has an error; for nested bodies only the innermost error: with deep nesting, the outer ones
+/// would repeat it.
 fn innermost(error: ShapeError) -> Refusal {
     match error {
         ShapeError::Unknown { reason, .. } if reason.starts_with(IN_ITS_BODY) || &*reason == TOO_MANY => {
@@ -322,7 +322,7 @@ pub(super) fn wrong(reason: String) -> Refusal {
 
 const IN_ITS_BODY: &str = "in its body, ";
 
-/// What is said once [`MOST_STEPS`] is reached, however deep.
+/// The message once [`MOST_STEPS`] is exceeded, at any depth.
 const TOO_MANY: &str = "the functions and branches of the graph expand to more than 1,000,000 nodes";
 
 /// A function of every cycle of calls, with the calls that lead from it back to itself.

@@ -21,8 +21,8 @@ impl Dims {
         Dims::default()
     }
 
-    /// The sizes for which the model was rewritten, as its metadata says; none if it was not, or says nothing. Names that
-    /// the model does not have any more are left out.
+    /// The sizes for which the model was rewritten, from its metadata; none if it was not, or has no metadata. Names that the
+    /// model no longer has are left out.
     pub fn written(model: &Model) -> Dims {
         let mut dims = Dims::in_metadata(&model.proto.metadata_props);
         let inputs = model.proto.graph.iter().flat_map(|graph| &graph.input);
@@ -43,7 +43,7 @@ impl Dims {
         dims
     }
 
-    /// The sizes that a model's metadata states.
+    /// The sizes in a model's metadata.
     pub(crate) fn in_metadata(metadata: &[StringStringEntryProto]) -> Dims {
         let entry = |key| metadata_of(metadata, key);
         Dims {
@@ -52,12 +52,12 @@ impl Dims {
         }
     }
 
-    /// Binds `name`; what comes back is the value it had before.
+    /// Binds `name`; returns its previous value.
     pub fn bind(&mut self, name: impl Into<String>, value: u64) -> Option<u64> {
         self.symbols.insert(name.into(), value)
     }
 
-    /// Gives the input its extents; those that it had before come back.
+    /// Sets the extents of the input; returns the previous ones.
     pub fn bind_shape(&mut self, input: impl Into<String>, extents: Vec<u64>) -> Option<Vec<u64>> {
         self.shapes.insert(input.into(), extents)
     }
@@ -77,7 +77,7 @@ impl Dims {
         self.symbols.iter().map(|(name, &value)| (&**name, value))
     }
 
-    /// The extents of every input that was given some, by name.
+    /// The given extents of inputs, by name.
     pub fn shapes(&self) -> impl Iterator<Item = (&str, &[u64])> {
         self.shapes.iter().map(|(name, extents)| (&**name, &**extents))
     }

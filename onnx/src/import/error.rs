@@ -1,4 +1,4 @@
-//! Why a model is no graph.
+//! Why a model cannot be imported.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::shapes::{self, ShapeError};
 /// The newest version of ONNX's format whose messages are known.
 pub(super) const NEWEST_IR: i64 = 14;
 
-/// One reason why a model is no graph. What to do about it stands at the end of [`ImportErrors`].
+/// A reason why a model cannot be imported. The advice is at the end of the message of [`ImportErrors`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -48,10 +48,10 @@ pub enum ImportError {
         symbol: String,
         /// The first inputs that have it, with their types.
         inputs: Vec<String>,
-        /// How many more inputs have it.
+        /// Number of further inputs that have it.
         more: usize,
     },
-    /// An extent of an input has neither a number nor a name.
+    /// An extent of an input is neither a number nor a name.
     #[error("input `{input}`: its extent {axis} {}", unknown(*found))]
     UnknownDim {
         /// The input.
@@ -60,7 +60,7 @@ pub enum ImportError {
         axis: usize,
         /// The number of axes.
         rank: usize,
-        /// The number below zero that stands there, if one does.
+        /// The negative number given for it, if any.
         found: Option<i64>,
     },
     /// A binding of a symbol that no input has.
@@ -68,7 +68,7 @@ pub enum ImportError {
     NoSuchDim {
         /// The name given.
         symbol: String,
-        /// The names there are.
+        /// The existing names.
         instead: String,
     },
     /// An option names an input that the graph does not have.
@@ -78,7 +78,7 @@ pub enum ImportError {
         option: &'static str,
         /// The name given.
         input: String,
-        /// The names there are.
+        /// The existing names.
         instead: String,
     },
     /// Two statements about sizes contradict each other.
@@ -89,7 +89,7 @@ pub enum ImportError {
         /// The other one.
         second: String,
     },
-    /// With the sizes given nothing is computed.
+    /// With the given sizes nothing is computed.
     #[error("the step is empty: no input of a symbolic size has an element, such as {input}")]
     EmptyStep {
         /// The first such input, with its type.
@@ -100,19 +100,19 @@ pub enum ImportError {
     Input {
         /// The input.
         input: String,
-        /// What is wrong with it.
+        /// The error.
         what: String,
-        /// What to do.
+        /// The advice.
         help: &'static str,
     },
-    /// A constant's bytes are not what its type says.
+    /// A constant's bytes do not match its type.
     #[error("{place} `{tensor}`: {reason}")]
     Tensor {
-        /// What kind of thing holds the tensor.
+        /// The kind of object that holds the tensor.
         place: String,
         /// Its name.
         tensor: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A constant's bytes are in a file that cannot be referred to.
@@ -133,7 +133,7 @@ pub enum ImportError {
     Undefined {
         /// The value.
         value: String,
-        /// Who reads it.
+        /// The reader.
         reader: String,
     },
     /// Data and control edges make a cycle (I2).
@@ -142,7 +142,7 @@ pub enum ImportError {
         /// The nodes, the first one repeated.
         nodes: String,
     },
-    /// A node does not say what it computes.
+    /// A node has no operator.
     #[error("node `{node}` has no operator (its op_type is empty)")]
     NoOperator {
         /// The node.
@@ -157,38 +157,38 @@ pub enum ImportError {
         op: String,
         /// The attribute.
         attribute: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// The seed of a node is no number.
+    /// The seed of a node is not a number.
     #[error("node `{node}` ({op}), metadata `ai.lmsc.seed`: {reason}")]
     Seed {
         /// The node.
         node: String,
         /// Its operator.
         op: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// A function of ours is not as we write it.
+    /// A function of lmsc's own domain is not as lmsc writes it.
     #[error("function `ai.lmsc::{function}` does not compute what lmsc means by this name")]
     NoCopy {
         /// The function.
         function: String,
     },
-    /// A function of ours is not called as it is written.
+    /// A function of lmsc's own domain is called incorrectly.
     #[error("node `{node}` ({op}): {}", call(*operands, attributes))]
     Call {
         /// The node.
         node: String,
         /// Its operator.
         op: String,
-        /// How many operands the operator takes at most.
+        /// Maximum number of operands.
         operands: usize,
         /// Its attributes.
         attributes: &'static [&'static str],
     },
-    /// Subgraphs stand in subgraphs too deeply.
+    /// Subgraphs are nested too deeply.
     #[error("node `{node}` ({op}): its subgraphs stand more than {} deep in one another", MOST_DEPTH)]
     TooDeep {
         /// The node.
@@ -196,7 +196,7 @@ pub enum ImportError {
         /// Its operator.
         op: String,
     },
-    /// Sequences hold too much.
+    /// Sequences have too many elements.
     #[error(
         "node `{node}` ({op}): up to here all sequences together hold more than {} tensors, the most that lmsc takes",
         MOST_SEQUENCE_ELEMENTS
@@ -228,7 +228,7 @@ fn listed(shown: &[String], more: usize, noun: &str) -> String {
     }
 }
 
-/// Every reason found why a model is no graph.
+/// The reasons why a model cannot be imported.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} cannot be imported:{}", Listed(self))]
 pub struct ImportErrors {
@@ -236,14 +236,14 @@ pub struct ImportErrors {
     pub name: String,
     /// At least one; no more than [`ImportErrors::MOST`].
     pub errors: Vec<ImportError>,
-    /// How many more there are.
+    /// Number of further errors.
     pub more: usize,
     /// The bindings of symbolic dimensions with which the model was read.
     pub dims: Dims,
 }
 
 impl ImportErrors {
-    /// The number of errors that are kept.
+    /// Maximum number of errors that are kept.
     pub const MOST: usize = 20;
 
     fn advice(&self, error: &ImportError) -> Option<Cow<'static, str>> {
@@ -298,7 +298,7 @@ impl ImportErrors {
         })
     }
 
-    /// The results of unknown type: the only one by its name.
+    /// The results of unknown type; if there is only one, by its name.
     fn untyped(&self) -> String {
         let mut all = self.errors.iter().filter_map(|error| match error {
             ImportError::Shape(ShapeError::Unknown { result, more, .. }) => Some((result, *more)),
@@ -310,7 +310,7 @@ impl ImportErrors {
         }
     }
 
-    /// How all names without a value are given one.
+    /// An example of options that give a value to each unbound name.
     fn example(&self) -> String {
         let symbols = self.errors.iter().filter_map(|error| match error {
             ImportError::UnboundDim { symbol, .. } => Some(format!("--dim {}=32", quoted(symbol))),
@@ -319,7 +319,7 @@ impl ImportErrors {
         format!("give sizes, for example {}", symbols.collect::<Vec<_>>().join(" "))
     }
 
-    /// The bindings as they were given.
+    /// The bindings in the form of options.
     fn bindings(&self) -> Option<String> {
         let dims = self.dims.iter().map(|(n, v)| format!("--dim {}={v}", quoted(n)));
         let shapes = self.dims.shapes().map(|(n, v)| format!("--shape {}={}", quoted(n), extent_text(v)));
@@ -346,7 +346,7 @@ fn call(operands: usize, attributes: &[&str]) -> String {
     format!("the operator takes {} and {attributes}", lmsc_ir::words::count(operands, "operand"))
 }
 
-/// The name as a shell takes it.
+/// The name, quoted for a shell if necessary.
 fn quoted(name: &str) -> String {
     match name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) {
         true => name.to_owned(),
@@ -368,7 +368,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// Errors as they are found.
+/// Collects errors.
 #[derive(Default)]
 pub(super) struct Errors {
     pub(super) list: Vec<ImportError>,
@@ -393,7 +393,7 @@ impl Stale {
         }
     }
 
-    /// The same of an entry of a node.
+    /// The same for an entry of a node.
     pub(super) fn push_of_node(&mut self, node: &str, op: &str, key: &str, reason: &str) {
         self.push(format!("node `{node}` ({op}), metadata `{key}`: {reason}"));
     }
@@ -413,7 +413,7 @@ impl Stale {
     }
 }
 
-/// Faults that do not keep the file from being used.
+/// Faults that do not prevent using the file.
 #[derive(Default)]
 pub(super) struct Warnings {
     list: Vec<String>,
@@ -421,7 +421,7 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Keeps the warning, or counts it where there are [`ImportErrors::MOST`] already.
+    /// Keeps the warning, or counts it if there are [`ImportErrors::MOST`] already.
     pub(super) fn push(&mut self, warning: String) {
         if self.list.len() < ImportErrors::MOST {
             self.list.push(warning);
@@ -435,7 +435,7 @@ impl Warnings {
         self.list.insert(0, warning);
     }
 
-    /// The warnings, the last one saying how many were not kept.
+    /// The warnings; the last one gives the number of those that were not kept.
     pub(super) fn into_vec(self) -> Vec<String> {
         let mut list = self.list;
         if self.more > 0 {
@@ -446,7 +446,7 @@ impl Warnings {
 }
 
 impl Errors {
-    /// Keeps the error. What is said of one node of an operator is not said of every other.
+    /// Keeps the error. The same error about further nodes of the same operator is only counted.
     pub(super) fn push(&mut self, error: impl Into<ImportError>) {
         let error = error.into();
         if let ImportError::Shape(ShapeError::Unknown { op, reason, .. }) = &error {

@@ -1,4 +1,4 @@
-//! Tensors, attributes and declarations of the file, as the graph has them.
+//! Reads tensors, attributes and declarations of the file into the graph's form.
 
 use bytes::Bytes;
 use lmsc_ir::{Attr, Data, Float, TensorType};
@@ -17,13 +17,13 @@ pub(super) fn sparse_name(sparse: &SparseTensorProto) -> &str {
     sparse.values.as_ref().map_or("", |v| v.name())
 }
 
-/// What a declaration says in numbers, with the sizes of names; `None` if it says nothing about a tensor.
+/// The numbers in a declaration, with the sizes of names; `None` if it is not about a tensor.
 pub(crate) fn declaration(info: &ValueInfoProto, size: &dyn Fn(&str) -> Option<u64>) -> Option<Declared> {
     let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(TypeProto::value) else {
         return None;
     };
     let extent = |dim: &Dimension| match dim.value()? {
-        // Some writers say -1 for what they do not know.
+        // Some writers use -1 for unknown extents.
         DimValue::Extent(extent) => u64::try_from(extent).ok(),
         DimValue::Name(name) => size(name),
     };
@@ -33,7 +33,7 @@ pub(crate) fn declaration(info: &ValueInfoProto, size: &dyn Fn(&str) -> Option<u
     })
 }
 
-/// What both declarations of one value say; `None` where they contradict each other.
+/// Merges two declarations of one value; `None` if they contradict each other.
 pub(super) fn merge(before: Declared, later: Declared) -> Option<Declared> {
     let either = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (Some(a), Some(b)) if a != b => None,
@@ -52,7 +52,7 @@ pub(super) fn merge(before: Declared, later: Declared) -> Option<Declared> {
     }
 }
 
-/// What is said of an element type that ONNX does not number.
+/// The message about an element type that ONNX does not number.
 pub(super) fn unknown_element(code: i32) -> String {
     match code {
         0 => "it does not say what its elements are".to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn unknown_element(code: i32) -> String {
     }
 }
 
-/// The extents, or what is said of one that is none.
+/// The extents, or a message about an invalid one.
 fn extents(dims: &[i64]) -> Result<Vec<u64>, String> {
     let extent = |(axis, &d): (usize, &i64)| {
         u64::try_from(d).map_err(|_| format!("its extent {axis} is {d}; extents are at least 0"))
@@ -96,7 +96,7 @@ pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorTy
         return Ok((ty, Data::External { location, offset, length }));
     }
     if element == lmsc_ir::ElementType::String {
-        // Strings have no dense layout: the message itself stands for its bytes.
+        // Strings have no dense layout: the encoded message is used as the bytes.
         return Ok((ty, Data::Inline(tensor.encode_to_vec().into())));
     }
     let bytes = match &tensor.raw_data {
@@ -111,7 +111,7 @@ pub(super) fn read_tensor(tensor: &TensorProto, place: &str) -> Result<(TensorTy
     Ok((ty, Data::Inline(bytes)))
 }
 
-/// What a sparse tensor is when all its elements are there.
+/// The type of a sparse tensor when it is made dense.
 pub(super) fn sparse_type(sparse: &SparseTensorProto) -> Result<TensorType, String> {
     let code = sparse.values.as_ref().map_or(0, |values| values.data_type());
     let element = shapes::element_type(code.into()).ok_or_else(|| unknown_element(code))?;
@@ -122,7 +122,7 @@ pub(super) fn sparse_type(sparse: &SparseTensorProto) -> Result<TensorType, Stri
     }
 }
 
-/// What is said of an input that is no tensor, and what to do.
+/// The message about an input that is not a tensor, and the advice.
 pub(super) fn no_tensor(ty: Option<TypeValue<'_>>) -> (&'static str, &'static str) {
     let tensors = "export the model with tensors as inputs; lmsc knows no others";
     match ty {
@@ -160,7 +160,7 @@ pub(super) fn extent_text(extents: &[u64]) -> String {
     extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// The elements of the typed fields as `raw_data` would hold them.
+/// The elements of the typed fields in the layout of `raw_data`.
 fn typed_bytes(
     tensor: &TensorProto,
     element: lmsc_ir::ElementType,
@@ -185,7 +185,7 @@ fn typed_bytes(
     })
 }
 
-/// The attribute's value. What has no form of its own in the graph is the encoded [`AttributeProto`].
+/// The attribute's value. A value without a form of its own in the graph is the encoded [`AttributeProto`].
 pub(super) fn read_attribute(attribute: &AttributeProto) -> Result<Attr, String> {
     if !attribute.ref_attr_name().is_empty() {
         let name = attribute.ref_attr_name();
@@ -216,7 +216,7 @@ pub(super) fn read_attribute(attribute: &AttributeProto) -> Result<Attr, String>
     })
 }
 
-/// What the attribute holds; where the file does not say, what is there.
+/// The kind of the attribute; if the file does not state it, it follows from the field that is set.
 fn attribute_kind(attribute: &AttributeProto) -> Option<AttributeType> {
     if let Some(kind) = attribute.attribute_type().filter(|&k| k != AttributeType::Undefined) {
         return Some(kind);

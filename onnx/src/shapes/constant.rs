@@ -1,4 +1,4 @@
-//! Constants that shapes are computed from.
+//! Constants for the computation of shapes.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use lmsc_ir::{Data, ElementType, TensorType};
 
 /// The elements of a small tensor, row-major. Its extents are those of its type.
 ///
-/// Large tensors are never constants here: no more than [`Const::MOST_INTS`] integers or
-/// [`Const::MOST_FLOATS`] floats, so neither time nor memory depends on what a file claims.
+/// Large tensors are never constants here: at most [`Const::MOST_INTS`] integers or [`Const::MOST_FLOATS`] floats, so neither
+/// time nor memory depends on the contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Const {
     /// Integers and Booleans, exactly.
@@ -18,9 +18,9 @@ pub enum Const {
 }
 
 impl Const {
-    /// The largest number of integers that a constant has.
+    /// Maximum number of integers of a constant.
     pub const MOST_INTS: u64 = 4096;
-    /// The largest number of floats that a constant has: scales, ranges and fill values, no weights.
+    /// Maximum number of floats of a constant: scales, ranges and fill values, no weights.
     pub const MOST_FLOATS: u64 = 256;
 
     /// Whether a tensor of this type may be a constant.
@@ -35,7 +35,7 @@ impl Const {
         ty.element_count().is_some_and(|n| n <= most)
     }
 
-    /// The elements in `data`, unless there are too many, or none at hand, or fewer than the type says.
+    /// The elements in `data`, unless they are too many, not available, or fewer than the type says.
     pub fn decode(ty: &TensorType, data: &Data) -> Option<Const> {
         let Data::Inline(bytes) = data else { return None };
         if !Const::may_be(ty) || ty.byte_size()?.0 != bytes.len() as u64 {
@@ -71,7 +71,7 @@ impl Const {
         }
     }
 
-    /// These integers, or `None` where one is missing or is none of the element type.
+    /// These integers, or `None` if one is missing or out of range for the element type.
     pub fn ints(element: ElementType, values: impl IntoIterator<Item = Option<i64>>) -> Option<Const> {
         let (least, most) = integer_range(element)?;
         let checked = values.into_iter().map(|v| v.filter(|v| (least..=most).contains(v)));
@@ -119,7 +119,7 @@ impl Const {
         }
     }
 
-    /// The elements at these positions, or `None` where there is no such element.
+    /// The elements at these positions, or `None` if there is no such element.
     pub(super) fn select(&self, positions: impl IntoIterator<Item = usize>) -> Option<Const> {
         let positions = positions.into_iter();
         Some(match self {
@@ -128,7 +128,7 @@ impl Const {
         })
     }
 
-    /// The elements in another element type: what `Cast` does.
+    /// The elements cast to another element type, as by `Cast`.
     pub(super) fn cast(&self, to: ElementType) -> Option<Const> {
         if to == ElementType::Bool {
             let is_true: Vec<bool> = match self {
@@ -140,7 +140,7 @@ impl Const {
         match self {
             Const::Ints(v) if integer_range(to).is_some() => Const::ints(to, v.iter().map(|&i| Some(i))),
             Const::Floats(v) if integer_range(to).is_some() => {
-                // What a float outside the range becomes is not the same everywhere.
+                // The conversion of a float outside the range is not the same everywhere.
                 let exact = |f: f64| (f.abs() < 9e15).then_some(f.trunc() as i64);
                 Const::ints(to, v.iter().map(|&f| exact(f)))
             }
@@ -151,7 +151,7 @@ impl Const {
     }
 }
 
-/// The least and the largest value of an integer type; unsigned 64-bit integers only as far as `i64` goes.
+/// The least and the largest value of an integer type; for unsigned 64-bit integers, the largest is that of `i64`.
 pub(super) fn integer_range(element: ElementType) -> Option<(i64, i64)> {
     Some(match element {
         ElementType::Bool => (0, 1),
@@ -189,8 +189,8 @@ pub(super) fn strides(dims: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// `offset + Σ index·step` for every index of a tensor of these extents, row-major; nothing where these are more
-/// than a constant has.
+/// `offset + Σ index·step` for every index of a tensor of these extents, row-major; nothing if these are more than a constant may
+/// have.
 pub(super) fn positions(dims: &[u64], steps: &[usize], offset: usize) -> Vec<usize> {
     let ty = TensorType::new(ElementType::Bool, dims);
     if !Const::may_be(&ty) || ty.element_count() == Some(0) {
@@ -200,7 +200,7 @@ pub(super) fn positions(dims: &[u64], steps: &[usize], offset: usize) -> Vec<usi
     for (&dim, &step) in dims.iter().zip(steps) {
         let mut wider = Vec::with_capacity(positions.len().saturating_mul(dim as usize).min(1 << 13));
         for position in positions {
-            // Wrapping: a step may stand for a negative number.
+            // Wrapping: a step may represent a negative number.
             wider.extend((0..dim as usize).map(|i| position.wrapping_add(i.wrapping_mul(step))));
         }
         positions = wider;

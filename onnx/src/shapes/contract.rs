@@ -1,16 +1,15 @@
-//! What an operator's row says of its nodes: which versions are understood, and how many operands, results and attributes
-//! of which kinds there are.
+//! An operator's contract for its nodes: the supported versions, and the number and kinds of operands, results and attributes.
 //!
 //! A contract is written as one line, `7 X:T W:T B?:T axes?:int64@13.. -> Y mask? | axis:int mode!:string@11..`:
 //!
 //! - the first version of the domain whose meaning is implemented;
-//! - operands: `?` where one may be left out, `*` for any number at the end, `+` for at least one. Behind the colon stands
-//!   what its elements are: one type for all operands with the same capital, or those that are listed, `index` being
+//! - operands: `?` if one may be left out, `*` for any number at the end, `+` for at least one. Behind the colon is
+//!   the element type: one type for all operands with the same capital letter, or the listed types, `index` being
 //!   `int32|int64`;
 //! - results, all of which may be left out;
-//! - attributes with their kinds; `!` where one may not be left out.
+//! - attributes with their kinds; `!` if one may not be left out.
 //!
-//! `@11..`, `@..10` and `@9..10` are the versions in which there is such an operand, result or attribute.
+//! `@11..`, `@..10` and `@9..10` are the versions that have this operand, result or attribute.
 
 use lmsc_ir::words::count;
 use lmsc_ir::{Attr, ElementType, Type};
@@ -21,10 +20,10 @@ use super::{Cx, Query, ShapeError, kind};
 pub const NEWEST: &[(&str, i64)] =
     &[("", 28), ("ai.lmsc", 1), ("ai.onnx.preview.training", 1), ("com.microsoft", 1)];
 
-/// The version of a graph that states none: it is read in every form that there ever was.
+/// The version of a graph that states none: it is read in every form that ever existed.
 pub(crate) const ANY_VERSION: i64 = i64::MAX;
 
-/// The row's line, taken apart.
+/// The parsed line of a row.
 #[derive(Debug, PartialEq)]
 pub(super) struct Contract {
     pub(super) first: i64,
@@ -43,11 +42,11 @@ pub(super) struct Parameter {
     versions: Versions,
 }
 
-/// What the elements of an operand are.
+/// The element type of an operand.
 #[derive(Debug, PartialEq)]
 enum Elements {
     Any,
-    /// Those of every operand with the same letter.
+    /// The type of all operands with the same letter.
     As(&'static str),
     Of(Vec<ElementType>),
 }
@@ -61,7 +60,7 @@ pub(super) struct Attribute {
     versions: Versions,
 }
 
-/// From one version to another.
+/// A range of versions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Versions(i64, i64);
 
@@ -89,7 +88,7 @@ impl std::fmt::Display for Versions {
     }
 }
 
-/// The kinds of attributes, as contracts write them and as messages do.
+/// The kinds of attributes, in contracts and in messages.
 const KINDS: &[(&str, &str)] = &[
     ("float", "a float"),
     ("floats", "a list of floats"),
@@ -103,7 +102,7 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 impl Contract {
-    /// The contract that a row's line writes; `None` if it is not as the module says.
+    /// Parses a row's line; `None` if it does not have the documented form.
     pub(super) fn parse(line: &'static str) -> Option<Contract> {
         let (left, attributes) = line.split_once(" | ").unwrap_or((line, ""));
         let (left, results) = left.split_once("->")?;
@@ -120,7 +119,7 @@ impl Contract {
         (all.count() > 0 && only_last(&contract.operands) && only_last(&contract.results)).then_some(contract)
     }
 
-    /// Refuses what the contract does not say of the node.
+    /// Refuses a node that violates the contract.
     pub(super) fn check<'a>(&self, query: &'a Query<'a>) -> Result<(), Breach> {
         let version = query.version;
         if version < self.first {
@@ -141,7 +140,7 @@ impl Contract {
             (parameter.needed && !given && parameter.versions.hold(version))
                 .then_some((index, parameter.name))
         };
-        // Where an operand took the place of an attribute, either will do for a graph that states no version.
+        // If an operand replaced an attribute, either is accepted in a graph that states no version.
         let instead = |name: &str| query.attributes.iter().any(|(given, _)| &**given == name);
         match self.operands.iter().enumerate().find_map(missing) {
             Some((_, name)) if version == ANY_VERSION && instead(name) => {}
@@ -156,7 +155,7 @@ impl Contract {
     fn attributes_of(&self, query: &Query<'_>) -> Result<(), Breach> {
         for (name, attr) in query.attributes {
             let Some(known) = self.attributes.iter().find(|a| a.name == &**name) else {
-                // What the first versions told runtimes about memory, and meant nothing.
+                // In the first versions this attribute was a hint about memory, without other meaning.
                 if &**name == "consumed_inputs" && query.op.domain().is_empty() && query.version < 6 {
                     continue;
                 }
@@ -188,7 +187,7 @@ impl Contract {
                 && a.versions.hold(query.version)
                 && query.attributes.iter().all(|(name, _)| &**name != a.name)
         };
-        // A graph that states no version may have an operand in its place.
+        // A graph that states no version may have an operand instead.
         match self.attributes.iter().find(left_out) {
             Some(a) if query.version != ANY_VERSION || a.versions == Versions(1, i64::MAX) => {
                 breach(format!("attribute `{}` is missing", a.name), EXPORT)
@@ -238,7 +237,7 @@ impl Contract {
     }
 }
 
-/// Refuses more than there may be, and what another version has.
+/// Refuses too many operands or results, and those of other versions.
 fn arity(what: &str, parameters: &[Parameter], found: usize, version: i64) -> Result<(), Breach> {
     let many = parameters.last().is_some_and(|p| p.many);
     if found > parameters.len() && !many {
@@ -308,7 +307,7 @@ impl Attribute {
             Attr::Strings(_) => self.kind == "strings",
             Attr::Tensor(..) => self.kind == "tensor",
             Attr::Opaque(_) => ["graph", "sparse"].contains(&self.kind),
-            // An empty list has no elements that could tell its kind.
+            // An empty list has no elements that determine its kind.
             Attr::Floats(list) if list.is_empty() => self.kind.ends_with('s'),
             Attr::Ints(list) if list.is_empty() => self.kind.ends_with('s'),
             Attr::Floats(_) => self.kind == "floats",
@@ -324,7 +323,7 @@ fn versioned(word: &'static str) -> Option<(&'static str, Versions)> {
     }
 }
 
-/// What a contract does not say of a node, and what to do about it.
+/// A violation of a contract, and the advice.
 pub(super) struct Breach {
     reason: String,
     help: &'static str,
@@ -345,7 +344,7 @@ fn breach<T>(reason: String, help: &'static str) -> Result<T, Breach> {
     Err(Breach { reason, help })
 }
 
-/// The domain as messages write it.
+/// The domain in messages.
 pub(crate) fn spelled(domain: &str) -> &str {
     if domain.is_empty() { "ai.onnx" } else { domain }
 }

@@ -1,11 +1,11 @@
-//! Convolutions and pooling: windows that slide.
+//! Convolutions and pooling: sliding windows.
 
 use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType};
 
 use super::{Answer, Cx, Refusal, one, product, result_extent, show, unknown, wrong};
 
-/// The attributes that say how a window slides over the spatial axes.
+/// The attributes of a window that slides over the spatial axes.
 struct Window<'a> {
     kernel: Vec<u64>,
     strides: Option<&'a [i64]>,
@@ -61,7 +61,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// How far the window reaches along the axis, dilated.
+    /// The extent of the dilated window along the axis.
     fn reach(&self, i: usize) -> Result<i128, Refusal> {
         let dilation = self.dilations.map_or(1, |d| d[i]);
         if dilation < 1 {
@@ -81,8 +81,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The number of places of the window along an axis, for a `ceil_mode` that counts a last window which
-    /// begins in the padding behind the data (`loose`), or does not.
+    /// Number of positions of the window along an axis, with a `ceil_mode` that counts a last window which begins in the padding
+    /// behind the data (`loose`), or one that does not.
     fn places(&self, i: usize, extent: u64, ceil: bool, loose: bool) -> Result<u64, Refusal> {
         let (stride, reach, extent) = (self.stride(i)?, self.reach(i)?, i128::from(extent));
         if self.auto_pad.starts_with("SAME") {
@@ -153,7 +153,7 @@ fn no_kernel<T>(cx: &Cx<'_>, of: usize, kernel: usize, group: u64, expected: &st
     wrong(format!("{w} is no kernel for {x} with {groups}; expected {expected}"))
 }
 
-/// `Conv`, and `FusedConv` with what is added to its result.
+/// `Conv`, and `FusedConv` with the operand that is added to its result.
 pub(super) fn conv(cx: &Cx<'_>) -> Answer {
     let dims = convolved(cx, 0, 1)?;
     cx.expect(2, &dims[1..2])?;
@@ -253,7 +253,7 @@ pub(super) fn pool(cx: &Cx<'_>) -> Answer {
         Ok::<_, Refusal>([&x.dims[..2], &*places].concat())
     };
     let mut ty = TensorType::new(x.element, extents(false)?);
-    // Before version 22 ONNX also counted a last window that begins behind the data, and some runtimes do.
+    // Before version 22 ONNX also counted a last window that begins behind the data, and some runtimes still do.
     if ceil && let Some(declared) = cx.declared(0) {
         let loose = TensorType::new(x.element, extents(true)?);
         if !declared.agrees(&ty.clone().into()) && declared.agrees(&loose.clone().into()) {
@@ -264,7 +264,7 @@ pub(super) fn pool(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(ty.into()), Some(indices.into())])
 }
 
-/// `GlobalAveragePool` and its kin.
+/// `GlobalAveragePool` and similar operators.
 pub(super) fn global_pool(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     spatial(cx, 0)?;
@@ -272,8 +272,8 @@ pub(super) fn global_pool(cx: &Cx<'_>) -> Answer {
     one(x.element, x.dims.iter().enumerate().map(extent).collect::<Vec<_>>())
 }
 
-/// What the gradient of pooling knows without the forward pass: the batch and the channels of dY, the spatial
-/// extents that the file declares.
+/// The type of a pooling gradient, as far as it is known without the forward pass: the batch and the channels of dY, and the
+/// spatial extents that the file declares.
 fn pooled_from(cx: &Cx<'_>) -> Answer {
     let dy = cx.tensor(0)?;
     let dy_spatial = spatial(cx, 0)?;
@@ -305,7 +305,7 @@ fn pooled_from(cx: &Cx<'_>) -> Answer {
     one(dy.element, dims)
 }
 
-/// `MaxPoolGrad(dY, Indices)`: as the operand of the `MaxPool` that computed the indices.
+/// `MaxPoolGrad(dY, Indices)`: the type of the operand of the `MaxPool` that computed the indices.
 pub(super) fn max_pool_gradient(cx: &Cx<'_>) -> Answer {
     let dy = cx.tensor(0)?;
     match cx.producer(1) {
@@ -328,7 +328,7 @@ pub(super) fn average_pool_gradient(cx: &Cx<'_>) -> Answer {
     pooled_from(cx)
 }
 
-/// `GlobalAveragePoolGrad`-like operators whose dX is operand 1's type.
+/// Operators like `GlobalAveragePoolGrad` whose dX has the type of operand 1.
 pub(super) fn like_second(cx: &Cx<'_>) -> Answer {
     cx.like(&[1])
 }

@@ -5,7 +5,7 @@ use lmsc_ir::{ElementType, TensorType};
 use super::constant::{Const, broadcast_positions, integer_range};
 use super::{Answer, Cx, Fact, Refusal, fold, folded, one, wrong};
 
-/// Result 0 is as operand 0.
+/// Result 0 has the type of operand 0.
 pub(super) fn same(cx: &Cx<'_>) -> Answer {
     cx.tensor(0)?;
     cx.like(&[0])
@@ -27,7 +27,7 @@ pub(super) fn unary(cx: &Cx<'_>, int: fn(i64) -> Option<i64>, float: fn(f64) -> 
     })
 }
 
-/// An elementwise function of one operand whose integers, if it has any, shapes are not computed from.
+/// An elementwise function of one operand; its integers, if any, are not needed for shapes.
 pub(super) fn unary_float(cx: &Cx<'_>, float: fn(f64) -> f64) -> Answer {
     unary(cx, |_| None, float)
 }
@@ -48,14 +48,14 @@ fn same_element(cx: &Cx<'_>, indices: impl IntoIterator<Item = usize>) -> Result
     Ok(element)
 }
 
-/// Elements of operands `a` and `b` that meet at one index of the result.
+/// Pairs of elements of operands `a` and `b` at the same index of the result.
 fn paired<T: Copy>(a: &[T], a_dims: &[u64], b: &[T], b_dims: &[u64], out: &[u64]) -> Option<Vec<(T, T)>> {
     let positions = broadcast_positions(a_dims, out).into_iter().zip(broadcast_positions(b_dims, out));
     positions.map(|(i, j)| Some((*a.get(i)?, *b.get(j)?))).collect()
 }
 
-/// Refuses what operators of two operands had before version 7 of ONNX, where it is not what they have now: operand 1 was
-/// broadcast only on request, and along axes that an attribute could name.
+/// Refuses the forms that operators of two operands had before version 7 of ONNX and no longer have: operand 1 was broadcast only
+/// on request, and along axes that an attribute could name.
 fn older_broadcast(cx: &Cx<'_>) -> Result<(), Refusal> {
     if cx.version() >= 7 || !cx.query.op.domain().is_empty() {
         return Ok(());
@@ -159,7 +159,7 @@ pub(super) fn compare(cx: &Cx<'_>, int: fn(&i64, &i64) -> bool, float: fn(&f64, 
     })
 }
 
-/// A function of one operand that tells something about each element.
+/// A predicate of each element of one operand.
 pub(super) fn predicate(cx: &Cx<'_>) -> Answer {
     one(ElementType::Bool, &*cx.tensor(0)?.dims)
 }
@@ -251,7 +251,7 @@ pub(super) fn clip(cx: &Cx<'_>) -> Answer {
 /// `PRelu` and other operators whose operand 1 broadcasts to operand 0.
 pub(super) fn broadcasting_to_first(cx: &Cx<'_>) -> Answer {
     let (x, slope) = (cx.dims(0)?, cx.dims(1)?);
-    // Before version 7 a slope of many elements was one for each channel.
+    // Before version 7 a slope of many elements had one for each channel.
     if cx.version() < 7 && super::product(slope)? != 1 {
         cx.expect(1, x.get(1..2).unwrap_or(&[]))?;
         return same(cx);
@@ -262,8 +262,7 @@ pub(super) fn broadcasting_to_first(cx: &Cx<'_>) -> Answer {
     same(cx)
 }
 
-/// A gradient operator `(dY, …) → dX` of a function that keeps the shape: operands 0 and 1 have one number of
-/// elements.
+/// A gradient operator `(dY, …) → dX` of a function that keeps the shape: operands 0 and 1 have the same number of elements.
 pub(super) fn gradient(cx: &Cx<'_>) -> Answer {
     let dy = cx.tensor(0)?;
     if let Some(saved) = cx.maybe(1)
@@ -281,7 +280,7 @@ pub(super) fn dropout_gradient(cx: &Cx<'_>) -> Answer {
     gradient(cx)
 }
 
-/// A function of data and of a bias, which has the last axis of the data, and stands at this operand.
+/// A function of data and of a bias, the operand at this position, which has the extent of the data's last axis.
 pub(super) fn biased(cx: &Cx<'_>, at: usize) -> Answer {
     let x = cx.dims(0)?;
     cx.expect(at, x.get(x.len().saturating_sub(1)..).unwrap_or(&[]))?;
@@ -317,7 +316,7 @@ pub(super) fn bitmask_dropout(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(x.clone().into()), Some(TensorType::new(ElementType::Uint32, [words]).into())])
 }
 
-/// Bias, dropout and residual in one.
+/// Bias, dropout and residual combined.
 pub(super) fn bias_dropout(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     Ok(vec![Some(x.clone().into()), Some(TensorType::new(ElementType::Bool, &*x.dims).into())])

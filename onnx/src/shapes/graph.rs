@@ -8,7 +8,7 @@ use super::{
     ANY_VERSION, Const, Declared, Fact, Operand, Producer, Query, ShapeError, Wanted, adheres, infer,
 };
 
-/// How many elements all constants together have; further ones are kept only if they are tiny.
+/// Maximum number of elements of all constants together; beyond it, only tiny ones are kept.
 const MOST_ELEMENTS: u64 = 1 << 24;
 
 /// The elements of every value of `graph` that shapes may be computed from, by value.
@@ -16,8 +16,8 @@ pub fn constants(graph: &Graph) -> Vec<Option<Const>> {
     each_node(graph, |query| infer(query).ok())
 }
 
-/// Refuses nodes that are not valid: of which the contract of their operator says nothing, whose operands do not go together,
-/// or whose results are not what the graph says.
+/// Refuses nodes that are not valid: nodes that violate the contract of their operator, whose operands do not match, or whose
+/// results differ from the graph's.
 ///
 /// # Errors
 /// An error for each such node, in the graph's order.
@@ -37,8 +37,8 @@ pub fn check(graph: &Graph) -> Result<(), Vec<ShapeError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Results whose type is not what the graph says. Extents of 1 change nothing about the bytes, and graphs that are written by
-/// hand are seldom exact there.
+/// Results whose type differs from the graph's. Extents of 1 do not change the bytes, and hand-written graphs are often not exact
+/// there.
 fn contradictions(query: &Query<'_>, facts: &[Option<Fact>]) -> Vec<ShapeError> {
     let contradiction = |(index, (wanted, fact)): (usize, (&Option<Wanted<'_>>, &Option<Fact>))| {
         let (wanted, fact) = (wanted.as_ref()?, fact.as_ref()?);

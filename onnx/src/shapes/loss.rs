@@ -17,7 +17,7 @@ fn labelled<'a>(cx: &Cx<'a>, scores: &TensorType, at: usize) -> Result<&'a [u64]
             "the labels, {labels}, do not fit the scores, {scores}; expected the same extents without axis 1"
         ));
     }
-    // Behind the labels stand weights of the classes, and which label is ignored.
+    // Behind the labels are weights of the classes, and the label that is ignored.
     cx.expect(at + 1, &scores.dims[1..2])?;
     if cx.query.op.name().contains("Internal") {
         cx.expect_one(at + 2)?;

@@ -1,9 +1,8 @@
-//! Types of every result of a node, by rules of our own, with the values of the small integer tensors that shapes
-//! are computed from.
+//! Types of every result of a node, by our own rules, with the values of the small integer tensors that shapes are computed from.
 //!
-//! A rule is a function of a `Cx`; `table.rs` has one row an operator. Rules are total: whatever a file claims,
-//! a rule answers, says that it cannot tell (`Refusal::Unknown`; then the file's `value_info` decides), or says
-//! what contradicts what (`Refusal::Wrong`). No rule's time or memory depends on an extent.
+//! A rule is a function of a `Cx`; `table.rs` has one row per operator. Rules are total: whatever a file contains, a rule returns
+//! an answer, or that it does not know (`Refusal::Unknown`; then the file's `value_info` decides), or a contradiction
+//! (`Refusal::Wrong`). No rule's time or memory depends on an extent.
 
 mod constant;
 mod contract;
@@ -41,7 +40,7 @@ pub(crate) use graph::{Constants, operands, producer};
 pub use graph::{check, constants};
 use say::{axis, axis_mask, extent, extents, kind, result_extent, show};
 
-/// What is known about a value: its type, and its elements if they are few and constant.
+/// The known facts about a value: its type, and its elements if they are few and constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// Element type and extents.
@@ -62,17 +61,17 @@ impl From<Type> for Fact {
     }
 }
 
-/// What a file says about a value's type: as much of it as is said in numbers.
+/// A file's declaration of a value's type, as far as it is in numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declared {
-    /// What an element is.
+    /// The element type.
     pub element: Option<ElementType>,
-    /// The extents, if their number is known; `None` for one that is not.
+    /// The extents, if their number is known; `None` for an unknown one.
     pub dims: Option<Vec<Option<u64>>>,
 }
 
 impl Declared {
-    /// All of a type.
+    /// The declaration of a complete type.
     fn of(ty: &TensorType) -> Declared {
         Declared { element: Some(ty.element), dims: Some(ty.dims.iter().map(|&d| Some(d)).collect()) }
     }
@@ -83,7 +82,7 @@ impl Declared {
         Some(TensorType::new(self.element?, dims))
     }
 
-    /// Whether a value of type `ty` is as declared.
+    /// Whether a value of type `ty` matches the declaration.
     pub fn agrees(&self, ty: &Type) -> bool {
         let Type::Tensor(ty) = ty else { return self.element.is_none() && self.dims.is_none() };
         let extents = self.dims.as_ref().is_none_or(|dims| {
@@ -92,7 +91,7 @@ impl Declared {
         extents && self.element.is_none_or(|e| e == ty.element)
     }
 
-    /// Whether it is all of a type that differs from `ty` in nothing but extents of 1.
+    /// Whether it is complete and differs from `ty` only in extents of 1.
     fn agrees_but_for_ones(&self, ty: &Type) -> bool {
         let without = |dims: &[u64]| -> Vec<u64> { dims.iter().copied().filter(|&d| d != 1).collect() };
         match (self.complete(), ty) {
@@ -130,12 +129,12 @@ pub struct Operand<'a> {
     pub value: Option<&'a Const>,
 }
 
-/// One result that a [`Query`] asks for.
+/// A result that a [`Query`] needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The value's name, for messages.
     pub name: &'a str,
-    /// What the file says about it.
+    /// The file's declaration, if any.
     pub declared: Option<&'a Declared>,
 }
 
@@ -144,13 +143,13 @@ pub struct Wanted<'a> {
 pub struct Producer<'a> {
     /// Its operator.
     pub op: &'a Op,
-    /// Which of its results the operand is.
+    /// The index of its result that is the operand.
     pub result: usize,
     /// The type of its own operand 0.
     pub operand: Option<&'a Type>,
 }
 
-/// A node whose results' types are asked for.
+/// A node whose result types are to be inferred.
 #[derive(Clone, Copy)]
 pub struct Query<'a> {
     /// The node's name, for messages.
@@ -159,13 +158,13 @@ pub struct Query<'a> {
     pub op: &'a Op,
     /// The version of the operator's domain.
     pub version: i64,
-    /// Operands by position; `None` where one is left out.
+    /// Operands by position; `None` if one is left out.
     pub operands: &'a [Option<Operand<'a>>],
     /// The node's attributes.
     pub attributes: &'a [(Name, Attr)],
-    /// Results by position; `None` where one is left out.
+    /// Results by position; `None` if one is left out.
     pub results: &'a [Option<Wanted<'a>>],
-    /// The producer of the operand at a position, seen through copies.
+    /// The producer of the operand at a position, with copies skipped.
     pub producer: &'a dyn Fn(usize) -> Option<Producer<'a>>,
 }
 
@@ -179,22 +178,22 @@ pub enum ShapeError {
         node: Box<str>,
         /// Its operator.
         op: Box<str>,
-        /// What contradicts what.
+        /// The contradiction.
         reason: Box<str>,
     },
-    /// The operator's contract says nothing of such a node.
+    /// The node violates its operator's contract.
     #[error("node `{node}` ({op}): {reason}")]
     Contract {
         /// The node.
         node: Box<str>,
         /// Its operator.
         op: Box<str>,
-        /// What the contract does not say.
+        /// The violation.
         reason: Box<str>,
-        /// What to do.
+        /// The advice.
         help: &'static str,
     },
-    /// Neither a rule nor the file says what the result is.
+    /// Neither a rule nor the file determines the type of the result.
     #[error(
         "node `{node}` ({op}): the type of result {index} `{result}` is not known: {reason}{}",
         alike(*more)
@@ -210,10 +209,10 @@ pub enum ShapeError {
         result: Box<str>,
         /// Why no rule applies.
         reason: Box<str>,
-        /// How many more nodes of the operator have such results, where the same is said of them.
+        /// Number of further nodes of the operator with the same error.
         more: usize,
     },
-    /// The result is larger than anything that any machine holds.
+    /// The result is larger than the memory of any machine.
     #[error("node `{node}` ({op}): result {index} `{result}` would be {ty}, which {why}")]
     TooLarge {
         /// The node.
@@ -226,7 +225,7 @@ pub enum ShapeError {
         result: Box<str>,
         /// Its type.
         ty: Box<str>,
-        /// What is too large.
+        /// The limit that is exceeded.
         why: &'static str,
     },
 }
@@ -241,7 +240,7 @@ fn alike(more: usize) -> String {
 /// Why a rule has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It cannot tell; `value_info` may.
+    /// The rule does not know; `value_info` may.
     Unknown(Cow<'static, str>),
     /// The node is not valid.
     Wrong(Cow<'static, str>),
@@ -255,10 +254,10 @@ fn unknown<T>(reason: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
     Err(Refusal::Unknown(reason.into()))
 }
 
-/// What a rule says about each result; fewer entries, or `None`, where it cannot tell.
+/// A rule's fact about each result; fewer entries, or `None`, if it does not know.
 type Answer = Result<Vec<Option<Fact>>, Refusal>;
 
-/// How the results' types follow from the operands.
+/// Computes the results' types from the operands.
 type Rule = fn(&Cx<'_>) -> Answer;
 
 /// Whether there is a rule for the operator.
@@ -280,8 +279,8 @@ pub fn contracts() -> Vec<(&'static str, &'static str, i64, &'static str)> {
     table::operators().into_iter().map(row).collect()
 }
 
-/// Refuses a node of which its operator's contract says nothing: an attribute that is not known or of another kind, too few
-/// or too many operands, elements of another type, a version older than is implemented. Operators without a rule have none.
+/// Refuses a node that violates its operator's contract: an unknown attribute or one of another kind, too few or too many
+/// operands, elements of another type, a version older than implemented. Operators without a rule have no contract.
 ///
 /// # Errors
 /// [`ShapeError::Contract`].
@@ -292,11 +291,11 @@ pub(crate) fn adheres<'a>(query: &'a Query<'a>) -> Result<(), ShapeError> {
     }
 }
 
-/// What is known about every result of the node: an entry for every result asked for, `None` for the others.
+/// The facts about every result of the node: an entry for every result that is needed, `None` for the others.
 ///
 /// # Errors
-/// [`ShapeError`] if the node is not valid, or has a result of whose type neither a rule nor the declaration says
-/// enough. A declaration that says something else than a rule is not looked at.
+/// [`ShapeError`] if the node is not valid, or has a result whose type neither a rule nor the declaration determines. A
+/// declaration that contradicts a rule is ignored.
 pub fn infer<'a>(query: &'a Query<'a>) -> Result<Vec<Option<Fact>>, ShapeError> {
     match table::row(query.op).map(|row| (row.rule)(&Cx { query })) {
         Some(Ok(facts)) => settle(query, facts, "the operator's rule does not cover it"),
@@ -312,8 +311,7 @@ pub(crate) fn invalid(query: &Query<'_>, reason: Cow<'static, str>) -> ShapeErro
     ShapeError::Invalid { node, op, reason: reason.into_owned().into() }
 }
 
-/// `facts` for exactly the results asked for, completed from what the file declares; `reason` says why those that are
-/// missing are.
+/// `facts` for exactly the needed results, completed by the file's declarations; `reason` says why facts are missing.
 pub(crate) fn settle(
     query: &Query<'_>,
     mut facts: Vec<Option<Fact>>,
@@ -352,11 +350,10 @@ pub(crate) fn settle(
     Ok(facts)
 }
 
-/// More axes than this has no tensor of any framework; so the size of a type is bounded.
+/// Maximum number of axes, more than any framework supports; it bounds the size of a type.
 const MOST_AXES: usize = 64;
 
-/// Why no value has this type, if so. An extent is also what `Shape` says in 64 signed bits, even where another
-/// extent is zero.
+/// Why no value can have this type, if so. An extent must also fit the 64 signed bits of `Shape`, even if another extent is zero.
 pub(crate) fn impossible(ty: &Type) -> Option<&'static str> {
     let dims = ty.as_tensor().map_or(&[][..], |t| &t.dims);
     if dims.len() > MOST_AXES {
@@ -368,7 +365,7 @@ pub(crate) fn impossible(ty: &Type) -> Option<&'static str> {
     }
 }
 
-/// What a rule sees of its node.
+/// A rule's view of its node.
 #[derive(Clone, Copy)]
 pub(crate) struct Cx<'a> {
     query: &'a Query<'a>,
@@ -394,7 +391,7 @@ impl<'a> Cx<'a> {
         self.query.version
     }
 
-    /// The operand's tensor type, if it is there and a tensor.
+    /// The operand's tensor type, if it is given and a tensor.
     fn maybe(&self, index: usize) -> Option<&'a TensorType> {
         self.operand(index)?.ty.as_tensor()
     }
@@ -426,7 +423,7 @@ impl<'a> Cx<'a> {
         match operand.value.map(Const::as_ints) {
             Some(Some(ints)) => Ok(Some(ints)),
             Some(None) => wrong(format!("{} holds floats, not integers", self.called(index))),
-            // What has no elements is known, wherever it comes from.
+            // An operand without elements is known, wherever it comes from.
             None if operand
                 .ty
                 .as_tensor()
@@ -441,7 +438,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The operand's integers, which must be there.
+    /// The operand's integers, which are required.
     fn need_ints(&self, index: usize) -> Result<&'a [i64], Refusal> {
         self.ints(index)?.map_or_else(|| wrong(format!("operand {index} is missing")), Ok)
     }
@@ -466,7 +463,7 @@ impl<'a> Cx<'a> {
         self.query.attributes.iter().find(|(n, _)| &**n == name).map(|(_, a)| a)
     }
 
-    /// The integer attribute, if it is there.
+    /// The integer attribute, if it is set.
     fn int(&self, name: &str) -> Result<Option<i64>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
@@ -480,17 +477,17 @@ impl<'a> Cx<'a> {
         Ok(self.int(name)?.unwrap_or(default))
     }
 
-    /// Whether the integer attribute is there and not zero.
+    /// Whether the integer attribute is set and not zero.
     fn flag(&self, name: &str) -> Result<bool, Refusal> {
         Ok(self.int_or(name, 0)? != 0)
     }
 
-    /// The attribute of integers, if it is there.
+    /// The attribute of integers, if it is set.
     fn int_list(&self, name: &str) -> Result<Option<&'a [i64]>, Refusal> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Attr::Ints(ints)) => Ok(Some(ints)),
-            // An empty list has no elements that could tell its kind.
+            // An empty list has no elements that determine its kind.
             Some(Attr::Floats(none)) if none.is_empty() => Ok(Some(&[])),
             Some(other) => wrong(format!("attribute `{name}` is {}, not a list of integers", kind(other))),
         }
@@ -508,7 +505,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The element type that the attribute names by ONNX's number, if it is there.
+    /// The element type that the attribute names by ONNX's number, if it is set.
     fn element(&self, name: &str) -> Result<Option<ElementType>, Refusal> {
         match self.int(name)? {
             None => Ok(None),
@@ -521,8 +518,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The integers of the attribute, or else of the operand; `None` where both are left out. Operators that
-    /// turned an attribute into an operand are read in both forms, whatever the version says.
+    /// The integers of the attribute, or else of the operand; `None` if both are left out. Operators whose attribute became an
+    /// operand are read in both forms, for every version.
     fn int_list_or_ints(&self, name: &str, index: usize) -> Result<Option<&'a [i64]>, Refusal> {
         match self.int_list(name)? {
             Some(ints) => Ok(Some(ints)),
@@ -545,17 +542,17 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// What the file declares about the result.
+    /// The file's declaration of the result.
     fn declared(&self, index: usize) -> Option<&'a Declared> {
         self.query.results.get(index).copied().flatten()?.declared
     }
 
-    /// The node that computes the operand, seen through copies.
+    /// The node that computes the operand, with copies skipped.
     fn producer(&self, index: usize) -> Option<Producer<'a>> {
         (self.query.producer)(index)
     }
 
-    /// Result *i* has the type of operand `of[i]`; not known where that is left out.
+    /// Result *i* has the type of operand `of[i]`; unknown if that is left out.
     fn like(&self, of: &[usize]) -> Answer {
         Ok(of.iter().map(|&i| self.operand(i).map(|o| o.ty.clone().into())).collect())
     }

@@ -4,7 +4,7 @@ use lmsc_ir::{ElementType, TensorType};
 
 use super::{ANY_VERSION, Answer, Cx, ELEMENT_TYPES, Fact, Refusal, axis, element_type, one, wrong};
 
-/// Refuses a `scale` that has not one element for each channel of `x`; it may be left out.
+/// Refuses a `scale` that does not have one element for each channel of `x`; it may be left out.
 fn channels(cx: &Cx<'_>, x: usize, scale: usize) -> Result<(), Refusal> {
     let count = cx.dims(x)?.get(1).copied().unwrap_or(1);
     if cx.operand(scale).is_none() {
@@ -19,8 +19,8 @@ fn channels(cx: &Cx<'_>, x: usize, scale: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a `BatchNormalization` normalizes by the statistics of the batch. Before version 14 results behind the first said
-/// so, before version 7 an attribute.
+/// Whether a `BatchNormalization` normalizes by the statistics of the batch. Before version 14 this was indicated by the presence
+/// of further results, before version 7 by an attribute.
 fn trains(cx: &Cx<'_>) -> Result<bool, Refusal> {
     let onnx = cx.query.op.domain().is_empty();
     match cx.version() {
@@ -30,8 +30,8 @@ fn trains(cx: &Cx<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// `BatchNormalization` of every version, and `BatchNormInternal`: the data, the running statistics, and the
-/// statistics of the batch. Where it runs again, the running statistics are left out.
+/// `BatchNormalization` of every version, and `BatchNormInternal`: the data, the running statistics, and the statistics of the
+/// batch. A recomputed node has no running statistics.
 pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
     (1..5).try_for_each(|i| channels(cx, 0, i))?;
@@ -44,7 +44,7 @@ pub(super) fn batch(cx: &Cx<'_>) -> Answer {
         return wrong("of the running mean and variance, operands 3 and 4, one is left out");
     }
     if cx.operand(3).is_none() && trains(cx)? {
-        // Of half precision, the file says what they are.
+        // For half precision, the file declares their type.
         let same = matches!(scale.element, ElementType::Float | ElementType::Double);
         let saved = || same.then(|| Fact::from(TensorType::new(scale.element, &*scale.dims)));
         return Ok(vec![Some(x.clone().into()), None, None, saved(), saved()]);
@@ -58,7 +58,7 @@ pub(super) fn batch(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(x.clone().into()), statistic(), statistic(), saved(), saved()])
 }
 
-/// Refuses a dY that has other extents than operand 1.
+/// Refuses a dY whose extents differ from those of operand 1.
 fn gradient_of_first(cx: &Cx<'_>) -> Result<(), Refusal> {
     match cx.dims(0)? == cx.dims(1)? {
         true => Ok(()),
@@ -79,7 +79,7 @@ fn factors(cx: &Cx<'_>, x: usize, of: &[usize]) -> Result<(), Refusal> {
     of.iter().try_for_each(|&i| cx.expect_broadcast(i, normalized))
 }
 
-/// The type of what is kept per normalized row: extents from `at` on are 1.
+/// The type of the statistics of normalized rows: extents from `at` on are 1.
 fn rows(cx: &Cx<'_>, x: &TensorType, default: i64) -> Result<TensorType, Refusal> {
     let at = cx.axis(default, 0)?;
     let element = match cx.int_or("stash_type", 1)? {
@@ -119,8 +119,8 @@ pub(super) fn skip_layer(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(x.clone().into()), Some(row.clone().into()), Some(row.into()), Some(x.clone().into())])
 }
 
-/// `LayerNormalizationGrad(dY, X, scale, …, 1/σ)`, where before the last stand means, or the bias: gradients of X, scale and
-/// bias. Where statistics of the forward pass stand, `kept` says.
+/// `LayerNormalizationGrad(dY, X, scale, …, 1/σ)`, with means, or the bias, before the last operand: gradients of X, scale and
+/// bias. `kept` are the operands with statistics of the forward pass.
 pub(super) fn layer_gradient(cx: &Cx<'_>, kept: &[usize]) -> Answer {
     gradient_of_first(cx)?;
     let x = cx.tensor(1)?;
@@ -129,7 +129,7 @@ pub(super) fn layer_gradient(cx: &Cx<'_>, kept: &[usize]) -> Answer {
     if !kept.contains(&3) {
         cx.expect(3, &x.dims[at..])?;
     }
-    // The statistics keep the axes that were normalized, or do not.
+    // The statistics may or may not keep the normalized axes.
     let count = super::product(&x.dims[..at])?;
     for &index in kept {
         if super::product(cx.dims(index)?)? != count {
@@ -149,7 +149,7 @@ pub(super) fn instance(cx: &Cx<'_>) -> Answer {
     if x.dims.len() < 2 {
         return wrong(format!("{} has no channels; expected [batch, channels, …]", cx.typed(0)));
     }
-    // Before version 21 scale and bias of groups belong to groups.
+    // Before version 21 scale and bias of group normalization belong to groups.
     let groups = cx.int("num_groups")?.and_then(|groups| u64::try_from(groups).ok());
     let factors = match groups {
         Some(groups) if cx.version() < 21 => groups,
@@ -161,10 +161,10 @@ pub(super) fn instance(cx: &Cx<'_>) -> Answer {
     one(x.element, &*x.dims)
 }
 
-/// `Softmax` and its kin, which keep the type but need the axis.
+/// `Softmax` and similar operators, which keep the type but need the axis.
 pub(super) fn along_axis(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
-    // Before version 13 the axis could also stand behind the last one.
+    // Before version 13 the axis could also be behind the last one.
     let behind = x.dims.len() as i64;
     if let Some(at) = cx.int("axis")?.filter(|&at| at != behind && behind > 0) {
         axis(at, x.dims.len(), &"operand 0", || "attribute `axis`".to_owned())?;
@@ -172,13 +172,13 @@ pub(super) fn along_axis(cx: &Cx<'_>) -> Answer {
     one(x.element, &*x.dims)
 }
 
-/// `LpNormalization`-like gradients `(dY, Y)`: as dY, which has the extents of Y.
+/// Gradients like that of `LpNormalization` `(dY, Y)`: the type of dY, which has the extents of Y.
 pub(super) fn along_axis_gradient(cx: &Cx<'_>) -> Answer {
     gradient_of_first(cx)?;
     along_axis(cx)
 }
 
-/// `MeanVarianceNormalization`, `LRN`: as operand 0, which has channels.
+/// `MeanVarianceNormalization`, `LRN`: the type of operand 0, which has channels.
 pub(super) fn local(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     if x.dims.is_empty() {

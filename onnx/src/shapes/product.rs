@@ -1,11 +1,11 @@
-//! Products of matrices and contractions.
+//! Matrix products and contractions.
 
 use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType};
 
 use super::{Answer, Cx, Refusal, broadcast, broadcast_or, extent, one, show, wrong};
 
-/// The extents of `a · b`, as NumPy's `matmul` has them; they are those of the operands at `of`, perhaps transposed.
+/// The extents of `a · b`, as in NumPy's `matmul`; they are those of the operands at `of`, possibly transposed.
 fn multiplied(cx: &Cx<'_>, of: [usize; 2], a: &[u64], b: &[u64]) -> Result<Vec<u64>, Refusal> {
     let scalar = |i: usize| wrong(format!("{} is a scalar; a factor has at least one axis", cx.typed(of[i])));
     let Some((&inner_a, rest_a)) = a.split_last() else { return scalar(0) };
@@ -63,7 +63,7 @@ pub(super) fn qlinear_matmul(cx: &Cx<'_>) -> Answer {
     one(cx.tensor(7)?.element, multiplied(cx, [0, 3], cx.dims(0)?, cx.dims(3)?)?)
 }
 
-/// The extents with the last two axes exchanged.
+/// The extents of a factor, transposed as the flags say.
 fn transposed(dims: &[u64], trans: bool, trans_batch: bool) -> Vec<u64> {
     let mut dims = dims.to_vec();
     let rank = dims.len();
@@ -119,7 +119,7 @@ pub(super) fn matmul_bits(cx: &Cx<'_>) -> Answer {
     one(a.element, dims)
 }
 
-/// `Det`: without the last two axes.
+/// `Det`: the extents without the last two axes.
 pub(super) fn determinant(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     match &*x.dims {
@@ -140,7 +140,7 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
         let (terms, operands) = (count(terms.len(), "term"), count(cx.operand_count(), "operand"));
         return wrong(format!("attribute `equation` is `{equation}`, with {terms} for {operands}"));
     }
-    // Extent by letter, in the order of the alphabet; and the broadcast extents that `...` stands for.
+    // Extent by letter, in alphabetical order; and the broadcast extents of `...`.
     let mut letters: std::collections::BTreeMap<char, (u64, u32)> = Default::default();
     let mut ellipsis: Option<Vec<u64>> = None;
     for (i, term) in terms.iter().enumerate() {
@@ -175,7 +175,7 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
     let ellipsis = ellipsis.unwrap_or_default();
     let mut dims = Vec::new();
     match right {
-        // Without a right side: what stands once, in alphabetical order, behind the broadcast extents.
+        // Without a right side: letters that occur once, in alphabetical order, behind the broadcast extents.
         None => {
             dims.extend(&ellipsis);
             dims.extend(letters.values().filter(|(_, uses)| *uses == 1).map(|(extent, _)| extent));
@@ -201,7 +201,7 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Answer {
     one(cx.tensor(0)?.element, dims)
 }
 
-/// ONNX's `Attention(Q, K, V, mask, past K, past V)`: the result, the keys and values so far, the weights.
+/// ONNX's `Attention(Q, K, V, mask, past K, past V)`: the result, all keys and values so far, the weights.
 pub(super) fn attention(cx: &Cx<'_>) -> Answer {
     let (q, k, v) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
     let mismatch = || {
@@ -209,7 +209,7 @@ pub(super) fn attention(cx: &Cx<'_>) -> Answer {
         let past = cx.operand(4).map_or(String::new(), |_| format!(", past keys {}", cx.typed(4)));
         Refusal::Wrong(format!("queries {q}, keys {k} and values {v} do not fit one another{past}").into())
     };
-    // `[batch, heads, sequence, width]` of an operand that may have its heads inside the last axis.
+    // `[batch, heads, sequence, width]` of an operand whose heads may be part of the last axis.
     let headed = |index: usize, heads: &str| match *cx.dims(index)? {
         [batch, heads, sequence, width] => Ok([batch, heads, sequence, width]),
         [batch, sequence, width] => match cx.int(heads)? {

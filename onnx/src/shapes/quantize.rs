@@ -4,14 +4,14 @@ use lmsc_ir::{ElementType, TensorType};
 
 use super::{Answer, Cx, one};
 
-/// `QuantizeLinear(x, scale, zero)`: in the zero point's element type.
+/// `QuantizeLinear(x, scale, zero)`: elements of the zero point's type.
 pub(super) fn quantize(cx: &Cx<'_>) -> Answer {
     let named = cx.element("output_dtype")?;
     let element = cx.maybe(2).map(|z| z.element).or(named).unwrap_or(ElementType::Uint8);
     one(element, cx.dims(0)?)
 }
 
-/// `DequantizeLinear(x, scale, zero)`: in the scale's element type.
+/// `DequantizeLinear(x, scale, zero)`: elements of the scale's type.
 pub(super) fn dequantize(cx: &Cx<'_>) -> Answer {
     let element = cx.element("output_dtype")?.map_or_else(|| Ok(cx.tensor(1)?.element), Ok)?;
     one(element, cx.dims(0)?)

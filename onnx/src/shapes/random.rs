@@ -13,7 +13,7 @@ pub(super) fn of_shape(cx: &Cx<'_>) -> Answer {
     )
 }
 
-/// `RandomNormalLike`, `RandomUniformLike`, `Bernoulli`: as operand 0, in the element type of an attribute.
+/// `RandomNormalLike`, `RandomUniformLike`, `Bernoulli`: the extents of operand 0, in the element type of an attribute.
 pub(super) fn like(cx: &Cx<'_>) -> Answer {
     let x = cx.tensor(0)?;
     one(cx.element("dtype")?.unwrap_or(x.element), &*x.dims)

@@ -48,7 +48,7 @@ impl<'a> Layer<'a> {
         Ok(Some(TensorType::new(self.x.element, dims).into()))
     }
 
-    /// What operators of onnxruntime keep for the backward pass: never batch first.
+    /// Values that operators of onnxruntime keep for the backward pass: never batch first.
     fn kept(&self, width: u64) -> Result<Option<Fact>, Refusal> {
         let width = result_extent(3, i128::from(self.hidden) * i128::from(width))?;
         let dims = [self.steps, self.directions, self.batch, width];
@@ -62,7 +62,7 @@ impl<'a> Layer<'a> {
         Some(TensorType::new(self.x.element, dims).into())
     }
 
-    /// The extents of the states of one step, of what is kept of each for the backward pass, `width` wide, and of the biases.
+    /// The extents of the states of one step, of the values kept for the backward pass, `width` wide, and of the biases.
     fn extents(&self, gates: u64, width: u64) -> Result<[Vec<u64>; 3], Refusal> {
         let tensor = |fact: Option<Fact>| {
             fact.and_then(|f| f.ty.as_tensor().map(|ty| ty.dims.clone())).unwrap_or_default()
@@ -70,7 +70,7 @@ impl<'a> Layer<'a> {
         Ok([tensor(self.last_step()), tensor(self.kept(width)?), tensor(self.bias(gates)?)])
     }
 
-    /// Refuses operands of the forward pass behind X, W and R that do not fit them.
+    /// Refuses operands of the forward pass behind X, W and R that do not match them.
     fn expect(&self, cx: &Cx<'_>, gates: u64) -> Result<(), Refusal> {
         let [state, _, bias] = self.extents(gates, 1)?;
         cx.expect(3, &bias)?;

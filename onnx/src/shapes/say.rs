@@ -1,4 +1,4 @@
-//! What the messages of rules call things, and how rules refuse axes and extents.
+//! Phrases of the rules' messages, and the refusal of invalid axes and extents.
 
 use std::fmt::Display;
 
@@ -30,7 +30,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Refuses an operand of other extents; it may be left out.
+    /// Refuses an operand whose extents differ from these; it may be left out.
     pub(super) fn expect(&self, index: usize, dims: &[u64]) -> Result<(), Refusal> {
         match self.operand(index) {
             Some(operand) if operand.ty.as_tensor().is_none_or(|ty| ty.dims != dims) => wrong(format!(
@@ -42,7 +42,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Refuses an operand that has not one element; it may be left out.
+    /// Refuses an operand that does not have exactly one element; it may be left out.
     pub(super) fn expect_one(&self, index: usize) -> Result<(), Refusal> {
         let one = |ty: &Type| ty.as_tensor().is_some_and(|ty| ty.element_count() == Some(1));
         match self.operand(index) {
@@ -60,7 +60,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The attribute if it is there, or else the operand, as [`Cx::int_list_or_ints`] reads them.
+    /// The attribute if it is set, or else the operand, as [`Cx::int_list_or_ints`] reads them.
     pub(super) fn attribute_or(&self, name: &str, index: usize) -> String {
         match self.attribute(name) {
             Some(_) => format!("attribute `{name}`"),
@@ -73,7 +73,7 @@ impl Cx<'_> {
         self.axis_of(default, self.dims(index)?.len(), &format_args!("operand {index}"))
     }
 
-    /// The same in a tensor of this rank, which messages call `of`.
+    /// The same for a tensor of this rank, named `of` in messages.
     pub(super) fn axis_of(&self, default: i64, rank: usize, of: &dyn Display) -> Result<usize, Refusal> {
         let source = || match self.attribute("axis") {
             Some(_) => "attribute `axis`".to_owned(),
@@ -82,13 +82,13 @@ impl Cx<'_> {
         axis(self.int_or("axis", default)?, rank, of, source)
     }
 
-    /// The operand's integers as extents; they must be there.
+    /// The operand's integers as extents; they are required.
     pub(super) fn extents(&self, index: usize) -> Result<Vec<u64>, Refusal> {
         extents(self.need_ints(index)?, || self.called(index))
     }
 }
 
-/// What an attribute holds.
+/// The kind of an attribute's value.
 pub(super) fn kind(attr: &Attr) -> &'static str {
     match attr {
         Attr::Int(_) => "an integer",
@@ -102,7 +102,7 @@ pub(super) fn kind(attr: &Attr) -> &'static str {
     }
 }
 
-/// `[2,3]`; of a long list its beginning.
+/// `[2,3]`; of a long list only the beginning.
 pub(super) fn show<T: Display>(values: &[T]) -> String {
     const SHOWN: usize = 12;
     let shown: Vec<String> = values.iter().take(SHOWN).map(T::to_string).collect();
@@ -112,7 +112,7 @@ pub(super) fn show<T: Display>(values: &[T]) -> String {
     }
 }
 
-/// The axis counted from the front of a tensor of this rank, which messages call `of`; `source` says where it is named.
+/// The axis counted from the front of a tensor of this rank, named `of` in messages; `source` names its origin.
 pub(super) fn axis(
     axis: i64,
     rank: usize,
@@ -150,12 +150,12 @@ pub(super) fn axis_mask(
     Ok(mask)
 }
 
-/// The integer as an extent; `source` says where it stands.
+/// The integer as an extent; `source` names its origin.
 pub(super) fn extent(value: i64, source: impl FnOnce() -> String) -> Result<u64, Refusal> {
     u64::try_from(value).or_else(|_| wrong(format!("{} holds {value}; extents are at least 0", source())))
 }
 
-/// The integers as extents; `source` says where they stand.
+/// The integers as extents; `source` names their origin.
 pub(super) fn extents(values: &[i64], source: impl Fn() -> String) -> Result<Vec<u64>, Refusal> {
     values.iter().map(|&v| extent(v, &source)).collect()
 }

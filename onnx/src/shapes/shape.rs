@@ -28,7 +28,7 @@ pub(super) fn size(cx: &Cx<'_>) -> Answer {
     folded(ElementType::Int64, [], |_| signed(&[count]))
 }
 
-/// The same elements under other extents.
+/// The same elements with other extents.
 fn view(cx: &Cx<'_>, dims: Vec<u64>) -> Answer {
     folded(cx.tensor(0)?.element, dims, |_| cx.value(0).cloned())
 }
@@ -58,7 +58,7 @@ pub(super) fn copy(cx: &Cx<'_>) -> Answer {
     }
 }
 
-/// `ai.lmsc.Join`: what stayed, or what `dims` says of the elements of the pieces.
+/// `ai.lmsc.Join`: the type of the base, or the type with extents `dims` and the elements of the pieces.
 pub(super) fn join(cx: &Cx<'_>) -> Answer {
     if let Some(stayed) = cx.operand(0) {
         return Ok(vec![Some(stayed.ty.clone().into())]);
@@ -283,13 +283,13 @@ pub(super) fn eye_like(cx: &Cx<'_>) -> Answer {
     one(cx.element("dtype")?.unwrap_or(x.element), &*x.dims)
 }
 
-/// `HannWindow` and the like.
+/// `HannWindow` and similar operators.
 pub(super) fn window(cx: &Cx<'_>) -> Answer {
     let size = super::extent(cx.scalar(0)?, || cx.called(0))?;
     one(cx.element("output_datatype")?.unwrap_or(ElementType::Float), [size])
 }
 
-/// A Boolean or integer scalar, whatever the operands.
+/// A Boolean or integer scalar, for any operands.
 pub(super) fn scalar(element: ElementType) -> Answer {
     Ok(vec![Some(TensorType::new(element, []).into())])
 }

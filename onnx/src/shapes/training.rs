@@ -1,4 +1,4 @@
-//! Optimizers, accumulators and other operators that only training graphs have.
+//! Optimizers, accumulators and other operators that occur only in training graphs.
 
 use lmsc_ir::words::count;
 use lmsc_ir::{ElementType, TensorType, Type};
@@ -84,7 +84,7 @@ pub(super) fn adamw(cx: &Cx<'_>) -> Answer {
     cx.like(&[2, 4, 5])
 }
 
-/// Refuses operands that are missing or too many, and results that are too many: our own operators have no others.
+/// Refuses missing or superfluous operands, and superfluous results: our own operators have no other forms.
 fn exactly(cx: &Cx<'_>, operands: usize, results: usize) -> Result<(), super::Refusal> {
     if cx.operand_count() != operands || cx.result_count() > results {
         let (found, asked) = (cx.operand_count(), cx.result_count());
@@ -121,7 +121,7 @@ pub(super) fn preview(cx: &Cx<'_>, states: usize) -> Answer {
     cx.like(&updated.map(|i| 2 + i).collect::<Vec<_>>())
 }
 
-/// `YieldOp`: for every model output that has a gradient, a tensor like it.
+/// `YieldOp`: for every model output with a gradient, a tensor of its type.
 pub(super) fn yield_op(cx: &Cx<'_>) -> Answer {
     let without = cx.int_list("non_differentiable_outputs")?.unwrap_or(&[]);
     let with = (0..cx.operand_count()).filter(|&i| !without.contains(&(i as i64)));
@@ -153,7 +153,7 @@ pub(super) fn one_flag(_: &Cx<'_>) -> Answer {
     one(ElementType::Bool, [])
 }
 
-/// `PassThrough(X…)` and the like: each result as its operand.
+/// `PassThrough(X…)` and similar operators: each result has the type of its operand.
 pub(super) fn pass_through(cx: &Cx<'_>) -> Answer {
     cx.like(&(0..cx.operand_count()).collect::<Vec<_>>())
 }
@@ -163,7 +163,7 @@ pub(super) fn record_event(cx: &Cx<'_>) -> Answer {
     cx.like(&(1..cx.operand_count()).collect::<Vec<_>>())
 }
 
-/// `Gradient`: refused, because it names other values in attributes, so no edge says what it reads.
+/// `Gradient`: refused, because it names other values in attributes, so that no edge shows its reads.
 pub(super) fn symbolic_gradient(_: &Cx<'_>) -> Answer {
     wrong(
         "it stands for the gradient of other nodes, which it names in attributes; lmsc rewrites graphs whose \

@@ -1,4 +1,4 @@
-//! How each next value comes to its variable: in place, or by a copy.
+//! How each next value is carried to its variable: in place, or by a copy.
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use lmsc_ir::{
@@ -7,8 +7,8 @@ use lmsc_ir::{
 
 use super::given;
 
-/// Operators that write each element after they have read it and no other, so that their result may take the place of
-/// an operand of its type.
+/// Operators that read each element before they write it and read no other, so that their result may replace an operand of its
+/// type.
 const ELEMENTWISE: &[&str] = &[
     "Abs",
     "Add",
@@ -34,7 +34,7 @@ const ELEMENTWISE: &[&str] = &[
 
 /// Gives every pair of a variable and its next value an update edge.
 pub(super) fn carry(graph: &mut Graph, pairs: &[(ValueId, ValueId)]) {
-    // A pair that the file's update edges carry already, perhaps over the host and back.
+    // Pairs that the file's update edges carry already, possibly over the host and back.
     let carried: HashSet<(ValueId, ValueId)> =
         super::carried(graph).into_iter().filter_map(|c| Some((c.input, c.output?))).collect();
     let pairs: Vec<(ValueId, ValueId)> =
@@ -96,13 +96,13 @@ struct Plan {
     order: Vec<NodeId>,
     ticks: Vec<u32>,
     successors: Adjacency,
-    /// By node, the nodes that overwrite what it reads.
+    /// By node, the nodes that overwrite values that it reads.
     overwriters: HashMap<NodeId, Vec<NodeId>>,
     /// By storage, the nodes that read it, in no order.
     readers: Vec<Vec<NodeId>>,
     /// Storages of variables that operators of the graph write in place.
     written: HashSet<StorageId>,
-    /// Storages that are written by these decisions, or whose place is that of a variable.
+    /// Storages that these decisions write, or that have the place of a variable.
     claimed: HashSet<StorageId>,
     updates: Vec<(NodeId, Update)>,
 }
@@ -136,7 +136,7 @@ impl Plan {
         self.ticks[node.as_u32() as usize] as usize
     }
 
-    /// Has the node that computes the next value write it in place, if that is safe; whether it is.
+    /// Makes the node that computes the next value write it in place, if that is safe; returns whether it is.
     fn in_place(&mut self, graph: &Graph, variable: ValueId, next: ValueId) -> bool {
         let (old, new) = (self.storages.storage(variable), self.storages.storage(next));
         let root = self.storages.get(new).root;
@@ -145,13 +145,13 @@ impl Plan {
         let reads_old = node.reads().any(|v| self.storages.storage(v) == old);
         let elementwise = node.op.domain().is_empty() && ELEMENTWISE.contains(&node.op.name());
         let same_type = graph.value(root).ty == graph.value(variable).ty;
-        // What is on the host is overwritten by copies over the link, which say so.
+        // Variables on the host are overwritten by copies over the link, which have update edges of their own.
         let here = !graph.value(variable).place.is_host() && !graph.value(root).place.is_host();
         let is_written = |storage| self.written.contains(&storage) || self.claimed.contains(&storage);
-        // A copy of an earlier compilation wrote the variable after an operator that does so, too.
+        // A copy from an earlier compilation may write the variable after an operator that writes it, too.
         let again = super::is_copy(graph, writer) && !self.claimed.contains(&old);
         let free = (!is_written(old) || again) && !is_written(new);
-        // What follows from shapes alone is computed before the first step, and no more.
+        // Results that depend on shapes alone are computed only once, before the first step.
         let computes = !node.op.is_swap() && !node.op.is_join() && !node.op.effects().shape_only;
         if !(same_type && here && free && computes && (elementwise || !reads_old)) {
             return false;
@@ -169,7 +169,7 @@ impl Plan {
         true
     }
 
-    /// Orders the readers before the writer, if no path leads from the writer to one of them; whether none does.
+    /// Orders the readers before the writer, if no path leads from the writer to one of them; returns whether none does.
     fn run_before(&mut self, readers: &[NodeId], writer: NodeId) -> bool {
         let first = self.tick(writer);
         let Some(last) = readers.iter().map(|&r| self.tick(r)).max().filter(|&last| last > first) else {
@@ -221,7 +221,7 @@ fn copy(graph: &mut Graph, storages: &Storages, moves: Vec<Move>) {
     let Uses { last, first_write, end } = Uses::of(graph, storages);
     let mut copies = Copies::new(graph);
     let moved: HashSet<StorageId> = moves.iter().map(|m| storages.storage(m.variable)).collect();
-    // By storage, the number of moves that still read what is in it.
+    // By storage, the number of moves that still read its contents.
     let mut pending: HashMap<StorageId, usize> = HashMap::new();
     let (mut from_old, mut others) = (Vec::new(), Vec::new());
     for mut one in moves {
@@ -299,7 +299,7 @@ struct Copies<'a> {
     order: Vec<NodeId>,
     /// Values that subgraphs read under their own names.
     captured: HashSet<ValueId>,
-    /// Before the node of which tick each copy stands.
+    /// The tick of the node before which each copy is inserted, and the copy.
     insertions: Vec<(u32, NodeId)>,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Copies<'a> {
         result
     }
 
-    /// Gives the copies their places in the order.
+    /// Inserts the copies into the order.
     fn insert(mut self) {
         // Stable: copies before one node stay in the order in which they were added.
         self.insertions.sort_by_key(|&(tick, _)| tick);

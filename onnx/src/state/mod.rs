@@ -1,8 +1,8 @@
 //! State of a step: which output is the next value of which input, and how that value is carried to the next step.
 //!
-//! A pair of an input and an output is state in whatever way the output is computed. [`Stated`] says which pairs there
-//! are: those of the file's metadata, of the caller, and of names. [`settle`] writes them into the graph as update
-//! edges, in place or by a copy (`carry.rs`). [`carried`] reads them off a graph again.
+//! A pair of an input and an output can be state however the output is computed. [`Stated`] has the pairs of the file's metadata,
+//! of the caller, and of names. [`settle`] writes them into the graph as update edges, in place or by a copy (`carry.rs`).
+//! [`carried`] reads them from a graph again.
 
 mod carry;
 mod order;
@@ -16,18 +16,18 @@ use crate::key;
 pub use pairs::Notice;
 pub(crate) use pairs::STRONG;
 
-/// What is said about the state of a step.
+/// Statements about the state of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// Inputs and the outputs that are their next values.
     pub pairs: Vec<(String, String)>,
     /// Names of inputs and outputs that belong to no pair.
     pub not: Vec<String>,
-    /// Whether names pair, too: `w` and `w_new`.
+    /// Whether names also make pairs: `w` and `w_new`.
     pub by_name: bool,
 }
 
-/// Nothing is said: names alone pair.
+/// Without statements, only names make pairs.
 impl Default for Stated {
     fn default() -> Stated {
         Stated { pairs: Vec::new(), not: Vec::new(), by_name: true }
@@ -35,10 +35,10 @@ impl Default for Stated {
 }
 
 impl Stated {
-    /// What the file's metadata says. A file that lists its state ([`key::STATE`]) lists all of it, so names say nothing
-    /// then.
+    /// The statements in the file's metadata. A file that lists its state ([`key::STATE`]) lists all of it, so names do not make
+    /// pairs then.
     ///
-    /// # Errors
+    /// [`StateError::Metadata`] if the entry is not a list of pairs.
     /// [`StateError::Metadata`] if the entry is no list of pairs.
     pub fn of(model: &Model) -> Result<Stated, StateError> {
         let Some(entry) = model.proto.metadata_props.iter().find(|p| p.key() == key::STATE) else {
@@ -52,7 +52,7 @@ impl Stated {
 /// The pairs of inputs and outputs in a JSON text: an array of pairs, or an object.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 ///
 /// ```
 /// let pairs = vec![("w".to_owned(), "q".to_owned())];
@@ -85,7 +85,7 @@ pub enum StateError {
     /// The file's list of state cannot be read.
     #[error("metadata `ai.lmsc.state`: {reason}")]
     Metadata {
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// A pair that the caller or the file names does not exist, or cannot be state.
@@ -95,18 +95,18 @@ pub enum StateError {
         input: String,
         /// The output that was named.
         output: String,
-        /// What is wrong with them.
+        /// The error.
         problem: String,
     },
-    /// A name that is said to be no state is neither an input nor an output, or an operator writes it.
+    /// A name that is declared as no state is neither an input nor an output, or an operator writes it.
     #[error("--no-state {name}: {problem}")]
     NotState {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
-    /// Something reads a variable's old value after an operator has overwritten it in place.
+    /// A node reads a variable's old value after an operator has overwritten it in place.
     #[error(
         "node `{reader}` reads `{value}` after node `{writer}` has overwritten it in place, so what it reads is not \
          defined"
@@ -114,7 +114,7 @@ pub enum StateError {
     ReadAfterWrite {
         /// The node that reads.
         reader: String,
-        /// What it reads.
+        /// The value.
         value: String,
         /// The node that writes.
         writer: String,
@@ -136,12 +136,12 @@ impl Advice for StateError {
 
 /// Writes the state of the step into the graph, and returns what the caller should be told about it.
 ///
-/// Every pair gets an update edge. The node that computes the new value writes it in place where that is safe: it works
-/// element by element or does not read the old value, and every node that reads the old value can run before it.
-/// Otherwise the new value has a place of its own, and an `ai.lmsc.Copy` takes it to the variable once nothing reads
-/// the old value any more. Which of the two it is depends on edges alone, not on the order of the nodes.
+/// Every pair gets an update edge. The node that computes the new value writes it in place if that is safe: it works element by
+/// element or does not read the old value, and every node that reads the old value can run before it. Otherwise the new value has
+/// a place of its own, and an `ai.lmsc.Copy` copies it to the variable after the last read of the old value. The choice depends
+/// on edges alone, not on the order of the nodes.
 ///
-/// Control edges order what reads the old value of any variable before the node that overwrites it.
+/// Control edges order all reads of a variable's old value before the node that overwrites it.
 ///
 /// # Errors
 /// [`StateError`] names the values and nodes.
@@ -159,18 +159,18 @@ pub fn settle(graph: &mut Graph, stated: &Stated) -> Result<Vec<Notice>, StateEr
 pub enum How {
     /// The node writes it in place.
     InPlace(NodeId),
-    /// The node, an `ai.lmsc.Copy`, takes it from the place where it was computed.
+    /// The node, an `ai.lmsc.Copy`, copies it from the place where it was computed.
     Copied(NodeId),
 }
 
-/// A variable: what is kept from step to step.
+/// A variable: a value kept from step to step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The value before the step: a graph input or an initializer.
     pub input: ValueId,
     /// The output that holds the value after the step, if there is one.
     pub output: Option<ValueId>,
-    /// How it is written last.
+    /// How it is written last in the step.
     pub how: How,
     /// Its size.
     pub bytes: Bytes,
@@ -185,7 +185,7 @@ pub fn carried(graph: &Graph) -> Vec<Carried> {
     let storages = Storages::of(graph);
     let mut output = vec![None; storages.len()];
     let mut is_output = vec![false; graph.value_capacity()];
-    // A value of an earlier version is no output (invariant I4).
+    // A value of an earlier version is not an output (invariant I4).
     for &value in graph.outputs.iter().rev() {
         if !matches!(graph.def(value), Def::Input | Def::Initializer(_)) {
             output[storages.storage(value).as_u32() as usize] = Some(value);
@@ -200,7 +200,7 @@ pub fn carried(graph: &Graph) -> Vec<Carried> {
     for &id in graph.order() {
         let node = graph.node(id);
         for update in &node.updates {
-            // A copy on the way between device and host is written in place of the variable that it is of.
+            // A copy between device and host is written in place of the variable of which it is a copy.
             let mut variable = update.variable;
             while let Some(copy) = graph.producer(variable).map(|n| graph.node(n)) {
                 let Some(source) = copy.reads().next() else { break };
@@ -239,7 +239,7 @@ pub(crate) fn is_copy(graph: &Graph, node: NodeId) -> bool {
     graph.node(node).op.key() == (LMSC_DOMAIN, "Copy")
 }
 
-/// The graph input or initializer of which the value is a view, or which it is.
+/// The graph input or initializer that the value is, or is a view of.
 pub(crate) fn given(graph: &Graph, mut value: ValueId) -> Option<ValueId> {
     while let Some(producer) = graph.producer(value) {
         let node = graph.node(producer);

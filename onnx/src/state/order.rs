@@ -10,7 +10,7 @@ use super::StateError;
 /// Adds the control edges that no path of edges implies yet.
 ///
 /// # Errors
-/// [`StateError::ReadAfterWrite`] if a node reads an old value behind the node that overwrites it.
+/// [`StateError::ReadAfterWrite`] if a node reads an old value after the node that overwrites it.
 pub(super) fn order(graph: &mut Graph) -> Result<(), StateError> {
     let storages = Storages::of(graph);
     let ticks = graph.ticks();
@@ -36,7 +36,7 @@ pub(super) fn order(graph: &mut Graph) -> Result<(), StateError> {
         let node = graph.node(id);
         for value in graph.uses(id) {
             let storage = storages.storage(value);
-            // Most storages are not written.
+            // Most storages are never written.
             if !is_written[storage.as_u32() as usize] {
                 continue;
             }

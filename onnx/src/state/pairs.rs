@@ -1,4 +1,4 @@
-//! Which output is the next value of which input.
+//! Finds which output is the next value of which input.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use lmsc_ir::{Def, Graph, Phase, Phases, Storages, ValueId, words};
 
 use super::{StateError, Stated, given};
 
-/// The suffixes that say of an output that it is the next value of the input before them.
+/// Suffixes that mark an output as the next value of the input before them.
 pub(crate) const STRONG: &[&str] = &["_new", ".new"];
 
-/// Suffixes that other outputs have, too. They pair only in a file without strong ones.
+/// Suffixes that other outputs also have. They make pairs only in a file without strong ones.
 const WEAK: &[&str] = &["_next", "_updated", ".next", ".updated", "_out"];
 
-/// What the caller should be told about a pair that names suggest.
+/// A notice for the user about a pair that names suggest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A weak suffix was believed.
+    /// A weak suffix was accepted.
     Taken {
         /// The input.
         input: String,
         /// The output.
         output: String,
     },
-    /// Names suggest a pair, and it is none.
+    /// Names suggest a pair, but it is rejected.
     Left {
         /// The input.
         input: String,
         /// The output.
         output: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -54,7 +54,7 @@ impl fmt::Display for Notice {
 
 type Pairs = Vec<(ValueId, ValueId)>;
 
-/// The pairs of an input and its next value, in order of the inputs, and what to tell of those that only names suggest.
+/// The pairs of an input and its next value, in order of the inputs, and notices about those that only names suggest.
 pub(super) fn find(graph: &Graph, stated: &Stated) -> Result<(Pairs, Vec<Notice>), StateError> {
     refuse_unknown(graph, &stated.not)?;
     let not: HashSet<&str> = stated.not.iter().map(String::as_str).collect();
@@ -67,7 +67,7 @@ pub(super) fn find(graph: &Graph, stated: &Stated) -> Result<(Pairs, Vec<Notice>
     Ok((found, notices))
 }
 
-/// Refuses names that are said to be no state and are no inputs or outputs, or that an operator writes whatever is said.
+/// Refuses names that are declared as no state and are not inputs or outputs, or that an operator writes anyway.
 fn refuse_unknown(graph: &Graph, not: &[String]) -> Result<(), StateError> {
     let written: HashSet<ValueId> = graph.variables().into_iter().collect();
     for name in not {
@@ -133,7 +133,7 @@ fn by_statement(graph: &Graph, stated: &Stated, not: &HashSet<&str>) -> Result<P
     Ok(found)
 }
 
-/// Adds the pairs that names tell.
+/// Adds the pairs that names indicate.
 ///
 /// An output with a strong ending is the next value of its input even if an operator writes that input in place: the step may
 /// compute the next value from the operator's result, as where running statistics are corrected. Weak endings do not pair with
@@ -212,7 +212,7 @@ impl Forward {
         Forward { phases: Phases::of(graph, |_| None), storages: Storages::of(graph) }
     }
 
-    /// Whether the forward pass computes the value, or nothing tells it from the backward pass.
+    /// Whether the forward pass computes the value, or the forward pass cannot be distinguished from the backward pass.
     fn contains(&self, graph: &Graph, value: ValueId) -> bool {
         let root = self.storages.get(self.storages.storage(value)).root;
         let producer = graph.producer(root);

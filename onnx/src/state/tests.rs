@@ -8,7 +8,7 @@ fn settled(text: &str, stated: &Stated) -> (Graph, Vec<Notice>) {
     (graph, notices)
 }
 
-/// The nodes that update a variable, one a line.
+/// The nodes that update a variable, one per line.
 fn updates(text: &str) -> String {
     let (graph, _) = settled(text, &Stated::default());
     let text = graph.to_text();
@@ -49,7 +49,7 @@ fn the_order_of_nodes_decides_nothing() {
     for nodes in [format!("{sub} {read}"), format!("{read} {sub}")] {
         assert_eq!(updates(&step("", "float[4] w_new, float[4] d", &nodes)), expected);
     }
-    // Each of two updates reads the variable of the other: the first input's is in place, whatever comes first.
+    // Each of two updates reads the variable of the other: that of the first input is in place, in either order of the nodes.
     let (add, sub) = ("[add] float[4] w_new = Add(w, m)", "[sub] float[4] m_new = Sub(w, m)");
     let expected = "[add] float[4] w_new = Add(w, m) updates (w as w_new) after [sub]\n\
                     [copy_m] float[4] m_new = ai.lmsc.Copy(m_new_value) updates (m as m_new) after [add]\n";
@@ -67,7 +67,7 @@ fn variables_exchange_their_values_through_one_that_is_saved() {
     );
     let copies = graph.order().iter().filter(|&&id| is_copy(&graph, id)).count();
     assert_eq!((copies, carried(&graph).len()), (3, 2), "{}", graph.to_text());
-    // A line of values needs none: the last one is copied first.
+    // A chain of values needs no saved value: the last one is copied first.
     let nodes = "[a] float[4] a_new = Exp(s) [b] float[4] b_new = Identity(a)";
     let (graph, _) = settled(
         &step(", float[4] a, float[4] b", "float[4] a_new, float[4] b_new", nodes),
@@ -90,7 +90,7 @@ fn an_output_that_is_the_variable_itself_is_no_update() {
     assert_eq!(updates(&text), "");
 }
 
-/// What an operator writes in place need not be the next value: the output that is named, or stated, is.
+/// A value that an operator writes in place need not be the next value: the named or stated output is.
 #[test]
 fn a_next_value_wins_over_what_an_operator_writes_in_place() {
     let training = |outputs: &str, rest: &str| {
@@ -112,7 +112,7 @@ fn a_next_value_wins_over_what_an_operator_writes_in_place() {
     let (graph, _) = settled(&other, &stated);
     let outputs: Vec<_> = carried(&graph).iter().map(|c| &*graph.value(c.output.unwrap()).name).collect();
     assert_eq!(outputs, ["m_new", "w"], "{}", graph.to_text());
-    // What the operator wrote is an output, too: it has a place of its own.
+    // The value that the operator wrote is an output, too: it has a place of its own.
     let both = training("float[3] m_new, float[3] v1, float[3] v_new", "[c] float[3] v_new = Mul(v1, s)");
     let (graph, _) = settled(&both, &Stated::default());
     assert!(is_copy(&graph, graph.producer(graph.outputs[2]).unwrap()), "{}", graph.to_text());

@@ -1,8 +1,8 @@
-//! Products of matrices by cuBLAS, where its library is found. Where it is not, own kernels do them: a plan holds for both.
+//! Matrix products by cuBLAS, if its library is found. If it is not, own kernels do them: a plan is valid for both.
 //!
-//! What a product needs besides its matrices is part of the plan: the library is given that, and nothing else, before each
-//! call, and then, by NVIDIA's description, allocates nothing, written down as a graph or not. What it holds for itself from
-//! the time it is opened, its code and a workspace that is not used, lies outside the arena, as what the driver holds does.
+//! A product's workspace is part of the plan: the library gets that, and nothing else, before each call, and then, by NVIDIA's
+//! description, allocates nothing, captured as a graph or not. Its own memory from the time it is opened, namely its code and a
+//! workspace that is not used, is outside the arena, like the driver's.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::{from_ref, null_mut};
@@ -18,7 +18,7 @@ use super::library::{LibraryFacts, Opened, functions};
 use super::recipe::{Factor, Float, Product};
 use super::session::Precision;
 
-/// The versions of the library that have all that is called here, the newest first.
+/// The versions of the library that have all functions called here, the newest first.
 const VERSIONS: [u32; 2] = [13, 12];
 
 functions! { Cublas:
@@ -39,7 +39,7 @@ functions! { Cublas:
     cublasSetWorkspace_v2(handle: cublasHandle_t, workspace: *mut c_void, bytes: usize) -> cublasStatus_t;
 }
 
-/// What the library's answer means, with what was asked.
+/// Turns a status of the library into a message that names the call.
 fn check(what: &str, status: cublasStatus_t) -> Result<(), String> {
     match status {
         cublasStatus_t::CUBLAS_STATUS_SUCCESS => Ok(()),
@@ -47,7 +47,7 @@ fn check(what: &str, status: cublasStatus_t) -> Result<(), String> {
     }
 }
 
-/// The library on a device, whose products are behind what computes.
+/// The library on a device; its products run on the compute stream.
 pub(super) struct Blas {
     api: Cublas,
     handle: cublasHandle_t,
@@ -56,15 +56,15 @@ pub(super) struct Blas {
 }
 
 impl Blas {
-    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this. The newest
-    /// version that works is taken.
+    /// Opens the library on this device, whose context is current in this thread; `precision` is the precision to which it may
+    /// round factors. The newest version that works is used.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub(super) fn open(gpu: &Gpu, precision: Precision) -> Result<Blas, String> {
         let mut why = None;
         for version in VERSIONS {
-            // It needs the other one, and the loader would search that in its own places alone.
+            // It depends on this library, which the loader would search for in its own places only.
             _ = Opened::find(&[&format!("libcublasLt.so.{version}")]);
             let Ok(library) = Opened::find(&[&format!("libcublas.so.{version}")]) else { continue };
             match Blas::of(&library, gpu, precision) {
@@ -81,16 +81,16 @@ impl Blas {
         let facts = LibraryFacts { name: "cuBLAS", version: String::new(), path };
         let mut blas = Blas { api, handle: null_mut(), precision, facts };
         let in_file = |why: String| format!("{why} ({})", blas.facts.path.display());
-        // SAFETY: the handle is there to be written.
+        // SAFETY: the handle may be written.
         check("cublasCreate", unsafe { blas.api.cublasCreate_v2(&mut blas.handle) }).map_err(in_file)?;
         let stream = gpu.stream(Stream::Compute).cast();
-        // SAFETY: handle and stream are there, and the library goes before the stream does.
+        // SAFETY: handle and stream exist, and the library is closed before the stream.
         check("cublasSetStream", unsafe { blas.api.cublasSetStream_v2(blas.handle, stream) })?;
         let none = cublasAtomicsMode_t::CUBLAS_ATOMICS_NOT_ALLOWED;
-        // SAFETY: the handle is there.
+        // SAFETY: the handle exists.
         check("cublasSetAtomicsMode", unsafe { blas.api.cublasSetAtomicsMode(blas.handle, none) })?;
         let mut version = 0;
-        // SAFETY: the handle is there, and the number is there to be written.
+        // SAFETY: the handle exists, and the number may be written.
         check("cublasGetVersion", unsafe { blas.api.cublasGetVersion_v2(blas.handle, &mut version) })?;
         blas.facts.version = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
         Ok(blas)
@@ -101,16 +101,16 @@ impl Blas {
         format!("{} {}", self.facts.name, self.facts.version)
     }
 
-    /// What it is and where.
+    /// Its version and path.
     pub(super) fn facts(&self) -> &LibraryFacts {
         &self.facts
     }
 
-    /// Multiplies once what computes has come so far.
+    /// Multiplies when the compute stream reaches this point.
     ///
     /// # Safety
-    /// The matrices and the workspace are on the device, as large as the product says, and stay there until it is done;
-    /// the workspace is nobody else's until then.
+    /// The matrices and the workspace are on the device, as large as the product says, and stay allocated until it is done;
+    /// nothing else uses the workspace until then.
     pub(super) unsafe fn multiply(&self, product: &Product<u64>) -> Result<(), String> {
         let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DFALT;
         let Product { m, n, k, left, right, out, batch, factors, stored, .. } = *product;
@@ -134,7 +134,7 @@ impl Blas {
         let at = |address: u64| address as *mut c_void;
         let [alpha, beta] = [&product.alpha, &product.beta].map(|number| from_ref(number).cast::<c_void>());
         let (room, bytes) = (at(product.workspace), product.workspace_bytes as usize);
-        // SAFETY: as the caller promises. The stream stays the one that was set: to set one would take this away again.
+        // SAFETY: as the caller promises. The stream must not be set again: that would reset the workspace.
         check("cublasSetWorkspace", unsafe { self.api.cublasSetWorkspace_v2(self.handle, room, bytes) })?;
         #[rustfmt::skip]
         let done = match batch {
@@ -163,7 +163,7 @@ impl Blas {
 impl Drop for Blas {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: it was created, and nothing is asked of it any more.
+            // SAFETY: it was created, and is not used any more.
             _ = unsafe { self.api.cublasDestroy_v2(self.handle) };
         }
     }

@@ -1,4 +1,4 @@
-//! The functions of CUDA's driver that are called.
+//! The functions of CUDA's driver that are used.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
@@ -54,7 +54,7 @@ functions! { Cuda:
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult;
 }
 
-// These map chunks to addresses; old drivers have none of them.
+// These map chunks to addresses; old drivers lack them.
 functions! { Mappings:
     cuMemAddressFree(at: CUdeviceptr, bytes: usize) -> CUresult;
     cuMemAddressReserve(at: *mut CUdeviceptr, bytes: usize, alignment: usize, near: CUdeviceptr,

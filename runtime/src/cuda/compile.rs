@@ -1,4 +1,4 @@
-//! Kernels compiled for a device by NVRTC, once: what comes of a source is kept on disk.
+//! Compiles kernels for a device with NVRTC, once: the images are cached on disk.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 use super::library::{LibraryFacts, Missing, Opened, functions};
 use super::{PRELUDE, SOURCES, Source};
 
-/// The names that NVRTC's library may have, the newest first.
+/// Possible names of NVRTC's library, the newest first.
 const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
 
 functions! { Nvrtc:
@@ -26,10 +26,10 @@ functions! { Nvrtc:
     nvrtcVersion(major: *mut c_int, minor: *mut c_int) -> nvrtcResult;
 }
 
-/// Has no product and sum rounded as one: then what an expression comes to does not depend on what stands around it.
+/// Disables the contraction of a product and a sum: the value of an expression then does not depend on its context.
 const NOT_CONTRACTED: &str = "--fmad=false";
 
-/// Why a source is not compiled.
+/// Why a source was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// There is no NVRTC.
@@ -43,19 +43,19 @@ pub enum CompileError {
         /// The function's name.
         lacks: &'static str,
     },
-    /// It does not take the source.
+    /// It rejects the source.
     #[error("NVRTC does not compile `{name}.cu` for {architecture}: {log}")]
     Refused {
         /// The source's name.
         name: String,
-        /// What it was compiled for.
+        /// The architecture that it was compiled for.
         architecture: String,
-        /// What NVRTC says.
+        /// NVRTC's log.
         log: String,
     },
 }
 
-/// NVRTC, and where what it makes is kept.
+/// NVRTC, and the folder in which images are cached.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     api: Arc<Nvrtc>,
@@ -63,7 +63,7 @@ pub struct Compiler {
     cache: Option<PathBuf>,
 }
 
-/// A number that other bytes do not have, but by chance.
+/// A hash of the bytes; other bytes have the same one only by chance.
 pub(super) fn fingerprint(parts: &[&[u8]]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for part in parts {
@@ -82,35 +82,35 @@ fn user_cache() -> Option<PathBuf> {
 }
 
 impl Compiler {
-    /// NVRTC, which keeps what it makes among the user's caches.
+    /// NVRTC, with the user's cache folder.
     ///
     /// # Errors
-    /// [`CompileError::Missing`], where it is not found; [`CompileError::Lacks`], where it is too old.
+    /// [`CompileError::Missing`] if it is not found; [`CompileError::Lacks`] if it is too old.
     pub fn new() -> Result<Compiler, CompileError> {
         let library = Opened::find(&NAMES)?;
         let path = library.path_of("nvrtcVersion");
         let api = Nvrtc::of(&library).map_err(|lacks| CompileError::Lacks { path: path.clone(), lacks })?;
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: both numbers are there to be written.
+        // SAFETY: both numbers may be written.
         _ = unsafe { api.nvrtcVersion(&mut major, &mut minor) };
         let facts = LibraryFacts { name: "NVRTC", version: format!("{major}.{minor}"), path };
         Ok(Compiler { api: Arc::new(api), facts, cache: user_cache() })
     }
 
-    /// What it is and where.
+    /// Its version and path.
     pub fn facts(&self) -> &LibraryFacts {
         &self.facts
     }
 
-    /// The same with another folder for what it makes, or none.
+    /// The same with another cache folder, or none.
     pub fn with_cache(self, cache: Option<PathBuf>) -> Compiler {
         Compiler { cache, ..self }
     }
 
-    /// What a device of this architecture (`sm_90`) loads: the source's common kernels, or its rare ones.
+    /// The image for a device of this architecture (`sm_90`): the source's common kernels, or its rare ones.
     ///
     /// # Errors
-    /// [`CompileError::Refused`], with what NVRTC says.
+    /// [`CompileError::Refused`], with NVRTC's log.
     pub fn image(&self, source: &Source, rare: bool, architecture: &str) -> Result<Vec<u8>, CompileError> {
         let text = format!("{PRELUDE}\n#line 1 \"{}.cu\"\n{}", source.name, source.text);
         let part = if rare { "-rare" } else { "" };
@@ -120,10 +120,10 @@ impl Compiler {
         self.image_of(&text, source.name, part, &options, architecture)
     }
 
-    /// What such a device loads: kernels that fuse those of sources, written by [`fused`](super::fused).
+    /// The image for such a device of the fused kernels that [`fused`](super::fused) has written.
     ///
     /// # Errors
-    /// [`CompileError::Refused`], with what NVRTC says.
+    /// [`CompileError::Refused`], with NVRTC's log.
     pub fn fused_image(&self, kernels: &str, architecture: &str) -> Result<Vec<u8>, CompileError> {
         let parts = SOURCES.iter().filter(|source| !source.contracts).map(|source| source.text);
         let text = [PRELUDE].into_iter().chain(parts).chain([kernels]).collect::<Vec<_>>().join("\n");
@@ -153,7 +153,7 @@ impl Compiler {
             architecture: architecture.to_owned(),
             log,
         })?;
-        // Who cannot keep it compiles it again.
+        // A cache that cannot be written only costs another compilation.
         if let Some(file) = file {
             _ = keep(&file, &image);
         }
@@ -161,7 +161,7 @@ impl Compiler {
     }
 }
 
-/// What is in the file, if it is whole.
+/// The image in the file, if it is complete.
 fn kept(file: &Path) -> Option<Vec<u8>> {
     let bytes = std::fs::read(file).ok()?;
     let (sum, image) = bytes.split_first_chunk()?;
@@ -175,17 +175,17 @@ fn keep(file: &Path, image: &[u8]) -> std::io::Result<()> {
     std::fs::rename(room, file)
 }
 
-/// A program of NVRTC, which ends with it.
+/// A program of NVRTC, destroyed on drop.
 struct Program<'a>(&'a Nvrtc, nvrtcProgram);
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is there, and nobody uses it any more.
+        // SAFETY: the program exists, and nothing uses it any more.
         _ = unsafe { self.0.nvrtcDestroyProgram(&mut self.1) };
     }
 }
 
-/// Calls a function that says how much it will write, and then the one that writes it.
+/// Calls a function that returns a size, and then one that writes that many bytes.
 fn written(
     size: impl FnOnce(&mut usize) -> nvrtcResult,
     write: impl FnOnce(*mut c_char) -> nvrtcResult,
@@ -215,22 +215,22 @@ fn compile(api: &Nvrtc, text: &str, name: &str, options: &[String]) -> Result<Ve
     if made != nvrtcResult::NVRTC_SUCCESS {
         return Err(said(made));
     }
-    // SAFETY: the options end with null and live longer than the call, and there are so many.
+    // SAFETY: the options end with null and live longer than the call, and their number is right.
     let compiled = unsafe { api.nvrtcCompileProgram(program.1, pointers.len() as i32, pointers.as_ptr()) };
     if compiled != nvrtcResult::NVRTC_SUCCESS {
         let log = written(
-            // SAFETY: the program is there, and so is the number.
+            // SAFETY: the program exists, and the number may be written.
             |size| unsafe { api.nvrtcGetProgramLogSize(program.1, size) },
-            // SAFETY: there is room for as much as it has said.
+            // SAFETY: the buffer has the size that it returned.
             |room| unsafe { api.nvrtcGetProgramLog(program.1, room) },
         );
         let log = log.map(|log| String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned());
         return Err(format!("{}\n{}", said(compiled), log.unwrap_or_default()));
     }
     let image = written(
-        // SAFETY: the program is compiled, and the number is there.
+        // SAFETY: the program is compiled, and the number may be written.
         |size| unsafe { api.nvrtcGetCUBINSize(program.1, size) },
-        // SAFETY: there is room for as much as it has said.
+        // SAFETY: the buffer has the size that it returned.
         |room| unsafe { api.nvrtcGetCUBIN(program.1, room) },
     );
     image.ok_or_else(|| "there is no image".to_owned())

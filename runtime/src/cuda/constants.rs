@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use crate::kernel::Step;
 
-/// What each constant begins at a multiple of.
+/// Alignment of each constant in bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Constants of a program, behind the step's number and seed; equal ones are there once.
+/// Constants of a program, behind the step's number and seed; equal ones are stored once.
 pub(super) struct Constants {
     pub(super) bytes: Vec<u8>,
     at: BTreeMap<Vec<u8>, u64>,
 }
 
 impl Constants {
-    /// None but the step's number and seed.
+    /// No constants, only room for the step's number and seed.
     pub(super) fn new() -> Constants {
         Constants { bytes: vec![0; size_of::<Step>()], at: BTreeMap::new() }
     }
 
-    /// Where these bytes are, counted from the first one.
+    /// Adds these bytes; returns their offset.
     pub(super) fn add(&mut self, bytes: &[u8]) -> u64 {
         if bytes.is_empty() {
             return 0;
@@ -34,7 +34,7 @@ impl Constants {
         at
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub(super) fn len(&self) -> u64 {
         self.bytes.len() as u64
     }

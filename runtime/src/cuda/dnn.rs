@@ -1,9 +1,9 @@
-//! Convolutions by cuDNN, where its library is found. Where it is not, or has nothing for one of them, own kernels do it: a
-//! plan holds for both.
+//! Convolutions by cuDNN, if its library is found. If it is not, or has no algorithm for a convolution, own kernels do it: a plan
+//! is valid for both.
 //!
-//! The algorithm of each is chosen once, before the first step: of those that the library's heuristics name, the first that
-//! gives the same bits whenever it runs, does not need more workspace than the plan gives, and runs. Nothing is timed, so
-//! the choice is the same from run to run, and in every plan that gives as much.
+//! The algorithm of each convolution is chosen once, before the first step: of those that the library's heuristics propose, the
+//! first that is deterministic, needs at most the workspace that the plan gives, and runs. Nothing is timed, so the choice is the
+//! same from run to run, and in every plan that gives the same workspace.
 //!
 //! # Source
 //! NVIDIA's description of cuDNN: `cudnnGetConvolutionForwardAlgorithm_v7` and its like answer in the order of the expected
@@ -28,7 +28,7 @@ use super::library::{LibraryFacts, Opened, functions};
 use super::recipe::{Convolution, Filter, Float, Found};
 use super::session::Precision;
 
-/// The library, and the first of its versions that has all that is called here under the same names, in one file.
+/// The library, and its first version that has all functions called here under the same names, in one file.
 const NAME: &str = "libcudnn.so.9";
 const OLDEST: usize = 90_000;
 
@@ -86,11 +86,11 @@ functions! { Cudnn:
         extents: *const c_int, strides: *const c_int) -> cudnnStatus_t;
 }
 
-/// The most algorithms that are asked for: each with and without tensor cores.
+/// Maximum number of algorithms in an answer: each with and without tensor cores.
 const MOST: usize = 16;
 
 impl Cudnn {
-    /// What the library's answer means, with what was asked.
+    /// Turns a status of the library into a message that names the call.
     fn check(&self, what: &str, status: cudnnStatus_t) -> Result<(), String> {
         if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
             return Ok(());
@@ -101,7 +101,7 @@ impl Cudnn {
     }
 }
 
-/// What the library calls an algorithm.
+/// The library's name of an algorithm.
 #[derive(Clone, Copy)]
 enum Algorithm {
     Positions(cudnnConvolutionFwdAlgo_t),
@@ -109,7 +109,7 @@ enum Algorithm {
     Weights(cudnnConvolutionBwdFilterAlgo_t),
 }
 
-/// What the library knows of a convolution's extents.
+/// The library's descriptors of a convolution.
 struct Descriptors {
     api: Arc<Cudnn>,
     image: cudnnTensorDescriptor_t,
@@ -138,24 +138,24 @@ impl Descriptors {
                 strides[d - 1] = strides[d] * extents[d];
             }
             let rank = extents.len() as c_int;
-            // SAFETY: the descriptor is there to be written.
+            // SAFETY: the descriptor may be written.
             api.check("cudnnCreateTensorDescriptor", unsafe { api.cudnnCreateTensorDescriptor(tensor) })?;
-            // SAFETY: the descriptor is there, and so are as many numbers in both lists.
+            // SAFETY: the descriptor exists, and both lists have `rank` numbers.
             api.check("cudnnSetTensorNdDescriptor", unsafe {
                 api.cudnnSetTensorNdDescriptor(*tensor, elements, rank, extents.as_ptr(), strides.as_ptr())
             })?;
         }
         let (weights, plain) = (&filter.weights, cudnnTensorFormat_t::CUDNN_TENSOR_NCHW);
-        // SAFETY: the descriptor is there to be written.
+        // SAFETY: the descriptor may be written.
         api.check("cudnnCreateFilterDescriptor", unsafe {
             api.cudnnCreateFilterDescriptor(&mut all.weights)
         })?;
-        // SAFETY: the descriptor is there, and so are as many numbers.
+        // SAFETY: the descriptor exists, and the list has `rank` numbers.
         api.check("cudnnSetFilterNdDescriptor", unsafe {
             let rank = weights.len() as c_int;
             api.cudnnSetFilterNdDescriptor(all.weights, elements, plain, rank, weights.as_ptr())
         })?;
-        // SAFETY: the descriptor is there to be written.
+        // SAFETY: the descriptor may be written.
         api.check("cudnnCreateConvolutionDescriptor", unsafe {
             api.cudnnCreateConvolutionDescriptor(&mut all.convolution)
         })?;
@@ -163,7 +163,7 @@ impl Descriptors {
         let [padding, stride, dilation] =
             [&filter.padding, &filter.stride, &filter.dilation].map(|list| list.as_ptr());
         let mode = cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION;
-        // SAFETY: the descriptor is there, and so are as many numbers in each list.
+        // SAFETY: the descriptor exists, and each list has `rank` numbers.
         api.check("cudnnSetConvolutionNdDescriptor", unsafe {
             api.cudnnSetConvolutionNdDescriptor(
                 all.convolution,
@@ -175,16 +175,16 @@ impl Descriptors {
                 cudnnDataType_t::CUDNN_DATA_FLOAT,
             )
         })?;
-        // SAFETY: the descriptor is there.
+        // SAFETY: the descriptor exists.
         api.check("cudnnSetConvolutionGroupCount", unsafe {
             api.cudnnSetConvolutionGroupCount(all.convolution, filter.groups)
         })?;
         Ok(all)
     }
 
-    /// Says what the numbers may be rounded to when they are multiplied.
+    /// Sets the precision to which factors may be rounded.
     fn set_math(&self, math: cudnnMathType_t) -> Result<(), String> {
-        // SAFETY: the descriptor is there.
+        // SAFETY: the descriptor exists.
         self.api.check("cudnnSetConvolutionMathType", unsafe {
             self.api.cudnnSetConvolutionMathType(self.convolution, math)
         })
@@ -193,7 +193,7 @@ impl Descriptors {
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: each was created or is null, and nothing is asked of it any more.
+        // SAFETY: each was created or is null, and is not used any more.
         unsafe {
             for tensor in [self.image, self.positions].into_iter().filter(|tensor| !tensor.is_null()) {
                 _ = self.api.cudnnDestroyTensorDescriptor(tensor);
@@ -208,12 +208,12 @@ impl Drop for Descriptors {
     }
 }
 
-/// How convolutions of these extents are computed where they have so much room.
+/// The algorithm of convolutions with these extents and this size of workspace.
 struct Chosen {
     filter: Filter,
     stored: Float,
     room: u64,
-    /// None where nothing will do, and why.
+    /// The algorithm and its workspace, or why there is none.
     by: Result<(Descriptors, Algorithm, usize), String>,
 }
 
@@ -224,13 +224,13 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// How many bytes its algorithm needs beside the tensors.
+    /// Bytes of workspace that its algorithm needs.
     pub(super) fn workspace_bytes(&self) -> u64 {
         self.of.workspace_bytes
     }
 }
 
-/// The library on a device, whose convolutions are behind what computes.
+/// The library on a device; its convolutions run on the compute stream.
 pub(super) struct Dnn {
     api: Arc<Cudnn>,
     handle: cudnnHandle_t,
@@ -240,8 +240,8 @@ pub(super) struct Dnn {
 }
 
 impl Dnn {
-    /// The library on this device, whose context is that of this thread; it may round what it multiplies to this. To bf16 it
-    /// rounds nothing, so that is TF32 here.
+    /// Opens the library on this device, whose context is current in this thread; `precision` is the precision to which it may
+    /// round factors. It has no rounding to bf16, so bf16 means TF32 here.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -250,7 +250,7 @@ impl Dnn {
         let path = library.path_of("cudnnCreate");
         let api =
             Cudnn::of(&library).map_err(|name| format!("this cuDNN has no {name} ({})", path.display()))?;
-        // SAFETY: the library is there.
+        // SAFETY: the library is open.
         let version = unsafe { api.cudnnGetVersion() };
         if version < OLDEST {
             return Err(format!("this cuDNN is older than version 9 ({version}, {})", path.display()));
@@ -258,10 +258,10 @@ impl Dnn {
         let version = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
         let facts = LibraryFacts { name: "cuDNN", version, path };
         let mut dnn = Dnn { api: Arc::new(api), handle: null_mut(), chosen: Vec::new(), precision, facts };
-        // SAFETY: the handle is there to be written.
+        // SAFETY: the handle may be written.
         dnn.api.check("cudnnCreate", unsafe { dnn.api.cudnnCreate(&mut dnn.handle) })?;
         let stream = gpu.stream(Stream::Compute).cast();
-        // SAFETY: handle and stream are there, and the library goes before the stream does.
+        // SAFETY: handle and stream exist, and the library is closed before the stream.
         dnn.api.check("cudnnSetStream", unsafe { dnn.api.cudnnSetStream(dnn.handle, stream) })?;
         Ok(dnn)
     }
@@ -271,18 +271,18 @@ impl Dnn {
         format!("{} {}", self.facts.name, self.facts.version)
     }
 
-    /// What it is and where.
+    /// Its version and path.
     pub(super) fn facts(&self) -> &LibraryFacts {
         &self.facts
     }
 
-    /// The convolution with an algorithm, which has run on one of these extents.
+    /// The convolution with an algorithm, which has run once with these extents.
     ///
     /// # Errors
-    /// Why own kernels are to do it.
+    /// Why own kernels must do it.
     ///
     /// # Safety
-    /// As for [`Self::convolve`]; what the convolution writes is not asked for yet.
+    /// As for [`Self::convolve`]; the results of the convolution must not be in use yet.
     pub(super) unsafe fn choose(&mut self, of: Convolution<u64>) -> Result<Ready, String> {
         let room = of.workspace_bytes;
         let same = |it: &Chosen| it.filter == of.filter && it.stored == of.stored && it.room == room;
@@ -297,13 +297,13 @@ impl Dnn {
         Ok(Ready { chosen, of: Convolution { workspace_bytes: bytes, ..of } })
     }
 
-    /// The first algorithm that will do, as the last one that was tried.
+    /// The first algorithm that qualifies; otherwise the reason why the last one was rejected.
     unsafe fn try_out(&self, of: &Convolution<u64>) -> Result<(Descriptors, Algorithm, usize), String> {
         const EXACT: cudnnMathType_t = cudnnMathType_t::CUDNN_FMA_MATH;
         const SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH;
         const TF32: cudnnMathType_t = cudnnMathType_t::CUDNN_DEFAULT_MATH;
         const TO_SHORT: cudnnMathType_t = cudnnMathType_t::CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
-        // By what the library may do, that which rounds least first. Products of short floats are exact.
+        // The permitted kinds of math, the one that rounds least first. Products of short floats are exact.
         let allowed: &[cudnnMathType_t] = match (of.stored, self.precision) {
             (Float::F16 | Float::Bf16, _) => &[EXACT, TF32, SHORT],
             (Float::F32, Precision::F32) => &[EXACT],
@@ -312,8 +312,8 @@ impl Dnn {
         };
         let descriptors = Descriptors::new(&self.api, &of.filter, of.stored)?;
         let mut why = "the library has no deterministic algorithm for one".to_owned();
-        // With a kind of math the library names the algorithms of that kind alone, and tensor cores need more workspace: the
-        // fastest kind first, then those that round less.
+        // For each kind of math the library proposes only algorithms of that kind, and tensor cores need more workspace: the
+        // fastest kind is first, then those that round less.
         let mut candidates = Vec::new();
         for &math in allowed.iter().rev() {
             descriptors.set_math(math)?;
@@ -323,7 +323,7 @@ impl Dnn {
             if !allowed.contains(&math) {
                 continue;
             }
-            // An algorithm is what it was with this.
+            // The algorithm must be run with the kind of math that it was proposed with.
             descriptors.set_math(math)?;
             let bytes = match self.needed(algorithm, &descriptors) {
                 Ok(bytes) if bytes as u64 <= of.workspace_bytes => bytes,
@@ -345,7 +345,7 @@ impl Dnn {
         Err(why)
     }
 
-    /// The deterministic algorithms that the heuristics name, the fastest first, and what each rounds to.
+    /// The deterministic algorithms that the heuristics propose, the fastest first, each with its kind of math.
     fn candidates(
         &self,
         found: Found,
@@ -353,9 +353,9 @@ impl Dnn {
     ) -> Result<Vec<(Algorithm, cudnnMathType_t)>, String> {
         macro_rules! candidates {
             ($name:ident, $answer:ty, $algorithm:expr, $first:ident, $second:ident, $third:ident) => {{
-                // SAFETY: all are numbers, or names of numbers of which 0 is one.
+                // SAFETY: all fields are numbers, or enumerations of numbers that include 0.
                 let (mut list, mut count): ([$answer; MOST], c_int) = (unsafe { zeroed() }, 0);
-                // SAFETY: handle and descriptors are there, and so many answers to be written.
+                // SAFETY: handle and descriptors exist, and that many answers may be written.
                 self.api.check(stringify!($name), unsafe {
                     self.api.$name(
                         self.handle,
@@ -404,11 +404,11 @@ impl Dnn {
         })
     }
 
-    /// The bytes of workspace that an algorithm needs.
+    /// Workspace in bytes that an algorithm needs.
     fn needed(&self, algorithm: Algorithm, of: &Descriptors) -> Result<usize, String> {
         let (handle, mut bytes) = (self.handle, 0);
         let Descriptors { image, weights, positions, convolution, .. } = *of;
-        // SAFETY: handle and descriptors are there, and the number is there to be written.
+        // SAFETY: handle and descriptors exist, and the number may be written.
         let answer = unsafe {
             match algorithm {
                 Algorithm::Positions(algorithm) => self.api.cudnnGetConvolutionForwardWorkspaceSize(
@@ -443,11 +443,11 @@ impl Dnn {
         self.api.check("cudnnGetConvolutionWorkspaceSize", answer).map(|()| bytes)
     }
 
-    /// Convolves once what computes has come so far.
+    /// Convolves when the compute stream reaches this point.
     ///
     /// # Safety
-    /// The tensors and the workspace are on the device, as large as the convolution says, and stay there until it is done;
-    /// the workspace is nobody else's until then.
+    /// The tensors and the workspace are on the device, as large as the convolution says, and stay allocated until it is done;
+    /// nothing else uses the workspace until then.
     pub(super) unsafe fn convolve(&self, ready: &Ready) -> Result<(), String> {
         let (descriptors, algorithm, bytes) = self.chosen[ready.chosen].by.as_ref().map_err(String::clone)?;
         // SAFETY: as the caller promises.
@@ -463,7 +463,7 @@ impl Dnn {
     ) -> Result<(), String> {
         let Descriptors { image, weights, positions, convolution, .. } = *descriptors;
         let [x, w, y] = [at.image, at.weights, at.positions].map(|at| at as *mut c_void);
-        // Where there is no room, what would be its place may be outside.
+        // An empty workspace may have an address outside the memory, so null is passed.
         let room = if bytes > 0 { at.workspace as *mut c_void } else { null_mut() };
         let [one, zero] = [&1f32, &0f32].map(|number| from_ref(number).cast::<c_void>());
         let handle = self.handle;
@@ -491,7 +491,7 @@ impl Drop for Dnn {
     fn drop(&mut self) {
         self.chosen.clear();
         if !self.handle.is_null() {
-            // SAFETY: it was created, and nothing is asked of it any more.
+            // SAFETY: it was created, and is not used any more.
             _ = unsafe { self.api.cudnnDestroy(self.handle) };
         }
     }

@@ -1,4 +1,4 @@
-//! The driver's calls, each of which says what went wrong. What they are given belongs to [`Gpu`] or to its caller.
+//! The driver's calls; each returns a message when it fails. Their arguments belong to [`Gpu`] or to its caller.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
@@ -21,16 +21,16 @@ use super::BLOCK;
 use super::calls::{Cuda, Mappings};
 use super::library::{LibraryFacts, Missing, Opened};
 
-/// The names that the driver's library may have.
+/// Possible names of the driver's library.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-/// A driver that is open.
+/// An open driver.
 struct Driver {
     cuda: Cuda,
-    /// Milliseconds between two events. Since CUDA 12.8 it has another name.
-    // SAFETY: a type; what calls it promises what the vendor's description demands.
+    /// Milliseconds between two events. Since CUDA 12.8 the function has another name.
+    // SAFETY: a type; the code that calls it promises what the vendor's description demands.
     elapsed: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult,
-    /// What maps chunks, or what of it there is not.
+    /// The functions that map chunks, or the name of a missing one.
     mappings: Result<Mappings, &'static str>,
     facts: LibraryFacts,
 }
@@ -43,7 +43,7 @@ fn driver() -> &'static Driver {
     DRIVER.get().expect("whatever calls the driver has a device")
 }
 
-/// The driver's functions that map chunks, which [`Gpu::granularity`] has seen.
+/// The driver's functions that map chunks, which [`Gpu::granularity`] has checked.
 fn mappings() -> &'static Mappings {
     driver().mappings.as_ref().expect("it is asked for the granularity of chunks first")
 }
@@ -68,7 +68,7 @@ impl Driver {
             newer.or_else(|_| library.function("cuEventElapsedTime"))
         };
         let mut version = 0;
-        // SAFETY: the number is there to be written, and this may be called before the first call.
+        // SAFETY: the number may be written, and this may be called before the first call.
         _ = unsafe { cuda.cuDriverGetVersion(&mut version) };
         let version = format!("{}.{}", version / 1000, version / 10 % 100);
         let elapsed = elapsed.map_err(old)?;
@@ -83,15 +83,15 @@ pub enum OpenError {
     /// There is no driver.
     #[error("no CUDA driver: {0}")]
     Missing(#[from] Missing),
-    /// There are not so many devices.
+    /// There is no device of this number.
     #[error("there is no CUDA device {ordinal}; the driver knows {count}")]
     NoDevice {
-        /// The number that was asked for, from 0.
+        /// The requested number, from 0.
         ordinal: u32,
-        /// How many there are.
+        /// Number of devices.
         count: u32,
     },
-    /// The driver lacks a function that is called.
+    /// The driver lacks a required function.
     #[error("the CUDA driver in {} is too old: it has no {lacks}; install one of CUDA 12 or later", .path.display())]
     Old {
         /// The library.
@@ -107,12 +107,12 @@ pub enum OpenError {
 /// Whether there is a device of this number; the vendor's name for it.
 ///
 /// # Errors
-/// [`OpenError`], which says what was looked for and where.
+/// [`OpenError`], which says which libraries were tried and where.
 pub fn probe(ordinal: u32) -> Result<String, OpenError> {
     Gpu::open(ordinal).map(|gpu| gpu.name.clone())
 }
 
-/// What the driver's answer means, with what was asked.
+/// Turns an error code of the driver into a message that names the call.
 fn check(what: &str, result: CUresult) -> Result<(), String> {
     if result == CUresult::CUDA_SUCCESS {
         return Ok(());
@@ -126,14 +126,14 @@ fn check(what: &str, result: CUresult) -> Result<(), String> {
     Err(format!("{what}: {name}"))
 }
 
-/// A device with a context and a stream for each of the program's.
+/// A device with a context and a stream for each stream of the program.
 pub(super) struct Gpu {
     device: CUdevice,
     context: CUcontext,
     streams: [CUstream; 3],
-    /// What NVRTC compiles for.
+    /// The architecture that NVRTC compiles for.
     pub(super) architecture: String,
-    /// What the vendor calls it.
+    /// The vendor's name.
     pub(super) name: String,
 }
 
@@ -145,7 +145,7 @@ impl Gpu {
         // SAFETY: the first call of the driver.
         check("cuInit", unsafe { cuda.cuInit(0) }).map_err(refused)?;
         let mut count = 0;
-        // SAFETY: the number is there to be written.
+        // SAFETY: the number may be written.
         check("cuDeviceGetCount", unsafe { cuda.cuDeviceGetCount(&mut count) }).map_err(refused)?;
         let count = u32::try_from(count).unwrap_or(0);
         if ordinal >= count {
@@ -156,11 +156,11 @@ impl Gpu {
 
     fn of(ordinal: i32) -> Result<Gpu, String> {
         let (mut device, mut context) = (0, null_mut());
-        // SAFETY: there is such a device, and the number is there to be written.
+        // SAFETY: there is such a device, and the number may be written.
         check("cuDeviceGet", unsafe { driver().cuda.cuDeviceGet(&mut device, ordinal) })?;
         let attribute = |which| {
             let mut value = 0;
-            // SAFETY: the device is there, and the number is there to be written.
+            // SAFETY: the device exists, and the number may be written.
             check("cuDeviceGetAttribute", unsafe {
                 driver().cuda.cuDeviceGetAttribute(&mut value, which, device)
             })?;
@@ -169,12 +169,12 @@ impl Gpu {
         let major = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let mut name = [0u8; 128];
-        // SAFETY: there is room for so many bytes, and the driver ends them with null.
+        // SAFETY: the buffer has that many bytes, and the driver ends the name with null.
         let named =
             unsafe { driver().cuda.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device) };
         check("cuDeviceGetName", named)?;
         let name = CStr::from_bytes_until_nul(&name).map(|name| name.to_string_lossy().into_owned());
-        // SAFETY: the device is there, and it is released when this ends.
+        // SAFETY: the device exists, and it is released when this ends.
         check("cuDevicePrimaryCtxRetain", unsafe {
             driver().cuda.cuDevicePrimaryCtxRetain(&mut context, device)
         })?;
@@ -184,13 +184,13 @@ impl Gpu {
         gpu.enter()?;
         for stream in &mut gpu.streams {
             let flags = CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
-            // SAFETY: the context is this thread's, and the handle is there to be written.
+            // SAFETY: the context is this thread's, and the handle may be written.
             check("cuStreamCreate", unsafe { driver().cuda.cuStreamCreate(stream, flags) })?;
         }
         Ok(gpu)
     }
 
-    /// Makes the context that of this thread.
+    /// Makes the context current in this thread.
     pub(super) fn enter(&self) -> Result<(), String> {
         // SAFETY: the context is retained.
         check("cuCtxSetCurrent", unsafe { driver().cuda.cuCtxSetCurrent(self.context) })
@@ -200,15 +200,15 @@ impl Gpu {
         self.streams[stream as usize]
     }
 
-    /// What the driver is and where.
+    /// Facts about the driver: version and path.
     pub(super) fn driver(&self) -> &'static LibraryFacts {
         &driver().facts
     }
 
-    /// Sets so many bytes of the device's memory to zero once the stream has come so far.
+    /// Sets `bytes` bytes of the device's memory to zero when the stream reaches this point.
     ///
     /// # Safety
-    /// The memory has so many bytes, which stay there, and nobody else uses them until that is done.
+    /// The memory has that many bytes, which stay allocated, and nothing else uses them until that is done.
     pub(super) unsafe fn zeros(&self, stream: Stream, at: CUdeviceptr, bytes: u64) -> Result<(), String> {
         // SAFETY: as the caller promises.
         check("cuMemsetD8Async", unsafe {
@@ -216,24 +216,24 @@ impl Gpu {
         })
     }
 
-    /// Memory of the device.
+    /// Allocates memory of the device.
     pub(super) fn memory(&self, bytes: u64) -> Result<Memory, String> {
         let (mut address, size) = (0, usize::try_from(bytes.max(1)).map_err(|e| e.to_string())?);
-        // SAFETY: the address is there to be written.
+        // SAFETY: the address may be written.
         let given = unsafe { driver().cuda.cuMemAlloc_v2(&mut address, size) };
         check(&format!("cuMemAlloc of {bytes} bytes"), given).map_err(|why| self.with_free(why))?;
         Ok(Memory(address))
     }
 
-    /// Bytes of the device's memory that are free, and all of them.
+    /// Bytes of the device's memory: free, and in total.
     pub(super) fn free(&self) -> Result<[u64; 2], String> {
         let (mut free, mut all) = (0, 0);
-        // SAFETY: both numbers are there to be written.
+        // SAFETY: both numbers may be written.
         check("cuMemGetInfo", unsafe { driver().cuda.cuMemGetInfo_v2(&mut free, &mut all) })?;
         Ok([free as u64, all as u64])
     }
 
-    /// Why memory was refused, with how much there is.
+    /// Adds the amount of free memory to the reason of a refusal.
     fn with_free(&self, why: String) -> String {
         match self.free() {
             Ok([free, all]) => format!("{why}; {free} bytes ({}) of {} are free", Bytes(free), Bytes(all)),
@@ -244,12 +244,12 @@ impl Gpu {
     /// An attribute of the device; 0 where the driver does not know it.
     pub(super) fn attribute(&self, which: CUdevice_attribute) -> u32 {
         let mut value = 0;
-        // SAFETY: the device is there, and the number is there to be written.
+        // SAFETY: the device exists, and the number may be written.
         let asked = unsafe { driver().cuda.cuDeviceGetAttribute(&mut value, which, self.device) };
         check("cuDeviceGetAttribute", asked).ok().and_then(|()| u32::try_from(value).ok()).unwrap_or(0)
     }
 
-    /// What chunks are: memory of this device.
+    /// Allocation properties of chunks: memory of this device.
     fn chunks(&self) -> CUmemAllocationProp {
         let flags = CUmemAllocationProp_st__bindgen_ty_1 {
             compressionType: 0,
@@ -270,21 +270,21 @@ impl Gpu {
         CUmemLocation { type_: CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE, id: self.device }
     }
 
-    /// What the bytes of chunks are multiples of.
+    /// Granularity of chunk sizes, in bytes.
     pub(super) fn granularity(&self) -> Result<u64, String> {
         if let Err(name) = driver().mappings {
             return Err(format!("this driver cannot map chunks to addresses: it has no {name}"));
         }
         let (mut maps, mut granularity) = (0, 0);
         let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
-        // SAFETY: the device is there, and the number is there to be written.
+        // SAFETY: the device exists, and the number may be written.
         let asked = unsafe { driver().cuda.cuDeviceGetAttribute(&mut maps, which, self.device) };
         check("cuDeviceGetAttribute", asked)?;
         if maps == 0 {
             return Err("this device cannot map chunks to addresses".to_owned());
         }
         let least = CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
-        // SAFETY: what chunks are is there to be read, and the number to be written.
+        // SAFETY: the properties may be read, and the number may be written.
         let asked =
             unsafe { mappings().cuMemGetAllocationGranularity(&mut granularity, &self.chunks(), least) };
         check("cuMemGetAllocationGranularity", asked)?;
@@ -294,20 +294,20 @@ impl Gpu {
         }
     }
 
-    /// Addresses with chunks of memory behind them, each chunk new. Its bytes are a multiple of [`Gpu::granularity`].
+    /// Reserves addresses and maps chunks of new memory to them. A chunk's bytes are a multiple of [`Gpu::granularity`].
     pub(super) fn mapped(&self, mapping: &Mapping) -> Result<Mapped, String> {
         let size = |bytes: u64| usize::try_from(bytes).map_err(|e| e.to_string());
         let chunk = size(mapping.chunk)?;
         let spots = mapping.chunks.len().max(1);
         let bytes = spots.checked_mul(chunk).ok_or("so many addresses there are not")?;
         let mut mapped = Mapped { start: 0, bytes, chunk, chunks: Vec::new(), at: Vec::new() };
-        // SAFETY: the address is there to be written.
+        // SAFETY: the address may be written.
         let reserved = unsafe { mappings().cuMemAddressReserve(&mut mapped.start, bytes, 0, 0, 0) };
         check(&format!("cuMemAddressReserve of {bytes} bytes"), reserved)?;
         let count = mapping.chunks.iter().flatten().max().map_or(0, |&last| last as usize + 1);
         for number in 1..=count {
             let mut handle = 0;
-            // SAFETY: what the chunk is is there to be read, and the handle to be written.
+            // SAFETY: the properties may be read, and the handle may be written.
             let made = unsafe { mappings().cuMemCreate(&mut handle, chunk, &self.chunks(), 0) };
             check(&format!("cuMemCreate of chunk {number} of {count}, each of {chunk} bytes"), made)
                 .map_err(|why| self.with_free(why))?;
@@ -321,10 +321,10 @@ impl Gpu {
             let Some(number) = *number else { continue };
             let at = mapped.start + (spot * chunk) as u64;
             let handle = mapped.chunks[number as usize];
-            // SAFETY: the addresses are reserved, nothing is mapped to them yet, and the chunk is there.
+            // SAFETY: the addresses are reserved, nothing is mapped to them yet, and the chunk exists.
             check("cuMemMap", unsafe { mappings().cuMemMap(at, chunk, 0, handle, 0) })?;
             mapped.at.push((spot, number));
-            // SAFETY: the chunk is mapped to these addresses, and what is allowed is there to be read.
+            // SAFETY: the chunk is mapped to these addresses, and the access description may be read.
             check("cuMemSetAccess", unsafe { mappings().cuMemSetAccess(at, chunk, &access, 1) })?;
         }
         Ok(mapped)
@@ -332,28 +332,28 @@ impl Gpu {
 
     /// Waits until everything in the stream is done.
     pub(super) fn wait_for(&self, stream: Stream) -> Result<(), String> {
-        // SAFETY: the stream is there.
+        // SAFETY: the stream exists.
         check("cuStreamSynchronize", unsafe { driver().cuda.cuStreamSynchronize(self.stream(stream)) })
     }
 
-    /// Lets the stream go on only when what was last recorded is done.
+    /// Makes the stream wait until the work that was last recorded in the event is done.
     pub(super) fn after(&self, stream: Stream, event: &Event) -> Result<(), String> {
-        // SAFETY: stream and event are there.
+        // SAFETY: stream and event exist.
         check("cuStreamWaitEvent", unsafe {
             driver().cuda.cuStreamWaitEvent(self.stream(stream), event.0, 0)
         })
     }
 
-    /// Records what is in the stream so far.
+    /// Records the work in the stream so far.
     pub(super) fn record(&self, event: &Event, stream: Stream) -> Result<(), String> {
-        // SAFETY: stream and event are there.
+        // SAFETY: stream and event exist.
         check("cuEventRecord", unsafe { driver().cuda.cuEventRecord(event.0, self.stream(stream)) })
     }
 
-    /// Copies to the device once the stream has come so far.
+    /// Copies to the device when the stream reaches this point.
     ///
     /// # Safety
-    /// Both are of memory with so many bytes, which stay there, and the host's are not written until that is done.
+    /// Both memories have that many bytes, which stay allocated, and the host's are not written until the copy is done.
     pub(super) unsafe fn to_device(
         &self,
         stream: Stream,
@@ -368,10 +368,10 @@ impl Gpu {
         })
     }
 
-    /// Copies to the host once the stream has come so far.
+    /// Copies to the host when the stream reaches this point.
     ///
     /// # Safety
-    /// Both are of memory with so many bytes, which stay there, and the host's are not used until that is done.
+    /// Both memories have that many bytes, which stay allocated, and the host's are not used until the copy is done.
     pub(super) unsafe fn to_host(
         &self,
         stream: Stream,
@@ -386,10 +386,10 @@ impl Gpu {
         })
     }
 
-    /// Runs a kernel once the stream has come so far.
+    /// Runs a kernel when the stream reaches this point.
     ///
     /// # Safety
-    /// The kernel takes such arguments, and all that they point to stays there until it is done.
+    /// The kernel takes such arguments, and all memory that they point to stays allocated until it is done.
     pub(super) unsafe fn launch(&self, stream: Stream, ready: &Ready) -> Result<(), String> {
         let (stream, args) = (self.stream(stream), ready.pointers.as_ptr().cast_mut());
         // SAFETY: as the caller promises; the driver reads the arguments before it returns.
@@ -411,31 +411,31 @@ impl Gpu {
         check(&format!("cuLaunchKernel of {}", ready.kernel), result)
     }
 
-    /// Begins to write down what streams are given, instead of doing it.
+    /// Begins to capture the streams' work instead of executing it.
     pub(super) fn begin_graph(&self) -> Result<(), String> {
         let mode = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is there.
+        // SAFETY: the stream exists.
         let begun = unsafe { driver().cuda.cuStreamBeginCapture_v2(self.stream(Stream::Compute), mode) };
         check("cuStreamBeginCapture", begun)
     }
 
-    /// What was written down since.
+    /// The work captured since [`Gpu::begin_graph`].
     pub(super) fn end_graph(&self) -> Result<Graph, String> {
         let (mut graph, mut exec): (CUgraph, CUgraphExec) = (null_mut(), null_mut());
-        // SAFETY: the stream is there, and the handle is there to be written.
+        // SAFETY: the stream exists, and the handle may be written.
         let ended = unsafe { driver().cuda.cuStreamEndCapture(self.stream(Stream::Compute), &mut graph) };
         check("cuStreamEndCapture", ended)?;
-        // SAFETY: the graph is there, and the handle is there to be written.
+        // SAFETY: the graph exists, and the handle may be written.
         let made = unsafe { driver().cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 0) };
-        // SAFETY: the graph is there, and nobody uses it any more.
+        // SAFETY: the graph exists, and nothing uses it any more.
         _ = unsafe { driver().cuda.cuGraphDestroy(graph) };
         check("cuGraphInstantiate", made)?;
         Ok(Graph(exec))
     }
 
-    /// Does what was written down, once what computes has come so far.
+    /// Executes the captured work when the compute stream reaches this point.
     pub(super) fn replay(&self, graph: &Graph) -> Result<(), String> {
-        // SAFETY: graph and stream are there, and the memory that it uses belongs to who owns both.
+        // SAFETY: graph and stream exist, and the memory that they use belongs to the owner of both.
         check("cuGraphLaunch", unsafe { driver().cuda.cuGraphLaunch(graph.0, self.stream(Stream::Compute)) })
     }
 }
@@ -444,7 +444,7 @@ impl Drop for Gpu {
     fn drop(&mut self) {
         _ = self.enter();
         for &stream in self.streams.iter().filter(|stream| !stream.is_null()) {
-            // SAFETY: the stream is there; nothing is in it any more.
+            // SAFETY: the stream exists; no work is left in it.
             unsafe {
                 _ = driver().cuda.cuStreamSynchronize(stream);
                 _ = driver().cuda.cuStreamDestroy_v2(stream);
@@ -455,7 +455,7 @@ impl Drop for Gpu {
     }
 }
 
-/// Memory of the device, which is freed with it. The driver frees it when nothing runs any more.
+/// Memory of the device, freed on drop. The driver frees it when nothing runs any more.
 pub(super) struct Memory(CUdeviceptr);
 
 impl Memory {
@@ -471,7 +471,7 @@ impl Drop for Memory {
     }
 }
 
-/// Addresses of the device with chunks of memory behind them, which are freed with it.
+/// Addresses of the device with chunks of memory mapped to them; both are freed on drop.
 pub(super) struct Mapped {
     start: CUdeviceptr,
     bytes: usize,
@@ -489,8 +489,8 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: nothing runs any more when that is back; what was mapped is unmapped once, chunk by chunk, and what was
-        // made and reserved is given back once.
+        // SAFETY: nothing runs any more after the synchronization; each mapped chunk is unmapped once, and each chunk and the
+        // reserved addresses are released once.
         unsafe {
             _ = driver().cuda.cuCtxSynchronize();
             for &(spot, _) in &self.at {
@@ -506,11 +506,11 @@ impl Drop for Mapped {
     }
 }
 
-/// What a program's arena lies in.
+/// The memory of a program's arena.
 pub(super) enum Arena {
-    /// Memory of so many bytes.
+    /// One piece of memory, and the bytes of it that hold tensors.
     Whole(Memory, u64),
-    /// Addresses with chunks behind them.
+    /// Addresses with chunks mapped to them.
     Chunks(Mapped),
 }
 
@@ -522,7 +522,7 @@ impl Arena {
         }
     }
 
-    /// Addresses with how many bytes follow, of all memory that is behind them, each byte once.
+    /// The address and size in bytes of each part of the memory, each byte once.
     pub(super) fn parts(&self) -> Vec<(CUdeviceptr, u64)> {
         match self {
             Arena::Whole(memory, bytes) => vec![(memory.address(), *bytes)],
@@ -535,21 +535,21 @@ impl Arena {
     }
 }
 
-/// Memory of the host that the device copies from and to by itself: plain, so that the processor reads it fast.
+/// Host memory that the device reads and writes directly; write-back cached, so that the processor reads it fast.
 pub(super) struct Pinned {
     start: NonNull<u8>,
     size: usize,
-    /// Whether it is the driver's, and not memory of this process that was registered.
+    /// Whether the driver allocated it; otherwise it is memory of this process that was registered.
     is_drivers: bool,
 }
 
-/// Bytes that a thread touches at once: 8192 small pages or 16 large ones. With half as many the threads ask for work more often;
+/// Bytes that a thread touches at once: 8192 small pages or 16 large ones. With half as many the threads fetch work more often;
 /// with twice as many a slab of 512 MiB leaves some of 16 threads idle.
 const PIECE: usize = 32 << 20;
 
 impl Pinned {
-    /// Zeros that the device copies from and to: memory of this process that the driver registers, or where it refuses that, its
-    /// own.
+    /// Zeros that the device copies from and to: memory of this process registered with the driver or, if it refuses, memory that
+    /// the driver allocates.
     pub(super) fn new(bytes: u64) -> Result<Pinned, String> {
         let size = usize::try_from(bytes.max(1)).map_err(|e| e.to_string())?;
         Pinned::registered(size).or_else(|refused| {
@@ -558,22 +558,22 @@ impl Pinned {
     }
 
     fn registered(size: usize) -> Result<Pinned, String> {
-        /// Of all systems; of larger pages a part is registered as well.
+        /// The smallest page size of all systems; a larger page is registered even if only a part of it is given.
         const PAGE: usize = 4096;
         let start =
             map(size).ok_or_else(|| format!("the system does not give {size} bytes of host memory"))?;
         let at = start.as_ptr().cast::<c_void>();
         let register = |bytes: usize| {
-            // SAFETY: the bytes are there until they are unregistered.
+            // SAFETY: the bytes stay mapped until they are unregistered.
             let answer = unsafe { driver().cuda.cuMemHostRegister_v2(at, bytes, 0) };
             check(&format!("cuMemHostRegister of {bytes} bytes"), answer)
         };
-        // Whether it registers memory at all is known before all pages are touched.
+        // Tests whether the driver registers memory at all before all pages are touched.
         let registered = register(size.min(PAGE)).and_then(|()| {
             // SAFETY: it was registered just now, and nothing copies yet.
             _ = unsafe { driver().cuda.cuMemHostUnregister(at) };
-            // All threads touch the pages: the driver would do so in one.
-            // SAFETY: so many bytes are there, and nothing else refers to them.
+            // All threads touch the pages; the driver would do so in one thread.
+            // SAFETY: that many bytes are mapped, and nothing else refers to them.
             let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) };
             all.par_chunks_mut(PIECE)
                 .for_each(|piece| piece.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0));
@@ -591,14 +591,14 @@ impl Pinned {
 
     fn of_driver(size: usize) -> Result<Pinned, String> {
         let mut at = null_mut();
-        // SAFETY: the address is there to be written.
+        // SAFETY: the address may be written.
         let answer = unsafe { driver().cuda.cuMemHostAlloc(&mut at, size, 0) };
         check(&format!("cuMemHostAlloc of {size} bytes"), answer)?;
         let start = NonNull::new(at.cast()).ok_or("cuMemHostAlloc: null")?;
         let pinned = Pinned { start, size, is_drivers: true };
-        // SAFETY: so many bytes are there, and nothing else refers to them.
+        // SAFETY: that many bytes are allocated, and nothing else refers to them.
         let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) };
-        // The system gives zeros, which are only read.
+        // Fresh pages of the system are zero already, so they are only read.
         all.par_chunks_mut(PIECE).for_each(|piece| {
             if piece.iter().any(|&byte| byte != 0) {
                 piece.fill(0);
@@ -607,10 +607,10 @@ impl Pinned {
         Ok(pinned)
     }
 
-    /// Where the byte is.
+    /// Pointer to the byte at `offset`.
     ///
     /// # Panics
-    /// If so many bytes from there on are not inside.
+    /// If the `bytes` bytes from there on are not all inside.
     pub(super) fn at(&self, offset: u64, bytes: u64) -> *mut u8 {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.size as u64));
         // SAFETY: it is inside.
@@ -618,7 +618,7 @@ impl Pinned {
     }
 }
 
-/// So many bytes of zeros, whose pages are there when they are touched.
+/// Maps `size` bytes of zeros, whose pages are allocated when they are touched.
 fn map(size: usize) -> Option<NonNull<u8>> {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: new memory, which nothing refers to.
@@ -626,7 +626,8 @@ fn map(size: usize) -> Option<NonNull<u8>> {
     if at == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the memory is there. Large pages are fewer to touch and to pin; a system without them says so, and does without.
+    // SAFETY: the memory is mapped. Large pages are fewer to touch and to pin; a system without them returns an error, which is
+    // ignored.
     _ = unsafe { libc::madvise(at, size, libc::MADV_HUGEPAGE) };
     NonNull::new(at.cast())
 }
@@ -656,21 +657,21 @@ impl Event {
             false => CUevent_flags_enum::CU_EVENT_DISABLE_TIMING,
         };
         let mut event = null_mut();
-        // SAFETY: the handle is there to be written.
+        // SAFETY: the handle may be written.
         check("cuEventCreate", unsafe { driver().cuda.cuEventCreate(&mut event, flags as u32) })?;
         Ok(Event(event))
     }
 
-    /// Waits until what was recorded last is done.
+    /// Waits until the work that was recorded last is done.
     pub(super) fn wait(&self) -> Result<(), String> {
-        // SAFETY: the event is there.
+        // SAFETY: the event exists.
         check("cuEventSynchronize", unsafe { driver().cuda.cuEventSynchronize(self.0) })
     }
 
-    /// Seconds from another one to this one. Both have times and are done.
+    /// Seconds from another event to this one. Both record times and are done.
     pub(super) fn seconds_since(&self, other: &Event) -> Result<f64, String> {
         let mut milliseconds = 0.0;
-        // SAFETY: both events are there, and the number is there to be written.
+        // SAFETY: both events exist, and the number may be written.
         check("cuEventElapsedTime", unsafe { (driver().elapsed)(&mut milliseconds, other.0, self.0) })?;
         Ok(f64::from(milliseconds) / 1e3)
     }
@@ -678,41 +679,41 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: it is there; the driver keeps it until nothing waits for it.
+        // SAFETY: it exists; the driver keeps it until nothing waits for it.
         _ = unsafe { driver().cuda.cuEventDestroy_v2(self.0) };
     }
 }
 
-/// What streams were given, written down.
+/// Captured work of the streams.
 pub(super) struct Graph(CUgraphExec);
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: it is there, and the driver keeps it until it has run.
+        // SAFETY: it exists, and the driver keeps it until it has run.
         _ = unsafe { driver().cuda.cuGraphExecDestroy(self.0) };
     }
 }
 
-/// Kernels that are on the device.
+/// Kernels that are loaded on the device.
 pub(super) struct Module(CUmodule);
 
 impl Module {
     pub(super) fn new(image: &[u8]) -> Result<Module, String> {
-        // What is text ends with null; more than the image is not read.
+        // A text image ends with null; bytes behind the image are not read.
         let image: Vec<u8> = image.iter().copied().chain([0]).collect();
         let mut module = null_mut();
-        // SAFETY: the image is there, and the handle is there to be written.
+        // SAFETY: the image is in memory, and the handle may be written.
         check("cuModuleLoadData", unsafe {
             driver().cuda.cuModuleLoadData(&mut module, image.as_ptr().cast())
         })?;
         Ok(Module(module))
     }
 
-    /// The kernel of this name, if it is here.
+    /// The kernel of this name, if it is in this module.
     pub(super) fn function(&self, name: &str) -> Result<Option<Function>, String> {
         let Ok(text) = CString::new(name) else { return Ok(None) };
         let mut function = null_mut();
-        // SAFETY: module and name are there, and the handle is there to be written.
+        // SAFETY: module and name exist, and the handle may be written.
         match unsafe { driver().cuda.cuModuleGetFunction(&mut function, self.0, text.as_ptr()) } {
             CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
             result => {
@@ -724,7 +725,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: it is there, and none of its kernels runs any more.
+        // SAFETY: it exists, and none of its kernels runs any more.
         _ = unsafe { driver().cuda.cuModuleUnload(self.0) };
     }
 }
@@ -733,7 +734,7 @@ impl Drop for Module {
 #[derive(Clone, Copy)]
 pub(super) struct Function(CUfunction);
 
-/// A kernel whose arguments are there.
+/// A kernel with its arguments.
 pub(super) struct Ready {
     kernel: String,
     function: CUfunction,
@@ -744,7 +745,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// With the words of each argument.
+    /// A kernel with the words of each argument.
     pub(super) fn new(kernel: String, blocks: u32, function: Function, args: &[Vec<u64>]) -> Ready {
         let mut words: Vec<u64> = args.concat();
         let mut at = 0;

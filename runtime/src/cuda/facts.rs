@@ -17,17 +17,17 @@ pub struct Facts {
     pub clock_khz: u32,
     /// The highest clock of its memory, in kHz.
     pub memory_clock_khz: u32,
-    /// The lines to its memory.
+    /// Width of its memory bus in bits.
     pub bus_bits: u32,
-    /// The bytes of its memory that are free, and all of them.
+    /// Bytes of its memory: free, and in total.
     pub memory: [u64; 2],
 }
 
 impl Facts {
-    /// The GPU of this number.
+    /// The facts of the GPU of this number.
     ///
     /// # Errors
-    /// [`OpenError`], which says what was looked for and where.
+    /// [`OpenError`], which says which libraries were tried and where.
     pub fn of(ordinal: u32) -> Result<Facts, OpenError> {
         let gpu = Gpu::open(ordinal)?;
         let memory = gpu.free().map_err(OpenError::Driver)?;
@@ -43,7 +43,7 @@ impl Facts {
             bus_bits: gpu.attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
             memory,
         };
-        // The device's context stays until the process ends, so that what follows does not make it anew.
+        // The device's context stays until the process ends, so that it need not be created again.
         std::mem::forget(gpu);
         Ok(facts)
     }

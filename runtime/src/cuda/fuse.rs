@@ -1,13 +1,13 @@
-//! Elementwise kernels that follow each other, as one launch.
+//! Fuses consecutive elementwise kernels into one launch.
 //!
-//! A *lane* is a loop over elements: each goes through the lane's operators in registers, in their order. Operators that use
-//! each other's elements at the same addresses stand in one lane; who uses nothing that another writes may stand in another
-//! one, of another length, beside it. What nobody reads later is not written.
+//! A *lane* is a loop over elements: each element goes through the lane's operators in registers, in their order. Operators that
+//! use each other's elements at the same addresses share a lane. An operator that uses nothing that another one writes may run
+//! beside it in a lane of its own, of another length. Results that nothing reads later are not written.
 //!
-//! A command that ends in elementwise launches and does something else before them is the first of its run: the batch
-//! normalization whose activation follows, say. It does the other things first.
+//! A command that does something else before its elementwise launches is the first of its run, for example a batch normalization
+//! followed by its activation. It does the other work first.
 //!
-//! Bits are those of single kernels: both call the same functions, and neither contracts products and sums
+//! The bits are those of single kernels: both call the same functions, and neither contracts products and sums
 //! ([`Source::contracts`](super::Source)).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,25 +19,25 @@ use super::BLOCK;
 use super::compile::fingerprint;
 use super::recipe::{Each, RANK, Reach};
 
-/// The words of a kernel's one argument: some compilers' most are 4096 bytes.
+/// Maximum number of words of a kernel's one argument: some compilers allow at most 4096 bytes.
 const MOST_WORDS: usize = 512;
 
-/// The words of a kernel's argument are a multiple of this, so that few lanes more are no other kernel.
+/// The number of words of a kernel's argument is rounded up to a multiple of this, so that a few more lanes use the same kernel.
 const WORDS: usize = 32;
 
-/// The most blocks of a lane, whose threads go on to further elements.
+/// Maximum number of blocks of a lane, whose threads loop over further elements.
 const MOST_BLOCKS: u64 = 4096;
 
-/// An elementwise launch whose addresses are there.
+/// An elementwise launch with its addresses.
 pub(super) struct One<'a> {
     kernel: &'a str,
     each: &'a Each,
-    /// Of the operands, and behind them of the results.
+    /// Addresses of the operands, followed by those of the results.
     addresses: Vec<u64>,
 }
 
 impl<'a> One<'a> {
-    /// With the addresses among the kernel's arguments; none where one of them is nowhere.
+    /// Takes the addresses from the kernel's arguments; none if one of them is null.
     pub(super) fn new(kernel: &'a str, each: &'a Each, addresses: &[u64]) -> Option<One<'a>> {
         let (operands, results) =
             addresses.split_at_checked(addresses.len().checked_sub(each.results.len())?)?;
@@ -61,7 +61,7 @@ impl<'a> One<'a> {
             Reach::Same => self.each.elements,
             Reach::First => 1,
             Reach::Spread(words) => {
-                // How many elements, dimensions, extents, and strides.
+                // The words are: number of elements, number of dimensions, extents, strides.
                 let rank = words[1] as usize;
                 let (extents, strides) = words[2..].split_at((words.len() - 2) / 2);
                 1 + extents
@@ -82,7 +82,7 @@ impl<'a> One<'a> {
         (0..self.each.operands.len()).map(|index| self.operand(index))
     }
 
-    /// Whether it reads elements that the other one loads in the same order.
+    /// Whether it reads elements that the other launch loads in the same order.
     fn shares(&self, other: &Member<'_>) -> bool {
         let is_whole = |used: &Use| used.of_each.is_some();
         self.each.elements == other.one.each.elements
@@ -90,7 +90,7 @@ impl<'a> One<'a> {
     }
 }
 
-/// The elementwise launches in which a command ends.
+/// The elementwise launches at the end of a command.
 pub(super) struct Ending<'a> {
     /// The launches, in order.
     pub(super) ones: Vec<One<'a>>,
@@ -103,7 +103,7 @@ pub(super) struct Ending<'a> {
 struct Use {
     start: u64,
     bytes: u64,
-    /// The bytes of an element, where each is used for the one of the same number.
+    /// Bytes of an element, if each is used for the element of the same index only.
     of_each: Option<u64>,
 }
 
@@ -113,17 +113,17 @@ impl Use {
     }
 }
 
-/// What two launches have to do with each other.
+/// The dependence between two launches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Meeting {
-    /// Neither uses what the other one writes.
+    /// Neither uses memory that the other one writes.
     Never,
-    /// An element of one needs no more of the other than the one of the same number.
+    /// An element of one depends on no element of the other but the one of the same index.
     Elementwise,
     Otherwise,
 }
 
-/// How many elements a box of indices finds: how many, dimensions, extents, and strides.
+/// Number of distinct elements that a box of indices reaches; the words are those of [`Reach::Spread`].
 pub(super) fn distinct(words: &[u64]) -> u64 {
     let rank = words[1] as usize;
     let (extents, strides) = (&words[2..2 + RANK], &words[2 + RANK..2 + 2 * RANK]);
@@ -131,7 +131,7 @@ pub(super) fn distinct(words: &[u64]) -> u64 {
     extents.iter().zip(strides).take(rank).filter(|pair| !repeats(pair)).map(|(extent, _)| extent).product()
 }
 
-/// How many elements of an operand a function of so many elements is given.
+/// Number of elements of an operand that a function of `elements` elements reads.
 pub(super) fn reached(reach: &Reach, elements: u64) -> u64 {
     match reach {
         Reach::Same => elements,
@@ -141,7 +141,7 @@ pub(super) fn reached(reach: &Reach, elements: u64) -> u64 {
     }
 }
 
-/// The bytes of an element.
+/// Bytes of an element.
 pub(super) fn width(element: &str) -> u64 {
     match element {
         "u8" | "i8" => 1,
@@ -152,43 +152,43 @@ pub(super) fn width(element: &str) -> u64 {
     }
 }
 
-/// A launch that stands for those of several commands.
+/// A launch that replaces those of several commands.
 pub(super) struct Fused {
     /// The first of these commands, which launches it, and the last.
     pub(super) commands: [u32; 2],
     /// The kernel's name.
     pub(super) kernel: String,
-    /// How many blocks run it.
+    /// Number of blocks.
     pub(super) blocks: u32,
     /// Its argument.
     pub(super) words: Vec<u64>,
-    /// How many launches it stands for.
+    /// Number of launches that it replaces.
     pub(super) launches: usize,
     /// Bytes that it loads and stores.
     pub(super) bytes: u64,
-    /// How many elements it computes, of all operators together.
+    /// Number of elements that it computes, summed over all operators.
     pub(super) operations: u64,
-    /// How many of them are the first command's; those that it has before them are launched as they are.
+    /// Number of those launches that are the first command's; that command's earlier launches are not fused.
     pub(super) of_first: usize,
 }
 
 /// A launch of a run.
 struct Member<'a> {
     one: &'a One<'a>,
-    /// By result, the last command that reads it, if no one else does.
+    /// By result, the last command that reads it; none if commands of other streams read it too.
     read_until: Vec<Option<u32>>,
-    /// What it reads that no other one of the run has written.
+    /// Operands that no other launch of the run has written.
     loads: Vec<Use>,
 }
 
 impl Member<'_> {
-    /// What it writes, but what nobody reads from this command on: that is nowhere but in registers.
+    /// Results that are written to memory; a result that nothing reads from this command on stays in registers.
     fn written(&self, command: u32) -> impl Iterator<Item = Use> {
         let is_read = move |last: &Option<u32>| last.is_none_or(|last| last >= command);
         self.one.results().zip(&self.read_until).filter(move |(_, last)| is_read(last)).map(|(used, _)| used)
     }
 
-    /// What a launch of this command has to do with it.
+    /// The dependence between a launch of this command and this one.
     fn meets(&self, command: u32, one: &One<'_>) -> Meeting {
         let pairs = self
             .written(command)
@@ -205,18 +205,18 @@ impl Member<'_> {
     }
 }
 
-/// Consecutive commands that may be one launch.
+/// Consecutive commands that can be one launch.
 struct Run<'a> {
     commands: [u32; 2],
     members: Vec<Member<'a>>,
-    /// How many of them are the first command's.
+    /// Number of the launches that are the first command's.
     of_first: usize,
     /// Lanes, as members in order.
     lanes: Vec<Vec<usize>>,
 }
 
 impl<'a> Run<'a> {
-    /// Adds a launch of the last command, unless that cannot be.
+    /// Adds a launch of the last command; false if it cannot be fused.
     fn add(&mut self, one: &'a One<'a>, read_until: Vec<Option<u32>>) -> bool {
         let command = self.commands[1];
         let mut joined = vec![self.members.len()];
@@ -248,14 +248,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A loop over elements, as text, with what it is given.
+/// The source of a loop over elements, and its arguments.
 struct Lane {
     text: String,
     words: Vec<u64>,
     elements: u64,
     /// Bytes that it loads and stores.
     bytes: u64,
-    /// How many elements it computes, of all operators together.
+    /// Number of elements that it computes, summed over all operators.
     operations: u64,
 }
 
@@ -263,7 +263,8 @@ impl Lane {
     fn new<'a>(members: impl Iterator<Item = &'a Member<'a>>, last: u32) -> Lane {
         let mut words = Vec::new();
         let (mut before, mut body) = (String::new(), String::new());
-        // By address and width, what is there now, as a register and its type; what else was read; and what is to be written.
+        // By address and width: the current value, as a register and its type; other values that were read; and results to be
+        // written.
         let mut current: BTreeMap<(u64, u64), (usize, &str)> = BTreeMap::new();
         let mut read: BTreeMap<(u64, &str, Vec<u64>), usize> = BTreeMap::new();
         let mut written: BTreeMap<u64, (usize, &str, bool)> = BTreeMap::new();
@@ -275,7 +276,7 @@ impl Lane {
             registers += 1;
             registers - 1
         };
-        // Loads go before all that is written. Strings take all that is written to them.
+        // Loads stand before the loop's computation. Writing to a string cannot fail.
         let mut loads = String::new();
         for Member { one, read_until, .. } in members {
             elements = one.each.elements;
@@ -288,7 +289,7 @@ impl Lane {
                     format!("taken<{}>(w + {at})", of.unwrap_or("Parameters"))
                 }
             };
-            // The first elements go into what is made before all elements, if something is.
+            // The first elements are arguments of the value that is made before the loop, if there is one.
             let (mut made, mut call) = (numbers, String::new());
             for (index, (element, reach)) in one.each.operands.iter().enumerate() {
                 let start = one.addresses[index];
@@ -385,8 +386,8 @@ impl Lane {
     }
 }
 
-/// What kernels take for what they are given: how many lanes there are; of each its first block, which loop it is, and where
-/// its words begin; and these words.
+/// The words of a kernel's argument: the number of lanes; for each its first block, the number of its loop, and the position of
+/// its words; then the words of all lanes.
 fn words(lanes: &[Lane], loops: &[&str]) -> Vec<u64> {
     let mut words = vec![lanes.len() as u64];
     let (mut block, mut at) = (0, 1 + 3 * lanes.len());
@@ -401,7 +402,7 @@ fn words(lanes: &[Lane], loops: &[&str]) -> Vec<u64> {
     words
 }
 
-/// What stands before the kernels.
+/// Source in front of the kernels.
 const HELPERS: &str = "
 template <int N> struct Words { i64 w[N]; };
 template <class A, class B> __device__ inline A same_bits(B b) {
@@ -423,7 +424,7 @@ __device__ inline i64 found(const Spread<1>* box, i64 i) {
 }
 ";
 
-/// Kernels that were asked for.
+/// Source of the kernels that are used.
 pub(super) struct Text {
     known: BTreeSet<String>,
     text: String,
@@ -434,7 +435,7 @@ impl Text {
         Text { known: BTreeSet::new(), text: HELPERS.to_owned() }
     }
 
-    /// Adds what is not there yet under a name that says what it is.
+    /// Adds a function unless it is there already; its name is a fingerprint of its text.
     fn add(&mut self, kind: &str, text: impl Fn(&str) -> String) -> String {
         let name = format!("{kind}_{:016x}", fingerprint(&[text("").as_bytes()]));
         if self.known.insert(name.clone()) {
@@ -443,7 +444,7 @@ impl Text {
         name
     }
 
-    /// The kernel that runs these loops, on so many words.
+    /// The kernel that runs these loops, with an argument of `words` words.
     fn kernel(&mut self, loops: &[&str], words: usize) -> String {
         let mut cases = String::new();
         for (which, text) in loops.iter().enumerate() {
@@ -469,16 +470,16 @@ EXPORT({name})
         })
     }
 
-    /// The kernels, as the compiler takes them; none where there is none.
+    /// The source of the kernels, as the compiler takes it; none if there is no kernel.
     pub(super) fn done(self) -> Option<String> {
         (!self.known.is_empty()).then_some(self.text)
     }
 }
 
-/// The launches that stand for several of the program's, and their kernels.
+/// The fused launches of a program, and their kernels.
 ///
-/// Of each command that computes it is given the elementwise launches in which it ends; none where it ends otherwise. The
-/// arena begins at `arena`.
+/// `endings` has the elementwise launches at the end of each command of the compute stream; none for a command that ends
+/// otherwise. The arena begins at `arena`.
 pub(super) fn fuse(program: &Program, arena: u64, endings: &[Option<Ending<'_>>]) -> (Vec<Fused>, Text) {
     let commands = program.stream(Stream::Compute);
     let mut signals = vec![false; commands.len()];
@@ -519,7 +520,8 @@ pub(super) fn fuse(program: &Program, arena: u64, endings: &[Option<Ending<'_>>]
             end(run.take());
             continue;
         };
-        // What waits, or does something else before, is the first of a run, what is waited for the last.
+        // A command that waits, or does other work first, must be the first of a run; a command that others wait for must be the
+        // last.
         if *is_behind || !commands[index as usize].waits.is_empty() {
             end(run.take());
         }
@@ -556,7 +558,7 @@ pub(super) fn fuse(program: &Program, arena: u64, endings: &[Option<Ending<'_>>]
     (fused, text)
 }
 
-/// Who reads what is written.
+/// Finds the readers of written memory.
 struct Readers<'a> {
     program: &'a Program,
     arena: u64,
@@ -570,7 +572,8 @@ impl Readers<'_> {
         Readers { program, arena, residencies }
     }
 
-    /// The last command that computes and reads what this one writes, or itself; none where others read it, too.
+    /// The last command of the compute stream that reads what this command writes, or the command itself; none if other streams
+    /// read it too.
     fn last(&self, command: u32, written: Use) -> Option<u32> {
         let place = |(stream, index): (Stream, u32)| {
             (self.program.stream(stream)[index as usize].tick, stream, index)

@@ -1,9 +1,9 @@
-//! The calls of a step on a device, without one: kernels, products, convolutions and copies, each with the bytes that it must
-//! move and the operations that it must do.
+//! Lists the calls of a step on a device, without having one: kernels, products, convolutions and copies, each with lower bounds
+//! of the bytes that it moves and of its operations.
 //!
-//! Bytes are a lower bound. What is elementwise, moved or filled is counted by its elements. Of every other kernel each tensor
-//! counts once, as if what it reads twice stayed in a cache; gathers and scatters count the rows that they touch. Room that a
-//! kernel has in the workspace is not counted.
+//! Bytes are a lower bound. Elementwise kernels, moves and fills are counted by their elements. For every other kernel each
+//! tensor counts once, as if repeated reads hit a cache; gathers and scatters count the rows that they touch. A kernel's
+//! workspace is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,28 +15,28 @@ use super::recipe::{self, Arg, At, Call, Convolution, Each, Float, Product};
 use super::session::{Places, recipes};
 use crate::run::RunError;
 
-/// What a call is.
+/// The kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A kernel of its own.
     Kernel {
         /// Its name.
         name: String,
-        /// How many blocks run it.
+        /// Number of blocks.
         blocks: u32,
-        /// For how many launches of single operators it stands.
+        /// Number of launches of single operators that it replaces.
         operators: usize,
     },
-    /// Products of matrices by cuBLAS.
+    /// Matrix products by cuBLAS.
     Product {
-        /// How many there are.
+        /// Number of products.
         batch: i32,
         /// Rows and columns of the result, and the number of products in the sum of each element.
         extents: [i32; 3],
     },
     /// A convolution, or one of its gradients, by cuDNN.
     Convolution {
-        /// Which of the tensors is computed.
+        /// The tensor that is computed.
         found: recipe::Found,
         /// Extents of the image, the weights and the positions.
         extents: [Vec<i32>; 3],
@@ -48,24 +48,24 @@ pub enum Kind {
 /// A call of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The stream that it is given to.
+    /// The stream that it is issued to.
     pub stream: Stream,
-    /// The command of the stream, the first where it stands for those of several.
+    /// The command of the stream; the first one if the call includes those of several commands.
     pub command: u32,
     /// The node whose command that is.
     pub node: String,
-    /// What it is.
+    /// The kind of the call.
     pub kind: Kind,
-    /// Bytes that it moves at least.
+    /// Minimum number of bytes that it moves.
     pub bytes: u64,
-    /// Operations that it does at least; a multiplication and an addition are two.
+    /// Minimum number of operations; a multiplication and an addition are two.
     pub operations: u64,
-    /// What elements of its factors are.
+    /// Type of the elements of its factors.
     pub factors: Float,
 }
 
-/// The calls of a step of the program on a device that has cuBLAS and cuDNN, in the program's order; or without the libraries,
-/// with `own_kernels`.
+/// The calls of a step of the program on a device that has cuBLAS and cuDNN, in the program's order; or without the libraries, if
+/// `own_kernels` is set.
 ///
 /// # Errors
 /// [`RunError::NotReady`].
@@ -120,7 +120,7 @@ fn listed(stream: Stream, command: u32, node: &str, kind: Kind) -> Listed {
     Listed { stream, command, node: node.to_owned(), kind, bytes: 0, operations: 0, factors: Float::F32 }
 }
 
-/// Adds what a call comes to.
+/// Adds the entries of a call.
 fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, all: &mut Vec<Listed>) {
     let of = |kind| listed(Stream::Compute, command, &launch.node, kind);
     let kernels = match call {
@@ -142,7 +142,7 @@ fn of_call((command, launch): (u32, &Launch), call: &Call, own_kernels: bool, al
         }
         _ => call.kernels(),
     };
-    // Own kernels do what the library would; the first of them is said to.
+    // Own kernels replace the library; the library's operations are attributed to the first of them.
     let mut instead = match call {
         Call::Products { library, .. } if own_kernels => library.iter().map(|it| of_product(it).1).sum(),
         Call::Convolution { library: Some(it), .. } if own_kernels => of_convolution(it).1,
@@ -166,7 +166,7 @@ fn bytes_of(float: Float) -> u64 {
 /// Bytes and operations of products of matrices.
 fn of_product(it: &Product) -> (u64, u64) {
     let [m, n, k, batch] = [it.m, it.n, it.k, it.batch].map(|extent| extent.max(0) as u64);
-    // A factor that each product of a batch shares is read once.
+    // A factor that all products of a batch share is read once.
     let times = |stride: i64| if stride == 0 { batch.min(1) } else { batch };
     let read = (times(it.left.stride) * m * k + times(it.right.stride) * n * k) * bytes_of(it.factors);
     let passes = if it.beta == 0.0 { 1 } else { 2 };
@@ -191,7 +191,7 @@ fn of_kernel(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
     let width_by_name = || kernel.kernel.rsplit('_').next().map_or(0, width);
     match (&*kernel.kernel, kernel.args.first()) {
         (name, Some(Arg::Words(words))) if name.starts_with("move_") => {
-            // Where it begins in both, how many elements, dimensions, extents, and strides in both.
+            // The words are: first index in both tensors, number of elements, dimensions, extents, and strides in both.
             let (elements, read) = (words[2], distinct(&words[2..]));
             ((elements + read) * width_by_name(), elements)
         }
@@ -210,10 +210,10 @@ fn of_each(each: &Each) -> (u64, u64) {
     (read.sum::<u64>() + written.sum::<u64>(), each.elements)
 }
 
-/// How kernels begin that add to rows of a table.
+/// Prefixes of the names of kernels that add to rows of a table.
 const ROWS_WRITTEN: [&str; 6] = ["scatter_", "apply_", "accumulate", "chain", "row_places", "tuple_places"];
 
-/// Bytes of the tensors that a kernel is given, each once, and an operation for each element of the largest.
+/// Bytes of the tensors that a kernel takes, each once, and an operation for each element of the largest.
 fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
     let named: BTreeSet<(bool, usize)> = kernel
         .args
@@ -235,7 +235,7 @@ fn of_tensors(launch: &Launch, kernel: &recipe::Launch) -> (u64, u64) {
         bytes.max().unwrap_or(0)
     };
     let [operands, results] = [largest(false), largest(true)];
-    // Of a table that rows are gathered from, or added to, only these are touched.
+    // Of a table that rows are gathered from, or added to, only those rows are touched.
     let most = match &*kernel.kernel {
         name if name.starts_with("gather") => results,
         name if ROWS_WRITTEN.iter().any(|begins| name.starts_with(begins)) => operands,

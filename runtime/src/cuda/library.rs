@@ -1,8 +1,8 @@
-//! Where the libraries of CUDA are, and their functions.
+//! Locates the libraries of CUDA, and their functions.
 //!
 //! A library is searched in the folders that the user names, in the loader's own places, in the usual folders and among Python's
 //! packages. Its functions are looked up in the handle that was opened, never by name in the process: another copy of the same
-//! library may lie in the loader's places, and one process must not mix two. A library stays open until the process ends.
+//! library may be in the loader's places, and one process must not mix two. A library stays open until the process ends.
 
 use std::ffi::{CString, OsStr, c_void};
 use std::mem::ManuallyDrop;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-/// The variable that names folders in which libraries are, as `PATH` does.
+/// The variable that names folders with libraries, separated as in `PATH`.
 const VARIABLE: &str = "LMSC_CUDA_PATH";
 
 /// Folders in which a driver or a toolkit puts libraries.
@@ -28,11 +28,11 @@ const USUAL: &[&str] = &[
     "/opt/cuda/lib64",
 ];
 
-/// A library that is not there, and where it was looked for.
+/// A library that was not found, and the folders that were searched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not there: neither the loader finds it, nor is it in {}", .names.join(" or "), folders(.searched))]
 pub struct Missing {
-    /// The names it may have.
+    /// Its possible names.
     pub names: Vec<String>,
     /// The folders that were searched.
     pub searched: Vec<PathBuf>,
@@ -46,7 +46,7 @@ fn folders(list: &[PathBuf]) -> String {
     }
 }
 
-/// What the folder holds, sorted.
+/// The entries of the folder, sorted.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(list) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut all: Vec<PathBuf> = list.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -58,20 +58,20 @@ fn named_like(path: &Path, begins: &str) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().starts_with(begins.as_bytes()))
 }
 
-/// The installations to which the first `python3` in `PATH` belongs: that of its own path, as of a virtual environment, and that
-/// of the file behind links.
+/// The installations to which the first `python3` in `PATH` belongs: the one of its own path, such as a virtual environment, and
+/// the one of the file behind links.
 fn prefixes_of_python3() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = std::env::split_paths(&path).map(|folder| folder.join("python3"));
     let Some(python) = all.find(|python| python.is_file()) else { return Vec::new() };
     let behind_links = python.canonicalize().ok();
     let both = [Some(python), behind_links].into_iter().flatten();
-    // A program lies in the folder `bin` of its installation.
+    // A program is in the folder `bin` of its installation.
     both.filter_map(|program| Some(program.parent()?.parent()?.to_owned())).collect()
 }
 
-/// The folders of libraries among the packages of Pythons that the environment names, of the first `python3` in `PATH`, and of
-/// the user's and the system's.
+/// The library folders among the packages of the Pythons that the environment names, of the first `python3` in `PATH`, and of the
+/// user's and the system's.
 fn python() -> Vec<PathBuf> {
     let named = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local"));
@@ -89,7 +89,7 @@ fn python() -> Vec<PathBuf> {
     found
 }
 
-/// The folders that are there, each once.
+/// The folders that exist, each once.
 fn existing(folders: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
@@ -100,7 +100,7 @@ fn existing(folders: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     all
 }
 
-/// The folders that are searched: before the loader's places those that the user names, after them the usual ones.
+/// The folders that are searched: those that the user names before the loader's places, the usual ones after them.
 fn folders_searched() -> [Vec<PathBuf>; 2] {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let given = std::env::split_paths(&given).filter(|path| !path.as_os_str().is_empty());
@@ -108,17 +108,17 @@ fn folders_searched() -> [Vec<PathBuf>; 2] {
     [existing(given), existing(usual)]
 }
 
-/// A library that is open, for the rest of the process.
+/// A library that stays open for the rest of the process.
 pub(super) struct Opened(ManuallyDrop<Library>);
 
 impl Opened {
     fn open(path: &OsStr) -> Option<Opened> {
-        // SAFETY: opening runs the initializers of a library that is the vendor's, or lies in a folder that the user named.
+        // SAFETY: opening runs the initializers of a library that is the vendor's, or is in a folder that the user named.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         library.ok().map(|library| Opened(ManuallyDrop::new(library)))
     }
 
-    /// The library of one of these names that is found first.
+    /// The first library found under one of these names.
     ///
     /// # Errors
     /// [`Missing`], with the folders that were searched.
@@ -151,7 +151,7 @@ impl Opened {
     /// The function of this name.
     ///
     /// # Errors
-    /// The name, where the library has no such function.
+    /// The name, if the library has no such function.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function.
@@ -161,12 +161,12 @@ impl Opened {
         unsafe { self.0.get::<F>(text.as_bytes_with_nul()) }.map(|symbol| *symbol).map_err(|_| name)
     }
 
-    /// The file that the function of this name is called from.
+    /// The file that has the function of this name.
     pub(super) fn path_of(&self, name: &'static str) -> PathBuf {
         // SAFETY: an address is of this type, and it is not called.
         let Ok(address) = (unsafe { self.function::<*const c_void>(name) }) else { return PathBuf::new() };
         let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: the structure is there to be written, and all its zeros are valid.
+        // SAFETY: the structure may be written, and all its zeros are valid.
         let found = unsafe {
             _ = libc::dladdr(address, found.as_mut_ptr());
             found.assume_init()
@@ -181,14 +181,14 @@ impl Opened {
     }
 }
 
-/// Functions of a library that is open, by the names and the types that its bindings have: the compiler compares the types.
+/// Functions of an open library, with the names and the types of its bindings: the compiler compares the types.
 ///
-/// `of` looks all of them up, and names the first that the library lacks.
+/// `of` looks all of them up, and returns the name of the first that the library lacks.
 macro_rules! functions {
     ($api:ident: $($name:ident($($arg:ident: $of:ty),*) -> $result:ty;)*) => {
         #[allow(non_snake_case, reason = "these are the vendor's names")]
         pub(super) struct $api {
-            // SAFETY: a type; what calls it promises what the vendor's description demands.
+            // SAFETY: a type; the code that calls it promises what the vendor's description demands.
             $($name: unsafe extern "C" fn($($of),*) -> $result,)*
         }
 
@@ -218,11 +218,11 @@ pub(super) use functions;
 /// A library that a program uses on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryFacts {
-    /// What the vendor calls it.
+    /// The vendor's name.
     pub name: &'static str,
     /// Its version, such as `13.1.0`.
     pub version: String,
-    /// The file from which its functions are called.
+    /// The file that has its functions.
     pub path: PathBuf,
 }
 

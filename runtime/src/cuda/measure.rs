@@ -1,4 +1,4 @@
-//! What copies between the host and a device cost, and what else of it a step or its beginning is made of.
+//! Measures the cost of copies between the host and a device, and other costs of a step or of its start.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::run::RunError;
 
 /// Memory of a device and pinned memory of the host, to time copies from one to the other.
 pub struct Copies {
-    // What uses others goes before them when this ends.
+    // Fields are dropped in this order, so a field stands before those that it uses.
     begins: Event,
     ends: Event,
-    /// Both have room for what leaves, and behind it for what comes.
+    /// Both have room for the outgoing bytes, followed by room for the incoming ones.
     device: Memory,
     host: Pinned,
     most: u64,
@@ -27,10 +27,10 @@ impl std::fmt::Debug for Copies {
 }
 
 impl Copies {
-    /// Room for copies of so many bytes at most, each way, on the device of this number.
+    /// Allocates room for copies of at most `most` bytes, each way, on the device of this number.
     ///
     /// # Errors
-    /// [`RunError::NoDevice`]; [`RunError::Device`], where it does not give the memory.
+    /// [`RunError::NoDevice`]; [`RunError::Device`], if it refuses the memory.
     pub fn new(ordinal: u32, most: u64) -> Result<Copies, RunError> {
         let gpu = Gpu::open(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
         Copies::on(gpu, most).map_err(RunError::Device)
@@ -41,17 +41,17 @@ impl Copies {
         Ok(Copies { begins: Event::new(true)?, ends: Event::new(true)?, device, host, most, gpu })
     }
 
-    /// How long a copy of so many bytes takes in the direction of the stream, from when the stream begins it; with
-    /// `beside`, while copies of as many bytes go the other way.
+    /// Duration of a copy of `bytes` bytes in the direction of the stream, from when the stream begins it; with `beside`, while
+    /// copies of the same size go the other way.
     ///
     /// # Errors
     /// [`RunError::Device`], with what the driver says.
     ///
     /// # Panics
-    /// If these are more bytes than there is room for.
+    /// If `bytes` exceeds the room.
     pub fn time(&self, way: Stream, bytes: u64, beside: bool) -> Result<Duration, RunError> {
         let given = self.give(way, bytes, beside);
-        // Whatever has happened, nothing is copied behind the caller's back.
+        // Even after an error, no copy goes on when this returns.
         let done = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
         let seconds = given.and(done).and_then(|()| self.ends.seconds_since(&self.begins));
         seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))).map_err(RunError::Device)
@@ -60,7 +60,7 @@ impl Copies {
     fn give(&self, way: Stream, bytes: u64, beside: bool) -> Result<(), String> {
         self.gpu.enter()?;
         let other = if way == Stream::In { Stream::Out } else { Stream::In };
-        // The other way is busy before this begins, and until it has ended.
+        // The other direction is busy before this copy begins, and until it has ended.
         let [before, behind] = if beside { [1, 2] } else { [0, 0] };
         (0..before).try_for_each(|_| self.copy(other, bytes))?;
         self.gpu.record(&self.begins, way)?;
@@ -73,7 +73,7 @@ impl Copies {
         assert!(bytes <= self.most, "there is no room for so many bytes");
         let at = if way == Stream::In { self.most } else { 0 };
         let (device, host) = (self.device.address() + at, self.host.at(at, bytes));
-        // SAFETY: both have so many bytes behind `at`, which copies of this way alone use, and stay until all streams
+        // SAFETY: both have that many bytes behind `at`, which only copies of this direction use, and they live until all streams
         // were waited for.
         unsafe {
             match way {
@@ -84,26 +84,26 @@ impl Copies {
     }
 }
 
-/// What a device asks for besides the work itself.
+/// A device's overheads, besides the work itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// From a kernel that does nothing to the next one: the device's share of it, or the host's if that is longer.
+    /// Time from an empty kernel to the next one: the device's share of it, or the host's if that is longer.
     pub launch: Duration,
-    /// From one stream to another that waits for it.
+    /// Time from one stream to another that waits for it.
     pub wait: Duration,
-    /// Getting a GiB of the device's memory.
+    /// Time to allocate a GiB of the device's memory.
     pub device_memory: Duration,
-    /// Getting a GiB of pinned memory, whose pages are there then.
+    /// Time to allocate a GiB of pinned memory, with all pages allocated.
     pub pinned_memory: Duration,
 }
 
 impl Costs {
-    /// How many there are of what is too short to be timed alone.
+    /// Number of repetitions of an operation that is too short to be timed alone.
     const MANY: u32 = 100;
-    /// Bytes of the memory that is got, no more than copies are timed with.
+    /// Bytes of the memory that is allocated, at most the size of the timed copies.
     pub const BYTES: u64 = 1 << 26;
 
-    /// What the device of this number asks for: medians of five.
+    /// The overheads of the device of this number: medians of five.
     ///
     /// # Errors
     /// [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
@@ -126,7 +126,7 @@ impl Costs {
                 gpu.record(&begins, Stream::Compute)?;
                 let given = (0..Costs::MANY).try_for_each(|_| give());
                 gpu.record(&ends, Stream::Compute)?;
-                // Whatever has happened, nothing goes on behind the caller's back.
+                // Even after an error, nothing goes on running when this returns.
                 Stream::ALL.iter().try_for_each(|&stream| gpu.wait_for(stream))?;
                 given?;
                 Ok(Duration::from_secs_f64(ends.seconds_since(&begins)?.max(0.0)) / Costs::MANY / of)
@@ -154,7 +154,7 @@ impl Costs {
     }
 }
 
-/// The median of five, after one that does not count.
+/// The median of five, after one that is discarded.
 fn typical(mut time: impl FnMut() -> Result<Duration, String>) -> Result<Duration, String> {
     time()?;
     let mut times = [Duration::ZERO; 5];

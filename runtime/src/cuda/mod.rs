@@ -1,12 +1,13 @@
-//! Kernels of CUDA devices: what an operator comes to as launches of the kernels in `runtime/kernels`.
+//! Kernels of CUDA devices: each operator as launches of the kernels in `runtime/kernels`.
 //!
-//! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: what the host
-//! refuses is refused here with the same words. It names kernels, blocks and arguments; who has addresses makes launches
-//! of it. Products of matrices and convolutions are there twice: as kernels, and as what cuBLAS and cuDNN do in their place
-//! where they are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through a shim,
-//! for tests.
+//! A [`Recipe`] is prepared from the same [`Spec`](crate::Spec) as a kernel of the host, and after it: a node that the host
+//! refuses is refused here with the same message. A recipe names kernels, blocks and arguments; with addresses, it becomes
+//! launches. Matrix products and convolutions exist twice: as kernels, and as calls of cuBLAS and cuDNN that replace the kernels
+//! where the libraries are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through
+//! a shim, for tests.
 //!
-//! `make` has one file a family of operators, `table` one row an operator, `short` makes recipes on short floats of those on `f32`.
+//! `make` has one file per family of operators, `table` one row per operator, `short` turns recipes on `f32` into recipes on
+//! short floats.
 
 #[cfg(feature = "cuda")]
 mod blas;
@@ -63,7 +64,7 @@ use lmsc_ir::Bytes;
 /// Threads of every block.
 pub const BLOCK: u32 = 256;
 
-/// What stands before every source.
+/// Source in front of every file of kernels.
 pub const PRELUDE: &str = include_str!("../../kernels/prelude.cuh");
 
 /// A file of kernels.
@@ -71,11 +72,11 @@ pub const PRELUDE: &str = include_str!("../../kernels/prelude.cuh");
 pub struct Source {
     /// Its name, without `.cu`.
     pub name: &'static str,
-    /// What it says, without [`PRELUDE`].
+    /// Its text, without [`PRELUDE`].
     pub text: &'static str,
     /// Whether it has a part of rarely used kernels, which `RARE` selects.
     pub has_rare: bool,
-    /// Whether products and sums may be rounded as one. Where kernels are fused they may not, lest bits differ.
+    /// Whether a product and a sum may be contracted into one rounding. Not where kernels are fused, since bits would differ.
     pub contracts: bool,
 }
 
@@ -104,13 +105,13 @@ pub const SOURCES: &[Source] = sources![
     "rnn" false true,
 ];
 
-/// The bytes that are good for each node of the graph besides its values while it runs on a CUDA device; zero where it
-/// cannot. With less, own kernels do what libraries would.
+/// Workspace in bytes with which each node of the graph runs best on a CUDA device, besides its values; zero for a node that
+/// cannot run there. With less, own kernels replace the libraries.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     workspaces_of(graph, Recipe::workspace)
 }
 
-/// The bytes without which nodes of the graph do not run on a CUDA device: what own kernels need.
+/// Workspace in bytes without which nodes of the graph do not run on a CUDA device: the need of own kernels.
 pub fn least_workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     workspaces_of(graph, Recipe::needed)
 }
@@ -125,8 +126,8 @@ fn workspaces_of(
     crate::run::kernels::workspaces_by(graph, needs, |_| {})
 }
 
-/// The most bytes of a device that the constants of the graph's kernels take besides its values and workspaces. Equal
-/// constants are there once, so nodes that run again add none.
+/// Maximum number of bytes of a device for the constants of the graph's kernels, besides its values and workspaces. Equal
+/// constants are stored once, so recomputed nodes add none.
 pub fn constants(graph: &lmsc_ir::Graph) -> Bytes {
     let seen = std::cell::RefCell::new(constants::Constants::new());
     let needs = |spec: &crate::Spec<'_>, _: &crate::Kernel| {
@@ -134,6 +135,6 @@ pub fn constants(graph: &lmsc_ir::Graph) -> Bytes {
         Bytes::ZERO
     };
     crate::run::kernels::workspaces_by(graph, needs, |known| _ = seen.borrow_mut().add(known));
-    // The arena ends where the last tensor does, and constants begin at a multiple of this.
+    // The arena ends behind the last tensor, and constants begin at the next multiple of this.
     Bytes(seen.into_inner().len() + constants::ALIGNMENT)
 }

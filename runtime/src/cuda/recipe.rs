@@ -1,4 +1,4 @@
-//! What an operator comes to on a device: launches whose addresses are still roles.
+//! An operator's implementation on a device: launches whose addresses are still symbolic.
 
 use lmsc_ir::Bytes;
 
@@ -6,21 +6,21 @@ use super::BLOCK;
 use crate::meaning::Rows;
 use crate::spec::{Refusal, refuse};
 
-/// The most dimensions that a kernel's arguments have room for.
+/// Maximum number of dimensions in a kernel's arguments.
 pub(super) const RANK: usize = 8;
 
-/// The most blocks of a kernel whose threads go on to further elements.
+/// Maximum number of blocks of a kernel whose threads loop over further elements.
 const MOST_BLOCKS: usize = 4096;
 
-/// Where the scratch of a recipe begins: at a multiple of so many bytes, as cuBLAS demands.
+/// The scratch of a recipe begins at a multiple of this number of bytes, as cuBLAS demands.
 pub const SCRATCH_ALIGNMENT: u64 = 256;
 
-/// What an address is of.
+/// The base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// An operand; null where it is left out or has no bytes.
     Operand(usize),
-    /// A result; null where it is not asked for or has no bytes.
+    /// A result; null where it is unused or has no bytes.
     Result(usize),
     /// The workspace.
     Workspace,
@@ -34,17 +34,17 @@ pub enum At {
     Nowhere,
 }
 
-/// An address, in bytes behind what it is of. Behind null there is null.
+/// An address: a base and an offset in bytes. An offset from null is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// What it is of.
+    /// The base.
     pub at: At,
-    /// How many bytes behind.
+    /// Offset in bytes.
     pub offset: u64,
 }
 
 impl Address {
-    /// So many elements further on.
+    /// The address `elements` elements further on.
     pub(super) fn plus<T>(self, elements: usize) -> Address {
         Address { offset: self.offset + (elements * size_of::<T>()) as u64, ..self }
     }
@@ -125,49 +125,49 @@ impl From<Vec<u64>> for Arg {
     }
 }
 
-/// A kernel, in so many blocks of [`BLOCK`] threads, with its arguments.
+/// A kernel, the number of its blocks, each of [`BLOCK`] threads, and its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// The kernel's name.
     pub kernel: String,
-    /// How many blocks run it.
+    /// Number of blocks.
     pub blocks: u32,
     /// Its arguments, in order.
     pub args: Vec<Arg>,
-    /// What it does to each element, where that is all it does.
+    /// The kernel's function of each element, if the kernel is elementwise.
     pub each: Option<Box<Each>>,
 }
 
-/// What a kernel does to each element: a function of one element of each operand, which gives one of each result. The
-/// operands are the first addresses among the kernel's arguments, and the results are the last.
+/// An elementwise kernel: a function that takes one element of each operand and gives one of each result. The operands are the
+/// first addresses among the kernel's arguments, and the results are the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Each {
-    /// How many elements the results have.
+    /// Number of elements of the results.
     pub elements: u64,
-    /// Numbers that the function takes, by their bits.
+    /// Numeric parameters of the function, as bits.
     pub parameters: Vec<u64>,
-    /// What the numbers are, where something is made of them and of the operands' first elements before all elements.
+    /// What the numbers are, where they and the operands' first elements are turned into something once, before all elements.
     pub made_of: Option<&'static str>,
-    /// By operand, what its elements are, and which of them it is.
+    /// By operand, the type of its elements, and which of them is read.
     pub operands: Vec<(&'static str, Reach)>,
-    /// By result, what its elements are.
+    /// By result, the type of its elements.
     pub results: Vec<&'static str>,
 }
 
-/// Which of an operand's elements an element of the result is computed from.
+/// Which element of an operand an element of the result is computed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// That of the same number.
+    /// The element of the same index.
     Same,
-    /// The first, always.
+    /// Always the first.
     First,
-    /// One that a box of indices tells, as a kernel takes it.
+    /// The element at strides given by a box of indices, as a kernel takes it.
     Spread(Vec<u64>),
-    /// That of the element's channel: the divisors that tell it, as a kernel takes them.
+    /// The element of the channel: the divisors that compute the channel, as a kernel takes them.
     Channel(Vec<u64>),
 }
 
-/// What floats are stored as.
+/// Storage type of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Float {
     /// 32 bits.
@@ -175,12 +175,12 @@ pub enum Float {
     F32,
     /// 16 bits, of which 5 are the exponent's.
     F16,
-    /// 16 bits, of which 8 are the exponent's, as of those with 32.
+    /// 16 bits, of which 8 are the exponent's, as in 32-bit floats.
     Bf16,
 }
 
 impl Float {
-    /// What kernels call it.
+    /// Its name in kernels.
     pub(super) fn name(self) -> &'static str {
         match self {
             Float::F32 => "f32",
@@ -190,55 +190,55 @@ impl Float {
     }
 }
 
-/// A matrix that is multiplied, as cuBLAS takes it: its columns are one behind the other.
+/// A factor of a matrix product, as cuBLAS takes it: column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor<A = Address> {
     /// Where it is.
     pub at: A,
-    /// Whether it is transposed before it is multiplied.
+    /// Whether it is transposed before the multiplication.
     pub transposed: bool,
-    /// How many elements its columns are apart, as they are in memory.
+    /// Distance of its columns in memory, in elements.
     pub leading: i32,
-    /// How many elements the next one of a batch is away.
+    /// Distance to the next matrix of the batch, in elements.
     pub stride: i64,
 }
 
-/// Products of matrices, as cuBLAS takes them: out = alpha · left · right + beta · out, `batch` times.
+/// Matrix products, as cuBLAS takes them: out = alpha · left · right + beta · out, `batch` times.
 ///
-/// Their matrices have their columns one behind the other, so a product of others is one of these in which left and right
-/// are swapped, and each is transposed.
+/// These matrices are column-major, so a product of row-major matrices is one of these in which left and right are swapped, and
+/// each is transposed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Product<A = Address> {
     /// Rows of the result.
     pub m: i32,
     /// Columns of the result.
     pub n: i32,
-    /// How many products each of its elements is the sum of.
+    /// Number of products that are summed for each element of the result.
     pub k: i32,
-    /// What has `m` rows.
+    /// The factor with `m` rows.
     pub left: Factor<A>,
-    /// What has `n` columns.
+    /// The factor with `n` columns.
     pub right: Factor<A>,
     /// The result, which is never transposed.
     pub out: Factor<A>,
-    /// What elements of `left` and `right` are.
+    /// Type of the elements of `left` and `right`.
     pub factors: Float,
-    /// What elements of `out` are.
+    /// Type of the elements of `out`.
     pub stored: Float,
-    /// How many there are.
+    /// Number of products in the batch.
     pub batch: i32,
-    /// What each is multiplied by.
+    /// Factor of each product.
     pub alpha: f32,
-    /// What the elements that are there are multiplied by; with 0 they are not read.
+    /// Factor of the previous elements of `out`; with 0 they are not read.
     pub beta: f32,
-    /// Where the library may write besides.
+    /// Workspace of the library.
     pub workspace: A,
-    /// How many bytes it may write there.
+    /// Size of the workspace in bytes.
     pub workspace_bytes: u64,
 }
 
 impl<A> Product<A> {
-    /// The same with other addresses.
+    /// The same product with other addresses.
     pub fn map<B>(self, address: impl Fn(A) -> B) -> Product<B> {
         let factor = |it: Factor<A>| Factor {
             at: address(it.at),
@@ -267,36 +267,36 @@ impl<A> Product<A> {
 /// Which of the three tensors of a convolution is computed from the other two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// What the windows come to: a convolution.
+    /// The output of a convolution, one element per position of the window.
     Positions,
-    /// The image: the gradient of what is convolved, or a transposed convolution.
+    /// The image: the gradient of a convolution's input, or a transposed convolution.
     Image,
     /// The gradient of the weights.
     Weights,
 }
 
-/// The extents of a convolution, as cuDNN takes them: of two dimensions or three, besides samples and channels.
+/// The extents of a convolution, as cuDNN takes them: two or three dimensions, besides samples and channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// What is computed.
+    /// The tensor that is computed.
     pub found: Found,
     /// Samples, channels, and the image's extents.
     pub image: Vec<i32>,
     /// Channels of the positions, channels of the image in one group, and the window's extents.
     pub weights: Vec<i32>,
-    /// Samples, channels, and how many positions the window has.
+    /// Samples, channels, and the number of positions of the window in each dimension.
     pub positions: Vec<i32>,
-    /// How far the window reaches out of the image, at either end.
+    /// Padding of the image, the same at either end.
     pub padding: Vec<i32>,
-    /// How far positions are apart.
+    /// Distance between positions.
     pub stride: Vec<i32>,
-    /// How far elements of the window are apart.
+    /// Distance between elements of the window.
     pub dilation: Vec<i32>,
-    /// In how many groups the channels are.
+    /// Number of groups of channels.
     pub groups: i32,
 }
 
-/// A convolution or one of its gradients, as cuDNN takes it. All its elements lie one behind the other.
+/// A convolution or one of its gradients, as cuDNN takes it. All its tensors are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution<A = Address> {
     /// Its extents.
@@ -307,16 +307,16 @@ pub struct Convolution<A = Address> {
     pub weights: A,
     /// Where the positions are.
     pub positions: A,
-    /// What elements of all three are.
+    /// Type of the elements of all three tensors.
     pub stored: Float,
-    /// Where the library may write besides.
+    /// Workspace of the library.
     pub workspace: A,
-    /// How many bytes it may write there.
+    /// Size of the workspace in bytes.
     pub workspace_bytes: u64,
 }
 
 impl<A> Convolution<A> {
-    /// The same with other addresses.
+    /// The same convolution with other addresses.
     pub fn map<B>(self, address: impl Fn(A) -> B) -> Convolution<B> {
         Convolution {
             filter: self.filter,
@@ -330,31 +330,31 @@ impl<A> Convolution<A> {
     }
 }
 
-/// What a recipe has done.
+/// A step of a recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     /// A kernel.
     Kernel(Launch),
-    /// Products of matrices.
+    /// Matrix products.
     Products {
-        /// What cuBLAS does, where it is.
+        /// The calls of cuBLAS, used where it is available.
         library: Vec<Product>,
-        /// What comes to the same, where it is not.
+        /// Equivalent launches, used where it is not.
         kernels: Vec<Launch>,
     },
     /// A convolution.
     Convolution {
-        /// What cuDNN does, where it is; none where it cannot.
+        /// The call of cuDNN, used where it is available; none if cuDNN cannot do it.
         library: Option<Box<Convolution>>,
-        /// What is done after that.
+        /// Launches after the call of cuDNN.
         behind: Vec<Launch>,
-        /// What comes to the same as both, where it is not.
+        /// Launches equivalent to both, used where cuDNN is not.
         kernels: Vec<Launch>,
     },
 }
 
 impl Call {
-    /// The kernels that do it without a library.
+    /// The kernels that do the call without a library.
     pub fn kernels(&self) -> &[Launch] {
         match self {
             Call::Kernel(launch) => std::slice::from_ref(launch),
@@ -362,7 +362,7 @@ impl Call {
         }
     }
 
-    /// The kernels that go on where a library has done its part.
+    /// The kernels that run after a library has done its part.
     pub fn behind(&self) -> &[Launch] {
         match self {
             Call::Convolution { behind, .. } => behind,
@@ -371,33 +371,33 @@ impl Call {
     }
 }
 
-/// An operator on operands and results of fixed types, as calls one after the other.
+/// An operator on operands and results of fixed types, as a sequence of calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipe {
-    /// What is done.
+    /// The calls, in order.
     pub calls: Vec<Call>,
-    /// Bytes of the workspace that are kept from call to call.
+    /// Bytes of the workspace whose contents are kept from call to call.
     pub rooms: Bytes,
-    /// Bytes of the workspace behind them in which kernels keep nothing from one product to the next.
+    /// Bytes of the workspace behind the rooms, for kernels that keep nothing there from one product to the next.
     pub scratch: Bytes,
-    /// Bytes there with which libraries do their best, or at all.
+    /// Bytes of scratch that libraries use at best speed, or need to run at all.
     pub library_scratch: Bytes,
-    /// What the calls look up.
+    /// Constants that the calls read.
     pub constants: Vec<u8>,
 }
 
 impl Recipe {
-    /// Bytes that are good for the calls besides operands and results, wherever they begin.
+    /// Workspace in bytes with which all calls run at best, wherever it begins.
     pub fn workspace(&self) -> Bytes {
         self.workspace_with(self.scratch.max(self.library_scratch))
     }
 
-    /// Bytes without which there are no calls: what kernels need.
+    /// Workspace in bytes without which the calls cannot run: the kernels' need.
     pub fn needed(&self) -> Bytes {
         self.workspace_with(self.scratch)
     }
 
-    /// Bytes with so much scratch.
+    /// Workspace in bytes with `scratch` bytes of scratch.
     pub fn workspace_with(&self, scratch: Bytes) -> Bytes {
         match scratch {
             Bytes::ZERO => self.rooms,
@@ -407,7 +407,7 @@ impl Recipe {
         }
     }
 
-    /// Where the scratch is in a workspace that begins here.
+    /// Where the scratch begins in a workspace that begins at `workspace`.
     pub fn scratch_in(&self, workspace: u64) -> u64 {
         (workspace + self.rooms.0).next_multiple_of(SCRATCH_ALIGNMENT)
     }
@@ -444,28 +444,28 @@ impl Recipe {
         })
     }
 
-    /// Room in the workspace for so many elements.
+    /// Reserves room in the workspace for `elements` elements.
     pub(super) fn room<T>(&mut self, elements: usize) -> Address {
         let offset = self.rooms.0.next_multiple_of(256);
         self.rooms = Bytes(offset.saturating_add((elements as u64).saturating_mul(size_of::<T>() as u64)));
         Address { at: At::Workspace, offset }
     }
 
-    /// Room for so many elements until the next one asks for it.
+    /// Reserves scratch for `elements` elements, valid until the next reservation.
     pub(super) fn scratch_for<T>(&mut self, elements: usize) -> Address {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
         self.scratch = self.scratch.max(Bytes(bytes));
         Address { at: At::Scratch, offset: 0 }
     }
 
-    /// Scratch of a library, so many bytes of it.
+    /// Reserves `bytes` bytes of a library's scratch.
     pub(super) fn library_scratch_for(&mut self, bytes: u64) -> Address {
         self.library_scratch = self.library_scratch.max(Bytes(bytes));
         Address { at: At::Scratch, offset: 0 }
     }
 
-    /// Has the library do what it can, if it is there; otherwise what `kernels` adds is done, as it is where the library
-    /// can do nothing.
+    /// Adds products that the library does, if it is available, or else the kernels that `kernels` adds; only those, if the
+    /// library cannot do the operator.
     pub(super) fn library_or(
         &mut self,
         library: Option<Vec<Product>>,
@@ -477,7 +477,8 @@ impl Recipe {
         Ok(())
     }
 
-    /// Has the library convolve, if it is there and can, and then does what `behind` adds; otherwise what `kernels` adds.
+    /// Adds a convolution that the library does, if it is available and can, followed by the kernels that `behind` adds;
+    /// otherwise those that `kernels` adds.
     pub(super) fn convolution_or(
         &mut self,
         library: Option<Convolution>,
@@ -486,14 +487,14 @@ impl Recipe {
     ) -> Result<(), Refusal> {
         let kernels = self.apart(kernels)?;
         let behind = if library.is_some() { self.apart(behind)? } else { Vec::new() };
-        // Where there is nothing to convolve, there is no launch.
+        // An empty convolution has no launch.
         if !kernels.is_empty() {
             self.calls.push(Call::Convolution { library: library.map(Box::new), behind, kernels });
         }
         Ok(())
     }
 
-    /// What the function adds, as it is no part of the recipe yet.
+    /// The launches that the function adds, taken out of the recipe again.
     fn apart(
         &mut self,
         add: impl FnOnce(&mut Recipe) -> Result<(), Refusal>,
@@ -503,7 +504,7 @@ impl Recipe {
         Ok(self.calls.drain(before..).flat_map(|call| call.kernels().to_vec()).collect())
     }
 
-    /// Bytes among the constants.
+    /// Adds bytes to the constants.
     pub(super) fn constant(&mut self, bytes: impl IntoIterator<Item = u8>) -> Address {
         self.constants.resize(self.constants.len().next_multiple_of(16), 0);
         let offset = self.constants.len() as u64;
@@ -511,12 +512,12 @@ impl Recipe {
         Address { at: At::Constants, offset }
     }
 
-    /// Integers among the constants.
+    /// Adds integers to the constants.
     pub(super) fn integers(&mut self, list: impl IntoIterator<Item = usize>) -> Address {
         self.constant(list.into_iter().flat_map(|i| (i as u64).to_le_bytes()))
     }
 
-    /// Launches a kernel in exactly so many blocks; none is no launch.
+    /// Launches a kernel in exactly `blocks` blocks; 0 blocks are no launch.
     pub(super) fn blocks(
         &mut self,
         kernel: impl Into<String>,
@@ -532,13 +533,13 @@ impl Recipe {
         Ok(())
     }
 
-    /// Launches a kernel that does this to each element.
+    /// Launches a kernel that computes this function of each element.
     pub(super) fn elementwise(&mut self, kernel: String, args: Vec<Arg>, each: Each) {
         let elements = each.elements as usize;
         self.elementwise_by(kernel, args, each, elements);
     }
 
-    /// The same where so many threads share the elements.
+    /// The same, with `threads` threads that share the elements.
     pub(super) fn elementwise_by(&mut self, kernel: String, args: Vec<Arg>, each: Each, threads: usize) {
         self.each(kernel, threads, args);
         if let Some(Call::Kernel(launch)) = self.calls.last_mut().filter(|_| each.elements > 0) {
@@ -546,7 +547,7 @@ impl Recipe {
         }
     }
 
-    /// Launches a kernel whose threads share so many elements.
+    /// Launches a kernel whose threads share `elements` elements.
     pub(super) fn each(&mut self, kernel: impl Into<String>, elements: usize, args: Vec<Arg>) {
         let blocks = elements.div_ceil(BLOCK as usize).min(MOST_BLOCKS);
         self.blocks(kernel, blocks, args).unwrap_or_else(|_| unreachable!("these are few blocks"));
@@ -563,37 +564,37 @@ impl Recipe {
         );
     }
 
-    /// Launches a kernel whose blocks share so many outputs, each of a team of `lanes` threads.
+    /// Launches a kernel whose blocks share `outputs` outputs, each computed by a team of `lanes` threads.
     pub(super) fn teams(&mut self, kernel: impl Into<String>, outputs: usize, lanes: usize, args: Vec<Arg>) {
         self.each(kernel, outputs.saturating_mul(lanes), args);
     }
 
-    /// Copies so many bytes.
+    /// Copies `bytes` bytes.
     pub(super) fn copy(&mut self, bytes: usize, from: Address, to: Address) {
         self.each("copy", bytes.div_ceil(16), vec![bytes.into(), from.into(), to.into()]);
     }
 
-    /// Fills so many elements of four bytes with zeros.
+    /// Fills `elements` elements of four bytes each with zeros.
     pub(super) fn zeros(&mut self, elements: usize, to: Address) {
         self.each("fill_u32", elements, vec![elements.into(), 0usize.into(), to.into()]);
     }
 }
 
-/// How many threads fold so many values: a power of two.
+/// Number of threads that reduce `values` values: a power of two.
 pub(super) fn lanes(values: usize) -> usize {
     values.clamp(1, BLOCK as usize).next_power_of_two()
 }
 
-/// The same where neighbouring outputs are neighbours in memory: so few that these are read together.
+/// The same where neighbouring outputs are neighbours in memory: at most 32, so that neighbours are read together.
 pub(super) fn lanes_across(values: usize) -> usize {
     lanes(values).min(32)
 }
 
-/// The longest index that [`channel_words`] divides by multiplying.
+/// Largest index that [`channel_words`] divides by multiplying.
 const SHORT: usize = 1 << 31;
 
-/// A number that indices below `all` are divided by, as a kernel takes it: itself, and what they are multiplied by instead,
-/// with how far the product is shifted in the high half; 0 where indices are too long.
+/// A divisor of indices below `all`, as a kernel takes it: the divisor, and the multiplier that replaces the division, with the
+/// shift of the product in the high half; 0 where indices are too long.
 ///
 /// # Source
 /// Granlund and Montgomery, *Division by Invariant Integers using Multiplication*, PLDI 1994, §4, for 31 bits.
@@ -605,7 +606,8 @@ fn divisor(by: usize, all: usize) -> [u64; 2] {
     [by as u64, (shift << 32) | ((1 << shift) / by as u64 + 1)]
 }
 
-/// What tells the channel of an element, where each has `inner` neighbours, taken so many at a time, as a kernel takes it.
+/// The divisors that compute the channel of an element, as a kernel takes them: each channel has `inner` consecutive elements,
+/// taken `width` at a time.
 pub(super) fn channel_words(rows: Rows, width: usize) -> Vec<u64> {
     let all = rows.outer * rows.axis * rows.inner;
     [divisor(rows.inner / width, all), divisor(rows.axis, all)].concat()
@@ -628,7 +630,7 @@ pub(super) fn spread(dims: &[usize], strides: &[Vec<isize>]) -> Result<Vec<u64>,
     Ok(words)
 }
 
-/// The same with strides that go forward.
+/// The same with nonnegative strides.
 pub(super) fn spread_forward(dims: &[usize], strides: &[Vec<usize>]) -> Result<Vec<u64>, Refusal> {
     let signed: Vec<Vec<isize>> =
         strides.iter().map(|list| list.iter().map(|&s| s as isize).collect()).collect();

@@ -1,8 +1,8 @@
-//! A program on a CUDA device: all three streams are given their commands by one thread, in the program's order.
+//! Runs a program on a CUDA device. One thread issues the commands of all three streams, in the program's order.
 //!
-//! A command of another stream that must have completed is an event to wait for: on the device, not here. Nothing is
-//! allocated, freed or waited for within a step; between steps the caller's turn waits only if he looks at something,
-//! and the host is at most one step ahead of the device.
+//! If a command must wait for a command of another stream, it waits for an event on the device, not on the host. Nothing is
+//! allocated, freed or waited for within a step. Between steps, the caller's turn waits only if the caller reads something, and
+//! the host is at most one step ahead of the device.
 
 mod timing;
 
@@ -32,22 +32,22 @@ use crate::run::kernels::{Known, keep_asked_for, prepared};
 use crate::run::{self, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
 pub use timing::Timed;
 
-/// What `f32` may be rounded to when it is multiplied; sums are `f32` always. Own kernels round nothing.
+/// Precision to which `f32` factors may be rounded before they are multiplied; sums are always `f32`. Own kernels round nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// To itself: of its 24 bits all are kept.
+    /// No rounding: all 24 bits are kept.
     #[default]
     F32,
-    /// To TF32: 11 bits, as many exponents.
+    /// TF32: 11 bits, and the exponent range of `f32`.
     Tf32,
-    /// To bf16 for products of matrices, 8 bits and as many exponents; to TF32 for convolutions.
+    /// bf16 for matrix products: 8 bits, and the exponent range of `f32`. TF32 for convolutions.
     Bf16,
-    /// To f16: 11 bits, and above 65504 infinity.
+    /// f16: 11 bits; values above 65504 become infinity.
     F16,
 }
 
 impl Precision {
-    /// What they are called, in their order.
+    /// The names of the precisions, in their order.
     pub const NAMES: [&str; 4] = ["f32", "tf32", "bf16", "f16"];
 }
 
@@ -66,49 +66,50 @@ impl std::str::FromStr for Precision {
 pub struct Options {
     /// The device's number, from 0.
     pub ordinal: u32,
-    /// Whether a step is written down once and replayed, instead of being given command by command.
+    /// Whether a step is captured once as a graph and replayed, instead of being issued command by command.
     pub graph: bool,
-    /// What cuBLAS and cuDNN may round `f32` to when they multiply.
+    /// Precision to which cuBLAS and cuDNN may round `f32` factors.
     pub precision: Precision,
-    /// Whether own kernels multiply and convolve even where cuBLAS and cuDNN are.
+    /// Whether own kernels do matrix products and convolutions even where cuBLAS and cuDNN are available.
     pub own_kernels: bool,
-    /// Whether a program does not run where own kernels would do what cuBLAS and cuDNN could.
+    /// Whether to refuse a program in which own kernels would do work that cuBLAS and cuDNN could do.
     pub require_libraries: bool,
-    /// Whether elementwise kernels are launched one by one. Otherwise, but where each of them is looked at, those that follow
-    /// each other are one.
+    /// Whether elementwise kernels are launched one by one. Otherwise consecutive elementwise kernels are fused, unless each of
+    /// them is watched.
     pub single_kernels: bool,
-    /// The bytes of the device that the program may use with the constants of its kernels; none: as many as they need. Where
-    /// it runs in chunks, those of the constants and of all chunks.
+    /// Size limit in bytes of the device memory for the program and its kernels' constants; none: no limit. If the program runs
+    /// in chunks, the limit applies to the constants and all chunks.
     pub budget: Option<u64>,
 }
 
-/// A call whose addresses are there.
+/// A call whose addresses are resolved.
 enum Work {
     Kernel(Ready),
     Product(Product<u64>),
     Convolution(Box<dnn::Ready>),
 }
 
-/// How many of a kind there are, and how many of them own kernels do although there is a library; and the first reason.
+/// Counts of the calls of one kind: all of them, and those that own kernels do although the library is open; and the first reason
+/// for that.
 #[derive(Default)]
 struct Tally {
     all: usize,
     own: usize,
     why: String,
-    /// The first reason that another library, or more workspace, would take away.
+    /// The first reason that would not hold with another library or with more workspace.
     mendable: Option<String>,
 }
 
-/// Why a library does not do something.
+/// Why a library does not do a call.
 enum Unfit {
-    /// It does not do it anywhere.
+    /// The library can never do it.
     Ever(String),
-    /// It would do it elsewhere.
+    /// The library could do it under other circumstances.
     Here(String),
 }
 
 impl Tally {
-    /// One that the library does, or why not.
+    /// Counts one call. Returns the library's work, or none where the library does not do the call.
     fn add<T>(&mut self, done: Result<T, Unfit>) -> Option<T> {
         self.all += 1;
         let unfit = match done {
@@ -137,7 +138,7 @@ impl Tally {
 /// The libraries that a program may use on a device.
 struct Libraries {
     blas: Result<Blas, String>,
-    /// None where there is nothing to convolve.
+    /// None where the program has no convolution.
     dnn: Option<Result<Dnn, String>>,
     multiplies: bool,
 }
@@ -158,7 +159,7 @@ impl Libraries {
         Libraries { blas, dnn, multiplies }
     }
 
-    /// Why one that the program needs cannot be used.
+    /// Why a library that the program needs cannot be used.
     fn missing(&self) -> Option<String> {
         let cannot = |library: &str, why: &String| format!("{library} cannot be used: {why}");
         let blas = self.blas.as_ref().err().filter(|_| self.multiplies).map(|why| cannot("cuBLAS", why));
@@ -166,37 +167,37 @@ impl Libraries {
     }
 }
 
-/// A program on a device, with what its variables hold.
+/// A program on a device, with the values of its variables.
 pub struct Session {
-    // What uses others goes before them when this ends.
+    // Fields are dropped in this order, so a field stands before those that it uses.
     graph: Option<Graph>,
     calls: Vec<Vec<Work>>,
-    /// By command, what stands for the last calls of it and all of others behind it, and how many it has before them; none for
-    /// the others.
+    /// By command: the fused kernel that replaces the last calls of this command and all calls of the fused commands behind it,
+    /// with the number of calls that this command has before it; none for those other commands.
     fused: BTreeMap<u32, Option<(usize, Ready)>>,
-    /// How many kernels a step launches, fused and one by one.
+    /// Number of kernels that a step launches: with fusion, and without.
     launches: [usize; 2],
-    /// Whether each command does what it does by itself.
+    /// Whether each command is executed by itself, without fusion.
     is_single: bool,
-    /// What multiplies, or why it does not.
+    /// cuBLAS, or why it is not used.
     blas: Result<Blas, String>,
-    /// What convolves, or why it does not; none where there is nothing to convolve.
+    /// cuDNN, or why it is not used; none where the program has no convolution.
     dnn: Option<Result<Dnn, String>>,
-    /// Whether there is something to multiply.
+    /// Whether the program has matrix products.
     multiplies: bool,
-    /// What has compiled the kernels.
+    /// The library that compiled the kernels.
     compiler: LibraryFacts,
-    /// What of both they do.
+    /// Counts of the products and of the convolutions that the libraries do.
     tallies: [Tally; 2],
-    /// By command of what computes, the bytes of workspace with which it does what it does.
+    /// Bytes of workspace that each command of the compute stream uses.
     workspaces: Vec<u64>,
-    /// By stream and command, what others wait for: of this step, and of the one before.
+    /// By stream and command, the events that other commands wait for: two, for alternate steps.
     events: [Vec<Option<[Event; 2]>>; 3],
-    /// When the steps began, as many as are of interest.
+    /// When the steps began, for the last three.
     turns: [Event; 3],
     forks: [Event; 3],
     _modules: Vec<Module>,
-    /// Where constants begin: behind the last address of the arena, or, with chunks, in memory of their own.
+    /// Where the constants begin: behind the end of the arena's tensors, or, with chunks, in memory of their own.
     constants: u64,
     _constants: Option<driver::Memory>,
     arena: Arena,
@@ -204,19 +205,19 @@ pub struct Session {
     gpu: Gpu,
     program: Checked,
     known: Known,
-    /// Where the caller's inputs wait for their copy, by address.
+    /// Where the caller's inputs are staged in the slab, by their address in the arena.
     staged: BTreeMap<u64, u64>,
     order: Vec<(Stream, u32)>,
     names: BTreeMap<String, (Memory, Tensor)>,
     options: Options,
     steps: u64,
-    /// Waits that are not obeyed, for tests.
+    /// Waits that are skipped, for tests.
     forgotten: Vec<(Stream, u32, usize)>,
-    /// What random operators draw from, besides node and step.
+    /// The seed of random operators, used together with node and step.
     pub seed: u64,
-    /// What chunks come to, where it runs in chunks.
+    /// Memory that the chunks take, where the program runs in chunks.
     pub fragmentation: Option<Fragmentation>,
-    /// Whether to tell what each command did and when. Such steps do not run one into the other.
+    /// Whether to record the times of each command. Such steps do not overlap.
     pub traces: bool,
 }
 
@@ -231,16 +232,16 @@ impl std::fmt::Debug for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What the library holds belongs to the context of the thread that gives it back.
+        // The library's handles belong to the context of the thread that releases them.
         _ = self.gpu.enter();
     }
 }
 
-/// What addresses are of.
+/// Resolves symbolic addresses.
 pub(super) struct Places<'a> {
     program: &'a Program,
     recipes: &'a [Option<Recipe>],
-    /// By command, where its recipe's constants are.
+    /// By command, where the constants of its recipe are.
     of_recipes: Vec<u64>,
     of_known: BTreeMap<ContentId, u64>,
     constants: u64,
@@ -248,7 +249,7 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The constants and where they are in their memory; memories are nowhere yet.
+    /// Places the constants in their memory; neither memory has an address yet.
     pub(super) fn new(
         program: &'a Program,
         recipes: &'a [Option<Recipe>],
@@ -261,7 +262,7 @@ impl<'a> Places<'a> {
         (constants, Places { program, recipes, of_recipes, of_known, constants: 0, arena: 0 })
     }
 
-    /// Puts both memories somewhere: wherever they are, kernels are the same.
+    /// Assigns stand-in addresses to both memories: the fused kernels do not depend on the addresses.
     pub(super) fn put(&mut self, constants: &Constants) {
         self.constants = ALIGNMENT;
         self.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
@@ -281,7 +282,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Of the recipe of a command.
+    /// Resolves an address in the recipe of a command.
     fn address(&self, index: u32, launch: &Launch, recipe: &Recipe, address: &Address) -> u64 {
         let base = match address.at {
             At::Operand(i) => self.tensor(launch.operands.get(i)),
@@ -295,7 +296,7 @@ impl<'a> Places<'a> {
         if base == 0 { 0 } else { base + address.offset }
     }
 
-    /// By command that computes, the elementwise launches in which it ends, or none.
+    /// By command of the compute stream, the elementwise launches at its end, or none.
     pub(super) fn elementwise(&self) -> Vec<Option<Ending<'a>>> {
         let mut all: Vec<Option<Ending<'a>>> = self.recipes.iter().map(|_| None).collect();
         for (index, launch) in self.program.launches() {
@@ -320,7 +321,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Recipes by command that computes, and what is known of contents.
+/// The recipe of each command of the compute stream, and the contents that are known.
 pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
     let (recipes, mut known) = prepared(program, |spec| {
         let recipe = prepare(spec)?;
@@ -331,12 +332,12 @@ pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known),
     Ok((recipes, known))
 }
 
-/// Nodes whose kernels are one launch.
+/// Nodes whose kernels are fused into one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Their names, in order.
     pub nodes: Vec<String>,
-    /// The bytes that the launch reads and writes.
+    /// Bytes that the launch reads and writes.
     pub moved: Bytes,
 }
 
@@ -351,7 +352,8 @@ pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
     let names: BTreeMap<u32, String> =
         program.launches().map(|(index, launch)| (index, launch.node.to_string())).collect();
     let group = |one: Fused| {
-        // A node that does something else first is not one of those that cost nothing by themselves.
+        // The first node does not belong to the group if it makes calls before the fused ones: the group holds the nodes that
+        // cost nothing by themselves.
         let [first, last] = one.commands;
         let calls = recipes[first as usize].as_ref().map_or(0, |recipe| recipe.calls.len());
         let first = first + u32::from(calls > one.of_first);
@@ -361,8 +363,7 @@ pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
     Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().map(group).collect())
 }
 
-/// The kernels in which elementwise kernels of the program are fused, as [`Compiler::fused_image`] takes them; none where
-/// none are.
+/// Source of the program's fused elementwise kernels, as [`Compiler::fused_image`] takes it; none if nothing is fused.
 ///
 /// # Errors
 /// [`RunError::NotReady`].
@@ -373,12 +374,12 @@ pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
     Ok(fuse(program, places.arena, &places.elementwise()).1.done())
 }
 
-/// Where the arena has no tensors any more, and constants may begin.
+/// End of the tensors in the arena, where constants may begin.
 fn end_of_tensors(program: &Program) -> u64 {
     program.extent().0.next_multiple_of(ALIGNMENT)
 }
 
-/// The bytes of an arena that holds the program and so many bytes of constants: those of the program, if they suffice.
+/// Size in bytes of an arena that holds the program and `constants` bytes of constants: the program's arena, if it suffices.
 fn arena_bytes(program: &Program, constants: u64) -> u64 {
     program.arena.0.max(end_of_tensors(program).saturating_add(constants))
 }
@@ -403,7 +404,7 @@ impl Kernels<'_> {
         Ok(())
     }
 
-    /// Loads what was compiled.
+    /// Loads a compiled image.
     fn add(&mut self, image: &[u8]) -> Result<(), String> {
         let module = Module::new(image).map_err(|why| {
             let (nvrtc, driver) = (self.compiler.facts(), self.gpu.driver());
@@ -417,7 +418,7 @@ impl Kernels<'_> {
         Ok(())
     }
 
-    /// Compiles and loads kernels that fuse others.
+    /// Compiles and loads fused kernels.
     fn load_fused(&mut self, text: &str) -> Result<(), String> {
         let image = self.compiler.fused_image(text, &self.gpu.architecture).map_err(|e| e.to_string())?;
         self.add(&image)
@@ -447,8 +448,8 @@ impl Kernels<'_> {
 }
 
 impl Session {
-    /// The program, ready to run: kernels are compiled and loaded, everything is allocated, and what the model has is where
-    /// it belongs; the rest is zero.
+    /// The program, ready to run: kernels are compiled and loaded, all memory is allocated, and the model's data is copied to its
+    /// place. All other memory is zero.
     ///
     /// # Errors
     /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
@@ -457,12 +458,12 @@ impl Session {
         Session::ready(gpu, program, options, compiler, None)
     }
 
-    /// The program, ready to run as [`Session::new`] makes it, in chunks of so many bytes, or as many more as the device's
-    /// chunks need, instead of one arena; no more of them than there are in the budget.
+    /// The program, ready to run as by [`Session::new`], but in chunks instead of one arena. A chunk has `chunk` bytes, rounded
+    /// up to the device's granularity; the chunks are limited by the budget.
     ///
-    /// Nothing is mapped or unmapped within a step: a chunk is mapped to all addresses that have it one after the other, and
-    /// who takes it over waits, on the device, for those who used it before. Where tensors leave and return, a step may need
-    /// more chunks than are in use at once.
+    /// Nothing is mapped or unmapped within a step: a chunk is mapped to all addresses that use it one after the other, and the
+    /// next owner of a chunk waits, on the device, for the last use by the previous owner. If tensors are swapped out and in, a
+    /// step may need more chunks than are in use at once.
     ///
     /// # Errors
     /// [`RunError::Chunk`], [`RunError::Chunks`], and those of [`Session::new`].
@@ -516,7 +517,7 @@ impl Session {
         if needed > free {
             return Err(RunError::DeviceMemory { needed, free, total });
         }
-        // Before the arena, which may leave no room for what libraries hold.
+        // The libraries are opened before the arena is allocated, which may leave no memory for them.
         let libraries = Libraries::open(&gpu, options, &recipes);
         let required = options.require_libraries && !options.own_kernels;
         if let Some(why) = libraries.missing().filter(|_| required) {
@@ -550,7 +551,7 @@ impl Session {
         };
         let behind = arena.address() + end_of_tensors(&program);
         let on_device = own.as_ref().map_or(behind, driver::Memory::address);
-        // SAFETY: both have so many bytes, and nobody writes them before the copy is done.
+        // SAFETY: both have that many bytes, and nothing writes them before the copy is done.
         unsafe {
             let bytes = &constants.bytes;
             gpu.to_device(Stream::Compute, on_device, bytes.as_ptr(), bytes.len() as u64)?;
@@ -574,13 +575,13 @@ impl Session {
                 Arg::Addresses(list) => list.iter().map(address).collect(),
                 Arg::Words(words) => words.clone(),
             };
-            // What is left to libraries where a plan gives less than they would like.
+            // Bytes of scratch that libraries get; a plan may give less than they ask for.
             let end = arena.address() + launch.workspace.end;
             let room = end.saturating_sub(recipe.scratch_in(arena.address() + launch.workspace.start));
             let mut scratch = recipe.scratch.0;
             for call in &recipe.calls {
                 let work = &mut calls[index as usize];
-                // What a library is to do of it, or why it does not.
+                // The library's part of the call; none if own kernels do it.
                 let by_library = match (call, &blas, &mut dnn) {
                     (Call::Products { library, .. }, Ok(_), _) => {
                         let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
@@ -598,8 +599,8 @@ impl Session {
                         let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
                             let mut convolution = (*convolution).map(|at| address(&at));
                             convolution.workspace_bytes = convolution.workspace_bytes.min(room);
-                            // SAFETY: the recipe says how large its tensors are, and where the program says that they are.
-                            // The arena is cleared later, and nothing else runs.
+                            // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is
+                            // cleared later, and nothing else runs.
                             unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)
                         });
                         convolutions.add(chosen.map(|ready| {
@@ -633,7 +634,7 @@ impl Session {
         let is_kernel = |work: &&Work| matches!(work, Work::Kernel(_));
         let single = calls.iter().flatten().filter(is_kernel).count();
         let (mut fused, mut launches) = (BTreeMap::new(), [single; 2]);
-        // In chunks, other addresses may be the same memory.
+        // With chunks, different addresses may be the same memory.
         if !options.single_kernels && mapping.is_none() {
             let (all, text) = fuse(&program, arena.address(), &places.elementwise());
             if let Some(text) = text.done() {
@@ -675,7 +676,7 @@ impl Session {
                 slab += span.end - span.start;
             }
         }
-        // What follows from shapes is known before the first step, and at no address.
+        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
         for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
             names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
         }
@@ -726,20 +727,20 @@ impl Session {
         Ok(session)
     }
 
-    /// Has libraries do all that they do once, on what is in the arena: they load what they need for something when they meet
-    /// it, and that is not to be within a step, or while one is written down.
+    /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads what a call needs
+    /// at its first use, which must not happen within a step or while a step is captured.
     fn warm_up(&self) -> Result<(), String> {
         let mut theirs = self.calls.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
         theirs.try_for_each(|work| self.work(Stream::Compute, work))
     }
 
-    /// Gives a call to the stream.
+    /// Issues a call to the stream.
     fn work(&self, stream: Stream, work: &Work) -> Result<(), String> {
         match work {
-            // SAFETY: the recipe says what its kernels take, and where the program says that they are; both memories stay
-            // as long as this.
+            // SAFETY: the recipe says which arguments its kernels take, and the program where they are; both memories live as
+            // long as this session.
             Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
-            // SAFETY: as above, and the program gives the workspace to nobody else meanwhile.
+            // SAFETY: as above, and the program gives the workspace to nothing else meanwhile.
             Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
             Work::Convolution(ready) => match &self.dnn {
                 // SAFETY: as above.
@@ -749,10 +750,10 @@ impl Session {
         }
     }
 
-    /// Zeros for all of the arena.
+    /// Fills the whole arena with zeros.
     fn clear(&self) -> Result<(), String> {
         for (start, bytes) in self.arena.parts() {
-            // SAFETY: the arena has so many bytes from there on, and nothing else runs.
+            // SAFETY: the arena has that many bytes from there on, and nothing else runs.
             unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
         }
         self.gpu.wait_for(Stream::Compute)
@@ -763,18 +764,18 @@ impl Session {
         &self.program
     }
 
-    /// What the vendor calls the device.
+    /// The vendor's name of the device.
     pub fn device(&self) -> &str {
         &self.gpu.name
     }
 
-    /// What its kernels are compiled for, such as `sm_90`.
+    /// The architecture that the kernels are compiled for, such as `sm_90`.
     pub fn architecture(&self) -> &str {
         &self.gpu.architecture
     }
 
-    /// What multiplies matrices: `cuBLAS 13.1.0`, perhaps with how many products own kernels do, or `own kernels`, with the
-    /// reason.
+    /// The implementation of matrix products: `cuBLAS 13.1.0`, possibly with the number of products that own kernels do, or `own
+    /// kernels`, with the reason.
     pub fn products(&self) -> String {
         match &self.blas {
             Ok(blas) => self.tallies[0].told(blas.name()),
@@ -782,8 +783,9 @@ impl Session {
         }
     }
 
-    /// What convolves: `cuDNN 9.19.0`, perhaps with how many convolutions own kernels do, or `own kernels`, with the reason;
-    /// none where there is nothing to convolve but windows of one pixel, which are products.
+    /// The implementation of convolutions: `cuDNN 9.19.0`, possibly with the number of convolutions that own kernels do, or `own
+    /// kernels`, with the reason; none if the program has no convolutions but those with windows of one pixel, which are
+    /// products.
     pub fn convolutions(&self) -> Option<String> {
         Some(match self.dnn.as_ref()? {
             Ok(dnn) => self.tallies[1].told(dnn.name()),
@@ -791,7 +793,7 @@ impl Session {
         })
     }
 
-    /// The libraries that it uses: the driver, NVRTC, and those of cuBLAS and cuDNN that are found.
+    /// The libraries that this session uses: the driver, NVRTC, and cuBLAS and cuDNN where they were found.
     pub fn libraries(&self) -> Vec<LibraryFacts> {
         let found = [
             self.blas.as_ref().ok().map(Blas::facts),
@@ -800,7 +802,7 @@ impl Session {
         [self.gpu.driver(), &self.compiler].into_iter().chain(found.into_iter().flatten()).cloned().collect()
     }
 
-    /// What own kernels do although a library was to do it, each with the reason.
+    /// Work that own kernels do in place of a library, each with the reason.
     pub fn fallbacks(&self) -> Vec<String> {
         if self.options.own_kernels {
             return Vec::new();
@@ -820,7 +822,7 @@ impl Session {
         [products, convolutions].into_iter().flatten().collect()
     }
 
-    /// Why own kernels do something that a library which is there would do elsewhere.
+    /// Why own kernels do something that an open library could do under other circumstances.
     fn lacks(&self) -> Option<String> {
         let some = |library: String, tally: &Tally| {
             let why = tally.mendable.as_ref()?;
@@ -830,34 +832,33 @@ impl Session {
         products.or_else(|| some(self.dnn.as_ref()?.as_ref().ok()?.name(), &self.tallies[1]))
     }
 
-    /// The bytes of workspace with which a command of what computes does what it does here: a library may need less than a
-    /// plan gives it.
+    /// Bytes of workspace that a command of the compute stream uses here: a library may need less than a plan gives it.
     pub fn workspace(&self, command: u32) -> u64 {
         self.workspaces.get(command as usize).copied().unwrap_or(0)
     }
 
-    /// How many kernels of its own a step launches; and how many where each operator launches its own.
+    /// Number of own kernels that a step launches, and the number without fusion.
     pub fn launches(&self) -> [usize; 2] {
         self.launches
     }
 
-    /// How many steps have been run, before and by this session.
+    /// Number of steps that have been run, before and by this session.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Says that so many steps have been run.
+    /// Sets the number of steps that have been run.
     pub fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
     }
 
-    /// Does not obey a wait of a command any more: what a test needs to show that it matters.
+    /// Skips a wait of a command from now on, so that a test can show that the wait matters.
     #[doc(hidden)]
     pub fn forget(&mut self, stream: Stream, command: u32, wait: usize) {
         self.forgotten.push((stream, command, wait));
     }
 
-    /// Bytes that are there once what computes has come so far.
+    /// The bytes of a tensor, read when the compute stream has reached this point.
     fn read(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
         let Some(span) = tensor.span() else {
             return Ok(Cow::Borrowed(self.known.get(&tensor.content).map_or(&[], |bytes| bytes.get())));
@@ -867,22 +868,22 @@ impl Session {
         match memory {
             Memory::Arena => {
                 let from = self.arena.address() + span.start;
-                // SAFETY: both have so many bytes, and nothing else happens before the copy is done.
+                // SAFETY: both have that many bytes, and nothing else happens before the copy is done.
                 unsafe { self.gpu.to_host(Stream::Compute, out.as_mut_ptr(), from, bytes)? };
                 self.gpu.wait_for(Stream::Compute)?;
             }
             Memory::Slab => {
                 self.gpu.wait_for(Stream::Compute)?;
                 let from = self.slab.at(span.start, bytes);
-                // SAFETY: there are so many bytes. The program is checked: who computes may look only at what no copy
-                // writes when he has come so far.
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may read only what no copy
+                // writes at this point.
                 unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), bytes as usize) };
             }
         }
         Ok(Cow::Owned(out))
     }
 
-    /// Sets bytes, once what computes has come so far.
+    /// Sets the bytes of a tensor when the compute stream has reached this point.
     fn write(&self, memory: Memory, tensor: &Tensor, new: &[u8]) -> Result<(), String> {
         let Some(span) = tensor.span() else { return Ok(()) };
         let bytes = span.end - span.start;
@@ -891,8 +892,8 @@ impl Session {
         match (memory, staged) {
             (Memory::Arena, Some(&room)) => {
                 let room = self.slab.at(room, bytes);
-                // SAFETY: there are so many bytes, and the copy from them in the step before is done: its turn was
-                // waited for.
+                // SAFETY: the slab has that many bytes, and the copy from them in the step before is done: its turn was waited
+                // for.
                 unsafe {
                     std::ptr::copy_nonoverlapping(new.as_ptr(), room, bytes as usize);
                     self.gpu.to_device(Stream::Compute, self.arena.address() + span.start, room, bytes)
@@ -900,29 +901,29 @@ impl Session {
             }
             (Memory::Arena, None) => {
                 let to = self.arena.address() + span.start;
-                // SAFETY: both have so many bytes, and they are borrowed until the copy is done.
+                // SAFETY: both have that many bytes, and they are borrowed until the copy is done.
                 unsafe { self.gpu.to_device(Stream::Compute, to, new.as_ptr(), bytes)? };
                 self.gpu.wait_for(Stream::Compute)
             }
             (Memory::Slab, _) => {
                 self.gpu.wait_for(Stream::Compute)?;
                 let to = self.slab.at(span.start, bytes);
-                // SAFETY: there are so many bytes. The program is checked: who computes may set only what no copy uses
-                // when he has come so far.
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may set only what no copy uses
+                // at this point.
                 unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes as usize) };
                 Ok(())
             }
         }
     }
 
-    /// What is given or what the caller gets, of this name, between runs.
+    /// The value of a given tensor or of an output of this name, between runs.
     pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
         let (memory, tensor) = self.names.get(name)?;
         self.gpu.enter().ok()?;
         self.read(*memory, tensor).ok().map(Cow::into_owned)
     }
 
-    /// Sets what is given, between runs; false where there is nothing of this name and size.
+    /// Sets a given tensor, between runs; false if there is none of this name and size.
     pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
         let Some((memory, tensor)) = self.names.get(name) else { return false };
         let fits = tensor.bytes() == bytes.len() as u64;
@@ -931,13 +932,13 @@ impl Session {
         fits && done().and_then(|()| self.gpu.wait_for(Stream::Compute)).is_ok()
     }
 
-    /// Runs so many steps, one into the other, or fewer if the watch ends the run, and waits for the last to end.
+    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
     ///
     /// # Errors
-    /// [`RunError::Stopped`], with what the watch says; [`RunError::Device`].
+    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Device`].
     pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
         let ran = self.drive(steps, watch);
-        // Whatever has happened, nothing goes on behind the caller's back.
+        // Even after an error, nothing goes on running when this returns.
         let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
         let measured = ran?;
         ended.map_err(RunError::Device)?;
@@ -997,11 +998,11 @@ impl Session {
             }
         }
         if begun == steps && !ended {
-            // The end of the last step is the turn that none has.
+            // The end of the last step is recorded as a further turn.
             self.gpu.record(&self.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
             begun += 1;
         }
-        // The last turns that were recorded bound what has not been told yet.
+        // The turns recorded last bound the steps whose durations are still missing.
         for turn in (measured.steps.len() as u64 + 1)..begun {
             self.turns[(turn % 3) as usize].wait().map_err(failed)?;
             measured.steps.push(self.lasted(turn).map_err(failed)?);
@@ -1009,16 +1010,16 @@ impl Session {
         Ok(measured)
     }
 
-    /// How long the step before this turn took.
+    /// Duration of the step before this turn.
     fn lasted(&self, turn: u64) -> Result<Duration, String> {
         let [end, begin] = [turn, turn - 1].map(|turn| &self.turns[(turn % 3) as usize]);
         Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
     }
 
-    /// Tells the device the number of the step before the next one, and the seed.
+    /// Writes the number of the step before the next one, and the seed, to the device.
     fn begin(&self) -> Result<(), String> {
         let step = [self.steps.wrapping_sub(1), self.seed];
-        // SAFETY: both have so many bytes, and these stay until the copy is done.
+        // SAFETY: both have that many bytes, and these stay until the copy is done.
         unsafe {
             let bytes = size_of_val(&step) as u64;
             self.gpu.to_device(Stream::Compute, self.constants, step.as_ptr().cast(), bytes)?;
@@ -1026,7 +1027,8 @@ impl Session {
         self.gpu.wait_for(Stream::Compute)
     }
 
-    /// What the command's waits are on the device; none of the step before where there was none.
+    /// Makes the stream wait, on the device, for the waits of the command. A wait for the step before is skipped if there was
+    /// none.
     fn obey(&self, stream: Stream, index: u32, step: u64, alone: bool) -> Result<(), String> {
         for (at, wait) in self.program.stream(stream)[index as usize].waits.iter().enumerate() {
             if wait.before && (alone || step == 0) || self.forgotten.contains(&(stream, index, at)) {
@@ -1040,12 +1042,12 @@ impl Session {
         Ok(())
     }
 
-    /// Lets what computes come to the caller's turn. A replayed step has ended with all of its streams.
+    /// Makes the compute stream reach the caller's turn. A replayed step has ended with all of its streams.
     fn wait_for_turn(&self, step: u64, graph: bool) -> Result<(), String> {
         if graph { Ok(()) } else { self.obey(Stream::Compute, 0, step, false) }
     }
 
-    /// Gives a command to its stream. The caller's turn is over then, and obeyed its waits before.
+    /// Issues a command to its stream. For the caller's turn, [`Session::wait_for_turn`] has already obeyed the waits.
     fn issue(
         &self,
         stream: Stream,
@@ -1074,13 +1076,13 @@ impl Session {
         }
     }
 
-    /// Gives what a command computes to the stream: nothing where another one does it too.
+    /// Issues the calls of a command to the stream: none if a fused kernel of another command includes them.
     fn compute(&self, stream: Stream, index: u32) -> Result<(), String> {
         match self.fused.get(&index).filter(|_| !self.is_single) {
             Some(Some((before, ready))) => {
                 let calls = &self.calls[index as usize][..*before];
                 calls.iter().try_for_each(|work| self.work(stream, work))?;
-                // SAFETY: as of those whose place it takes.
+                // SAFETY: as for the kernels that it replaces.
                 unsafe { self.gpu.launch(stream, ready) }
             }
             Some(None) => Ok(()),
@@ -1091,8 +1093,8 @@ impl Session {
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
         let device = self.arena.address() + copy.device;
         let host = self.slab.at(copy.host, copy.bytes);
-        // SAFETY: both have so many bytes, and stay as long as this. The program is checked: until the copy is done nobody
-        // writes what it reads, or uses what it writes.
+        // SAFETY: both have that many bytes, and live as long as this session. The program is checked: until the copy is done
+        // nothing writes what it reads, or uses what it writes.
         unsafe {
             match stream {
                 Stream::In => self.gpu.to_device(stream, device, host, copy.bytes),
@@ -1102,12 +1104,12 @@ impl Session {
         .map_err(|why| format!("the copy `{}` ({stream}): {why}", copy.node))
     }
 
-    /// Runs a step as it was written down; the first time it is written down before.
+    /// Replays the captured step; captures it first if there is none yet.
     fn replay(&mut self) -> Result<(), String> {
         if self.graph.is_none() {
             self.gpu.begin_graph()?;
             let written = self.write_down();
-            // Streams that are written down must not stay so.
+            // The capture must end even if issuing a command failed.
             let graph = self.gpu.end_graph();
             written?;
             self.graph = Some(graph?);
@@ -1118,7 +1120,8 @@ impl Session {
         }
     }
 
-    /// A step whose copies begin when it begins, and have ended when it ends: one behind the other, none looks back.
+    /// Captures a step whose copies begin after it begins and end before it ends. Such steps do not overlap, so no command waits
+    /// for the step before.
     fn write_down(&self) -> Result<(), String> {
         self.gpu.record(&self.forks[0], Stream::Compute)?;
         for stream in [Stream::Out, Stream::In] {
@@ -1135,7 +1138,7 @@ impl Session {
     }
 }
 
-/// What the caller's turn needs. The host's loop is not this device's.
+/// The operations that the caller's turn needs. The host's loop does not drive this device.
 impl Device for Session {
     fn arrive(&self, _: Stream, _: u32, _: &dyn Fn() -> bool) -> bool {
         true
@@ -1152,7 +1155,7 @@ impl Device for Session {
     }
 
     fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]> {
-        // A device that fails says so at the next command.
+        // If the device failed, the next command reports it.
         self.read(memory, tensor).unwrap_or_else(|_| Cow::Owned(vec![0; tensor.bytes() as usize]))
     }
 
@@ -1161,7 +1164,7 @@ impl Device for Session {
     }
 }
 
-/// When commands begin and end.
+/// Events at the begin and the end of each command.
 struct Tracer {
     start: Event,
     events: [Vec<[Event; 2]>; 3],
@@ -1180,9 +1183,9 @@ impl Tracer {
         Ok(Tracer { start, events })
     }
 
-    /// Tells what happened in a step that is over.
+    /// Adds the times of a finished step to `measured`.
     fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
-        // The driver tells times in single precision: the shorter, the more exactly.
+        // The driver reports times in single precision, so short spans are more exact.
         let first = &self.events[Stream::Compute as usize][0][0];
         let base = first.seconds_since(&self.start)?;
         let at = |event: &Event| {
@@ -1198,7 +1201,7 @@ impl Tracer {
         let ended = |stream: Stream, command: u32| spans[stream as usize][command as usize].1;
         for (stream, command, _) in program.in_order() {
             let (begun, end) = spans[stream as usize][command as usize];
-            // It waited from the end of the one before it on, if something that it waits for ended later.
+            // It waited since the end of the command before it, if a command that it waits for ended later.
             let since = command.checked_sub(1).map_or(begun, |before| ended(stream, before));
             let waits = &program.stream(stream)[command as usize].waits;
             let waits = waits.iter().filter(|wait| !wait.before);

@@ -1,5 +1,5 @@
-//! Recipes on short floats, of those for `f32`: kernels work in rooms of the workspace, into which operands are widened and
-//! from which results are rounded. Libraries take short floats as they are where they can, which is what tensor cores are for.
+//! Turns recipes for `f32` into recipes on short floats: kernels work in rooms of the workspace, into which operands are widened
+//! and from which results are rounded. Libraries take short floats directly if they can, to use tensor cores.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use lmsc_ir::{Bytes, ElementType};
 use super::recipe::{Address, Arg, At, Call, Convolution, Each, Float, Launch, Product, Reach, Recipe};
 use crate::short::{Short, Wide};
 
-/// The recipe of a node, of that of the same node on `f32`.
+/// The recipe of a node on short floats, from the recipe of the same node on `f32`.
 pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -> Recipe {
     let mut outer = Recipe::default();
     let mut rooms = |list: &[Option<Short>]| {
@@ -23,7 +23,7 @@ pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -
     let mut shorts = Shorts {
         rooms,
         base,
-        // What is written must not be an operand that is still to be read.
+        // A library must not write a result that is also an operand to be read later.
         is_direct: !in_place.iter().any(|&(operand, result)| wide.is_short(operand, result)),
         is_wide: BTreeSet::new(),
         is_written: BTreeSet::new(),
@@ -41,7 +41,7 @@ pub(super) fn widened(inner: Recipe, wide: &Wide, in_place: &[(usize, usize)]) -
     }
 }
 
-/// An operand or a result, by its number.
+/// An operand or a result, by index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tensor {
     Operand(usize),
@@ -49,17 +49,17 @@ enum Tensor {
 }
 
 struct Shorts {
-    /// Of operands and of results, where those that are short are as `f32`.
+    /// By operand and by result, the short tensors and their rooms for `f32` values.
     rooms: [Vec<Option<(Short, Address)>>; 2],
-    /// Where the workspace of the recipe for `f32` begins in this one's.
+    /// Offset of the workspace of the `f32` recipe in this one.
     base: u64,
-    /// Whether libraries may take and write short floats.
+    /// Whether libraries may read and write short floats directly.
     is_direct: bool,
-    /// Whose room holds what they hold.
+    /// Tensors whose room holds their current values.
     is_wide: BTreeSet<Tensor>,
-    /// Results of which something is written.
+    /// Results that have been written, at least in part.
     is_written: BTreeSet<Tensor>,
-    /// Results whose room alone holds what was written last.
+    /// Results whose latest values are in their room only.
     is_newer: BTreeSet<Tensor>,
     calls: Vec<Call>,
 }
@@ -68,7 +68,7 @@ fn stored(short: Short) -> Float {
     if short.element == ElementType::Float16 { Float::F16 } else { Float::Bf16 }
 }
 
-/// A launch that casts so many elements.
+/// A launch that casts `elements` elements.
 fn cast(elements: usize, [from, to]: [Address; 2], [read, written]: [&'static str; 2]) -> Launch {
     let mut recipe = Recipe::default();
     let operands = vec![(read, Reach::Same)];
@@ -110,12 +110,12 @@ impl Shorts {
         *list.get(index)?
     }
 
-    /// What the tensor at the address is stored as, if it is short.
+    /// The storage type of the tensor at the address, if it is short.
     fn short(&self, address: Address) -> Option<Float> {
         Some(stored(self.room(tensor(address)?)?.0))
     }
 
-    /// Where it is as `f32`.
+    /// The address of the same element in `f32` form.
     fn wide(&self, address: Address) -> Address {
         match (address.at, tensor(address).and_then(|tensor| self.room(tensor))) {
             (_, Some((_, room))) => Address { offset: room.offset + address.offset, ..room },
@@ -124,7 +124,7 @@ impl Shorts {
         }
     }
 
-    /// The same number of elements into the tensor itself.
+    /// The address of the same element in the short tensor itself.
     fn narrow(&self, address: Address) -> Address {
         match self.short(address) {
             Some(_) => Address { offset: address.offset / 2, ..address },
@@ -141,14 +141,14 @@ impl Shorts {
         Launch { args: launch.args.into_iter().map(arg).collect(), ..launch }
     }
 
-    /// Launches that give these tensors' rooms what they hold, where something is there and not in the room.
+    /// Launches that widen these tensors into their rooms, for tensors that have values but not in their room.
     fn widened(&self, tensors: &BTreeSet<Tensor>) -> Vec<Launch> {
         let has = |tensor: &Tensor| matches!(tensor, Tensor::Operand(_)) || self.is_written.contains(tensor);
         let lacks = tensors.iter().filter(|tensor| !self.is_wide.contains(tensor) && has(tensor));
         lacks.filter_map(|&tensor| self.cast(tensor, true)).collect()
     }
 
-    /// Launches that give these results what their rooms hold.
+    /// Launches that round these results from their rooms.
     fn rounded(&self, tensors: &BTreeSet<Tensor>) -> Vec<Launch> {
         let results = tensors.iter().filter(|tensor| matches!(tensor, Tensor::Result(_)));
         results.filter_map(|&tensor| self.cast(tensor, false)).collect()
@@ -167,7 +167,7 @@ impl Shorts {
         })
     }
 
-    /// Has these tensors' rooms hold what they hold, and those of results be what counts.
+    /// Makes the rooms of these tensors current, and marks results as newer in their room.
     fn in_rooms(&mut self, tensors: BTreeSet<Tensor>) {
         self.calls.extend(self.widened(&tensors).into_iter().map(Call::Kernel));
         for tensor in tensors {
@@ -182,7 +182,7 @@ impl Shorts {
         }
     }
 
-    /// The launches between others that give them rooms, and take results from there.
+    /// The launches with casts around them that fill their rooms, and round their results.
     fn around(&self, launches: Vec<Launch>) -> Vec<Launch> {
         let tensors = used(&launches);
         let mut all = self.widened(&tensors);
@@ -191,7 +191,7 @@ impl Shorts {
         all
     }
 
-    /// Whether this is a short result of which nothing is written.
+    /// Whether this is a short result that has not been written.
     fn is_fresh(&self, address: Address) -> bool {
         matches!(address.at, At::Result(_))
             && self.short(address).is_some()
@@ -221,7 +221,7 @@ impl Shorts {
             let kernels = kernels.into_iter().map(|launch| self.launch(launch)).collect();
             return self.calls.push(Call::Products { library, kernels });
         };
-        // What is added to stays in its room.
+        // A result that is added to stays in its room.
         let replaces = |p: &Product| p.beta == 0.0 && self.is_fresh(p.out.at);
         let is_rounded = library.iter().all(|p| replaces(p) && self.short(p.out.at) == Some(factor));
         let results: BTreeSet<Tensor> = library.iter().filter_map(|p| tensor(p.out.at)).collect();

@@ -1,4 +1,4 @@
-//! The table of recipes: one row an operator of the host's table.
+//! The table of recipes: one row per operator of the host's table.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ const PREVIEW: &str = "ai.onnx.preview.training";
 /// Makes the recipe of a node that the host has a kernel for.
 type Constructor = fn(&Spec<'_>) -> Made;
 
-/// For operators that the host alone has kernels for.
+/// Refuses an operator that only the host has a kernel for.
 fn none(_: &Spec<'_>) -> Made {
     crate::spec::refuse("CUDA devices have no kernel for it")
 }
@@ -277,8 +277,7 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The recipe of a node.
 ///
 /// # Errors
-/// [`PrepareError`] where the host has no kernel for it, or where this device has none for these types or so many
-/// dimensions.
+/// [`PrepareError`] if the host has no kernel for it, or if this device has none for these types or this number of dimensions.
 pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
     let (_, is_widened) = crate::table::accepted(spec)?;
     let (node, op) = (spec.node.to_owned(), spec.op.to_string());
@@ -294,7 +293,7 @@ pub fn prepare(spec: &Spec<'_>) -> Result<Recipe, PrepareError> {
         false => make(spec).or_else(|refusal| widened().unwrap_or(Err(refusal))),
     };
     let mut recipe = made.map_err(|Refusal(problem)| PrepareError::Refused { node, op, problem })?;
-    // What is written in place lies in the result.
+    // An operand that is written in place is in the result's buffer.
     for address in recipe.addresses() {
         if let At::Operand(operand) = address.at
             && let Some(&(_, result)) = spec.in_place.iter().find(|pair| pair.0 == operand)

@@ -1,11 +1,10 @@
-//! Products of matrices of `f32`.
+//! Matrix products of `f32`.
 //!
-//! Blocks of both operands are packed into panels, whose products are computed tile by tile (Goto, van de Geijn, *Anatomy
-//! of High-Performance Matrix Multiplication*, TOMS 34(3), 2008). What is packed may be any function of row and column,
-//! so a convolution never writes its columns down.
+//! Blocks of both operands are packed into panels, whose products are computed tile by tile (Goto, van de Geijn, *Anatomy of
+//! High-Performance Matrix Multiplication*, TOMS 34(3), 2008). The packed values may be any function of row and column, so a
+//! convolution never materializes its columns.
 //!
-//! Each element is summed in blocks of [`KC`] products, in order, whoever computes it: the bits do not depend on the
-//! number of threads.
+//! Each element is summed in blocks of [`KC`] products, in order, on any thread: the bits do not depend on the number of threads.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -19,17 +18,17 @@ use rayon::prelude::*;
 pub(crate) const MR: usize = 8;
 /// Columns of a tile.
 pub(crate) const NR: usize = 32;
-/// How many products are summed before they are added to the result.
+/// Number of products that are summed before they are added to the result.
 const KC: usize = 256;
 /// Rows of a block of the left operand: with [`KC`] columns it fits a second-level cache.
 const MC: usize = 128;
 /// Columns of a block of the right operand.
 const NC: usize = 1024;
-/// Into how many pieces the work of one operator is cut at most. Each has a part of the workspace.
+/// Maximum number of pieces into which the work of one operator is cut. Each has a part of the workspace.
 pub(crate) const PIECES: usize = 16;
 /// Products with fewer multiplications run on one thread.
 const SMALL: usize = 1 << 16;
-/// How many elements one thread packs at least.
+/// Minimum number of elements that one thread packs.
 const PACKED: usize = 1 << 14;
 
 /// A sum of tiles: the product of a panel of the left and a panel of the right operand.
@@ -39,7 +38,7 @@ type Tile = [f32; MR * NR];
 pub(crate) trait Side: Sync {
     /// Writes the lanes, side by side, for each `k` in turn: `out[(k - k.start) * W + lane - lanes.start]`.
     ///
-    /// Lanes that are missing to W are 0.
+    /// If there are fewer than W lanes, the missing ones are 0.
     fn pack<const W: usize>(&self, lanes: Range<usize>, k: Range<usize>, out: &mut [f32]);
 }
 
@@ -86,8 +85,8 @@ impl Side for Matrix<'_> {
     }
 }
 
-/// Writes `n` lanes, each given as a row of `length` elements, side by side: `out[k * W + lane]`, where `out` may end after the
-/// last of them.
+/// Writes `n` lanes, each given as a row of `length` elements, side by side: `out[k * W + lane]`; `out` may end after the last
+/// element.
 pub(crate) fn transpose<'a, const W: usize>(
     n: usize,
     length: usize,
@@ -127,12 +126,12 @@ pub(crate) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// How many elements `rows` × `k` need.
+    /// Number of elements that `rows` × `k` need.
     pub(crate) fn len(rows: usize, k: usize) -> usize {
         rows.next_multiple_of(MR) * k
     }
 
-    /// What [`Packed::fill`] has written for so many rows.
+    /// The panels that [`Packed::fill`] has written for `rows` rows.
     pub(crate) fn of(panels: &'a [f32], rows: usize) -> Packed<'a> {
         Packed { panels, rows: rows.next_multiple_of(MR) }
     }
@@ -177,25 +176,25 @@ impl Extents {
         self.n.min(NC).next_multiple_of(NR) * self.k.min(KC)
     }
 
-    /// How many elements of workspace [`serial`] needs.
+    /// Number of elements of workspace that [`serial`] needs.
     pub(crate) fn serial(&self) -> usize {
         self.left(self.m) + self.right()
     }
 
-    /// How many pieces [`parallel`] makes, and the rows of each.
+    /// Number of pieces that [`parallel`] makes, and the rows of each.
     fn pieces(&self) -> (usize, usize) {
         let most = self.m.div_ceil(32).clamp(1, PIECES);
         let rows = self.m.div_ceil(most).next_multiple_of(MR).max(MR);
         (self.m.div_ceil(rows).max(1), rows)
     }
 
-    /// How many elements of workspace [`parallel`] needs.
+    /// Number of elements of workspace that [`parallel`] needs.
     pub(crate) fn parallel(&self) -> usize {
         let (pieces, rows) = self.pieces();
         self.right() + pieces * self.left(rows)
     }
 
-    /// How many pieces of so many products one thread computes at least.
+    /// Minimum number of pieces, each of `products` products, that one thread computes.
     pub(crate) fn alone(&self, products: usize) -> usize {
         (SMALL / (self.m * self.n * self.k * products).max(1)).max(1)
     }
@@ -205,19 +204,19 @@ impl Extents {
     }
 }
 
-/// What becomes of a product.
+/// Destination of a product.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Into {
     /// The distance between rows of the result.
     pub(crate) row: usize,
-    /// What the product is multiplied by.
+    /// Factor of the product.
     pub(crate) alpha: f32,
-    /// Whether it is added to what is there.
+    /// Whether the product is added to the previous values.
     pub(crate) add: bool,
 }
 
 impl Into {
-    /// A dense result of so many columns, overwritten.
+    /// A dense result with this number of columns, overwritten.
     pub(crate) fn dense(columns: usize) -> Into {
         Into { row: columns, alpha: 1.0, add: false }
     }
@@ -297,7 +296,7 @@ pub(crate) fn parallel(
     }
 }
 
-/// Whether there is nothing to multiply; then the result is what it is without.
+/// Whether the product is empty; then the result is zero, or unchanged if it is added to.
 fn is_trivial(x: Extents, c: &mut [f32], into: Into) -> bool {
     if x.k == 0 && !into.add {
         c.chunks_mut(into.row.max(1)).take(x.m).for_each(|row| row[..x.n].fill(0.0));
@@ -323,7 +322,8 @@ fn block(a: &[f32], rows: usize, b: &[f32], columns: usize, k: usize, c: &mut [f
     }
 }
 
-/// What of a result a tile becomes: so many of its rows and columns, from the first element on to the last.
+/// The part of a result that a tile is written to: `height` rows and `width` columns; `c` runs from the first element to the
+/// last.
 struct Corner<'a> {
     c: &'a mut [f32],
     height: usize,
@@ -344,10 +344,10 @@ impl Corner<'_> {
     }
 }
 
-/// Multiplies one panel with another, `sum[i * NR + j] = Σ a[k * MR + i] · b[k * NR + j]`, and puts the sums where they go.
+/// Multiplies one panel with another, `sum[i * NR + j] = Σ a[k * MR + i] · b[k * NR + j]`, and writes the sums to the corner.
 type Multiply = fn(&[f32], &[f32], Corner<'_>);
 
-/// The fastest way of this processor.
+/// The fastest implementation for this processor.
 fn tile() -> Multiply {
     #[cfg(target_arch = "x86_64")]
     if let Some(tile) = x86::tile() {

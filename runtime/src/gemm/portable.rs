@@ -1,4 +1,4 @@
-//! Tiles and transpositions without instructions of a certain processor.
+//! Tiles and transpositions without processor-specific instructions.
 
 use super::{MR, NR, Tile};
 
@@ -29,7 +29,7 @@ pub(super) fn tile(a: &[f32], b: &[f32]) -> Tile {
 /// Writes `n` rows side by side, as [`super::transpose`].
 pub(super) fn transpose<'a, const W: usize>(n: usize, out: &mut [f32], row: &impl Fn(usize) -> &'a [f32]) {
     for i in 0..n {
-        // The last chunk may be short, where others write beside it.
+        // The last chunk may be short, where other lanes follow.
         for (out, &value) in out.chunks_mut(W).zip(row(i)) {
             out[i] = value;
         }

@@ -1,6 +1,6 @@
-//! Tiles and transpositions with the vector instructions of x86-64 processors, where they are there at run time.
+//! Tiles and transpositions with the vector instructions of x86-64 processors, detected at run time.
 //!
-//! Compilers do not keep a whole tile in registers: with AVX-512 this one computes four times as fast as the portable one.
+//! Compilers do not keep a whole tile in registers: with AVX-512 this one is four times as fast as the portable one.
 
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
@@ -31,7 +31,7 @@ fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
 }
 
-/// Eight rows of two vectors: sixteen sums in registers, which go straight to the result.
+/// Eight rows of two vectors: sixteen sums in registers, written directly to the result.
 #[target_feature(enable = "avx512f")]
 fn tile_avx512(a: &[f32], b: &[f32], corner: Corner<'_>) {
     let mut sums = [[_mm512_setzero_ps(); 2]; MR];
@@ -49,7 +49,7 @@ fn tile_avx512(a: &[f32], b: &[f32], corner: Corner<'_>) {
     for (sums, c) in sums.iter().zip(c.chunks_mut(row)).take(height) {
         for (sum, c) in sums.iter().zip(c[..width].chunks_mut(16)) {
             let mask = u16::MAX >> (16 - c.len());
-            // SAFETY: of the vector's elements only those are read and written that `c` has.
+            // SAFETY: only those of the vector's elements are read and written that `c` has.
             unsafe {
                 let mut sum = _mm512_mul_ps(alpha, *sum);
                 if add {
@@ -106,7 +106,7 @@ pub(super) fn transpose<'a, const W: usize>(
     let whole = length / 16 * 16;
     for first in (0..n).step_by(8) {
         let count = (n - first).min(8);
-        // Rows that are missing are written where zeros belong anyway, by a row of zeros.
+        // Missing rows are written as rows of zeros, in places that hold zeros anyway.
         let rows: [&[f32]; 8] = std::array::from_fn(|i| if i < count { row(first + i) } else { &[] });
         if count == 8 {
             for k in (0..whole).step_by(16) {
@@ -135,7 +135,7 @@ fn transpose_8x16<const W: usize>(rows: [&[f32; 16]; 8], out: &mut [f32]) {
         let (a, b) = (v[i / 2 * 2], v[i / 2 * 2 + 1]);
         if i % 2 == 0 { _mm512_unpacklo_ps(a, b) } else { _mm512_unpackhi_ps(a, b) }
     });
-    // Of each 128-bit lane l, `quads[4 * h + e]` holds element 4l + e of rows 4h to 4h + 3.
+    // `quads[4 * h + e]` holds, in each 128-bit lane l, element 4l + e of rows 4h to 4h + 3.
     let quads: [__m512; 8] = std::array::from_fn(|i| {
         let (h, e) = (i / 4, i % 4);
         let (a, b) = (pairs[4 * h + e / 2], pairs[4 * h + 2 + e / 2]);

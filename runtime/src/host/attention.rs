@@ -1,4 +1,4 @@
-//! `Attention`, one head after the other: its products are those of matrices, and its weights stay in the workspace.
+//! `Attention`, one head after the other: its products are matrix products, and its weights are in the workspace.
 
 use lmsc_ir::ElementType;
 
@@ -33,7 +33,7 @@ impl Heads {
         }
     }
 
-    /// Where a head begins, and the distance between its rows.
+    /// Offset of a head, and the distance between its rows.
     fn place(&self, batch: usize, head: usize) -> (usize, usize) {
         match self.is_flat {
             true => {
@@ -44,7 +44,7 @@ impl Heads {
         }
     }
 
-    /// The rows of a head, which neighbour along the sum or across it.
+    /// The rows of a head as a matrix whose elements are contiguous along the sum (`along`) or across it.
     fn matrix<'a>(&self, data: &'a [f32], batch: usize, head: usize, along: bool) -> Matrix<'a> {
         let (first, row) = self.place(batch, head);
         let (lane, k) = if along { (row, 1) } else { (1, row) };
@@ -52,13 +52,13 @@ impl Heads {
     }
 }
 
-/// The operand that is added to scores, or that says which of them count.
+/// The operand that is added to scores, or that says which scores count.
 #[derive(Clone)]
 struct Mask {
     is_truth: bool,
-    /// Strides along batch, heads and queries; 0 where it is repeated.
+    /// Strides along batch, heads and queries; 0 where it is broadcast.
     strides: [usize; 3],
-    /// Keys that it knows; those behind do not count.
+    /// Number of keys that the mask has; keys behind them do not count.
     keys: usize,
 }
 
@@ -96,7 +96,7 @@ impl Mask {
         Ok(Some(Mask { is_truth, strides, keys: own }))
     }
 
-    /// Adds its row to what is added to a row of scores.
+    /// Adds a row of the mask to the bias of a row of scores.
     fn add(&self, io: &Io<'_>, at: [usize; 3], bias: &mut [f32]) {
         let first = at.iter().zip(self.strides).map(|(i, stride)| i * stride).sum::<usize>();
         let (known, unknown) = bias.split_at_mut(self.keys);
@@ -110,7 +110,7 @@ impl Mask {
     }
 }
 
-/// What result 3 holds of the scores.
+/// The stage of the scores that is stored in result 3.
 #[derive(Clone, Copy, PartialEq)]
 enum Kept {
     Product,
@@ -129,7 +129,7 @@ struct Attention {
     scale: f32,
     cap: f32,
     is_causal: bool,
-    /// How many keys before and behind a query's own count.
+    /// Number of keys before and behind a query's own that count.
     window: [Option<usize>; 2],
     mask: Option<Mask>,
     kept: Kept,
@@ -190,7 +190,7 @@ impl Attention {
             3 => Kept::Weights,
             other => return refuse(format!("attribute `qk_matmul_output_mode` is {other}; it is 0 to 3")),
         };
-        // Weights are computed with 32 bits, which are at least as many as these have.
+        // Weights are computed with 32 bits, at least the precision of these types.
         if ![0, 1, 10, 16].contains(&spec.int("softmax_precision", 0)?) {
             return refuse("attribute `softmax_precision` asks for more than 32 bits");
         }
@@ -216,7 +216,7 @@ impl Attention {
         })
     }
 
-    /// Keys that a query may look at.
+    /// Number of keys of a query.
     fn keys(&self) -> usize {
         self.past + self.k.sequence
     }
@@ -229,19 +229,19 @@ impl Attention {
         Extents { m: self.q.sequence, n: self.v.width, k: keys }
     }
 
-    /// Room for the products, in elements.
+    /// Workspace of the products, in elements.
     fn products(&self) -> usize {
         let all = [self.past, self.k.sequence]
             .map(|keys| self.scores_of(keys).parallel().max(self.results_of(keys).parallel()));
         all[0].max(all[1])
     }
 
-    /// Past keys or values, which have their heads apart.
+    /// Past keys or values; their heads are not in the last axis.
     fn past_of(&self, of: Heads) -> Heads {
         Heads { sequence: self.past, is_flat: false, ..of }
     }
 
-    /// What is added to a row of scores.
+    /// The bias of a row of scores.
     fn bias(&self, io: &Io<'_>, Row { batch, head, query }: Row, bias: &mut [f32]) {
         bias.fill(0.0);
         if let Some(mask) = &self.mask {
@@ -270,7 +270,7 @@ impl Attention {
         }
     }
 
-    /// Makes weights of a row of scores; what is asked for of the steps between goes to `kept`.
+    /// Turns a row of scores into weights; the stage that result 3 stores is copied to `kept`.
     fn weigh(&self, scores: &mut [f32], bias: &[f32], kept: &mut [f32]) {
         let mut keep = |step: Kept, scores: &[f32]| {
             if self.kept == step && !kept.is_empty() {
@@ -284,7 +284,7 @@ impl Attention {
         keep(Kept::Capped, scores);
         scores.iter_mut().zip(bias).for_each(|(s, b)| *s += b);
         keep(Kept::Biased, scores);
-        // A query to which no key counts has no weights.
+        // A query for which no key counts has zero weights.
         match bias.iter().all(|&b| b == f32::NEG_INFINITY) {
             true => scores.fill(0.0),
             false => {
@@ -299,7 +299,7 @@ impl Attention {
         keep(Kept::Weights, scores);
     }
 
-    /// One head of one sample.
+    /// Computes one head of one sample.
     fn head(&self, io: &Io<'_>, (batch, head): (usize, usize), out: Out<'_>, workspace: &mut [f32]) {
         let Attention { q, k, v, past, .. } = *self;
         let (rows, keys) = (q.sequence, self.keys());
@@ -332,7 +332,7 @@ impl Attention {
         }
     }
 
-    /// Past keys or values, and new ones behind them.
+    /// Writes past keys or values, followed by the new ones.
     fn present(&self, past: &[f32], new: &[f32], of: Heads, out: &mut [f32]) {
         let size = self.keys() * of.width;
         for (i, out) in out.chunks_mut(size.max(1)).enumerate() {
@@ -347,12 +347,12 @@ impl Attention {
     }
 }
 
-/// What one head writes.
+/// The outputs of one head.
 struct Out<'a> {
-    /// Results from its first one on, and the distance between their rows.
+    /// The results, and the distance between their rows.
     y: &'a mut [f32],
     row: usize,
-    /// Of scores, what is asked for; empty if nothing is.
+    /// The scores to be stored; empty if result 3 is unused.
     kept: &'a mut [f32],
 }
 

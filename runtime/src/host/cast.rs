@@ -9,7 +9,7 @@ use crate::element::dispatch;
 use crate::kernel::{Io, Kernel};
 use crate::spec::{Spec, refuse};
 
-/// A number that becomes one of another type.
+/// A number that is converted to another type.
 trait Convert: Pod + Send + Sync {
     const IS_FLOAT: bool;
     fn float(self) -> f64;
@@ -33,8 +33,8 @@ macro_rules! convert {
 convert!(true f32 f64);
 convert!(false i8 i32 i64 u8);
 
-/// What rounds to the same short float as the number itself: cut off, with the last bit set if anything was. `half` looks at
-/// the upper bits of an `f64` alone.
+/// A value that rounds to the same short float as the number itself: truncated, with the last bit set if the truncation was not
+/// exact. `half` uses the upper bits of an `f64` only.
 fn odd(x: f64) -> f32 {
     let near = x as f32;
     if f64::from(near) == x || near.is_nan() {
@@ -58,7 +58,7 @@ macro_rules! convert_short {
 
 convert_short!(f16 bf16);
 
-/// Every type that a number is read from or written to; truth values are read as 0 and 1.
+/// All types that can be cast from or to; truth values are read as 0 and 1.
 macro_rules! any {
     ($element:expr, $T:ident => $body:expr) => {
         dispatch!(@ $element, $T, $body,
@@ -66,7 +66,7 @@ macro_rules! any {
     };
 }
 
-/// To the type of the result. Floats are cut off towards 0; what is not 0 is true.
+/// Casts to the type of the result. Floats are truncated towards 0; every nonzero value is true.
 pub(crate) fn cast(spec: &Spec<'_>) -> Made {
     let (from, to) = (spec.element(0)?, spec.result(0)?.element);
     if from == to {

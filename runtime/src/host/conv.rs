@@ -1,5 +1,5 @@
-//! Convolutions, transposed convolutions and their gradients, as products of matrices whose columns are read from the
-//! image when panels are packed.
+//! Convolutions, transposed convolutions and their gradients, as matrix products whose columns are read from the image when
+//! panels are packed.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::{Spatial, Window, count};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// The most lanes of a panel, and the most products of a sum that are packed at a time.
+/// Maximum number of lanes of a panel, and of products of a sum that are packed at a time.
 const LANES: usize = gemm::NR;
 const SUM: usize = 256;
 
-/// A convolution between an image and the positions of its window. Forward it computes positions; a transposed one
+/// A convolution between an image and the positions of its window. The forward convolution computes positions; a transposed one
 /// computes the image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conv {
@@ -57,7 +57,7 @@ impl Conv {
         Ok(Conv { batch, groups, inner: of_group, outer: outer / groups, window })
     }
 
-    /// The number of weights that one channel of the positions has.
+    /// Number of weights for one channel of the positions.
     fn taps(&self) -> usize {
         self.inner * self.window.kernel_len()
     }
@@ -78,7 +78,7 @@ impl Conv {
         Extents { m: self.outer, n: self.window.positions_len(), k: self.taps() }
     }
 
-    /// Whether samples have so few positions that all of them together make one product.
+    /// Whether samples have so few positions that all samples are computed as one product.
     fn is_merged(&self) -> bool {
         self.groups == 1 && self.batch > 1 && self.window.positions_len() < LANES
     }
@@ -143,7 +143,7 @@ impl Conv {
         self.groups * Packed::len(x.m, x.k) + each
     }
 
-    /// For each sample and group the product of a left operand that belongs to the group, and a right one.
+    /// Computes, for each sample and group, the product of the group's left operand and a right one.
     fn products<L: Side, R: Side>(
         &self,
         x: Extents,
@@ -193,7 +193,7 @@ impl Conv {
         });
     }
 
-    /// The gradient of the image where it is a convolution of the positions: a stride of 1.
+    /// The window by which the gradient of the image is a convolution of the positions: with a stride of 1.
     fn turned(&self) -> Option<Window> {
         self.window.turned().filter(|_| !self.window.is_pointwise())
     }
@@ -208,7 +208,7 @@ impl Conv {
         }
     }
 
-    /// How many samples have their columns written down at a time.
+    /// Number of samples whose columns are materialized at a time.
     fn scattering(&self) -> usize {
         self.batch.clamp(1, 4)
     }
@@ -259,7 +259,7 @@ impl Conv {
         let samples = self.batch.div_ceil(self.scattering());
         let room = (x.m * x.n + x.serial()).max(1);
         let plane = self.window.image_len();
-        // Without positions there is no workspace, but biases are to be written.
+        // Without positions there is no workspace, but the biases must be written.
         if x.m * x.n == 0 {
             let channels = self.groups * self.inner;
             let planes = out.chunks_mut(plane).enumerate();
@@ -283,7 +283,7 @@ impl Conv {
         });
     }
 
-    /// The sum over samples and positions of one group.
+    /// The sum over samples and positions, for one group.
     fn weights_extents(&self) -> Extents {
         Extents { m: self.outer, n: self.taps(), k: self.batch * self.window.positions_len() }
     }
@@ -315,19 +315,19 @@ impl Conv {
     }
 }
 
-/// Row, column and plane of a place, the outermost first.
+/// Plane, row and column of an index, the outermost first.
 fn place(index: usize, dims: Spatial) -> Spatial {
     [index / (dims[1] * dims[2]), index / dims[2] % dims[1], index % dims[2]]
 }
 
-/// The element that a tap of the window meets, along one dimension: none outside of the image.
+/// The element under a tap of the window, along one dimension: none outside of the image.
 fn meet(window: &Window, d: usize, position: usize, tap: usize) -> Option<usize> {
     let at = (position * window.stride[d] + tap * window.dilation[d]) as isize - window.before[d];
     usize::try_from(at).ok().filter(|&at| at < window.image[d])
 }
 
-/// Which of `n` neighbouring positions from `first` on meet the image along the innermost dimension, and where the first
-/// of them does.
+/// The range of those of `n` neighbouring positions from `first` on whose tap is inside the image along the innermost dimension,
+/// and the element under the first of them.
 fn meeting(window: &Window, first: usize, n: usize, tap: usize) -> (Range<usize>, usize) {
     let stride = window.stride[2];
     let start = (first * stride + tap * window.dilation[2]) as isize - window.before[2];
@@ -342,7 +342,7 @@ fn meeting(window: &Window, first: usize, n: usize, tap: usize) -> (Range<usize>
     if high <= low { (0..0, 0) } else { (low..high, (start + (low * stride) as isize) as usize) }
 }
 
-/// Every element that is `stride` after the one before it, from the first on.
+/// Copies every `stride`-th element, starting with the first.
 fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
     let Some((last, others)) = to.split_last_mut() else { return };
     match stride {
@@ -353,7 +353,7 @@ fn gather(from: &[f32], stride: usize, to: &mut [f32]) {
     *last = from[others.len() * stride];
 }
 
-/// Adds what `columns`, by tap and position, holds to the elements of one plane that they met.
+/// Adds `columns`, by tap and position, to the elements of one plane that they were read from.
 fn scatter(window: &Window, columns: &[f32], plane: &mut [f32]) {
     let [_, height, width] = window.image;
     let [depths, rows, across] = window.positions;
@@ -383,7 +383,7 @@ struct Columns<'a> {
     window: Window,
 }
 
-/// For each tap along the innermost dimension, what [`meeting`] says of the same positions; kernels are seldom wider.
+/// For each tap along the innermost dimension, the result of [`meeting`] for the same positions; kernels are seldom wider.
 struct Meetings<'a> {
     window: &'a Window,
     first: usize,
@@ -405,7 +405,7 @@ impl<'a> Meetings<'a> {
         (which.start, which.end, first)
     }
 
-    /// The first position that meets the image, the end of those that do, and what the first one meets.
+    /// The first position inside the image, the end of those positions, and the element under the first one.
     fn of(&self, tap: usize) -> (usize, usize, usize) {
         self.known.get(tap).copied().unwrap_or_else(|| self.find(tap))
     }
@@ -464,7 +464,7 @@ impl Side for Columns<'_> {
     }
 }
 
-/// Weights turned around: lanes are channels of the image, the sum runs over channels of the positions and taps.
+/// Reversed weights: lanes are channels of the image, the sum runs over channels of the positions and taps.
 struct Turned<'a> {
     data: &'a [f32],
     inner: usize,
@@ -483,7 +483,7 @@ impl Side for Turned<'_> {
     }
 }
 
-/// Packs lanes, each of which can be written down as a row.
+/// Packs lanes, each written by `row` as a row first.
 fn pack_rows<const W: usize>(
     lanes: Range<usize>,
     k: Range<usize>,
@@ -496,14 +496,14 @@ fn pack_rows<const W: usize>(
     }
 }
 
-/// The same, in rows with room for so many elements.
+/// The same, with rows of `ROOM` elements.
 fn pack_rows_in<const W: usize, const ROOM: usize>(
     lanes: Range<usize>,
     k: Range<usize>,
     out: &mut [f32],
     row: impl Fn(usize, &mut [f32]),
 ) {
-    // Lanes go in groups, so that rows fit a first-level cache.
+    // Lanes are handled in groups, so that rows fit a first-level cache.
     const GROUP: usize = 8;
     let length = k.len();
     if lanes.len() < W {
@@ -608,14 +608,14 @@ pub(crate) fn conv(spec: &Spec<'_>) -> Made {
     Ok(kernel.with_workspace::<f32>(conv.forward_workspace()))
 }
 
-/// Refuses results that are not like X, W, and a bias of so many channels.
+/// Refuses results whose types differ from those of X, W, and a bias of `channels` channels.
 fn expect_gradients(spec: &Spec<'_>, channels: usize) -> Result<(), Refusal> {
     spec.expect_float_result(0, count(&spec.dims(1)?))?;
     spec.expect_float_result(1, count(&spec.dims(2)?))?;
     spec.expect_float_result(2, channels)
 }
 
-/// `ConvGrad(dY, X, W → dX, dW, dB)`, each if asked for.
+/// `ConvGrad(dY, X, W → dX, dW, dB)`, each if it is used.
 pub(crate) fn conv_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats(0..3)?;
     let conv = Conv::new(spec, &spec.dims(1)?, &spec.dims(2)?, &spec.dims(0)?)?;

@@ -11,16 +11,16 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::Broadcast;
 use crate::spec::{Refusal, Spec, refuse};
 
-/// Elements of a chunk.
+/// Number of elements of a chunk.
 pub(super) const CHUNK: usize = 1024;
 
-/// Numbers that an operator takes from its attributes.
+/// Parameters that an operator takes from its attributes.
 pub(crate) type Parameters = [f64; 3];
 
 /// Computes a chunk of a result from chunks of K operands.
 pub(crate) type Each<M, O, const K: usize> = fn([&[M]; K], &Parameters, &mut [O]);
 
-/// An operand's elements behind `length` elements of the result from `start` on: its own, or copied to `room`.
+/// An operand's elements for `length` elements of the result from `start` on: a slice of it, or a copy in `room`.
 #[inline]
 pub(super) fn view<'a, S: Stored>(
     plan: &Broadcast,
@@ -52,7 +52,7 @@ pub(super) fn view<'a, S: Stored>(
     &room[..length]
 }
 
-/// Runs `part(start, elements)` over all parts of a result, on all threads where there are many.
+/// Runs `part(start, elements)` over all parts of a result, on all threads if there are many.
 pub(super) fn parts<T: Send>(out: &mut [T], part: impl Fn(usize, &mut [T]) + Sync) {
     chunks(out, GRAIN, 1, &|i, out| part(i * GRAIN, out));
 }
@@ -77,7 +77,7 @@ pub(super) fn plan<S: Stored, O: Stored, const K: usize>(
     Ok((plan, in_place))
 }
 
-/// Refuses to overwrite what is not as large as the result.
+/// Refuses to overwrite an operand whose size differs from the result's.
 pub(super) fn check_in_place(plan: &Broadcast, in_place: &[bool], same_size: bool) -> Result<(), Refusal> {
     let bad = (0..in_place.len()).find(|&i| in_place[i] && !(plan.is_whole(i) && same_size));
     match bad {

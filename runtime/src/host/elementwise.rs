@@ -8,10 +8,10 @@ use crate::math::Real;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// Defines constructors, one an operator: its operands, and each result's element as an expression of theirs.
+/// Defines constructors, one per operator: its operands, and the result's element as an expression of theirs.
 ///
-/// `float` and `number` say which element types there are; `-> bool` that the result is a truth value; what stands after
-/// a semicolon, which parameters the attributes give.
+/// `float` and `number` are the permitted element types; `-> bool` says that the result is a truth value; after a semicolon stand
+/// the parameters that the attributes give.
 macro_rules! elementwise {
     ($($(#[$doc:meta])* $kind:ident $name:ident($($x:ident),+ $(; $p:ident = $parameters:expr)?) $(-> $out:ident)? = $body:expr;)*) => { $(
         $(#[$doc])*
@@ -108,7 +108,7 @@ fn softplus<M: Real>(x: M) -> M {
     x.larger(M::ZERO) + (M::ONE + (-x.magnitude()).exp()).ln()
 }
 
-/// x to the power y; the exponents that occur most are multiplied out.
+/// x to the power y; the most frequent exponents are multiplied out.
 #[inline]
 fn power<M: Number>(x: M, y: f64) -> M {
     match y {
@@ -195,7 +195,7 @@ elementwise! {
     float bias_fast_gelu_grad(dy, x, bias) = dy * fast_gelu_slope(x + bias);
 }
 
-/// `Mod`: the remainder with the sign of the divisor, or of the dividend where `fmod` is set.
+/// `Mod`: the remainder with the sign of the divisor, or of the dividend if `fmod` is set.
 #[inline]
 fn modulo<M: Number>(a: M, b: M, of_dividend: bool) -> M {
     let rest = a.rest(b);
@@ -234,7 +234,7 @@ pub(crate) fn fast_gelu_with_bias(spec: &Spec<'_>) -> Made {
     }
 }
 
-/// `FastGeluGrad`: a bias is not known to occur.
+/// `FastGeluGrad`: normally without a bias.
 pub(crate) fn fast_gelu_gradient(spec: &Spec<'_>) -> Made {
     if spec.has(2) { bias_fast_gelu_grad(spec) } else { fast_gelu_grad(spec) }
 }
@@ -303,7 +303,8 @@ pub(crate) fn equals(spec: &Spec<'_>) -> Made {
     }
 }
 
-/// The type of a slope of channels as it broadcasts: before version 7, `PRelu` laid it along axis 1 of its operand.
+/// The type of a `PRelu` slope of one element per channel, as it broadcasts: before version 7, it lay along axis 1 of the
+/// operand.
 pub(crate) fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>, Refusal> {
     let (x, slope) = (spec.tensor(0)?, spec.tensor(1)?);
     if !spec.op.domain().is_empty() || spec.opset >= 7 || spec.dims(1)?.iter().product::<usize>() == 1 {
@@ -314,7 +315,7 @@ pub(crate) fn slope_of_channels(spec: &Spec<'_>) -> Result<Option<lmsc_ir::Type>
     Ok(Some(lmsc_ir::TensorType::new(slope.element, dims).into()))
 }
 
-/// Calls `make` with the `PRelu` as newer versions have it.
+/// Calls `make` with the `PRelu` in the form of newer versions.
 pub(crate) fn with_slope<T>(
     spec: &Spec<'_>,
     make: impl Fn(&Spec<'_>) -> Result<T, Refusal>,
@@ -325,7 +326,7 @@ pub(crate) fn with_slope<T>(
     make(&newer)
 }
 
-/// The exponent of a `Pow` whose exponent is of another type than its base.
+/// The exponent of a `Pow` whose exponent and base have different types.
 pub(crate) fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
     let exponent = match spec.element(1)? {
         lmsc_ir::ElementType::Float => {
@@ -340,7 +341,7 @@ pub(crate) fn exponent(spec: &Spec<'_>) -> Result<f64, Refusal> {
     }
 }
 
-/// `Pow`, whose exponent may be of another type than its base.
+/// `Pow`, whose exponent may have another type than its base.
 pub(crate) fn power_of(spec: &Spec<'_>) -> Made {
     if spec.element(0)? == spec.element(1)? {
         return pow(spec);
@@ -380,7 +381,7 @@ fn widen<E: Stored<Math: Number>>(io: &Io<'_>, out: &mut [f64]) {
     out.iter_mut().zip(io.get::<E>(1)).for_each(|(o, e)| *o = e.read().to_f64());
 }
 
-/// The bounds of a `Clip`, as attributes or constant operands, where 64 bits hold them as floats.
+/// The bounds of a `Clip`, as attributes or constant operands, if floats of 64 bits represent them exactly.
 pub(crate) fn bounds(spec: &Spec<'_>) -> Result<Parameters, Refusal> {
     const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
     let exact = |bound: f64| match bound.abs() < MOST || spec.element(0)?.is_float() {

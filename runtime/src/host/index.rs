@@ -1,4 +1,4 @@
-//! Gathering and scattering by indices that are data.
+//! Gathering and scattering by indices that are computed data.
 
 use bytemuck::Pod;
 
@@ -8,9 +8,9 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, count, strides};
 use crate::spec::{Spec, refuse};
 
-/// An index: an integer that may count from the end.
+/// An index: an integer that counts from the end if it is negative.
 pub(super) trait Index: Pod + Send + Sync {
-    /// The place among `extent`; none if it is out of range.
+    /// The position in an axis of `extent` elements; none if it is out of range.
     fn place(self, extent: usize) -> Option<usize>;
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn gather(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `GatherGrad(shape, indices, dY)`: rows of dY added up where they came from, in order.
+/// `GatherGrad(shape, indices, dY)`: rows of dY added to the rows that they were gathered from, in order.
 pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     let dims = spec.result_dims(0)?;
     spec.expect_floats([2])?;
@@ -74,7 +74,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     dispatch!(index spec.element(1)?, I => Ok(Kernel::new(move |io| run::<I>(rows, picks, io))))
 }
 
-/// Each element of a tensor of indices, and where the element lies in one that is indexed along an axis.
+/// Maps each element of a tensor of indices to an offset in the tensor that is indexed along an axis.
 pub(crate) struct Elements {
     /// Extents of the indices.
     pub(crate) dims: Vec<usize>,
@@ -102,7 +102,7 @@ impl Elements {
         Ok(Elements { dims, strides, axis: along })
     }
 
-    /// Where the `i`-th index points.
+    /// The offset that the `i`-th index refers to.
     fn at<I: Index>(&self, i: usize, index: I) -> Option<usize> {
         let mut rest = i;
         let mut offset = 0;
@@ -149,7 +149,7 @@ pub(crate) fn gather_elements_grad(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// What becomes of an element and an update of it.
+/// Combines an element and an update of it.
 type Reduce<T> = fn(T, T) -> T;
 
 fn reduction<T: Number>(name: &str) -> Result<Reduce<T>, crate::spec::Refusal> {
@@ -190,7 +190,7 @@ pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     spec.expect(2, spec.element(0)?)?;
     spec.expect_like(0, 0)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
-    // Updates of one part of the data are in the same part of the indices where everything but the axis agrees.
+    // If all extents before the axis agree, updates of one part of the data are in the same part of the indices.
     let apart = (0..axis).all(|d| plan.dims[d] == dims[d]);
     let parts = if apart { dims[..axis].iter().product::<usize>().max(1) } else { 1 };
     let (size, updates_each) = (count(&dims) / parts, count(&plan.dims) / parts);
@@ -212,11 +212,11 @@ pub(crate) fn scatter_elements(spec: &Spec<'_>) -> Made {
     }))))
 }
 
-/// Slices that tuples of indices name: `GatherND` and its kin.
+/// Slices indexed by tuples: `GatherND` and similar operators.
 pub(crate) struct Tuples {
     /// Extents and strides of the dimensions that a tuple indexes.
     pub(crate) indexed: Vec<(usize, usize)>,
-    /// How many tuples belong to each part of a batch, and how many elements a part of the data has.
+    /// Number of tuples of each part of a batch, and number of elements of a part of the data.
     pub(crate) batch: (usize, usize),
     /// Elements of a slice.
     pub(crate) inner: usize,
@@ -251,7 +251,7 @@ impl Tuples {
     }
 }
 
-/// How many tuples of indices operand 1 holds.
+/// Number of tuples of indices in operand 1.
 fn tuples(spec: &Spec<'_>) -> Result<usize, crate::spec::Refusal> {
     let dims = spec.dims(1)?;
     Ok(count(&dims[..dims.len().saturating_sub(1)]))

@@ -9,13 +9,13 @@ use crate::kernel::{Io, Kernel};
 use crate::math::exp;
 use crate::spec::{Refusal, Spec, refuse};
 
-/// What becomes of the losses of all labels.
+/// How the losses of all labels are combined.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Total {
-    /// Nothing.
+    /// Not at all.
     Each,
     Sum,
-    /// Divided by the weights of the labels that count.
+    /// The sum divided by the weights of the labels that count.
     Mean,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Loss {
     pub(crate) positions: usize,
     pub(crate) total: Total,
     pub(crate) ignored: Option<i64>,
-    /// Which operand holds labels of type int32 or int64, and weights of classes.
+    /// The operands with labels (of type int32 if `narrow`, otherwise int64) and with weights of classes.
     pub(crate) labels: usize,
     pub(crate) narrow: bool,
     pub(crate) weights: Option<usize>,
 }
 
 impl Loss {
-    /// Of scores and labels as operands `scores` and `scores + 1`.
+    /// Takes scores and labels from operands `scores` and `scores + 1`.
     pub(crate) fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
         let dims = spec.dims(scores)?;
         let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
@@ -67,7 +67,7 @@ impl Loss {
         Ok(Loss { batch, classes, positions, total, ignored, labels, narrow, weights })
     }
 
-    /// How many elements the loss has.
+    /// Number of elements of the loss.
     fn len(&self) -> usize {
         if self.total == Total::Each { self.rows() } else { 1 }
     }
@@ -76,7 +76,7 @@ impl Loss {
         self.batch * self.positions
     }
 
-    /// The class of each row of scores, where it counts, with its weight.
+    /// The class of each row of scores with its weight, if the row counts.
     fn read<'a>(&self, io: &Io<'a>) -> impl Fn(usize) -> Option<(usize, f32)> + use<'a> {
         let (wide, narrow) = if self.narrow {
             (&[][..], io.get::<i32>(self.labels))
@@ -97,12 +97,12 @@ impl Loss {
         (0..self.rows()).filter_map(of).map(|(_, w)| f64::from(w)).sum()
     }
 
-    /// Where a row's score of class 0 lies.
+    /// Offset of a row's score of class 0.
     fn first(&self, row: usize) -> usize {
         row / self.positions * self.classes * self.positions + row % self.positions
     }
 
-    /// The loss, from the logarithm of a row's probability of a class.
+    /// Writes the loss, given the log-probability of a row's class.
     fn write(
         &self,
         out: &mut [f32],
@@ -174,7 +174,7 @@ pub(crate) fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
     spec.need(0)?;
     spec.expect_count(0, loss.len())?;
     spec.expect_float_result(0, loss.rows() * loss.classes)?;
-    // A bias that is added to the gradient.
+    // Operand 5 is a bias that is added to the gradient.
     if spec.has(5) {
         return refuse("operand 5, what is added to the gradient, is not supported");
     }

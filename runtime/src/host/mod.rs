@@ -1,4 +1,4 @@
-//! Loops: one file a family of operators.
+//! Kernels of the host: one file per family of operators.
 
 pub(crate) mod attention;
 pub(crate) mod cast;
@@ -24,15 +24,15 @@ use rayon::prelude::*;
 use crate::kernel::Kernel;
 use crate::spec::Refusal;
 
-/// What a constructor of the table answers.
+/// The result of a constructor of the table.
 pub(crate) type Made = Result<Kernel, Refusal>;
 
-/// How many elements one thread works on at least, where each costs little.
+/// Minimum number of elements that one thread works on, if each costs little.
 pub(crate) const GRAIN: usize = 1 << 14;
 
-/// Calls `f` with each chunk of so many elements and its number, on all threads, which take at least `least` chunks each.
+/// Calls `f` with each chunk of `size` elements and its number, on all threads; each takes at least `least` chunks.
 ///
-/// The function is not a type parameter, so that what distributes the work is compiled once for each element type.
+/// The function is not a type parameter, so that the code that distributes the work is compiled once for each element type.
 pub(crate) fn chunks<T: Send>(
     out: &mut [T],
     size: usize,
@@ -49,7 +49,7 @@ pub(crate) fn chunks<T: Send>(
     out.par_chunks_mut(size).enumerate().with_min_len(least.max(1)).for_each(|(i, out)| f(i, out));
 }
 
-/// How many chunks of so many cheap elements one thread takes at least.
+/// Minimum number of chunks of `size` cheap elements that one thread takes.
 pub(crate) fn least(size: usize) -> usize {
     (GRAIN / size.max(1)).max(1)
 }

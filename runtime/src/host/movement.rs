@@ -1,4 +1,4 @@
-//! Elements that move: transpositions, slices, concatenation, padding, repetition.
+//! Operators that move elements: transpositions, slices, concatenation, padding, repetition.
 
 use bytemuck::Pod;
 
@@ -8,13 +8,13 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::{Rows, Strided, count, strides};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// The side of the squares in which a matrix is transposed.
+/// Side of the squares in which a matrix is transposed.
 const SIDE: usize = 32;
 
-/// More dimensions than this are moved on one thread.
+/// Tensors of more dimensions are moved on one thread.
 const RANK: usize = 8;
 
-/// Copies elements, on all threads where there are many.
+/// Copies elements, on all threads if there are many.
 pub(super) fn copy<T: Pod + Send + Sync>(from: &[T], to: &mut [T]) {
     super::each::parts(to, |start, to| to.copy_from_slice(&from[start..start + to.len()]));
 }
@@ -24,7 +24,7 @@ pub(super) fn fill<T: Pod + Send + Sync>(to: &mut [T], value: T) {
     super::each::parts(to, |_, to| to.fill(value));
 }
 
-/// Moves elements as the plan says.
+/// Moves elements according to the plan.
 pub(super) fn run<T: Pod + Send + Sync>(plan: &Strided, source: &[T], target: &mut [T]) {
     if plan.len() == 0 {
         return;
@@ -40,7 +40,7 @@ pub(super) fn run<T: Pod + Send + Sync>(plan: &Strided, source: &[T], target: &m
     if apart && plan.dims[0] > 1 && plan.len() > GRAIN {
         let row = plan.target[0] as usize;
         let end = target.len().min(plan.to + row * plan.dims[0]);
-        // Rows of a matrix go together, so that squares of it do.
+        // Several rows of a matrix are moved together, so that it is transposed in squares.
         let rows = if plan.dims.len() == 2 { SIDE } else { 1 };
         let each = plan.len() / plan.dims[0] * rows;
         chunks(&mut target[plan.to..end], row * rows, least(each), &|i, target| {
@@ -81,7 +81,7 @@ fn nest<T: Pod>(
         (&[n], &[ss], &[ts]) => {
             (0..n as isize).for_each(|i| target[(t + i * ts) as usize] = source[(s + i * ss) as usize]);
         }
-        // Rows of the one are columns of the other: square by square, so that lines of the cache are used whole.
+        // Rows of the source are columns of the target: moved square by square, so that cache lines are used completely.
         (&[rows, columns], &[1, across], &[down, 1]) => {
             let mut square = [[T::zeroed(); SIDE]; SIDE];
             for r in (0..rows).step_by(SIDE) {
@@ -112,7 +112,7 @@ fn signed(strides: &[usize]) -> Vec<isize> {
     strides.iter().map(|&s| s as isize).collect()
 }
 
-/// The kernel that moves operand `operand` into result 0, elements that nothing goes to being 0 where `clear` is set.
+/// The kernel that moves operand `operand` into result 0; with `clear`, all other elements of the result are set to 0.
 fn moving(spec: &Spec<'_>, operand: usize, plan: Strided, clear: bool) -> Made {
     dispatch!(width spec.element(operand)?, T => {
         Ok(Kernel::new(move |mut io: Io<'_>| {
@@ -125,7 +125,7 @@ fn moving(spec: &Spec<'_>, operand: usize, plan: Strided, clear: bool) -> Made {
     })
 }
 
-/// The plan, refused where it moves what operand and result do not have.
+/// The plan; refused if it reaches outside of the operand or the result.
 fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Result<Strided, Refusal> {
     let (from, to) = (spec.tensor(operand)?, spec.result(result)?);
     if from.element != to.element {
@@ -141,7 +141,7 @@ fn within(spec: &Spec<'_>, operand: usize, result: usize, plan: Strided) -> Resu
     }
 }
 
-/// What `Transpose` moves.
+/// The moves of `Transpose`.
 pub(crate) fn transposed(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let dims = spec.dims(0)?;
     let rank = dims.len();
@@ -165,7 +165,7 @@ pub(crate) fn transpose(spec: &Spec<'_>) -> Made {
     moving(spec, 0, transposed(spec)?, false)
 }
 
-/// What `Expand` moves: the result's extents say how.
+/// The moves of `Expand`, from the result's extents.
 pub(crate) fn expanded(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let Some(lead) = out.len().checked_sub(dims.len()) else {
@@ -189,7 +189,7 @@ pub(crate) fn expand(spec: &Spec<'_>) -> Made {
     moving(spec, 0, expanded(spec)?, false)
 }
 
-/// What `Tile(x, repeats)` moves.
+/// The moves of `Tile(x, repeats)`.
 pub(crate) fn tiled(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     if dims.len() != out.len() {
@@ -216,14 +216,14 @@ pub(crate) fn tile(spec: &Spec<'_>) -> Made {
     moving(spec, 0, tiled(spec)?, false)
 }
 
-/// What a slice takes of each dimension: the first index, the step, and how many.
+/// The first index and the step of a slice in each dimension.
 struct Slice {
     first: Vec<usize>,
     step: Vec<isize>,
 }
 
 impl Slice {
-    /// Of a tensor of extents `dims`, as lists say or as operands from `operand` on do.
+    /// The slice of a tensor of extents `dims`, from the lists of starts, axes and steps.
     fn new(
         spec: &Spec<'_>,
         dims: &[usize],
@@ -254,12 +254,12 @@ impl Slice {
     fn place(&self, dims: &[usize]) -> (usize, Vec<isize>) {
         let own = strides(dims);
         let offset = own.iter().zip(&self.first).map(|(s, f)| s * f).sum();
-        // A step that overflows leads from the only element.
+        // A step that overflows occurs only with a single element.
         (offset, own.iter().zip(&self.step).map(|(&s, &step)| (s as isize).wrapping_mul(step)).collect())
     }
 }
 
-/// What `Slice` moves, with its bounds as operands or, up to version 9, as attributes.
+/// The moves of `Slice`, with its bounds as operands or, up to version 9, as attributes.
 pub(crate) fn sliced(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = match spec.ints("starts")? {
@@ -278,7 +278,7 @@ pub(crate) fn slice(spec: &Spec<'_>) -> Made {
     moving(spec, 0, sliced(spec)?, false)
 }
 
-/// What `SliceGrad(dY, shape, starts, ends, axes, steps)` moves: dY to where the slice was.
+/// The moves of `SliceGrad(dY, shape, starts, ends, axes, steps)`: dY to the place of the slice.
 pub(crate) fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     let (part, dims) = (spec.dims(0)?, spec.result_dims(0)?);
     let lists = [spec.constants(2)?, spec.constants(4)?, spec.constants(5)?];
@@ -289,12 +289,12 @@ pub(crate) fn slice_returned(spec: &Spec<'_>) -> Result<Strided, Refusal> {
     within(spec, 0, 0, Strided::new(&part, &signed(&strides(&part)), &target, 0, to))
 }
 
-/// `SliceGrad`: 0 where no slice was.
+/// `SliceGrad`: 0 outside of the slice.
 pub(crate) fn slice_grad(spec: &Spec<'_>) -> Made {
     moving(spec, 0, slice_returned(spec)?, true)
 }
 
-/// Where the operands of `Concat` go, and their extents along the axis.
+/// The moves of the operands of `Concat`, and their extents along the axis.
 pub(crate) fn joined(spec: &Spec<'_>) -> Result<(Vec<Strided>, Vec<i64>), Refusal> {
     let out = spec.result_dims(0)?;
     // Before version 4 the axis could be left out.
@@ -334,7 +334,7 @@ pub(crate) fn concat(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// What goes to each result of `Split` that is asked for: the results' extents say how.
+/// The moves to each result of `Split` that is used, from the results' extents.
 pub(crate) fn parted(spec: &Spec<'_>) -> Result<Vec<Option<Strided>>, Refusal> {
     let dims = spec.dims(0)?;
     let axis = spec.axis(spec.int("axis", 0)?, dims.len())?;
@@ -376,7 +376,7 @@ pub(crate) fn split(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// For each dimension, where each index of the result comes from.
+/// By dimension, the index in the operand of each index of the result.
 pub(crate) struct Mapped {
     pub(crate) maps: Vec<Vec<usize>>,
     pub(crate) strides: Vec<usize>,
@@ -406,15 +406,15 @@ impl Mapped {
     }
 }
 
-/// What `Pad` does.
+/// The implementation of a `Pad`.
 pub(crate) enum Padding {
-    /// Moves the operand into a result full of one element: the operand's, or that of the attribute.
+    /// Moves the operand into a result filled with one value: that of an operand, or that of the attribute.
     Constant { plan: Strided, by_attribute: f32, has_value: bool },
     /// Repeats elements of the operand.
     Mapped(Mapped),
 }
 
-/// `Pad`, with its widths as an operand or, up to version 10, as an attribute; negative widths cut off.
+/// `Pad`, with its widths as an operand or, up to version 10, as an attribute; negative widths crop.
 pub(crate) fn padding(spec: &Spec<'_>) -> Result<Padding, Refusal> {
     let (dims, out) = (spec.dims(0)?, spec.result_dims(0)?);
     let rank = dims.len();
@@ -525,7 +525,7 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     })))
 }
 
-/// What `DepthToSpace` and `SpaceToDepth` move.
+/// The moves of `DepthToSpace` and `SpaceToDepth`.
 pub(crate) fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Refusal> {
     let dims = spec.dims(0)?;
     let [n, c, h, w] = dims[..] else { return refuse("operand 0 has not four dimensions") };
@@ -537,7 +537,7 @@ pub(crate) fn rearranged(spec: &Spec<'_>, to_space: bool) -> Result<Strided, Ref
         "CRD" => false,
         other => return refuse(format!("attribute `mode` is `{other}`; expected `DCR` or `CRD`")),
     };
-    // The box in the order of the operand, and where each of its dimensions goes.
+    // The dimensions in the order of the operand, and the position of each in the result.
     let (wide, order): (Vec<usize>, Vec<usize>) = match (to_space, depth_first) {
         (true, true) => (vec![n, b, b, c / (b * b), h, w], vec![0, 3, 4, 1, 5, 2]),
         (true, false) => (vec![n, c / (b * b), b, b, h, w], vec![0, 1, 4, 2, 5, 3]),

@@ -21,7 +21,7 @@ fn statistics<'a>(planes: impl Iterator<Item = &'a [f32]> + Clone) -> (f64, f64)
     let count: usize = planes.clone().map(<[f32]>::len).sum();
     let mean = planes.clone().map(|x| sum(x.len(), |i| x[i])).sum::<f64>() / count as f64;
     let about = mean as f32;
-    // Deviations from the rounded mean: what rounding took away is taken off again.
+    // Deviations are taken from the rounded mean; the effect of the rounding is subtracted afterwards.
     let squares: f64 = planes.map(|x| sum(x.len(), |i| (x[i] - about) * (x[i] - about))).sum();
     let off = mean - f64::from(about);
     (mean, (squares / count as f64 - off * off).max(0.0))
@@ -32,8 +32,8 @@ fn planes(x: &[f32], rows: Rows, channel: usize) -> impl Iterator<Item = &[f32]>
     x.chunks_exact((rows.axis * rows.inner).max(1)).map(move |x| &x[channel * rows.inner..][..rows.inner])
 }
 
-/// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX results behind the
-/// first said so, before version 7 an attribute.
+/// Whether a `BatchNormalization` normalizes by the statistics of the batch: before version 14 of ONNX indicated by the presence
+/// of further results, before version 7 by an attribute.
 pub(crate) fn trains(spec: &Spec<'_>) -> Result<bool, Refusal> {
     let onnx = spec.op.domain().is_empty();
     match spec.opset {
@@ -43,7 +43,7 @@ pub(crate) fn trains(spec: &Spec<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// Refuses operands and results that have not one element for each channel; they may be left out.
+/// Refuses operands and results that do not have one element per channel; they may be left out.
 fn expect_channels(
     spec: &Spec<'_>,
     rows: Rows,
@@ -186,7 +186,7 @@ fn two_sums(dy: &[f32], x: &[f32], mean: f32) -> (f64, f64) {
     (sums.0.iter().sum(), sums.1.iter().sum())
 }
 
-/// Some rows of Y and X, and their statistics, where these are asked for.
+/// Some rows of Y and X, and their statistics if these are used.
 type Block<'a> = ((&'a mut [f32], &'a [f32]), (&'a mut [f32], &'a mut [f32]));
 
 /// `LayerNormalization(X, scale, bias → Y, mean, 1/σ)`; without mean and bias it is `SimplifiedLayerNormalization(X,
@@ -208,7 +208,7 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
         let n = rows.axis.max(1);
         let means = io.take::<f32>(1);
         let (means, inverses) = if simplified { (&mut [][..], means) } else { (means, io.take::<f32>(2)) };
-        // Statistics of a few rows at a time, so that rows are read once and nothing is kept that nobody asks for.
+        // Statistics of a few rows at a time, so that rows are read once and unused statistics are not stored.
         const BLOCK: usize = 16;
         let blocks = y.par_chunks_mut(BLOCK * n).zip(x.par_chunks(BLOCK * n));
         let blocks = blocks.with_min_len(least(4 * BLOCK * n));
@@ -243,7 +243,7 @@ pub(crate) fn layer(spec: &Spec<'_>, simplified: bool) -> Made {
                 }
             }
         };
-        // Results that are not asked for stay empty.
+        // Unused results stay empty.
         match (means.is_empty(), inverses.is_empty()) {
             (true, true) => blocks.for_each(|b| run((b, (&mut [], &mut [])))),
             (true, false) => {
@@ -349,7 +349,7 @@ pub(crate) fn group(spec: &Spec<'_>) -> Made {
     grouped(spec, rows, groups, rows.axis / groups * rows.inner)
 }
 
-/// Normalizes `size` elements at a time, `groups` times for each sample.
+/// Normalizes groups of `size` elements, `groups` groups per sample.
 fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
     let epsilon = f64::from(spec.float("epsilon", 1e-5)?);
     spec.expect_like(0, 0)?;

@@ -1,12 +1,12 @@
 //! Optimizers and gradient accumulators.
 //!
-//! A sequence of tensors is their elements, one tensor behind the other, so one loop serves sequences too.
+//! The elements of a sequence of tensors are contiguous, one tensor behind the other, so one loop serves sequences too.
 
 use super::{Made, each, movement};
 use crate::kernel::{Io, Kernel};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// State that an optimizer writes: an operand, and the result that is its new value.
+/// State that an optimizer updates: an operand, and the result that is its new value.
 #[derive(Clone, Copy)]
 struct State {
     operand: usize,
@@ -15,7 +15,7 @@ struct State {
 }
 
 impl State {
-    /// Refuses a new value of another size than the old one, and than what stands for it in operand `like`.
+    /// Refuses a new value whose size differs from that of the old one, or from that of operand `like`.
     fn new(spec: &Spec<'_>, operand: usize, result: usize, like: usize) -> Result<State, Refusal> {
         let size = |ty: &lmsc_ir::Type| ty.byte_size();
         let given = |i: usize| spec.operands.get(i).copied().flatten().map(|o| o.ty);
@@ -32,7 +32,7 @@ impl State {
         Ok(State { operand, result, in_place: spec.is_in_place(operand, result) })
     }
 
-    /// The result, holding the old value.
+    /// The result, initialized with the old value.
     fn take<'a>(self, io: &mut Io<'a>) -> &'a mut [f32] {
         let out = io.take::<f32>(self.result);
         if !self.in_place && !out.is_empty() {
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-/// What the loops need to know about the state's types: all are `float`.
+/// Refuses operands, tensors or sequences, that are not `float`.
 fn expect_float(spec: &Spec<'_>, operands: impl IntoIterator<Item = usize>) -> Result<(), Refusal> {
     for operand in operands {
         match spec.operands.get(operand).and_then(|o| o.as_ref()).map(|o| o.ty) {
@@ -83,7 +83,7 @@ fn each3(w: &mut [f32], g: &[f32], m: &mut [f32], f: impl Fn(&mut f32, f32, &mut
     w.iter_mut().zip(m).zip(g).for_each(|((w, m), &g)| f(w, g, m));
 }
 
-/// What an AdamW optimizer's attributes say.
+/// The attributes of an AdamW optimizer.
 #[derive(Clone, Copy)]
 pub(crate) struct AdamW {
     pub(crate) alpha: f32,
@@ -91,7 +91,7 @@ pub(crate) struct AdamW {
     pub(crate) epsilon: f32,
     pub(crate) decay: f32,
     pub(crate) corrects: bool,
-    /// Whether weights decay before the step, as in PyTorch, or behind it, as in Hugging Face's transformers.
+    /// Whether weights decay before the step, as in PyTorch, or after it, as in Hugging Face's transformers.
     pub(crate) decays_first: bool,
 }
 
@@ -136,8 +136,8 @@ impl AdamW {
     }
 }
 
-/// `AdamWOptimizer(rate, step, w, g, m, v)`: of one variable, whose results are w, m and v; or of sequences, whose
-/// results are a flag and these.
+/// `AdamWOptimizer(rate, step, w, g, m, v)`: for one variable, with results w, m and v; or for sequences, with a flag as the
+/// first result.
 pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     let attributes = AdamW::new(spec)?;
     expect_float(spec, [0, 2, 3, 4, 5])?;
@@ -161,7 +161,7 @@ pub(crate) fn adamw(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// Plain gradient descent: of one variable `(rate, w, g → w)`, or of sequences, whose first result is a flag.
+/// Plain gradient descent: for one variable `(rate, w, g → w)`, or for sequences, with a flag as the first result.
 pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     expect_float(spec, 0..3)?;
     let sequences = spec.op.name() == "SGDOptimizerV2";
@@ -178,7 +178,7 @@ pub(crate) fn sgd(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `com.microsoft.AdamOptimizer(rate, step, w, g, m, v → step, m, v, w)`; the step it is given counts from 1.
+/// `com.microsoft.AdamOptimizer(rate, step, w, g, m, v → step, m, v, w)`; the given step counts from 1.
 pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     expect_float(spec, [0, 2, 3, 4, 5])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
@@ -194,7 +194,7 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     spec.expect_result_count(0, 1)?;
     let of = |o, r| State::new(spec, o, r, 3);
     let state = [of(2, 3)?, of(4, 1)?, of(5, 2)?];
-    // All are computed in one loop.
+    // One loop computes all of them.
     if state.iter().any(|s| !spec.wants(s.result) && !s.in_place) {
         return refuse("new weights and new moments are not all asked for");
     }

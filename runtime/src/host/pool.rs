@@ -31,7 +31,7 @@ pub(crate) fn window(spec: &Spec<'_>, image: &[usize], positions: &[usize]) -> R
     Ok(w)
 }
 
-/// Refuses a result of another batch or of other channels than the operand.
+/// Refuses a result whose batch or channels differ from the operand's.
 fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<(), Refusal> {
     spec.expect_result(0, spec.element(0)?)?;
     match operand.get(..2) == result.get(..2) {
@@ -40,7 +40,7 @@ fn planes_agree(spec: &Spec<'_>, operand: &[usize], result: &[usize]) -> Result<
     }
 }
 
-/// The elements of the image that the window meets along dimension `d`: the first, the distance, and how many.
+/// The elements of the image in the window along dimension `d`: the first, the distance, and their number.
 fn met(w: &Window, d: usize, position: usize) -> (usize, usize, usize) {
     let start = (position * w.stride[d]) as isize - w.before[d];
     let step = w.dilation[d];
@@ -51,14 +51,14 @@ fn met(w: &Window, d: usize, position: usize) -> (usize, usize, usize) {
     (first.max(0) as usize, step, count)
 }
 
-/// How many taps lie within the image and its padding along dimension `d`.
+/// Number of taps inside the image and its padding along dimension `d`.
 fn counted(w: &Window, d: usize, position: usize) -> usize {
     let start = (position * w.stride[d]) as isize - w.before[d];
     let end = w.image[d] as isize + w.after[d];
     (0..w.kernel[d]).filter(|t| start + ((t * w.dilation[d]) as isize) < end).count()
 }
 
-/// Calls `f` with each position and the index of each of its elements.
+/// Calls `f` with each position and the elements in its window along each dimension.
 fn each_position(w: &Window, mut f: impl FnMut(usize, [(usize, usize, usize); 3])) {
     let [depths, rows, columns] = w.positions;
     for z in 0..depths {
@@ -72,7 +72,7 @@ fn each_position(w: &Window, mut f: impl FnMut(usize, [(usize, usize, usize); 3]
     }
 }
 
-/// Calls `f` with the index of each element that one position meets.
+/// Calls `f` with the index of each element in the window of one position.
 #[inline]
 fn each_element(w: &Window, [z, y, x]: [(usize, usize, usize); 3], mut f: impl FnMut(usize)) {
     for a in 0..z.2 {
@@ -123,7 +123,7 @@ pub(crate) fn max(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `MaxPoolGrad(dY, indices → dX)`: dY where the largest elements were.
+/// `MaxPoolGrad(dY, indices → dX)`: dY added at the positions of the largest elements.
 pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Int64)?;
@@ -140,7 +140,7 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
             dx.fill(0.0);
             let at = i * places..(i + 1) * places;
             for (dy, index) in dy[at.clone()].iter().zip(&indices[at]) {
-                // Indices are data: one that leaves its plane is of no position.
+                // Indices are data: one outside of its plane is ignored.
                 if let Some(dx) = usize::try_from(index - (i * plane) as i64).ok().and_then(|i| dx.get_mut(i))
                 {
                     *dx += dy;
@@ -150,7 +150,7 @@ pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// How many elements each position's average counts.
+/// Number of elements that the average at a position counts.
 fn divisor(w: &Window, with_padding: bool, position: usize, met: [(usize, usize, usize); 3]) -> f32 {
     if !with_padding {
         return (met[0].2 * met[1].2 * met[2].2) as f32;

@@ -8,7 +8,7 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::{Gemm, Product};
 use crate::spec::Spec;
 
-/// Below so many multiplications each, products of a batch are computed beside each other.
+/// Products of a batch with fewer multiplications each are computed in parallel.
 const EACH_ALONE: usize = 1 << 22;
 
 impl Product {
@@ -47,7 +47,7 @@ impl Product {
         let each = self.offsets.len().div_ceil(PIECES);
         let rooms = workspace.par_chunks_mut(x.serial().max(1));
         let pieces = c.par_chunks_mut(each * size).zip(self.offsets.par_chunks(each));
-        // Without a sum there is no workspace, but zeros are to be written.
+        // Without products to sum there is no workspace, but zeros must be written.
         if x.serial() == 0 {
             c.fill(if add { return } else { 0.0 });
             return;

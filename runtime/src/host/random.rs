@@ -1,5 +1,5 @@
-//! Random operators. What a node draws depends on its seed, the run's and the step, so a node that is computed again
-//! draws the same.
+//! Random operators. The numbers that a node draws depend on its seed, the run's seed and the step, so a recomputed node draws
+//! the same.
 
 use super::{Made, each};
 use crate::kernel::{Io, Kernel, Step};
@@ -39,7 +39,7 @@ impl Philox {
         c
     }
 
-    /// Calls `f` with each element's index and a number in [0, 1), where the elements begin at a multiple of 4.
+    /// Calls `f` with the index of each element and a number in [0, 1); `start` is a multiple of 4.
     fn uniform(self, start: usize, length: usize, mut f: impl FnMut(usize, f32)) {
         for i in (0..length).step_by(4) {
             let words = self.block(((start + i) / 4) as u64);
@@ -48,12 +48,12 @@ impl Philox {
     }
 }
 
-/// A number in [0, 1) of 24 bits.
+/// A number in [0, 1) with 24 bits.
 fn unit(word: u32) -> f32 {
     (word >> 8) as f32 / (1 << 24) as f32
 }
 
-/// The node's seed, with that of its attribute.
+/// The node's seed, combined with that of its attribute.
 pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
     // The seed of `Dropout` is an integer, that of the others a float.
     Ok(spec.seed
@@ -64,13 +64,13 @@ pub(crate) fn seed(spec: &Spec<'_>) -> Result<u64, Refusal> {
         })
 }
 
-/// A scalar operand that says how many are dropped.
+/// Refuses an operand that is not a scalar `float`, the ratio of dropped elements.
 fn ratio(spec: &Spec<'_>, operand: usize) -> Result<(), Refusal> {
     spec.expect_count(operand, 1)?;
     spec.expect_floats([operand])
 }
 
-/// Whether a mask is of the data's type, as before version 10, which knew no operand that says whether it trains.
+/// Whether the mask has the data's type, as before version 10, which had no operand that says whether it trains.
 pub(crate) fn has_wide_mask(spec: &Spec<'_>) -> Result<bool, Refusal> {
     match spec.results.get(1).copied().flatten().and_then(|ty| ty.as_tensor()).map(|ty| ty.element) {
         None | Some(lmsc_ir::ElementType::Bool) => Ok(false),
@@ -122,7 +122,7 @@ pub(crate) fn dropout(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `DropoutGrad(dY, mask, ratio)`. A ratio of 0 lets everything through, whatever the mask is.
+/// `DropoutGrad(dY, mask, ratio)`. With a ratio of 0 the mask is ignored.
 pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     spec.expect_floats([0])?;
     spec.expect(1, lmsc_ir::ElementType::Bool)?;
@@ -201,7 +201,7 @@ pub(crate) fn bernoulli(spec: &Spec<'_>) -> Made {
 mod tests {
     use super::*;
 
-    /// The known answers that come with the paper's reference implementation.
+    /// The known answers of the paper's reference implementation.
     #[test]
     fn words_are_those_of_the_reference() {
         let zero = Philox { key: [0; 2], step: 0 };

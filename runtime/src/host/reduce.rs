@@ -6,7 +6,7 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::{Reduction, Rows};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// How many elements become one: a running value, how two of them come together, and what it is in the end.
+/// A fold of elements into one: the first running value, its step, the merge of two running values, and the final computation.
 #[derive(Clone, Copy)]
 struct Fold<A, B> {
     first: f64,
@@ -15,7 +15,7 @@ struct Fold<A, B> {
     finish: fn(f64, usize) -> f64,
 }
 
-/// The elements that come together, from the axes that an operand or an attribute names.
+/// The reduction over the axes that an operand or an attribute names.
 pub(crate) fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
     let dims = spec.dims(0)?;
     let axes = match spec.ints("axes")? {
@@ -33,10 +33,10 @@ pub(crate) fn reduction(spec: &Spec<'_>) -> Result<Reduction, Refusal> {
     Ok(plan)
 }
 
-/// How many columns are summed at a time.
+/// Number of columns that are summed at a time.
 const COLUMNS: usize = 256;
 
-/// Runs of a long row are summed in so many interleaved sums.
+/// Number of interleaved sums of a run of a long row.
 const LANES: usize = 8;
 
 fn run<S: Stored<Math: Number>>(
@@ -104,8 +104,8 @@ fn integer<T: Number>(plan: Reduction, first: T, step: fn(T, T) -> T, mean: bool
     })
 }
 
-/// Defines constructors: for floats the first running value, step, merge and finish; for integers, where there is a
-/// kernel, the first value, the step, and whether it is divided by their number.
+/// Defines constructors: for floats the first running value, step, merge and finish; for integers, if there is a kernel, the
+/// first value, the step, and whether the result is divided by the number of values.
 macro_rules! reductions {
     ($($name:ident: $first:expr, $step:expr, $merge:expr, $finish:expr
        $(, integers $whole:ident $with:ident $mean:literal)?;)*) => { $(
@@ -144,7 +144,7 @@ reductions! {
     log_sum: 0.0, |a, x| a + x, |a, b| a + b, |a, _| a.ln();
 }
 
-/// `ReduceLogSumExp`: by the largest element, so that nothing overflows.
+/// `ReduceLogSumExp`: relative to the largest element, so that nothing overflows.
 pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     let plan = reduction(spec)?;
     spec.expect_floats([0])?;
@@ -167,7 +167,7 @@ pub(crate) fn log_sum_exp(spec: &Spec<'_>) -> Made {
     }))
 }
 
-/// `ArgMax` and `ArgMin`: the first index, or the last one where asked.
+/// `ArgMax` and `ArgMin`: the first index, or the last one if the attribute says so.
 pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     let dims = spec.dims(0)?;
     let rows = Rows::at(&dims, spec.axis(spec.int("axis", 0)?, dims.len())?);
@@ -197,7 +197,7 @@ pub(crate) fn arg(spec: &Spec<'_>, largest: bool) -> Made {
     dispatch!(number spec.element(0)?, T => Ok(run::<T>(rows, largest, last)))
 }
 
-/// The rows of `TopK`, and how many elements of each are chosen.
+/// The rows of `TopK`, and the number of elements chosen from each.
 pub(crate) fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), Refusal> {
     let dims = spec.dims(0)?;
     let axis = spec.axis(spec.int("axis", -1)?, dims.len())?;
@@ -227,8 +227,8 @@ pub(crate) fn chosen(spec: &Spec<'_>) -> Result<(Rows, usize), Refusal> {
     Ok((rows, count))
 }
 
-/// `TopK(X, k → Values, Indices)`: the largest or smallest elements in order, equal ones by index; what is no number counts as
-/// larger than all numbers. Each element is the best one behind the one before, so nothing is stored besides the results.
+/// `TopK(X, k → Values, Indices)`: the largest or smallest elements in order, equal ones by index; NaN counts as larger than all
+/// numbers. Each element is the best one after the previous one, so nothing is stored besides the results.
 pub(crate) fn top(spec: &Spec<'_>) -> Made {
     let (rows, count) = chosen(spec)?;
     let largest = spec.flag("largest", true)?;

@@ -1,4 +1,4 @@
-//! `Resize`, `Upsample` and the gradient: each element of the result is a weighted sum of some of the operand's.
+//! `Resize`, `Upsample` and the gradient: each element of the result is a weighted sum of elements of the operand.
 
 use rayon::prelude::*;
 
@@ -8,24 +8,24 @@ use crate::kernel::{Io, Kernel};
 use crate::meaning::strides;
 use crate::spec::{Refusal, Spec, refuse};
 
-/// What each index of the large or small result is made of, along one dimension.
+/// The elements of the operand that each index of the result combines, along one dimension.
 pub(crate) struct Axis {
-    /// How many elements one is made of.
+    /// Number of elements that each index combines.
     pub(crate) taps: usize,
     /// By index of the result and tap, the operand's index and its weight.
     pub(crate) from: Vec<(usize, f32)>,
 }
 
-/// A resized tensor: one axis for each dimension behind the first ones, which stay.
+/// A resized tensor: one axis for each dimension behind the leading ones, which do not change.
 pub(crate) struct Resized {
     pub(crate) axes: Vec<Axis>,
     /// Strides of the operand along these axes.
     pub(crate) strides: Vec<usize>,
-    /// Elements of a part that stays one, in operand and result.
+    /// Number of elements of an unchanged leading part, in operand and result.
     pub(crate) sizes: (usize, usize),
 }
 
-/// Where the elements of a result come from: what the attributes say, and by dimension the extents and the scale.
+/// Coordinates of the result's elements in the operand: the attributes, and by dimension the extents and the scale.
 struct Coordinates {
     mode: String,
     transformation: String,
@@ -51,7 +51,7 @@ impl Coordinates {
     ) -> Result<Coordinates, Refusal> {
         let is_old = is_old(spec);
         let transformation = if is_old { "asymmetric" } else { "half_pixel" };
-        // Before version 11 the nearest element was the one before, or behind where elements were left out.
+        // Before version 11 the nearest element was the previous one, or the next one when elements were dropped.
         let rounding = if is_old { "by_scale" } else { "round_prefer_floor" };
         if spec.int("antialias", 0)? != 0 {
             return refuse("attribute `antialias` is not supported");
@@ -70,7 +70,7 @@ impl Coordinates {
         if found.transformation == "align_corners"
             && let Some(d) = (0..dims.len()).find(|&d| out[d] > 1 && fraction(d).abs() > 1e-3)
         {
-            // ONNX's definition divides by the extent before it is rounded, runtimes by the one behind.
+            // ONNX's definition divides by the extent before rounding, runtimes by the extent after rounding.
             return refuse(format!(
                 "attribute `coordinate_transformation_mode` is `align_corners`, and a scale of {} makes no whole number \
                  of {} elements; give `sizes`",
@@ -80,7 +80,7 @@ impl Coordinates {
         Ok(found)
     }
 
-    /// Where the `i`-th element along dimension `d` lies in the operand, in 32 bits, as every runtime computes it.
+    /// The coordinate in the operand of the `i`-th element along dimension `d`, in 32 bits, as every runtime computes it.
     fn place(&self, d: usize, i: usize) -> Result<f64, Refusal> {
         let (n, m, i, s) = (self.dims[d] as f32, self.out[d] as f32, i as f32, self.scales[d]);
         Ok(f64::from(match &*self.transformation {
@@ -98,7 +98,7 @@ impl Coordinates {
         }))
     }
 
-    /// The nearest whole place.
+    /// The nearest integer coordinate.
     fn nearest(&self, d: usize, x: f64) -> Result<f64, Refusal> {
         Ok(match &*self.rounding {
             "round_prefer_floor" => (x - 0.5).ceil(),
@@ -110,7 +110,7 @@ impl Coordinates {
         })
     }
 
-    /// The weights of the four places around x, of which the first is `first`.
+    /// The weights of the four elements around x, the first of which is `first`.
     ///
     /// # Source
     /// Keys, *Cubic convolution interpolation*, IEEE TASSP 29(6), 1981.
@@ -157,7 +157,7 @@ impl Coordinates {
     }
 }
 
-/// By dimension, how much longer the result is: what an operand or an attribute says, or what follows from extents.
+/// By dimension, the scale of the result: from an operand or an attribute, or from the extents.
 fn scales(
     spec: &Spec<'_>,
     dims: &[usize],
@@ -179,7 +179,7 @@ fn scales(
         axes.iter().zip(given).for_each(|(&d, scale)| scales[d] = scale);
         return Ok(scales);
     }
-    // The extents that are asked for need not be the result's: one scale holds for all axes.
+    // The requested extents need not be the result's: one scale applies to all axes.
     let policy = spec.string("keep_aspect_ratio_policy", "stretch")?;
     if policy != "stretch" {
         let sizes = spec.constants(3)?.unwrap_or_default();
@@ -199,7 +199,7 @@ fn scales(
     Ok(scales)
 }
 
-/// From extents of the operand and the result of the forward operator, and its operand of scales.
+/// From the extents of the forward operator's operand and result, and its operand of scales.
 pub(crate) fn resized(
     spec: &Spec<'_>,
     dims: &[usize],
@@ -228,7 +228,7 @@ pub(crate) fn resized(
 }
 
 impl Resized {
-    /// Calls `f` with an index of the result, and each index of the operand it is made of with its weight.
+    /// Calls `f` with an index of the result, and each index of the operand that it combines with its weight.
     fn each(&self, d: usize, index: usize, base: usize, weight: f32, f: &mut impl FnMut(usize, usize, f32)) {
         let Some(axis) = self.axes.get(d) else { return f(index, base, weight) };
         for i in 0..axis.from.len() / axis.taps.max(1) {
@@ -240,7 +240,7 @@ impl Resized {
     }
 }
 
-/// Which operand holds the scales.
+/// The operand with the scales.
 pub(crate) fn scales_at(spec: &Spec<'_>) -> Option<usize> {
     Some(if is_old(spec) { 1 } else { 2 }).filter(|&at| spec.has(at))
 }

@@ -13,12 +13,12 @@ pub(crate) struct Layer {
     pub(crate) batch: usize,
     pub(crate) inputs: usize,
     pub(crate) hidden: usize,
-    /// How many gates: 4 of an LSTM, 3 of a GRU.
+    /// Number of gates: 4 for an LSTM, 3 for a GRU.
     pub(crate) gates: usize,
     pub(crate) directions: usize,
     /// Whether the first direction goes backward.
     reverse: bool,
-    /// Whether a GRU applies its reset gate behind the product with the recurrent weights.
+    /// Whether a GRU applies its reset gate after the product with the recurrent weights.
     pub(crate) resets_behind: bool,
 }
 
@@ -66,7 +66,7 @@ impl Layer {
         [state, self.directions * 2 * self.gates * self.hidden, self.steps * state, all * self.step_gates()]
     }
 
-    /// Refuses operands and results of other numbers of elements than stand beside them; each may be left out.
+    /// Refuses operands and results with other numbers of elements than the given ones; each may be left out.
     fn expect<const N: usize, const M: usize>(
         &self,
         spec: &Spec<'_>,
@@ -77,7 +77,7 @@ impl Layer {
         results.into_iter().try_for_each(|(i, n)| spec.expect_float_result(i, n))
     }
 
-    /// Refuses gradients that are not like X, W, R, the bias and states.
+    /// Refuses gradients whose sizes differ from those of X, W, R, the bias and the states.
     fn expect_gradients(&self, spec: &Spec<'_>) -> Result<(), Refusal> {
         let [state, bias, ..] = self.sizes();
         let like = |i: usize| spec.dims(i).map(|dims| crate::meaning::count(&dims));
@@ -97,7 +97,7 @@ impl Layer {
         self.batch * self.hidden
     }
 
-    /// Where the direction's part of a step lies in what is kept of each step, in elements of one part.
+    /// Index of the direction's part of a step in tensors that keep a part for each step.
     pub(crate) fn at(&self, step: usize, direction: usize) -> usize {
         step * self.directions + direction
     }
@@ -109,12 +109,12 @@ impl Layer {
         (0..steps).map(move |t| if backward { steps - 1 - t } else { t })
     }
 
-    /// Rows of a matrix times the transpose of weights `[n, k]`.
+    /// Extents of the product of a matrix with the transpose of weights `[n, k]`.
     fn times(&self, m: usize, n: usize, k: usize) -> Extents {
         Extents { m, n, k }
     }
 
-    /// How much workspace the products need.
+    /// Workspace of the products, in elements.
     fn products(&self) -> usize {
         let (h, g, b, i) = (self.hidden, self.gates * self.hidden, self.batch, self.inputs);
         let all = self.steps * b;
@@ -130,13 +130,13 @@ fn default_activations(spec: &Spec<'_>, gates: usize) -> Result<bool, Refusal> {
     Ok(named.iter().zip(usual.iter().cycle()).all(|(name, usual)| name.to_lowercase() == *usual))
 }
 
-/// `out` = `a` · `bᵀ`, or that added to it.
+/// `out` = `a` · `bᵀ`, or that added to `out`.
 fn by_rows(x: Extents, a: &[f32], b: &[f32], out: &mut [f32], add: bool, room: &mut [f32]) {
     let (a, b) = (Matrix { data: a, lane: x.k, k: 1 }, Matrix { data: b, lane: x.k, k: 1 });
     gemm::parallel(x, &a, &b, out, Into { add, ..Into::dense(x.n) }, room);
 }
 
-/// `out` = `a` · `b`, or that added to it; rows of `a` are `row` apart.
+/// `out` = `a` · `b`, or that added to `out`; rows of `a` are `row` apart.
 fn by_columns(
     x: Extents,
     (a, row): (&[f32], usize),
@@ -171,7 +171,7 @@ fn inputs_to_gates(
         let (of_w, of_r) = bias.split_at(width);
         for row in gates.chunks_exact_mut(width) {
             row.iter_mut().zip(of_w).for_each(|(g, b)| *g += b);
-            // The last gate of a GRU that resets behind the product has its recurrent bias inside the reset.
+            // The last gate of a GRU that resets after the product has its recurrent bias inside the reset.
             let n = if both { width } else { width - l.hidden };
             row[..n].iter_mut().zip(of_r).for_each(|(g, b)| *g += b);
         }
@@ -236,7 +236,7 @@ pub(crate) fn lstm(spec: &Spec<'_>) -> Made {
     Ok(kernel.with_workspace::<f32>(all + 2 * part + l.products()))
 }
 
-/// A first state: the operand's, or zeros.
+/// Sets the first state: the operand's, or zeros.
 fn start(state: &mut [f32], given: &[f32], from: usize) {
     match given.is_empty() {
         true => state.fill(0.0),
@@ -244,7 +244,7 @@ fn start(state: &mut [f32], given: &[f32], from: usize) {
     }
 }
 
-/// Writes the `index`-th part of a result, if it is asked for.
+/// Writes the `index`-th part of a result, if it is used.
 fn put(out: &mut [f32], index: usize, part: &[f32]) {
     if !out.is_empty() {
         out[index * part.len()..][..part.len()].copy_from_slice(part);
@@ -359,7 +359,7 @@ fn input_gradients(
     }
 }
 
-/// Adds up the rows of a matrix, in double precision.
+/// Sums the rows of a matrix, in double precision.
 fn sum_rows(rows: &[f32], out: &mut [f32]) {
     let width = out.len();
     for (i, out) in out.iter_mut().enumerate() {
@@ -432,7 +432,7 @@ pub(crate) fn gru(spec: &Spec<'_>) -> Made {
     Ok(kernel.with_workspace::<f32>(all + 2 * part + part + l.products()))
 }
 
-/// `out` = (r · h) Rhᵀ, with the reset state at the workspace's beginning.
+/// `out` = (r · h) Rhᵀ, with the reset state at the beginning of the workspace.
 fn by_reset(l: &Layer, h: &[f32], gates: &[f32], weights: &[f32], out: &mut [f32], room: &mut [f32]) {
     let (reset, room) = room.split_at_mut(l.step_hidden());
     reset_state(l, h, gates, reset);
@@ -523,7 +523,7 @@ pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
                         }
                     }
                 }
-                // What reaches the recurrent products: as the gates, but for the reset of the candidate.
+                // The gradients of the recurrent products: those of the gates, except for the reset of the candidate.
                 recurrent.copy_from_slice(out);
                 if l.resets_behind {
                     for n in 0..l.batch {

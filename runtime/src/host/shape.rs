@@ -7,7 +7,7 @@ use crate::element::{Number, Stored, dispatch};
 use crate::kernel::{Io, Kernel};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// A kernel that writes what is known already.
+/// A kernel that writes known bytes.
 fn known(spec: &Spec<'_>, bytes: Vec<u8>) -> Made {
     let result = spec.result(0)?;
     if size_of(result) != bytes.len() {
@@ -20,7 +20,7 @@ fn bytes_of(integers: &[i64]) -> Vec<u8> {
     integers.iter().flat_map(|i| i.to_le_bytes()).collect()
 }
 
-/// Refuses a result of other bytes than its operand.
+/// Refuses a result whose size differs from that of its operand.
 fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
     let operand = spec.operands.get(index).copied().flatten().map(|o| o.ty);
     let result = spec.results.get(index).copied().flatten();
@@ -32,7 +32,7 @@ fn expect_bytes(spec: &Spec<'_>, index: usize) -> Result<(), Refusal> {
     }
 }
 
-/// The operand's bytes: nothing to do where the result lies there already.
+/// Copies the operand's bytes; does nothing if the result shares its buffer.
 pub(crate) fn view(spec: &Spec<'_>) -> Made {
     expect_bytes(spec, 0)?;
     if spec.is_in_place(0, 0) {
@@ -41,7 +41,7 @@ pub(crate) fn view(spec: &Spec<'_>) -> Made {
     Ok(Kernel::new(|mut io: Io<'_>| super::movement::copy(io.get::<u8>(0), io.take(0))))
 }
 
-/// `PassThrough` and the like: each result is its operand.
+/// `PassThrough` and similar operators: each result is its operand.
 pub(crate) fn views(spec: &Spec<'_>) -> Made {
     if spec.ints("non_differentiable_outputs")?.is_some_and(|list| !list.is_empty()) {
         return refuse("attribute `non_differentiable_outputs` is not empty, which is not supported");
@@ -71,7 +71,7 @@ pub(crate) fn size(spec: &Spec<'_>) -> Made {
     known(spec, bytes_of(&[spec.dims(0)?.iter().product::<usize>() as i64]))
 }
 
-/// `Constant`, in any of its attributes that are numbers.
+/// `Constant`, in any of its numeric attributes.
 pub(crate) fn constant(spec: &Spec<'_>) -> Made {
     let bytes = if let Some((_, bytes)) = spec.bytes("value")? {
         bytes
@@ -89,7 +89,7 @@ pub(crate) fn constant(spec: &Spec<'_>) -> Made {
     known(spec, bytes)
 }
 
-/// `ConstantOfShape`: zeros of type float, or what `value` says.
+/// `ConstantOfShape`: zeros of type float, or the element in `value`.
 pub(crate) fn constant_of_shape(spec: &Spec<'_>) -> Made {
     let value = spec.bytes("value")?.map(|(_, bytes)| bytes);
     dispatch!(width spec.result(0)?.element, T => {
@@ -104,7 +104,7 @@ pub(crate) fn constant_of_shape(spec: &Spec<'_>) -> Made {
     })
 }
 
-/// `Range(start, limit, delta)`: as many as the result has.
+/// `Range(start, limit, delta)`: the number of elements is the result's.
 pub(crate) fn range(spec: &Spec<'_>) -> Made {
     for index in 0..3 {
         spec.expect(index, spec.element(0)?)?;
@@ -147,7 +147,7 @@ fn size_of(ty: &TensorType) -> usize {
     ty.byte_size().map_or(0, |b| b.0 as usize)
 }
 
-/// `SequenceConstruct`: the elements, one behind the other.
+/// `SequenceConstruct`: the elements one behind the other.
 pub(crate) fn sequence_construct(spec: &Spec<'_>) -> Made {
     let sizes: Vec<usize> =
         (0..spec.operands.len()).map(|i| spec.tensor(i).map(size_of)).collect::<Result<_, Refusal>>()?;
@@ -186,7 +186,7 @@ pub(crate) fn sequence_length(spec: &Spec<'_>) -> Made {
     known(spec, bytes_of(&[spec.sequence(0)?.len() as i64]))
 }
 
-/// `BroadcastGradientArgs` and others aside: a flag that is always true, such as `Group`'s.
+/// A flag that is always true, such as the result of `Group`.
 pub(crate) fn flag(spec: &Spec<'_>) -> Made {
     known(spec, vec![1])
 }

@@ -24,16 +24,16 @@ pub(crate) fn rows(spec: &Spec<'_>) -> Result<Rows, Refusal> {
         spec.expect_dims(1, &dims)?;
         return Ok(Rows { outer: 1, axis: 1, inner: 1 });
     }
-    // Behind the first of two operands stands what the first has the extents of.
+    // A second operand has the extents of the first.
     spec.expect_dims(1, &dims)?;
     let axis = spec.axis(spec.int("axis", if old { 1 } else { -1 })?, dims.len())?;
     Ok(if old { Rows::from(&dims, axis) } else { Rows::at(&dims, axis) })
 }
 
-/// How many neighbouring rows that are not contiguous are computed at a time.
+/// Number of neighbouring rows, if rows are not contiguous, that are computed at a time.
 const COLUMNS: usize = 64;
 
-/// Calls `f(start, stride, rows)` for each block of rows, on all threads; `out` is cut where blocks are.
+/// Calls `f(start, rows)` for each block of rows, on all threads; `out` is split into these blocks.
 fn blocks(rows: Rows, out: &mut [f32], f: impl Fn(usize, &mut [f32]) + Sync) {
     let size = rows.axis * rows.inner;
     if size > 0 {
@@ -42,7 +42,7 @@ fn blocks(rows: Rows, out: &mut [f32], f: impl Fn(usize, &mut [f32]) + Sync) {
     }
 }
 
-/// The largest element, found in lanes.
+/// The largest element, computed in lanes.
 pub(super) fn largest(row: &[f32]) -> f32 {
     let mut most = [f32::NEG_INFINITY; 16];
     let (chunks, rest) = row.as_chunks::<16>();
@@ -54,7 +54,7 @@ pub(super) fn largest(row: &[f32]) -> f32 {
     if most.is_finite() { most } else { row.iter().fold(f32::NEG_INFINITY, |m, &x| m.larger(x)) }
 }
 
-/// The sum of what `f` makes of the elements and their places, in lanes of double precision.
+/// The sum of `f` over indices below `n`, in lanes of double precision.
 pub(super) fn sum(n: usize, f: impl Fn(usize) -> f32) -> f64 {
     let mut sums = [0.0f64; 8];
     let whole = n / 8 * 8;

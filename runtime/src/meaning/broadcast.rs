@@ -2,12 +2,12 @@
 
 use crate::spec::{Refusal, refuse};
 
-/// How each element of a result finds its element in each operand.
+/// Maps each element of a result to its element in each operand.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcast {
     /// Extents of the result, with dimensions merged where every operand allows it.
     pub(crate) dims: Vec<usize>,
-    /// By operand, its stride along each merged dimension; 0 where it is repeated.
+    /// By operand, its stride along each merged dimension; 0 where it is broadcast.
     pub(crate) strides: Vec<Vec<usize>>,
 }
 
@@ -47,7 +47,7 @@ impl Broadcast {
         Ok(merged)
     }
 
-    /// How many elements the result has.
+    /// Number of elements of the result.
     pub(crate) fn len(&self) -> usize {
         self.dims.iter().product()
     }
@@ -61,13 +61,13 @@ impl Broadcast {
         }
     }
 
-    /// Whether the operand is one element, repeated.
+    /// Whether the operand is a single element, broadcast.
     pub(crate) fn is_scalar(&self, operand: usize) -> bool {
         self.strides[operand].iter().all(|&s| s == 0)
     }
 
-    /// Calls `run(first, stride, length)` for the operand's elements behind `length` elements of the result from
-    /// `start` on, in order. The stride is 0 or 1.
+    /// Calls `run(first, stride, length)` for runs of the operand's elements, in order, that correspond to `length` elements of
+    /// the result from `start` on. The stride is 0 or 1.
     #[inline]
     pub(crate) fn walk(
         &self,
@@ -95,7 +95,7 @@ impl Broadcast {
         }
     }
 
-    /// Where each element of the result finds the operand's.
+    /// The operand's offset for each element of the result.
     pub(crate) fn offsets(&self, operand: usize) -> Vec<usize> {
         let mut offsets = Vec::with_capacity(self.len());
         self.walk(operand, 0, self.len(), |first, step, n| offsets.extend((0..n).map(|i| first + i * step)));

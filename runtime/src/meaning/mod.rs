@@ -1,4 +1,4 @@
-//! What operators mean: extents, strides and attributes, apart from the loops that compute them.
+//! Semantics of operators: extents, strides and attributes, apart from the loops that compute them.
 
 mod broadcast;
 mod product;
@@ -14,7 +14,7 @@ pub(crate) use rows::Rows;
 pub(crate) use strided::Strided;
 pub(crate) use window::{Spatial, Window};
 
-/// The distance between neighbours along each dimension of a dense tensor.
+/// The stride of each dimension of a dense tensor, in elements.
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; dims.len()];
     for d in (1..dims.len()).rev() {

@@ -1,10 +1,10 @@
-//! Products of matrices: `MatMul`, `FusedMatMul`, `Gemm`.
+//! Matrix products: `MatMul`, `FusedMatMul`, `Gemm`.
 
 use super::{Broadcast, count, strides};
 use crate::gemm::Extents;
 use crate::spec::{Refusal, Spec, refuse};
 
-/// A batch of products of matrices that lie in two tensors.
+/// A batch of products of matrices in two tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     pub(crate) x: Extents,
@@ -12,7 +12,7 @@ pub(crate) struct Product {
     pub(crate) left: (usize, usize),
     /// The same on the right.
     pub(crate) right: (usize, usize),
-    /// By product, where its two matrices begin.
+    /// By product, the offsets of its two matrices.
     pub(crate) offsets: Vec<(usize, usize)>,
     pub(crate) alpha: f32,
 }
@@ -39,7 +39,7 @@ impl Side {
 }
 
 impl Product {
-    /// `MatMul` and its variants, with `transA` and the like where they are given.
+    /// `MatMul` and its variants, with `transA` and similar attributes if they are given.
     pub(crate) fn matmul(spec: &Spec<'_>) -> Result<Product, Refusal> {
         let (a, b) = (spec.dims(0)?, spec.dims(1)?);
         let flag = |name| spec.flag(name, false);
@@ -100,7 +100,7 @@ impl Product {
 pub(crate) struct Gemm {
     pub(crate) product: Product,
     pub(crate) beta: f32,
-    /// How C is added to the result, where there is one and it counts.
+    /// How C is broadcast to the result, if there is a C and `beta` is not 0.
     pub(crate) c: Option<Broadcast>,
 }
 

@@ -1,4 +1,4 @@
-//! Which elements come together in a reduction.
+//! The elements that a reduction combines.
 
 /// A reduction over some axes, with neighbouring axes of one kind merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,24 +20,23 @@ impl Reduction {
         Reduction { groups }
     }
 
-    /// How many elements come together in each.
+    /// Number of elements that are combined into each result.
     pub(crate) fn reduced(&self) -> usize {
         self.groups.iter().filter(|g| g.1).map(|g| g.0).product()
     }
 
-    /// How many results there are.
+    /// Number of results.
     pub(crate) fn kept(&self) -> usize {
         self.groups.iter().filter(|g| !g.1).map(|g| g.0).product()
     }
 
-    /// The innermost run: how many neighbours, and whether they come together.
+    /// The innermost group: its extent, and whether it is reduced.
     pub(crate) fn inner(&self) -> (usize, bool) {
         self.groups.last().copied().unwrap_or((1, false))
     }
 
-    /// Where the elements of a result lie, or of which results an element is.
-    ///
-    /// Of the groups of one kind, the innermost run excepted: the operand's offset of the `index`-th combination.
+    /// The operand's offset of the `index`-th combination of the groups of one kind, the innermost group excepted if `skip_inner`
+    /// is set.
     fn offset(&self, mut index: usize, kind: bool, skip_inner: bool) -> usize {
         let mut stride = 1;
         let mut offset = 0;
@@ -52,13 +51,13 @@ impl Reduction {
         offset
     }
 
-    /// The operand's offset of the `index`-th result's first element; where the innermost run is kept, of the
-    /// `index`-th run of results.
+    /// The operand's offset of the first element of the `index`-th result; if the innermost group is kept, of the `index`-th run
+    /// of results.
     pub(crate) fn first(&self, index: usize) -> usize {
         self.offset(index, false, !self.inner().1)
     }
 
-    /// How far from its first element the `index`-th run of a result lies.
+    /// Distance of the `index`-th run of a result's elements from its first element.
     pub(crate) fn run(&self, index: usize) -> usize {
         self.offset(index, true, self.inner().1)
     }

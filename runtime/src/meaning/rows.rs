@@ -1,4 +1,4 @@
-//! A tensor cut at one axis.
+//! A tensor split at one axis.
 
 /// `outer` × `axis` × `inner` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The tensor with one axis apart.
+    /// The tensor split at one axis.
     pub(crate) fn at(dims: &[usize], axis: usize) -> Rows {
         Rows {
             outer: dims[..axis].iter().product(),
@@ -18,7 +18,7 @@ impl Rows {
         }
     }
 
-    /// The tensor with everything from an axis on as one axis.
+    /// The tensor with all dimensions from an axis on as one axis.
     pub(crate) fn from(dims: &[usize], axis: usize) -> Rows {
         Rows { outer: dims[..axis].iter().product(), axis: dims[axis..].iter().product(), inner: 1 }
     }

@@ -1,4 +1,4 @@
-//! Elements that move: a box of elements between two tensors, each with its own strides.
+//! Operators that move elements: a box of elements between two tensors, each with its own strides.
 
 /// For each index of `dims`, an element at `from` + index · `source` goes to `to` + index · `target`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Strided {
 }
 
 impl Strided {
-    /// With dimensions of extent 1 dropped and neighbours merged where both strides allow it.
+    /// Drops dimensions of extent 1 and merges neighbours where both strides allow it.
     pub(crate) fn new(dims: &[usize], source: &[isize], target: &[isize], from: usize, to: usize) -> Strided {
         let mut merged = Strided { dims: Vec::new(), source: Vec::new(), target: Vec::new(), from, to };
         for d in (0..dims.len()).rev().filter(|&d| dims[d] != 1) {
@@ -38,7 +38,7 @@ impl Strided {
         self.dims.iter().product()
     }
 
-    /// Whether every element that moves is one of so many, and goes to one of so many.
+    /// Whether all source elements are below `sources`, and all target elements below `targets`.
     pub(crate) fn is_within(&self, sources: usize, targets: usize) -> bool {
         let reach = |strides: &[isize], from: usize, count: usize| {
             let mut ends = [from as i128; 2];
@@ -50,7 +50,7 @@ impl Strided {
         self.len() == 0 || reach(&self.source, self.from, sources) && reach(&self.target, self.to, targets)
     }
 
-    /// Whether all elements move in one piece.
+    /// Whether all elements move as one contiguous piece.
     pub(crate) fn is_one_piece(&self) -> bool {
         self.dims.is_empty() || (self.dims.len() == 1 && self.source[0] == 1 && self.target[0] == 1)
     }

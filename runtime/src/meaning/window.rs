@@ -1,4 +1,4 @@
-//! Convolutions and pooling: how an image, a window and its positions lie to one another.
+//! Convolutions and pooling: the geometry of an image, a window and its positions.
 
 use crate::spec::{Refusal, Spec, refuse};
 
@@ -9,14 +9,14 @@ pub(crate) type Spatial = [usize; 3];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) image: Spatial,
-    /// How many positions the window has.
+    /// Number of positions of the window.
     pub(crate) positions: Spatial,
     pub(crate) kernel: Spatial,
     pub(crate) stride: Spatial,
     pub(crate) dilation: Spatial,
-    /// How far the first position reaches out of the image, at its beginning.
+    /// Padding at the beginning of the image.
     pub(crate) before: [isize; 3],
-    /// The same at its end, as the attributes say: what an average with its padding counts.
+    /// Padding at the end, as the attributes say; an average that includes padding counts it.
     pub(crate) after: [isize; 3],
 }
 
@@ -27,7 +27,7 @@ fn spatial<T: Copy>(list: &[T], lead: T) -> [T; 3] {
 }
 
 impl Window {
-    /// From the attributes, for an image and a number of positions that are known. All without batch and channels.
+    /// From the attributes, for a known image and number of positions, all without batch and channels.
     pub(crate) fn new(
         spec: &Spec<'_>,
         image: &[usize],
@@ -40,7 +40,7 @@ impl Window {
                 "image {image:?}, positions {positions:?} and window {kernel:?}; expected one to three dimensions each"
             ));
         }
-        // Products of two such numbers and a sum of them fit 64 bits.
+        // Two products of such numbers and their sum fit 64 bits.
         let list = |name: &str, length: usize, default: usize| -> Result<Vec<usize>, Refusal> {
             let Some(list) = spec.ints(name)? else { return Ok(vec![default; length]) };
             match list.iter().map(|&i| i32::try_from(i)).collect::<Result<Vec<_>, _>>() {
@@ -69,8 +69,8 @@ impl Window {
             let total = if transposed { total + list("output_padding", rank, 0)?[d] } else { total };
             let total = total as isize - image[d] as isize;
             let is_given = transposed && spec.says("output_shape");
-            // ONNX puts one element more behind what the windows reach where `output_shape` asks for it. Elements that no
-            // stride explains, and those that `SAME_UPPER` and `SAME_LOWER` add, lie elsewhere in other runtimes.
+            // If `output_shape` asks for it, ONNX puts the odd element behind the windows. Elements that no stride explains, and
+            // those that `SAME_UPPER` and `SAME_LOWER` add, are placed differently in other runtimes.
             let is_open = total < 0 && (auto.starts_with("SAME") || -total >= stride[d] as isize);
             if transposed && (is_given || auto.starts_with("SAME")) && is_open {
                 return refuse(format!(
@@ -84,7 +84,7 @@ impl Window {
             (before[d], after[d]) = match &*auto {
                 "SAME_UPPER" => (half, total - half),
                 "SAME_LOWER" => (total - half, half),
-                // A transposed convolution of given extent puts the odd element to the other side, unless asked.
+                // A transposed convolution of given extent puts the odd element on the other side by default.
                 "VALID" | "NOTSET" | "" if is_given => (total - half, half),
                 "VALID" => (0, 0),
                 "NOTSET" | "" => (pads[d] as isize, pads[rank + d] as isize),
@@ -116,7 +116,7 @@ impl Window {
         self.kernel.iter().product()
     }
 
-    /// Whether every position of the window is one element, the one at the same place.
+    /// Whether every position of the window is a single element, the one at the same position.
     pub(crate) fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3]
             && self.stride == [1; 3]
@@ -124,8 +124,8 @@ impl Window {
             && self.image == self.positions
     }
 
-    /// The window that slides over the gradients of positions and gathers those of the image's elements, where the
-    /// stride is 1. Its weights are turned around.
+    /// The window that slides over the gradients of positions and computes the image's gradient, if the stride is 1. Its weights
+    /// are reversed.
     pub(crate) fn turned(&self) -> Option<Window> {
         if self.stride != [1; 3] {
             return None;

@@ -1,7 +1,7 @@
 //! Virtual addressing: every tensor has addresses of its own, and chunks of memory are mapped to them while it is in use.
 //!
-//! The alternative to addresses in an arena, for comparison. No chunk has to lie beside another, so nothing is lost between
-//! tensors; what is lost is the rest of each tensor's last chunk.
+//! An alternative to addresses in an arena, for comparison. Chunks need not be contiguous, so no memory is lost between tensors;
+//! only the rest of each tensor's last chunk is lost.
 //!
 //! # Source
 //! OOC §4. A request for s bytes takes k chunks of C bytes, (k - 1) C < s <= k C, of which k C - s < C are not used
@@ -19,26 +19,26 @@ use lmsc_ir::program::{
 
 use super::RunError;
 
-/// What chunks of one size come to when one runs all streams by himself, in the program's order.
+/// Use of chunks of one size if one thread runs all streams in the program's order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragmentation {
     /// Bytes of a chunk.
     pub chunk: u64,
-    /// The most chunks that are in use at once.
+    /// Maximum number of chunks in use at once.
     pub chunks: u64,
-    /// The chunks that are needed: where addresses keep theirs from step to step, perhaps more than are in use at once.
+    /// Number of chunks that are needed: if addresses keep their chunks from step to step, possibly more than are in use at once.
     pub mapped: u64,
-    /// The most bytes that are lost at once: of chunks in use, but of no tensor (OOC eq. 1, summed).
+    /// Maximum number of bytes that are lost at once: part of a chunk in use, but of no tensor (OOC eq. 1, summed).
     pub lost: u64,
-    /// The most tensors and workspaces that are in use at once: n of eq. 2.
+    /// Maximum number of tensors and workspaces in use at once: n of eq. 2.
     pub tensors: u64,
 }
 
 impl Fragmentation {
-    /// What a program with addresses of [`apart`] comes to.
+    /// The chunk use of a program whose addresses are from [`apart`].
     pub(super) fn of(program: &Program, chunk: u64) -> Fragmentation {
         let tick = |(stream, index): (Stream, u32)| program.stream(stream)[index as usize].tick;
-        // By tick, what goes after it and what comes with it: at the same tick, what comes is first.
+        // By tick, the residencies that end after it and those that begin at it: at the same tick, beginnings come first.
         let mut events: Vec<(u32, bool, usize)> = Vec::new();
         let all = residencies(program);
         for (index, residency) in all.iter().enumerate().filter(|(_, r)| r.memory == Memory::Arena) {
@@ -74,25 +74,25 @@ impl Fragmentation {
         most
     }
 
-    /// More bytes than can be lost at once (OOC eq. 2).
+    /// Upper bound of the bytes lost at once (OOC eq. 2).
     pub fn bound(&self) -> u64 {
         self.tensors * self.chunk
     }
 }
 
-/// What addresses are multiples of, of tensors that do not begin with a chunk: plans in pages count on it.
+/// Alignment in bytes of tensors that do not begin with a chunk; plans in pages rely on it.
 const ALIGNMENT: u64 = 256;
 
-/// The chunks that a residency lies in, by position in the virtual addresses.
+/// The chunks that a residency overlaps, by position in the virtual addresses.
 pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
     residency.span.start / chunk..residency.span.end.div_ceil(chunk)
 }
 
-/// The same program, with virtual addresses: each tensor begins with a chunk of its own, but for what is there all the time.
-/// That lies together, so that many small variables take few chunks.
+/// The same program with virtual addresses: each tensor begins with a chunk of its own, except those that are resident all the
+/// time. These are packed together, so that many small variables take few chunks.
 ///
-/// Tensors that are used as one, such as the pieces of a Join, stay beside each other, and a variable that was away returns
-/// to its place. Waits stay as they are: they are enough, since less shares an address than before.
+/// Tensors that are used as one, such as the pieces of a Join, stay contiguous, and a variable that was swapped out returns to
+/// its place. Waits do not change: they suffice, since fewer tensors share an address than before.
 ///
 /// # Panics
 /// If the program is not one that [`check()`](lmsc_ir::program::check()) accepts.
@@ -102,7 +102,7 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
     let mut spans: Vec<Range<u64>> = Vec::new();
     let mut groups: Vec<usize> = Vec::new();
     let mut there: Spans<usize> = Spans::default();
-    // By use of an address, in the order of `visit`, whose it is.
+    // By use of an address, in the order of `visit`, the index of the tensor that it belongs to.
     let mut whose: Vec<usize> = Vec::new();
     let together = |there: &mut Spans<usize>, groups: &mut Vec<usize>, span| {
         let all: Vec<usize> = there.over(span).map(|(_, &mut index)| root(groups, index)).collect();
@@ -121,14 +121,14 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
             whose.push(together(&mut there, &mut groups, span).expect("what is used is there"));
         }
     });
-    // What is given comes first; the next step is given what is at its addresses now.
+    // Given tensors come first; the next step is given the tensors that are at these addresses at the end of this one.
     let given = program.given.iter().filter(|given| given.memory == Memory::Arena);
     for (index, span) in given.filter_map(|given| given.tensor.span()).enumerate() {
         let last = together(&mut there, &mut groups, span).expect("what is given is there");
         let first = root(&groups, index);
         groups[last] = first;
     }
-    // By group, its first address and that after its last.
+    // By group, its range of addresses.
     let mut extents: BTreeMap<usize, Range<u64>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {
         let extent = extents.entry(root(&groups, index)).or_insert_with(|| span.clone());
@@ -162,18 +162,18 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
 /// A program whose addresses keep their chunks from step to step, as on a device of CUDA.
 #[derive(Clone, Debug)]
 pub struct Settled {
-    /// With virtual addresses, checked for the chunks behind them.
+    /// The program with virtual addresses, checked together with the chunks behind them.
     pub program: Checked,
-    /// Which chunk is behind which addresses.
+    /// The chunk behind each address range.
     pub mapping: Mapping,
-    /// What chunks come to.
+    /// Use of chunks.
     pub fragmentation: Fragmentation,
 }
 
 impl Settled {
-    /// The program, with virtual addresses and chunks of so many bytes for them, no more than there are in the budget.
+    /// The program with virtual addresses and chunks of `chunk` bytes for them, limited by the budget.
     ///
-    /// Who takes over a chunk waits for those who used it before: waits are added to those that the program has.
+    /// The next owner of a chunk waits for the uses by the previous owner: such waits are added to those of the program.
     ///
     /// # Errors
     /// [`RunError::Chunks`].
@@ -193,19 +193,19 @@ impl Settled {
     }
 }
 
-/// From when to when addresses of a chunk's size need one: positions in the program's order, those of the next step behind
-/// those of this one.
+/// A time for which an address range of a chunk's size needs a chunk: positions in the program's order; positions of the next
+/// step follow those of this one.
 struct Tenancy {
     time: Range<u32>,
-    /// The residencies in it.
+    /// The residencies during this time.
     all: Vec<usize>,
 }
 
-/// Finds a chunk for each of the program's virtual addresses that it keeps from step to step, and adds what commands must
-/// wait for because of that.
+/// Assigns a chunk to each of the program's virtual address ranges, which keeps it from step to step, and adds the waits that
+/// commands need because of that.
 ///
-/// Those that are in use when a step begins have chunks of their own. Of the rest each takes one that is free long enough:
-/// the one that is taken soonest again, then the one that has been free longest.
+/// Ranges that are in use when a step begins have chunks of their own. Each of the others takes a chunk that is free for the
+/// whole time: the one that is taken again soonest, then the one that has been free longest.
 fn settle(program: &mut Program, chunk: u64) -> Mapping {
     let mut positions = Stream::ALL.map(|stream| vec![0; program.stream(stream).len()]);
     let mut count = 0;
@@ -237,7 +237,7 @@ fn settle(program: &mut Program, chunk: u64) -> Mapping {
     let mut packed = Packed { count, ..Packed::default() };
     packed.pack(&spots);
 
-    // By command, up to which commands of this step and of the one before it follows others, by stream.
+    // By command, the number of commands of each stream that it must follow, in this step and in the step before.
     let mut after: BTreeMap<(Stream, u32), [Clock; 2]> = BTreeMap::new();
     let inputs: BTreeSet<usize> = (0..)
         .zip(program.given.iter().filter(|given| given.tensor.span().is_some()))
@@ -288,12 +288,12 @@ fn settle(program: &mut Program, chunk: u64) -> Mapping {
     Mapping { chunk, chunks: packed.chunks }
 }
 
-/// The last commands that use it.
+/// The last commands that use it, one per stream.
 fn lasts(residency: &Residency) -> impl Iterator<Item = (Stream, u32)> + '_ {
     Stream::ALL.into_iter().filter_map(|stream| Some((stream, residency.last[stream as usize]?)))
 }
 
-/// What is in use without a pause, of what uses the same addresses in a step of so many commands.
+/// Merges uses of the same addresses into times without a pause, in a step of `count` commands.
 fn tenancies(uses: impl Iterator<Item = (Range<u32>, usize)>, count: u32) -> Vec<Tenancy> {
     let mut uses: Vec<_> = uses.collect();
     uses.sort_unstable_by_key(|(time, index)| (time.start, *index));
@@ -307,7 +307,7 @@ fn tenancies(uses: impl Iterator<Item = (Range<u32>, usize)>, count: u32) -> Vec
             None => all.push(Tenancy { time, all: vec![index] }),
         }
     }
-    // The last one may go on in the next step until the first one.
+    // The last one may continue in the next step until the first one.
     while all.len() > 1 && all[0].time.start + count <= all[all.len() - 1].time.end {
         let first = all.remove(0);
         let last = all.last_mut().expect("there was more than one");
@@ -317,15 +317,15 @@ fn tenancies(uses: impl Iterator<Item = (Range<u32>, usize)>, count: u32) -> Vec
     all
 }
 
-/// Which chunk each of the addresses keeps.
+/// The chunk that each address range keeps.
 #[derive(Default)]
 struct Packed {
-    /// The commands of a step.
+    /// Number of commands of a step.
     count: u32,
     chunks: Vec<Option<u32>>,
-    /// By chunk, when it is taken, by which addresses and which of their tenancies.
+    /// By chunk, its tenancies: begin, address range, and index of the tenancy.
     taken: Vec<Vec<(u32, usize, usize)>>,
-    /// By chunk, the positions of a step at which it is taken from before on, sorted.
+    /// By chunk, the positions of a step during which fixed tenancies occupy it, sorted.
     fixed: Vec<Vec<Range<u32>>>,
 }
 
@@ -364,14 +364,14 @@ impl Packed {
         self.taken.len() - 1
     }
 
-    /// The addresses keep this chunk.
+    /// Assigns the chunk to the address range.
     fn take(&mut self, chunk: usize, spot: usize, tenancies: &[Tenancy]) {
         self.chunks[spot] = Some(chunk as u32);
         let taken = tenancies.iter().enumerate().map(|(index, tenancy)| (tenancy.time.start, spot, index));
         self.taken[chunk].extend(taken);
     }
 
-    /// The same, and others are to see it.
+    /// The same, and records its times in `fixed`, so that later ranges avoid them.
     fn fix(&mut self, chunk: usize, spot: usize, tenancies: &[Tenancy]) {
         self.take(chunk, spot, tenancies);
         for Tenancy { time, .. } in tenancies {
@@ -383,13 +383,13 @@ impl Packed {
         self.fixed[chunk].sort_unstable_by_key(|time| time.start);
     }
 
-    /// Gives chunks to addresses that are in use once in a step, in the order in which they are.
+    /// Assigns chunks to address ranges that are in use once in a step, in the order in which their uses begin.
     fn pack_once(&mut self, once: &[usize], spots: &[Vec<Tenancy>]) {
-        // By chunk, which of the times at which it is taken comes next; and when that is.
+        // By chunk, the index of its next fixed time; and that time.
         let mut next = vec![0; self.fixed.len()];
         let coming =
             |fixed: &[Vec<Range<u32>>], next: &[usize], chunk: usize| fixed[chunk].get(next[chunk]).cloned();
-        // Chunks that are free, until when and since when; chunks that are taken, until when.
+        // Free chunks: until when and since when they are free; taken chunks: until when they are taken.
         let mut free: BTreeSet<(u32, u32, usize)> = BTreeSet::new();
         let mut busy: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
         (0..self.fixed.len()).for_each(|chunk| busy.push(Reverse((0, chunk))));
@@ -426,7 +426,7 @@ impl Packed {
     }
 }
 
-/// The one that stands for the group.
+/// The representative of the group.
 fn root(groups: &[usize], mut index: usize) -> usize {
     while groups[index] != index {
         index = groups[index];
@@ -434,7 +434,7 @@ fn root(groups: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// Shows all addresses in the arena in the program's order: whether something begins there, the address and the bytes.
+/// Visits all addresses in the arena in the program's order: whether a tensor begins there, the address, and the size in bytes.
 fn visit(program: &mut Program, see: &mut dyn FnMut(bool, &mut u64, u64)) {
     let tensor = |tensor: &mut Tensor, begins: bool, see: &mut dyn FnMut(bool, &mut u64, u64)| {
         let bytes = tensor.bytes();

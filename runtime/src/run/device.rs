@@ -1,4 +1,4 @@
-//! What a device does for the loop that runs programs on it.
+//! The operations of a device that the loop that runs programs needs.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use crate::kernel::Step;
 
 /// A device that has a program's memory and kernels.
 ///
-/// The loop calls it from one thread for each stream, and lets every command wait for what it must.
+/// The loop calls it from one thread for each stream, and makes every command wait for its waits first.
 pub(crate) trait Device {
-    /// Has memory at the addresses that the command begins to use, and waits until there is some; false if the run is over
+    /// Provides memory at the addresses that the command begins to use, and waits until there is some; false if the run ends
     /// before.
     fn arrive(&self, stream: Stream, command: u32, is_over: &dyn Fn() -> bool) -> bool;
 
-    /// Nobody uses these addresses any more.
+    /// Called when nothing uses these addresses any more.
     fn leave(&self, residency: &Residency);
 
-    /// What becomes of each command in the step; none where all of them run.
+    /// The part of each command that runs in the step; none if all of them run.
     fn parts(&self, _step: Step) -> Option<Parts> {
         None
     }
@@ -31,10 +31,10 @@ pub(crate) trait Device {
     /// Why it could not.
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String>;
 
-    /// What is there now, for him who computes.
+    /// Reads a tensor; called from the compute thread.
     fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]>;
 
-    /// Sets what is there, for him who computes.
+    /// Sets a tensor; called from the compute thread.
     ///
     /// # Panics
     /// If the tensor has another number of bytes.

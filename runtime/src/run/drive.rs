@@ -1,4 +1,4 @@
-//! Running a program step after step: a thread for each stream, and a loop about a screen long.
+//! Runs a program step after step: one thread for each stream, each with a short loop.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use super::session::{RunError, Turn, Watch};
 use super::{Event, Measured};
 use crate::kernel::Step;
 
-/// What is to be run.
+/// The steps to run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drive {
-    /// How many steps, at most.
+    /// Maximum number of steps.
     pub(super) steps: u64,
     /// The first of them.
     pub(super) start: Step,
-    /// Whether a run before has left outputs.
+    /// Whether an earlier run has left outputs.
     pub(super) has_left: bool,
-    /// Whether to tell what each command did and when.
+    /// Whether to record the times of each command.
     pub(super) traces: bool,
 }
 
@@ -31,10 +31,11 @@ impl Drive {
     }
 }
 
-/// Runs the steps of the program on the device; what they came to.
+/// Runs the steps of the program on the device; returns the measurements.
 ///
 /// # Errors
-/// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]; [`RunError::NoThread`]. No stream runs any more then.
+/// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`]. No stream runs any more
+/// then.
 pub(super) fn drive<D: Device + Sync>(
     device: &D,
     program: &Program,
@@ -79,7 +80,7 @@ pub(super) fn drive<D: Device + Sync>(
     Ok(Measured { peak: meter.peak(), ..measured })
 }
 
-/// Nobody watches.
+/// A watch that does nothing.
 struct Silent;
 
 impl Watch for Silent {
@@ -100,11 +101,11 @@ struct Lane<'a, D> {
     measured: Measured,
 }
 
-/// Why a stream does not come to the end of its steps.
+/// Why a stream ended before the last step.
 enum Ended {
     /// There are no more steps, or another stream has failed.
     Elsewhere,
-    /// It is its own doing.
+    /// This stream failed.
     Failed(RunError),
 }
 
@@ -168,7 +169,7 @@ impl<D: Device + Sync> Lane<'_, D> {
         Ok(())
     }
 
-    /// Writes zeros instead of what the launch computes.
+    /// Writes zeros in place of the launch's results.
     fn clear(&self, action: &Action) {
         let Action::Launch(launch) = action else { return };
         for result in launch.results.iter().flatten() {
@@ -193,7 +194,7 @@ impl<D: Device + Sync> Lane<'_, D> {
         Ok(())
     }
 
-    /// Waits for all of these; the one that took longest, if one took any time.
+    /// Waits for all of these; returns the one that took longest, if one took any time.
     fn wait(&self, waits: &[Wait], step: u64) -> Result<Option<Wait>, Stopped> {
         let mut longest = (Duration::ZERO, None);
         for &wait in waits {

@@ -1,8 +1,8 @@
-//! The host as a device: an arena that kernels of the processor work in, and a slab that copies go to.
+//! The host as a device: an arena that the processor's kernels work in, and a slab that copies go to.
 //!
 //! The only file that hands out bytes to several threads at once. Why that is sound: a [`Checked`] program says which
-//! bytes each command uses, and its check has proved that two commands of which one writes what the other uses never run
-//! at the same time, if every command waits for what it is to wait for. The loop in `drive.rs` does.
+//! bytes each command uses, and its check has proved that two commands of which one writes bytes that the other uses never run at
+//! the same time, provided that every command waits for its waits. The loop in `drive.rs` ensures that.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::borrow::Cow;
@@ -18,13 +18,13 @@ use super::kernels::Kernels;
 use super::pages::Pages;
 use crate::kernel::{Io, Step};
 
-/// What the addresses of programs are multiples of, at most.
+/// Maximum alignment of the addresses of programs.
 const ALIGNMENT: usize = 256;
 
-/// How many bytes are copied at once.
+/// Number of bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// Bytes that were all touched once.
+/// Bytes whose pages were all touched once.
 #[derive(Debug)]
 struct Bytes {
     start: NonNull<u8>,
@@ -32,12 +32,12 @@ struct Bytes {
     keeps: Keeps,
 }
 
-/// Where bytes come from.
+/// The source of the bytes.
 #[derive(Debug)]
 enum Keeps {
     /// All of them from the allocator.
     Heap(Layout),
-    /// Those that are in use from chunks.
+    /// Chunks, for those in use.
     Pages(Box<Pages>),
 }
 
@@ -47,14 +47,14 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// So many bytes, or none where the system does not give them.
+    /// `bytes` bytes, or none if the system refuses them.
     fn new(bytes: u64) -> Option<Bytes> {
         let layout = Layout::from_size_align(usize::try_from(bytes).ok()?.max(1), ALIGNMENT).ok()?;
         // SAFETY: the layout has at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let size = layout.size() as u64;
         let mut bytes = Bytes { start, size, keeps: Keeps::Heap(layout) };
-        // The system gives memory when it is first written; that must not happen during a step.
+        // The system allocates a page when it is first written; that must not happen during a step.
         bytes.at(0..size).fill(0);
         Some(bytes)
     }
@@ -68,12 +68,12 @@ impl Bytes {
         if let Keeps::Pages(pages) = &self.keeps {
             assert!(pages.are_there(&span), "these bytes are not in use");
         }
-        // SAFETY: the bytes are there and initialized, and nobody else uses them: `self` is borrowed as mutable.
+        // SAFETY: the bytes are mapped and initialized, and nothing else uses them: `self` is borrowed as mutable.
         unsafe { self.write(span) }
     }
 
     /// # Safety
-    /// Nobody writes these bytes while they are borrowed.
+    /// Nothing writes these bytes while they are borrowed.
     unsafe fn read(&self, span: Range<u64>) -> &[u8] {
         assert!(span.start <= span.end && span.end <= self.size);
         // SAFETY: they are inside, initialized, and as the caller promises not written.
@@ -84,11 +84,11 @@ impl Bytes {
     }
 
     /// # Safety
-    /// Nobody else uses these bytes while they are borrowed.
+    /// Nothing else uses these bytes while they are borrowed.
     #[allow(clippy::mut_from_ref, reason = "many threads write, each other bytes")]
     unsafe fn write(&self, span: Range<u64>) -> &mut [u8] {
         assert!(span.start <= span.end && span.end <= self.size);
-        // SAFETY: they are inside, initialized, and as the caller promises used by nobody else.
+        // SAFETY: they are inside, initialized, and as the caller promises used by nothing else.
         unsafe {
             let start = self.start.as_ptr().add(span.start as usize);
             std::slice::from_raw_parts_mut(start, (span.end - span.start) as usize)
@@ -99,13 +99,13 @@ impl Bytes {
 impl Drop for Bytes {
     fn drop(&mut self) {
         if let Keeps::Heap(layout) = self.keeps {
-            // SAFETY: it was allocated with this layout, and `self` is the last that has it.
+            // SAFETY: it was allocated with this layout, and `self` is the last owner.
             unsafe { dealloc(self.start.as_ptr(), layout) }
         }
     }
 }
 
-/// The two memories of a program, its kernels, and how fast bytes travel between them.
+/// The two memories of a program, its kernels, and the bandwidth between the memories.
 #[derive(Debug)]
 pub(super) struct Host {
     program: Checked,
@@ -113,13 +113,13 @@ pub(super) struct Host {
     /// The arena and the slab.
     memories: [Bytes; 2],
     link: Link,
-    /// Whether what closed gates multiply is left out.
+    /// Whether operators behind closed gates are left out.
     pub(super) skips_closed: bool,
 }
 
 impl Host {
-    /// The memories, or the one that the system does not give and its size. `chunks`: how large and how many chunks are for
-    /// the program's addresses; else there are bytes for all of them.
+    /// The memories, or the one that the system refuses and its size. `chunks`: the size and the number of chunks for the
+    /// program's addresses; none: all addresses have bytes of their own.
     pub(super) fn new(
         program: Checked,
         kernels: Kernels,
@@ -141,7 +141,7 @@ impl Host {
         &self.program
     }
 
-    /// Lets go of the bytes that the model has: those that are needed are in the memories.
+    /// Drops the model's data: the needed bytes were copied to the memories.
     pub(super) fn forget_data(&mut self) {
         self.program.forget_data();
     }
@@ -158,7 +158,7 @@ impl Host {
         }
     }
 
-    /// The bytes of what is computed before the first step.
+    /// The bytes of a value computed before the first step.
     pub(super) fn known(&self, tensor: &Tensor) -> &[u8] {
         self.kernels.known(tensor.content)
     }
@@ -193,7 +193,7 @@ impl Device for Host {
         let arena = &self.memories[Memory::Arena as usize];
         let operand = |(i, tensor): (usize, &Option<Tensor>)| match tensor {
             Some(tensor) if !is_written(i) => match tensor.span() {
-                // SAFETY: the program is checked: while the launch runs, nobody writes its operands; those that it writes
+                // SAFETY: the program is checked: while the launch runs, nothing writes its operands; operands that it writes
                 // itself are left out.
                 Some(span) => unsafe { arena.read(span) },
                 None => self.kernels.known(tensor.content),
@@ -202,8 +202,8 @@ impl Device for Host {
         };
         let operands: Vec<&[u8]> = launch.operands.iter().enumerate().map(operand).collect();
         let result = |tensor: &Option<Tensor>| match tensor.as_ref().and_then(Tensor::span) {
-            // SAFETY: the program is checked: while the launch runs, nobody else uses its results, and they overlap
-            // neither each other nor the operands that are not left out.
+            // SAFETY: the program is checked: while the launch runs, nothing else uses its results, and they overlap neither each
+            // other nor the operands that are not left out.
             Some(span) => unsafe { arena.write(span) },
             None => &mut [],
         };
@@ -216,9 +216,9 @@ impl Device for Host {
     fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
         let start = Instant::now();
         let (from, to) = Transfer::direction(stream);
-        // SAFETY: the program is checked: while the copy runs, nobody writes what it reads.
+        // SAFETY: the program is checked: while the copy runs, nothing writes the bytes that it reads.
         let source = unsafe { self.memories[from as usize].read(copy.span(from)) };
-        // SAFETY: and nobody else uses what it writes.
+        // SAFETY: and nothing else uses the bytes that it writes.
         let target = unsafe { self.memories[to as usize].write(copy.span(to)) };
         let mut done = 0;
         for (from, to) in source.chunks(CHUNK).zip(target.chunks_mut(CHUNK)) {
@@ -232,8 +232,8 @@ impl Device for Host {
 
     fn peek(&self, memory: Memory, tensor: &Tensor) -> Cow<'_, [u8]> {
         Cow::Borrowed(match tensor.span() {
-            // SAFETY: the loop lets only him look whose turn it is, who computes in this thread; the program is checked,
-            // so nobody writes what he may see.
+            // SAFETY: the loop allows reads only at the caller's turn, in the compute thread; the program is checked, so nothing
+            // writes these bytes at that time.
             Some(span) => unsafe { self.memories[memory as usize].read(span) },
             None => self.kernels.known(tensor.content),
         })
@@ -241,7 +241,7 @@ impl Device for Host {
 
     fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) {
         if let Some(span) = tensor.span() {
-            // SAFETY: as for looking; and nobody else uses what he may set.
+            // SAFETY: as for reads; and nothing else uses these bytes.
             unsafe { self.memories[memory as usize].write(span) }.copy_from_slice(bytes);
         }
     }

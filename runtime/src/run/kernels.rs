@@ -1,4 +1,4 @@
-//! The kernels of a program, and what is known before its first step.
+//! The kernels of a program, and the values that are known before its first step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::kernel::{Io, Kernel, Step};
 use crate::spec::{Operand, PrepareError, Spec};
 use crate::table::prepare;
 
-/// Contents of more bytes are not looked at or computed before the step, even where they could be.
+/// Contents of more bytes are neither read nor computed before the step, even where that is possible.
 const LARGEST_CONSTANT: u64 = 1 << 16;
 
 /// Why a program cannot run.
@@ -19,19 +19,19 @@ pub enum Unready {
     /// A node has no kernel.
     #[error(transparent)]
     Kernel(#[from] PrepareError),
-    /// A kernel needs more room than the plan gave it.
+    /// A kernel needs more workspace than the plan gave it.
     #[error("node `{node}` ({op}) needs {needed} bytes of workspace here, and the plan gives it {planned}")]
     Workspace {
         /// The node's name.
         node: String,
         /// Its operator.
         op: String,
-        /// What the kernel needs.
+        /// Bytes that the kernel needs.
         needed: u64,
-        /// What it has.
+        /// Bytes that it has.
         planned: u64,
     },
-    /// What follows from types alone follows from something else.
+    /// A node of the prelude, which depends on types alone, has an operand that is not known before the step.
     #[error("node `{node}`: an operand of what is computed before the step is not there before the step")]
     Unknown {
         /// The node's name.
@@ -39,11 +39,11 @@ pub enum Unready {
     },
 }
 
-/// Everything that can be wrong with a program, before it runs.
+/// All reasons why a program cannot run, found before it runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct NotReady(pub Vec<Unready>);
 
-/// A line for each, the first of them where they are many.
+/// One line for each reason, up to a maximum.
 impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 10;
@@ -57,7 +57,7 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// Bytes that begin where any element may.
+/// Bytes aligned for any element type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffer {
     words: Vec<u64>,
@@ -89,21 +89,21 @@ impl Buffer {
 pub struct Kernels {
     /// By position in the compute stream; none for the caller's turn.
     of: Vec<Option<Kernel>>,
-    /// What is at no address.
+    /// Contents that have no address.
     known: BTreeMap<ContentId, Buffer>,
     gates: Gates,
-    /// By gate, what it is drawn from, and how many bytes it has.
+    /// By gate, the operands of the launch that draws it, and the size of its result in bytes.
     drawn_from: Vec<(Vec<Buffer>, usize)>,
 }
 
-/// What is the same at every step, by content: constants, and what follows from types and small constants alone.
+/// By content, values that are the same at every step: constants, and results that depend on types and small constants alone.
 pub(crate) type Known = BTreeMap<ContentId, Buffer>;
 
-/// What is known before the first step, and the nodes that should be but are not.
+/// The values known before the first step, and the nodes whose results should be known but are not.
 fn known_before(program: &Program) -> (Known, Vec<Unready>) {
     let (mut known, mut wrong) = (Known::new(), Vec::new());
     for given in program.given.iter().filter(|given| given.role == Role::Constant) {
-        // A weight is none of what a kernel must know before it runs.
+        // A weight is never an operand that a kernel must know before it runs.
         if let Some(Data::Inline(bytes)) = given.data.as_ref().filter(|data| data.len() <= LARGEST_CONSTANT) {
             known.insert(given.tensor.content, Buffer::copied(bytes));
         }
@@ -120,7 +120,7 @@ fn known_before(program: &Program) -> (Known, Vec<Unready>) {
     (known, wrong)
 }
 
-/// What each launch of the compute stream comes to, by position, with all that is known; or all that is wrong.
+/// The result of `make` for each launch of the compute stream, by position, with all known values; or all errors.
 ///
 /// Small results of constants are computed on the way, for launches that must know some operand before they run.
 pub(crate) fn prepared<T>(
@@ -161,7 +161,7 @@ pub(crate) fn prepared<T>(
     if wrong.is_empty() { Ok((of, known)) } else { Err(NotReady(wrong)) }
 }
 
-/// Forgets what kernels have taken: only what has no address is still asked for.
+/// Drops the contents that only kernels needed: values without an address are still read.
 pub(crate) fn keep_asked_for(program: &Program, known: &mut Known) {
     let prelude = program.prelude.iter().flat_map(|launch| launch.results.iter().flatten());
     let kept: Vec<ContentId> = prelude.map(|tensor| tensor.content).collect();
@@ -185,8 +185,8 @@ impl Kernels {
         Ok(Kernels { of, known, gates, drawn_from })
     }
 
-    /// What becomes of each command of the program in a step, if what closed gates multiply is left out; none where all
-    /// commands run.
+    /// The part of each command of the program that runs in a step, if operators whose results closed gates multiply are left
+    /// out; none if all commands run.
     pub(crate) fn parts(&self, program: &Program, step: Step) -> Option<Parts> {
         let closed = |(&index, (operands, bytes)): (&u32, &(Vec<Buffer>, usize))| {
             let operands: Vec<&[u8]> = operands.iter().map(Buffer::get).collect();
@@ -203,19 +203,19 @@ impl Kernels {
         self.of[index as usize].as_ref().expect("launches have kernels")
     }
 
-    /// The bytes of what is at no address.
+    /// The bytes of a value without an address.
     pub(crate) fn known(&self, content: ContentId) -> &[u8] {
         self.known.get(&content).map_or(&[], Buffer::get)
     }
 }
 
-/// The bytes that each node of the graph needs besides its values while its kernel of the host runs; zero where it has
-/// no kernel.
+/// Workspace in bytes of each node of the graph while its kernel of the host runs; zero for a node that has no kernel.
 pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
     workspaces_by(graph, |_, kernel| kernel.workspace(), |_| {})
 }
 
-/// The same on a device that says what a node needs, and is told what is computed before the first step.
+/// The same on another device: `needs` computes a node's workspace, and `is_known` gets each value computed before the first
+/// step.
 pub(crate) fn workspaces_by(
     graph: &lmsc_ir::Graph,
     mut needs: impl FnMut(&Spec<'_>, &Kernel) -> Bytes,
@@ -269,7 +269,7 @@ pub(crate) fn workspaces_by(
     found
 }
 
-/// What the launch at this position draws from, and the bytes of its result.
+/// The operands of the launch at this position, and the size of its result in bytes.
 fn drawn_from(program: &Program, index: u32, known: &BTreeMap<ContentId, Buffer>) -> (Vec<Buffer>, usize) {
     let Action::Launch(launch) = &program.stream(Stream::Compute)[index as usize].action else {
         return (Vec::new(), 0);
@@ -287,7 +287,7 @@ fn run(kernel: &Kernel, operands: &[&[u8]], results: &mut [Buffer], step: Step) 
     kernel.run(Io::new(operands, &mut slices, workspace.get_mut()), step);
 }
 
-/// What the launch's kernel is prepared from.
+/// The specification from which the launch's kernel is prepared.
 fn spec<'a>(launch: &'a Launch, known: &'a BTreeMap<ContentId, Buffer>) -> Spec<'a> {
     let operand = |tensor: &'a Tensor| Operand { ty: &tensor.ty, constant: constant(tensor, known) };
     let named = |tensor: &'a Tensor| (!tensor.name.is_empty()).then_some(&tensor.ty);
@@ -312,7 +312,7 @@ fn is_known(launch: &Launch, known: &BTreeMap<ContentId, Buffer>) -> bool {
     launch.operands.iter().flatten().all(|tensor| constant(tensor, known).is_some())
 }
 
-/// Computes what the launch computes at every step.
+/// Computes the launch once and adds its results to the known values; they are the same at every step.
 fn evaluate(kernel: &Kernel, launch: &Launch, known: &mut BTreeMap<ContentId, Buffer>) {
     let bytes = |t: &Option<Tensor>| t.as_ref().and_then(|t| constant(t, known)).unwrap_or(&[]);
     let operands: Vec<&[u8]> = launch.operands.iter().map(bytes).collect();

@@ -1,17 +1,17 @@
-//! How many bytes of the device are in use while a program runs, told by its commands.
+//! Counts the bytes of the device in use while a program runs, from its commands.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
 
 use lmsc_ir::program::{Memory, Program, Residency, Stream, Until, residencies};
 
-/// Counts the bytes of the arena between the commands that begin to use them and those that end it.
+/// Counts the bytes of the arena between the commands that begin to use them and those that end the use.
 #[derive(Debug)]
 pub(crate) struct Meter {
     residencies: Vec<Residency>,
-    /// By stream and command, the residencies that it begins, and those of whose last users it is one, as indices.
+    /// By stream and command, the residencies that it begins, and those of which it is one of the last users, as indices.
     begins: [Vec<Vec<usize>>; 3],
     ends: [Vec<Vec<usize>>; 3],
-    /// By residency, how many of its last users have not completed yet.
+    /// By residency, the number of its last users that have not completed yet.
     users: Vec<AtomicU32>,
     live: AtomicI64,
     peak: AtomicI64,
@@ -39,7 +39,7 @@ impl Meter {
         Meter { residencies, begins, ends, users, live: live.into(), peak: live.into() }
     }
 
-    /// The command starts.
+    /// Called when the command starts.
     pub(crate) fn begin(&self, stream: Stream, command: u32) {
         let begun = self.begins[stream as usize][command as usize].iter();
         let bytes = begun.map(|&index| self.device_bytes(index)).sum::<i64>();
@@ -47,7 +47,7 @@ impl Meter {
         self.peak.fetch_max(live, SeqCst);
     }
 
-    /// The command has completed, and nobody knows it yet; `free` is told what is not in use any more.
+    /// Called when the command has completed, before other streams learn of it; `free` gets the residencies that have ended.
     pub(crate) fn end(&self, stream: Stream, command: u32, mut free: impl FnMut(&Residency)) {
         for &index in &self.ends[stream as usize][command as usize] {
             if self.users[index].fetch_sub(1, SeqCst) == 1 {
@@ -58,8 +58,8 @@ impl Meter {
         }
     }
 
-    /// The caller's turn has come: what he got from the step before is not in use any more. `counted`: whether it was this
-    /// meter that saw it come.
+    /// Called at the caller's turn: the outputs of the step before are no longer in use. `counted`: whether this meter counted
+    /// their beginning.
     pub(crate) fn turn(&self, counted: bool, mut free: impl FnMut(&Residency)) {
         for residency in self.residencies.iter().filter(|r| r.until == Until::Turn) {
             if residency.memory == Memory::Arena && counted {
@@ -74,12 +74,12 @@ impl Meter {
         if residency.memory == Memory::Arena { residency.bytes() as i64 } else { 0 }
     }
 
-    /// The bytes that are in use now.
+    /// Number of bytes in use now.
     pub(crate) fn live(&self) -> u64 {
         self.live.load(SeqCst) as u64
     }
 
-    /// The most bytes that were in use at once.
+    /// Maximum number of bytes in use at once.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(SeqCst) as u64
     }

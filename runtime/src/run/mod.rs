@@ -1,4 +1,4 @@
-//! Running programs: three streams beside each other on the host's processor, or all of them in one thread in bad orders.
+//! Runs programs: three concurrent streams on the host's processor, or all of them in one thread in bad orders.
 
 mod chunks;
 pub(crate) mod device;
@@ -20,19 +20,19 @@ pub use kernels::{Kernels, NotReady, Unready, workspaces};
 pub use rehearse::Rehearsal;
 pub use session::{RunError, Session, Turn, Watch};
 
-/// How fast bytes travel between the two memories of the host, each direction by itself.
+/// Bandwidth between the two memories of the host, each direction by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Bytes to the slab in a second; as many as there can be where it is none.
+    /// Bytes per second to the slab; none: unlimited.
     pub out_bytes_per_second: Option<u64>,
-    /// Bytes to the arena in a second; as many as there can be where it is none.
+    /// Bytes per second to the arena; none: unlimited.
     pub in_bytes_per_second: Option<u64>,
-    /// What each copy takes besides.
+    /// Latency of each copy.
     pub latency_nanos: u64,
 }
 
 impl Link {
-    /// How long so many bytes take in the direction of the stream, at least.
+    /// Minimum duration of a copy of `bytes` bytes in the direction of the stream.
     fn nanos(&self, stream: Stream, bytes: u64) -> u64 {
         let speed = if stream == Stream::In { self.in_bytes_per_second } else { self.out_bytes_per_second };
         let nanos = speed.map_or(0, |speed| u128::from(bytes) * 1_000_000_000 / u128::from(speed.max(1)));
@@ -40,23 +40,23 @@ impl Link {
     }
 }
 
-/// What a run did.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// The most bytes of the arena that were in use at once.
+    /// Maximum number of bytes of the arena in use at once.
     pub peak: u64,
-    /// How long each step took, from one turn of the caller to the next.
+    /// Duration of each step, from one turn of the caller to the next.
     pub steps: Vec<Duration>,
-    /// By stream, how long its commands ran; on a device of CUDA, if that was asked for.
+    /// By stream, the total duration of its commands; on a CUDA device, only if it was requested.
     pub busy: [Duration; 3],
-    /// How long what computes waited for copies; on a device of CUDA, if what each command did was asked for.
+    /// Time that the compute stream waited for copies; on a CUDA device, only if the times of each command were requested.
     pub stalled: Duration,
-    /// What each command did and when, if that was asked for.
+    /// The times of each command, if they were requested.
     pub events: Vec<Event>,
 }
 
 impl Measured {
-    /// Adds a run that followed this one.
+    /// Appends a run that followed this one.
     pub fn append(&mut self, next: Measured) {
         let (steps, since) = (self.steps.len() as u64, self.steps.iter().sum::<Duration>());
         self.peak = self.peak.max(next.peak);
@@ -76,19 +76,19 @@ impl Measured {
 /// A command that has run.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Its stream and position in it.
+    /// Its stream.
     pub stream: Stream,
     /// Its position in it.
     pub command: u32,
     /// The step, from 0 in this run.
     pub step: u64,
-    /// When it began to wait, began and ended, from the start of the run.
+    /// When it began to wait, from the start of the run.
     pub waited: Duration,
     /// When it began.
     pub begun: Duration,
     /// When it had ended.
     pub ended: Duration,
-    /// What it waited for longest, if it waited.
+    /// The wait that lasted longest, if it waited.
     pub cause: Option<Wait>,
     /// Bytes of the arena in use when it began.
     pub live: u64,

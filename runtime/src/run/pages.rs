@@ -1,6 +1,6 @@
-//! Virtual addresses to which chunks of memory are mapped while they are in use; touching others faults.
+//! Virtual addresses to which chunks of memory are mapped while they are in use; access to other addresses faults.
 //!
-//! The only file that maps memory. Chunks are those of an anonymous file, all touched once.
+//! The only file that maps memory. The chunks are parts of an anonymous file, whose memory is allocated at the start.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,16 +12,16 @@ use lmsc_ir::program::{Memory, Program, Residency, Stream, residencies};
 
 use super::chunks::over;
 
-/// Pages are multiples of this, whatever the machine.
+/// Chunks are multiples of this number of bytes, on every machine.
 pub(super) const LEAST: u64 = 1 << 16;
 
-/// Larger chunks are none: with more of them addresses run out.
+/// Largest chunk in bytes: more would exhaust the addresses.
 pub(crate) const LARGEST: u64 = 1 << 40;
 
-/// More chunks are not mapped: a process has 65,530 mappings, and each chunk divides one.
+/// Maximum number of chunks: a process has 65,530 mappings, and each chunk splits one.
 pub(super) const MOST: u64 = 30_000;
 
-/// How long one waits for chunks before he looks whether the run has ended.
+/// Interval at which a thread that waits for chunks checks whether the run has ended.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The addresses, and the chunks that are mapped to some of them.
@@ -31,38 +31,38 @@ pub(super) struct Pages {
     bytes: usize,
     chunk: usize,
     file: OwnedFd,
-    /// By stream and command, what it takes chunks for, if it takes some.
+    /// By stream and command, the residencies that it takes chunks for, if any.
     arrivals: [Vec<Option<Arrival>>; 3],
     turns: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// The turn in which a command takes chunks, in the program's order, and for what.
+/// The position of a command among those that take chunks, in the program's order, and the residencies that begin with it.
 type Arrival = (usize, Vec<Residency>);
 
 #[derive(Debug)]
 struct State {
-    /// Chunks that are mapped nowhere.
+    /// Chunks that are not mapped.
     free: Vec<usize>,
-    /// By chunk of the addresses, how many use it and what is mapped to it.
+    /// By chunk-sized range of the addresses, the number of its users and the chunk mapped to it.
     users: Vec<u32>,
     mapped: Vec<usize>,
-    /// Whose turn it is to take chunks.
+    /// The position whose turn it is to take chunks.
     turn: usize,
 }
 
 // SAFETY: it owns its addresses, which any thread may use and unmap.
 unsafe impl Send for Pages {}
-// SAFETY: what is mapped changes under a lock only, and bytes are handed out by the unsafe functions of `host.rs` only.
+// SAFETY: mappings change under a lock only, and bytes are handed out by the unsafe functions of `host.rs` only.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Addresses for the arena of the program, and so many chunks; what is given has its own. None where the system does
-    /// not give them.
+    /// Addresses for the arena of the program, and `chunks` chunks; given tensors have theirs from the start. None if the system
+    /// refuses them.
     pub(super) fn new(program: &Program, chunk: u64, chunks: u64) -> Option<Pages> {
         let (chunk, chunks) = (usize::try_from(chunk).ok()?, usize::try_from(chunks).ok()?);
-        // Whole chunks: what is mapped to the last one must not reach beyond.
+        // Whole chunks: the mapping of the last one must not reach beyond.
         let bytes = usize::try_from(program.arena.0).ok()?.max(1).checked_next_multiple_of(chunk)?;
         let length = chunk.checked_mul(chunks)?;
         // SAFETY: the name is a string that ends with a zero.
@@ -70,14 +70,14 @@ impl Pages {
         if file < 0 {
             return None;
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and owned by nothing else.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         // SAFETY: it is an open file. Every page gets its memory now, not during a step.
         if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, libc::off_t::try_from(length).ok()?) } != 0 {
             return None;
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new addresses, at which nobody has anything.
+        // SAFETY: new addresses, which nothing uses.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
@@ -133,13 +133,14 @@ impl Pages {
         self.start
     }
 
-    /// How many addresses there are.
+    /// Number of addresses.
     pub(super) fn len(&self) -> u64 {
         self.bytes as u64
     }
 
-    /// The command is about to start: what it begins gets chunks. They are taken in the program's order, so that whoever
-    /// waits for some gets them as surely as in a run of one stream. False if the run is over before it has them.
+    /// Called before the command starts: maps chunks for the residencies that begin with it. Commands take chunks in the
+    /// program's order, so a command that waits for chunks gets them as surely as in a run of one stream. False if the run is
+    /// over before.
     pub(super) fn arrive(&self, stream: Stream, command: u32, is_over: &dyn Fn() -> bool) -> bool {
         let Some((turn, residencies)) = &self.arrivals[stream as usize][command as usize] else {
             return true;
@@ -160,7 +161,7 @@ impl Pages {
         true
     }
 
-    /// Nobody uses it any more: its chunks go back, and who touches its addresses now faults.
+    /// Ends a residency: its chunks are freed, and any later access to its addresses faults.
     pub(super) fn leave(&self, residency: &Residency) {
         if residency.memory != Memory::Arena {
             return;
@@ -185,7 +186,7 @@ impl Pages {
         (span.start / chunk..span.end.div_ceil(chunk)).all(|spot| state.users[spot as usize] > 0)
     }
 
-    /// How many chunks they need that are not there.
+    /// Number of chunks that the residencies need and that are not mapped yet.
     fn lacks(&self, state: &State, residencies: &[Residency]) -> usize {
         let spots = residencies.iter().flat_map(|residency| over(residency, self.chunk as u64));
         spots.filter(|&spot| state.users[spot as usize] == 0).collect::<BTreeSet<u64>>().len()
@@ -204,11 +205,11 @@ impl Pages {
         }
     }
 
-    /// Replaces what is mapped to a chunk of the addresses.
+    /// Replaces the mapping of a chunk-sized range of the addresses.
     fn map(&self, spot: usize, access: i32, flags: i32, file: i32, offset: usize) {
         assert!((spot + 1) * self.chunk <= self.bytes);
-        // SAFETY: these addresses are ours. Nobody uses what was mapped there: its count of users is zero. The offset was
-        // below the file's length when that was made, so it is no less than what a length can be.
+        // SAFETY: these addresses are ours. Nothing uses the old mapping: its count of users is zero. The offset was below the
+        // file's length when that was made, so it fits the type of a length.
         let at = unsafe {
             let at = self.start.as_ptr().add(spot * self.chunk);
             libc::mmap(at.cast(), self.chunk, access, flags | libc::MAP_FIXED, file, offset as libc::off_t)
@@ -223,7 +224,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: these addresses are ours, and `self` is the last that has them.
+        // SAFETY: these addresses are ours, and `self` is the last owner.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

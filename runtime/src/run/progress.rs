@@ -1,26 +1,26 @@
-//! How far the streams are, and waiting for them.
+//! The progress of the streams, and waiting for it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use lmsc_ir::program::Stream;
 
-/// By stream, how many of its commands have completed; the streams' threads wait for each other here.
+/// By stream, the number of its commands that have completed; the streams' threads wait for each other here.
 #[derive(Debug)]
 pub(super) struct Progress {
     completed: [AtomicU64; 3],
-    /// How many steps there are.
+    /// Number of steps.
     end: AtomicU64,
     stopped: AtomicBool,
     lock: Mutex<()>,
     changed: Condvar,
 }
 
-/// The others have stopped or were told to, or there are no more steps.
+/// The run was stopped, or there are no more steps.
 pub(super) struct Stopped;
 
 impl Progress {
-    /// Nothing has completed, of so many steps.
+    /// Progress at the start of a run of `steps` steps.
     pub(super) fn new(steps: u64) -> Progress {
         Progress {
             completed: Default::default(),
@@ -31,24 +31,24 @@ impl Progress {
         }
     }
 
-    /// How many steps there are.
+    /// Number of steps.
     pub(super) fn end(&self) -> u64 {
         self.end.load(SeqCst)
     }
 
-    /// There are only so many steps: what later ones wait for does not come.
+    /// Limits the run to `steps` steps: waits in later ones return [`Stopped`].
     pub(super) fn end_at(&self, steps: u64) {
         self.end.store(steps, SeqCst);
         self.tell();
     }
 
-    /// So many commands of the stream have completed.
+    /// Records that `count` commands of the stream have completed.
     pub(super) fn complete(&self, stream: Stream, count: u64) {
         self.completed[stream as usize].store(count, SeqCst);
         self.tell();
     }
 
-    /// Waits, in this step, until so many commands of the stream have completed; whether they had not yet.
+    /// Waits, in this step, until `count` commands of the stream have completed; returns whether it had to wait.
     pub(super) fn wait(&self, stream: Stream, count: u64, step: u64) -> Result<bool, Stopped> {
         let has = || self.completed[stream as usize].load(SeqCst) >= count;
         let (mut guard, mut waited) = (None::<MutexGuard<'_, ()>>, false);
@@ -82,7 +82,7 @@ impl Progress {
         self.stopped.load(SeqCst)
     }
 
-    /// Whoever has looked and is about to wait holds the lock.
+    /// Wakes all waiting threads. A thread between its check and its wait holds the lock.
     fn tell(&self) {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();

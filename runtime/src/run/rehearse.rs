@@ -1,8 +1,8 @@
-//! Running a program in one thread, in an order of its streams that is as bad as its waits allow.
+//! Runs a program in one thread, in an order of its streams that is as bad as its waits allow.
 //!
-//! A command begins and completes at moments of its own, and others run in between: a copy moves half of its bytes at
-//! each. What is not in use any more is overwritten at once with bytes that are no numbers, and so is all that a kernel is
-//! to write. So what is missing from a program shows in what it computes. Any program may be run, even a wrong one.
+//! A command begins and completes at separate times, and others run in between: a copy moves half of its bytes at each. Memory
+//! that is no longer in use is overwritten at once with bytes that are NaN, and so is the memory that a kernel is about to write.
+//! A missing wait therefore shows in the results. Any program may be run, even a wrong one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::kernels::{Buffer, Kernels, NotReady};
 use super::meter::Meter;
 use crate::kernel::{Io, Step};
 
-/// Bytes of which no floating-point number is one.
+/// Fill byte: every floating-point number of such bytes is NaN.
 const POISON: u8 = 0xff;
 
 /// A program that is run in bad orders.
@@ -25,13 +25,13 @@ pub struct Rehearsal {
     memories: [Vec<u8>; 2],
     meter: Meter,
     rng: Rng,
-    /// How many steps have been run.
+    /// Number of steps that have been run.
     steps: u64,
-    /// By number, what becomes of the commands of a step, if what closed gates multiply is left out.
+    /// By step number, the part of each command that runs, if operators behind closed gates are left out.
     parts: Option<BTreeMap<u64, Option<Parts>>>,
 }
 
-/// Where a stream is.
+/// The position of a stream.
 #[derive(Clone, Copy, Default)]
 struct Position {
     step: u64,
@@ -41,7 +41,7 @@ struct Position {
 }
 
 impl Rehearsal {
-    /// The program, ready to run in the orders of this seed. Both memories hold no numbers.
+    /// The program, ready to run in the orders of this seed. Both memories are filled with NaN.
     ///
     /// # Errors
     /// [`NotReady`], as [`Kernels::prepare`].
@@ -65,13 +65,13 @@ impl Rehearsal {
         Ok(rehearsal)
     }
 
-    /// Says whether what a closed gate multiplies is left out of a step ([`lmsc_ir::program::Gates`]). What is left out is no
-    /// number then.
+    /// Sets whether operators whose results a closed gate multiplies are left out of a step ([`lmsc_ir::program::Gates`]). Their
+    /// results are NaN then.
     pub fn skip_closed(&mut self, skips: bool) {
         self.parts = skips.then(BTreeMap::new);
     }
 
-    /// Sets what is given of this name; false where there is none, or it has another size.
+    /// Sets the given tensor of this name; false if there is none, or it has another size.
     pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
         let given = self.program.given.iter().find(|given| *given.tensor.name == *name);
         match given.map(|given| (given.memory, given.tensor.span(), given.tensor.bytes())) {
@@ -84,7 +84,7 @@ impl Rehearsal {
         }
     }
 
-    /// What is given, or what the caller gets, of this name, between runs.
+    /// The value of a given tensor or of an output of this name, between runs.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let given = self.program.given.iter().map(|given| (given.memory, &given.tensor));
         let outputs = self.program.outputs.iter().map(|output| (output.memory, &output.tensor));
@@ -95,17 +95,17 @@ impl Rehearsal {
         }
     }
 
-    /// The most bytes of the arena that were in use at once.
+    /// Maximum number of bytes of the arena in use at once.
     pub fn peak(&self) -> u64 {
         self.meter.peak()
     }
 
-    /// Runs so many steps, one into the other, with random operators drawing from `seed`. At the caller's turn, `turn` gets
-    /// the number of the step and what it may set inputs and get outputs by; in the first there are no outputs.
+    /// Runs `steps` steps, overlapping, with `seed` for random operators. At the caller's turn, `turn` gets the rehearsal, to set
+    /// inputs and read outputs, and the number of the step; before the first step there are no outputs.
     pub fn run(&mut self, steps: u64, seed: u64, mut turn: impl FnMut(&mut Rehearsal, u64)) {
         let mut positions = [Position::default(); 3];
         let lengths = Stream::ALL.map(|stream| self.program.stream(stream).len());
-        // One stream is ahead, or behind, until that changes.
+        // One stream is favoured, or held back, until that changes.
         let (mut favoured, mut patience) = (self.rng.below(4), 0);
         loop {
             let can = |stream: &Stream| {
@@ -140,7 +140,7 @@ impl Rehearsal {
         self.steps += steps;
     }
 
-    /// Whether all that the stream's next command waits for has completed.
+    /// Whether all commands that the stream's next command waits for have completed.
     fn may_begin(&self, stream: Stream, positions: &[Position; 3]) -> bool {
         let at = positions[stream as usize];
         self.program.stream(stream)[at.index].waits.iter().all(|wait| {
@@ -152,7 +152,7 @@ impl Rehearsal {
         })
     }
 
-    /// The first or the second half of a command.
+    /// Executes the first or the second half of a command.
     fn advance(
         &mut self,
         stream: Stream,
@@ -193,21 +193,21 @@ impl Rehearsal {
         }
     }
 
-    /// What becomes of the command in the step.
+    /// The part of the command that runs in the step.
     fn part(&mut self, stream: Stream, index: u32, step: Step) -> Part {
         let Some(parts) = &mut self.parts else { return Part::Runs };
         let found = parts.entry(step.number).or_insert_with(|| self.kernels.parts(&self.program, step));
         found.as_ref().map_or(Part::Runs, |parts| parts.of(stream, index))
     }
 
-    /// Writes zeros instead of what the launch computes.
+    /// Writes zeros in place of the launch's results.
     fn clear(&mut self, launch: &Launch) {
         for span in launch.results.iter().flatten().filter_map(Tensor::span) {
             self.bytes_mut(Memory::Arena, span).fill(0);
         }
     }
 
-    /// Overwrites what the meter says is not in use any more.
+    /// Overwrites the memory that the meter says is no longer in use.
     fn free(&mut self, which: impl FnOnce(&Meter, &mut dyn FnMut(&lmsc_ir::program::Residency))) {
         let mut freed = Vec::new();
         which(&self.meter, &mut |residency| freed.push((residency.memory, residency.span.clone())));
@@ -216,7 +216,7 @@ impl Rehearsal {
         }
     }
 
-    /// Overwrites what a kernel is to write, but for what it writes in place.
+    /// Overwrites the results and the workspace of a launch before it runs, except results that are written in place.
     fn expect(&mut self, launch: &Launch) {
         let in_place = |result: usize| launch.in_place.iter().any(|pair| pair.1 == result);
         let results = launch.results.iter().enumerate().filter(|(index, _)| !in_place(*index));

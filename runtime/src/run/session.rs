@@ -1,4 +1,4 @@
-//! A program on the host, ready to run any number of steps, and what its caller sees of them.
+//! A program on the host, ready to run any number of steps, and the interface of its caller.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,23 +17,23 @@ use crate::kernel::Step;
 /// Why a run did not start, or ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// Nodes have no kernel, or no room.
+    /// Nodes have no kernel, or too little workspace.
     #[error(transparent)]
     NotReady(#[from] NotReady),
-    /// The system does not give the memory.
+    /// The system refuses the memory.
     #[error("the system does not give the {bytes} ({} bytes) of the {}", bytes.0, called(*.memory))]
     NoMemory {
-        /// For which memory.
+        /// The memory that was requested.
         memory: Memory,
-        /// How many bytes were asked for.
+        /// Size in bytes.
         bytes: Bytes,
     },
-    /// The system does not give a thread.
+    /// The system refuses a thread.
     #[error("the system does not give the thread that copies ({stream}): {why}")]
     NoThread {
-        /// The stream that it was for.
+        /// The thread's stream.
         stream: Stream,
-        /// What the system says.
+        /// The system's message.
         why: String,
     },
     /// The device could not copy.
@@ -45,67 +45,67 @@ pub enum RunError {
         stream: Stream,
         /// The step, from 1 in all runs together.
         step: u64,
-        /// What the device says.
+        /// The device's message.
         why: String,
     },
-    /// Chunks are not of whole pages.
+    /// Chunks do not consist of whole pages.
     #[error(
         "chunks of {bytes} bytes; they are multiples of {}, up to {}",
         Bytes(pages::LEAST),
         Bytes(pages::LARGEST)
     )]
     Chunk {
-        /// How many bytes were asked for.
+        /// Requested size in bytes.
         bytes: u64,
     },
-    /// The system does not map so many chunks.
+    /// The system cannot map this number of chunks.
     #[error("{chunks} chunks; the system maps no more than {} of them", pages::MOST)]
     Many {
-        /// How many were asked for.
+        /// Requested number.
         chunks: u64,
     },
     /// There are too few chunks.
     #[error("the step needs {needed} chunks of {bytes} bytes ({}), and there are {chunks}", Bytes(*bytes))]
     Chunks {
-        /// How many it needs.
+        /// Number of chunks that the step needs.
         needed: u64,
-        /// How many there are.
+        /// Number of chunks available.
         chunks: u64,
         /// Bytes of a chunk.
         bytes: u64,
     },
-    /// The step and the constants of its kernels do not fit what they may use.
+    /// The step and the constants of its kernels exceed the budget.
     #[error("the step needs {needed} ({} bytes) with the constants of its kernels, and may use {budget} ({} bytes)", needed.0, budget.0)]
     Budget {
-        /// How many bytes they need.
+        /// Size in bytes that they need.
         needed: Bytes,
-        /// How many they may use.
+        /// Size in bytes that they may use.
         budget: Bytes,
     },
-    /// The device has too little memory that is free.
+    /// The device has too little free memory.
     #[error(
         "the step needs {needed} ({} bytes) of the device's memory, of which {free} ({} bytes) are free: {total} less \
          what others use",
         needed.0, free.0
     )]
     DeviceMemory {
-        /// How many bytes it needs.
+        /// Size in bytes that the step needs.
         needed: Bytes,
-        /// How many are free.
+        /// Size in bytes that is free.
         free: Bytes,
-        /// How many the device has.
+        /// Size in bytes of the device's memory.
         total: Bytes,
     },
-    /// There is no such device, or what it needs is not found.
+    /// There is no such device, or a library that it needs is not found.
     #[error("{0}")]
     NoDevice(String),
-    /// Own kernels would do what a library could, and they may not.
+    /// Own kernels would do work that a library could do, which the options forbid.
     #[error("{0}")]
     NoLibrary(String),
     /// The device fails.
     #[error("{0}")]
     Device(String),
-    /// Who watches wants no more.
+    /// The watch ended the run.
     #[error("{0}")]
     Stopped(String),
 }
@@ -117,15 +117,15 @@ fn called(memory: Memory) -> &'static str {
     }
 }
 
-/// Somebody who sees a run from within. All of it happens in the thread that computes.
+/// Callbacks during a run. All of them are called from the compute thread.
 pub trait Watch {
-    /// It is the caller's turn, before each step. `Err` gives the run up; [`Turn::end`] ends it.
+    /// Called at the caller's turn, before each step. `Err` aborts the run; [`Turn::end`] ends it.
     ///
     /// # Errors
     /// Why the run ends.
     fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String>;
 
-    /// A kernel has run; `bytes` are those of its operands and results.
+    /// Called when a kernel has run; `bytes` reads its operands and results.
     ///
     /// # Errors
     /// Why the run ends.
@@ -133,25 +133,25 @@ pub trait Watch {
         Ok(())
     }
 
-    /// Whether [`launched`](Watch::launched) is of interest: a device then runs kernels one by one, and tells of each.
+    /// Whether [`launched`](Watch::launched) is needed: a device then runs kernels one by one, and reports each.
     fn looks(&self) -> bool {
         false
     }
 }
 
-/// What the caller may do before a step.
+/// Access to inputs and outputs before a step.
 pub struct Turn<'a> {
     pub(crate) device: &'a dyn Device,
     pub(crate) program: &'a Program,
     pub(crate) ends: bool,
-    /// How many steps came before, in all runs together.
+    /// Number of steps before this one, in all runs together.
     pub number: u64,
-    /// Whether there was a step before in this run, whose outputs can be read.
+    /// Whether this run had a step before, whose outputs can be read.
     pub has_outputs: bool,
 }
 
 impl Turn<'_> {
-    /// Ends the run with the step before, as if no more had been asked for.
+    /// Ends the run after the step before, as if no further steps had been requested.
     pub fn end(&mut self) {
         self.ends = true;
     }
@@ -162,7 +162,7 @@ impl Turn<'_> {
         self.has_outputs.then(|| self.device.peek(output.memory, &output.tensor))
     }
 
-    /// Sets an input of this step; false where there is none of this name and size that a step does not write itself.
+    /// Sets an input of this step; false if there is no input of this name and size.
     pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
         let is_meant = |given: &&Given| given.role == Role::Input && *given.tensor.name == *name;
         let given = self.program.given.iter().find(is_meant);
@@ -171,26 +171,26 @@ impl Turn<'_> {
     }
 }
 
-/// A program on the host, with what its variables hold.
+/// A program on the host, with the values of its variables.
 #[derive(Debug)]
 pub struct Session {
     host: Host,
     names: BTreeMap<String, (Memory, Tensor)>,
-    /// What chunks come to, where it runs in chunks.
+    /// Use of chunks, if the program runs in chunks.
     pub fragmentation: Option<Fragmentation>,
-    /// Whether a run before has left outputs.
+    /// Whether an earlier run has left outputs.
     has_left: bool,
-    /// How many steps have been run.
+    /// Number of steps that have been run.
     steps: u64,
-    /// What random operators draw from, besides node and step.
+    /// The seed of random operators, used together with node and step.
     pub seed: u64,
-    /// Whether to tell what each command did and when.
+    /// Whether to record the times of each command.
     pub traces: bool,
 }
 
 impl Session {
-    /// The program, ready to run: everything is allocated, and what the model has is where it belongs; the rest is zero.
-    /// The session's own program holds none of the model's bytes any more.
+    /// The program, ready to run: all memory is allocated, and the model's data is copied to its place; the rest is zero. The
+    /// session's own program no longer holds the model's data.
     ///
     /// # Errors
     /// [`RunError::NotReady`], [`RunError::NoMemory`].
@@ -198,8 +198,8 @@ impl Session {
         Session::on(program, link, None)
     }
 
-    /// The program, ready to run as [`Session::new`] makes it, in chunks of so many bytes instead of one arena: as many as
-    /// there are in the budget, or as it needs.
+    /// The program, ready to run as by [`Session::new`], but in chunks of `chunk` bytes instead of one arena: as many as fit the
+    /// budget or, without one, as the program needs.
     ///
     /// # Errors
     /// [`RunError::Chunk`], [`RunError::Chunks`], [`RunError::Many`], and those of [`Session::new`].
@@ -245,7 +245,7 @@ impl Session {
                 data.push((given.memory, span, bytes.clone()));
             }
         }
-        // What follows from shapes is known before the first step, and at no address.
+        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
         for tensor in host.program().prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
             names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
         }
@@ -261,23 +261,23 @@ impl Session {
         self.host.program()
     }
 
-    /// How many steps have been run, before and by this session.
+    /// Number of steps that have been run, before and by this session.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Says that so many steps have been run.
+    /// Sets the number of steps that have been run.
     pub fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
     }
 
-    /// Says whether what a closed gate multiplies is left out of a step ([`lmsc_ir::program::Gates`]). Otherwise it is computed,
-    /// and multiplied by 0.
+    /// Sets whether operators whose results a closed gate multiplies are left out of a step ([`lmsc_ir::program::Gates`]).
+    /// Otherwise they are computed, and their results multiplied by 0.
     pub fn skip_closed(&mut self, skips: bool) {
         self.host.skips_closed = skips;
     }
 
-    /// What is given or what the caller gets, of this name, between runs.
+    /// The value of a given tensor or of an output of this name, between runs.
     pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
         let (memory, tensor) = self.names.get(name)?;
         Some(match tensor.span() {
@@ -286,7 +286,7 @@ impl Session {
         })
     }
 
-    /// Sets what is given, between runs; false where there is nothing of this name and size.
+    /// Sets a given tensor, between runs; false if there is none of this name and size.
     pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
         let Some((memory, tensor)) = self.names.get(name) else { return false };
         if tensor.bytes() != bytes.len() as u64 {
@@ -298,10 +298,10 @@ impl Session {
         true
     }
 
-    /// Runs so many steps, one into the other, or fewer if the watch ends the run, and waits for the last to end.
+    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
     ///
     /// # Errors
-    /// [`RunError::Stopped`], with what the watch says; [`RunError::Copy`]; [`RunError::NoThread`].
+    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`].
     pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
         let start = Step { number: self.steps, seed: self.seed };
         let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };

@@ -8,7 +8,7 @@ use crate::host::elementwise as host;
 use crate::meaning::{Broadcast, count};
 use crate::spec::{Refusal, Spec, refuse};
 
-/// The most operands of a kernel that folds operands which are broadcast, and of one whose operands have the result's shape.
+/// Maximum number of operands of a kernel that folds broadcast operands, and of one whose operands have the result's shape.
 const MANY: usize = 16;
 const MOST: usize = 256;
 
@@ -17,13 +17,13 @@ fn broadcast(spec: &Spec<'_>, operands: usize) -> Result<Broadcast, Refusal> {
     Broadcast::new(&dims, &spec.result_dims(0)?)
 }
 
-/// Numbers of a function, if there are any, by their bits.
+/// Parameters of a function as bits; empty if all are 0.
 fn numbers(parameters: [f64; 3]) -> Vec<u64> {
     let bits = parameters.map(f64::to_bits);
     if bits == [0; 3] { Vec::new() } else { bits.to_vec() }
 }
 
-/// What is done to each element: operands of these types are broadcast.
+/// The function of each element, with operands of these types, which are broadcast.
 fn each(
     plan: &Broadcast,
     operands: &[&'static str],
@@ -45,7 +45,7 @@ fn each(
     Ok(Each { elements: plan.len() as u64, parameters, made_of: None, operands, results: vec![result] })
 }
 
-/// The kernel of this name, on so many operands that are broadcast, with parameters.
+/// The kernel of this name, on `operands` broadcast operands, with parameters.
 fn of(spec: &Spec<'_>, kernel: String, operands: usize, parameters: [f64; 3]) -> Made {
     let plan = broadcast(spec, operands)?;
     let types = vec![element(spec.element(0)?)?; operands];
@@ -65,27 +65,27 @@ fn typed(spec: &Spec<'_>, kernel: &str) -> Result<String, Refusal> {
     Ok(format!("{kernel}_{}", number(spec.element(0)?)?))
 }
 
-/// Without parameters.
+/// A kernel without parameters.
 pub(crate) fn plain(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
     of(spec, typed(spec, kernel)?, operands, [0.0; 3])
 }
 
-/// Of truth values.
+/// A kernel on truth values.
 pub(crate) fn truths(spec: &Spec<'_>, kernel: &str, operands: usize) -> Made {
     of(spec, format!("{kernel}_u8"), operands, [0.0; 3])
 }
 
-/// With the attribute `alpha`.
+/// A kernel with the attribute `alpha` as parameter.
 pub(crate) fn by_alpha(spec: &Spec<'_>, kernel: &str, operands: usize, default: f32) -> Made {
     of(spec, typed(spec, kernel)?, operands, host::alpha(spec, default)?)
 }
 
-/// Of one operand, with the attribute `alpha` and another one.
+/// A kernel of one operand, with the attribute `alpha` and another one.
 pub(crate) fn by_two(spec: &Spec<'_>, kernel: &str, alpha: f32, other: &str, default: f32) -> Made {
     of(spec, typed(spec, kernel)?, 1, host::alpha_and(spec, alpha, other, default)?)
 }
 
-/// With a bias behind so many operands, where there is one.
+/// A kernel with a bias behind its operands, if the node has one.
 pub(crate) fn perhaps_biased(spec: &Spec<'_>, [without, with]: [&str; 2], operands: usize) -> Made {
     match spec.has(operands) {
         false => plain(spec, without, operands),

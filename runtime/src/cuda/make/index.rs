@@ -1,4 +1,4 @@
-//! Gathering and scattering by indices that are data.
+//! Gathering and scattering by indices that are computed data.
 
 use super::{Made, number, width};
 use crate::cuda::BLOCK;
@@ -74,7 +74,7 @@ pub(crate) fn gather_nd(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// How updates come to what is there, and the kernel's name for it.
+/// The reduction of updates, as the kernel's name has it.
 fn reduction(spec: &Spec<'_>) -> Result<String, Refusal> {
     let name = spec.string("reduction", "none")?;
     Ok(match &*name {
@@ -83,8 +83,8 @@ fn reduction(spec: &Spec<'_>) -> Result<String, Refusal> {
     })
 }
 
-/// Updates whose places are written by a kernel before, one after the other to each place of result 0: they are sorted by
-/// their places.
+/// Applies updates to result 0; `places` adds a kernel that writes their places. Updates of one place are applied one after
+/// another: they are sorted by their places.
 fn apply(
     recipe: &mut Recipe,
     reduction: &str,
@@ -133,7 +133,7 @@ pub(crate) fn gather_grad(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// Tuples of operand 1 name places of result 0 for the updates of operand 2.
+/// Applies the updates of operand 2 to the places of result 0 given by the tuples of operand 1.
 fn by_tuples(spec: &Spec<'_>, recipe: &mut Recipe, plan: &Tuples, reduction: &str) -> Result<(), Refusal> {
     let updates = tuples(&spec.dims(1)?);
     let (index, words) = (number(spec.element(1)?)?, tuples_words(plan)?);
@@ -165,7 +165,7 @@ fn bytes(spec: &Spec<'_>, operand: usize) -> Result<usize, Refusal> {
     Ok(spec.tensor(operand)?.byte_size().map_or(0, |b| b.0 as usize))
 }
 
-/// Updates of an operand go where the indices of another one say, along the lines of an axis of `dims`.
+/// Applies the updates of an operand to the places given by the indices of another one, along an axis of `dims`.
 fn lines(
     spec: &Spec<'_>,
     recipe: &mut Recipe,

@@ -33,7 +33,7 @@ fn weights(loss: &Loss) -> Address {
     loss.weights.map_or(NOWHERE, operand)
 }
 
-/// The loss of all labels, from logarithms of probabilities, and the weights of those that count.
+/// The loss of all labels, from log-probabilities, and the sum of the weights of the labels that count.
 fn summed(
     recipe: &mut Recipe,
     loss: &Loss,
@@ -57,7 +57,7 @@ fn summed(
     Ok(())
 }
 
-/// The loss, from logarithms of probabilities.
+/// The loss, from log-probabilities.
 fn total(recipe: &mut Recipe, loss: &Loss, log: Address) -> Result<(), Refusal> {
     if loss.total != Total::Each {
         return summed(recipe, loss, log, result(0), NOWHERE);

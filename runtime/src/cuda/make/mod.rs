@@ -1,7 +1,6 @@
-//! From an operator to launches: one file a family of operators.
+//! Recipes of operators: one file per family of operators.
 //!
-//! The host's constructor has accepted the node before, so these say what is to be launched and refuse only what this
-//! device lacks.
+//! The host's constructor has accepted the node before, so these constructors refuse only forms that this device lacks.
 
 pub(super) mod each;
 pub(super) mod index;
@@ -22,10 +21,10 @@ use lmsc_ir::ElementType;
 use super::recipe::Recipe;
 use crate::spec::{Refusal, refuse};
 
-/// What a constructor of the table answers.
+/// The result of a constructor of the table.
 pub(super) type Made = Result<Recipe, Refusal>;
 
-/// The end of the name of a kernel that computes with elements of this type.
+/// Suffix of the name of a kernel that computes with elements of this type.
 fn number(element: ElementType) -> Result<&'static str, Refusal> {
     Ok(match element {
         ElementType::Float => "f32",
@@ -38,12 +37,12 @@ fn number(element: ElementType) -> Result<&'static str, Refusal> {
     })
 }
 
-/// What a kernel takes elements of this type for.
+/// A kernel's name of this element type.
 fn element(element: ElementType) -> Result<&'static str, Refusal> {
     if element == ElementType::Bool { Ok("u8") } else { number(element) }
 }
 
-/// What a kernel that casts takes elements of this type for.
+/// A casting kernel's name of this element type.
 fn castable(of: ElementType) -> Result<&'static str, Refusal> {
     match of {
         ElementType::Float16 => Ok("f16"),
@@ -52,7 +51,7 @@ fn castable(of: ElementType) -> Result<&'static str, Refusal> {
     }
 }
 
-/// The end of the name of a kernel that moves elements of this type.
+/// Suffix of the name of a kernel that moves elements of this type.
 fn width(element: ElementType) -> Result<&'static str, Refusal> {
     Ok(match element.bits() {
         8 => "u8",

@@ -1,4 +1,4 @@
-//! Elements that move.
+//! Operators that move elements.
 
 use super::{Made, width};
 use crate::cuda::recipe::{Address, Arg, Recipe, operand, result, spread, spread_forward};
@@ -6,7 +6,7 @@ use crate::host::movement::{self as host, Mapped, Padding};
 use crate::meaning::{Strided, count};
 use crate::spec::{Refusal, Spec};
 
-/// Moves elements of a width as the plan says.
+/// Moves elements of this width according to the plan.
 fn moves(
     recipe: &mut Recipe,
     width: &str,
@@ -80,7 +80,7 @@ pub(crate) fn split(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// Elements of `n` parts, each as the map says: `from` elements of the operand and `to` of the result.
+/// Moves the elements of `n` parts by the map: `from` elements of the operand and `to` elements of the result each.
 pub(super) fn maps(
     recipe: &mut Recipe,
     width: &str,
@@ -136,7 +136,7 @@ pub(crate) fn triangle(spec: &Spec<'_>) -> Made {
     let [.., rows, columns] = dims[..] else { return crate::spec::refuse("operand 0 is no matrix") };
     let upper = spec.flag("upper", true)?;
     let k = spec.constants(1)?.and_then(|k| k.first().copied()).unwrap_or(0);
-    // Beyond the matrix one diagonal is like another.
+    // Beyond the matrix all diagonals are equivalent.
     let k = k.clamp(-(rows as i64) - 1, columns as i64);
     let args = vec![
         n.into(),

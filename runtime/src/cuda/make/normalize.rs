@@ -9,17 +9,17 @@ use crate::host::softmax;
 use crate::meaning::{Rows, count};
 use crate::spec::{Spec, refuse};
 
-/// Four floats of a channel.
+/// Four coefficients of a channel.
 type Coefficients = [f32; 4];
-/// A slice's mean, and the sum of squared distances from it.
+/// A slice's mean, and the sum of squared deviations from it.
 type Moments = [f64; 2];
 
 pub(super) fn rows_words(rows: Rows) -> Vec<u64> {
     [rows.outer, rows.axis, rows.inner].map(|n| n as u64).to_vec()
 }
 
-/// Launches what normalization does to each element: `whole` operands have the result's elements, those behind them one for
-/// each channel, of this type.
+/// Launches the elementwise part of a normalization: `whole` operands have the result's elements, the operands behind them one
+/// element of this type for each channel.
 fn by_channel(
     recipe: &mut Recipe,
     kernel: &str,
@@ -51,7 +51,7 @@ pub(crate) fn batch(spec: &Spec<'_>) -> Made {
     }
     let channels = sums::Channels::new(rows);
     let mut recipe = Recipe::default();
-    // Results, if they are kept: nothing takes their place while what follows is fused with the last launch.
+    // Results if they are used, else rooms: nothing reuses their memory while later launches are fused with the last one.
     let mut kept = |i: usize| match saves && spec.wants(i) {
         true => result(i),
         false => recipe.room::<f32>(rows.axis),
@@ -185,7 +185,7 @@ fn grouped(spec: &Spec<'_>, rows: Rows, groups: usize, size: usize) -> Made {
     Ok(recipe)
 }
 
-/// How many lanes work on a row, and whether neighbouring rows are neighbours in memory.
+/// Number of lanes that work on a row, and whether neighbouring rows are neighbours in memory.
 pub(super) fn along(rows: Rows) -> (usize, bool) {
     match rows.inner {
         1 => (lanes(rows.axis), false),

@@ -5,19 +5,19 @@ use crate::cuda::recipe::{Address, Arg, Each, NOWHERE, Reach, Recipe, operand, r
 use crate::host::optimizer::AdamW;
 use crate::spec::{Refusal, Spec};
 
-/// How many floats an operand holds, tensor or sequence.
+/// Number of floats of an operand, tensor or sequence.
 fn floats(spec: &Spec<'_>, index: usize) -> usize {
     let bytes = spec.operands.get(index).and_then(|o| o.as_ref()).and_then(|o| o.ty.byte_size());
     bytes.map_or(0, |bytes| bytes.0 as usize / size_of::<f32>())
 }
 
-/// What is done to each of so many floats.
+/// An elementwise function of `n` floats.
 fn each(n: usize, operands: Vec<Reach>) -> Each {
     let operands = operands.into_iter().map(|reach| ("f32", reach)).collect();
     Each { elements: n as u64, parameters: Vec::new(), made_of: None, operands, results: vec!["f32"] }
 }
 
-/// A flag that is always true.
+/// Sets a flag to true.
 fn flag(recipe: &mut Recipe, spec: &Spec<'_>, index: usize) {
     if spec.wants(index) {
         recipe.flag(1, result(index));
@@ -68,7 +68,7 @@ pub(crate) fn adam(spec: &Spec<'_>) -> Made {
     args.extend([0, 1, 3, 2, 4, 5].map(|i| operand(i).into()));
     args.extend([3, 1, 2].map(|i| result(i).into()));
     recipe.each("adam", n, args);
-    // Behind what reads the step: it may be counted on where it lies.
+    // Behind the kernels that read the step: it may be incremented in place.
     if spec.wants(0) || spec.is_in_place(1, 0) {
         recipe.each("count_on", 1, vec![operand(1).into(), result(0).into()]);
     }

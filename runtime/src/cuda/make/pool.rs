@@ -36,7 +36,7 @@ pub(crate) fn max(spec: &Spec<'_>) -> Made {
 pub(crate) fn max_grad(spec: &Spec<'_>) -> Made {
     let (positions, image) = (spec.dims(0)?, spec.result_dims(0)?);
     let mut recipe = Recipe::default();
-    // The gradient is defined without the window's attributes; models have them.
+    // The gradient is defined without the window's attributes, but models have them.
     match spec.says("kernel_shape").then(|| host::window(spec, &image, &positions)) {
         Some(Ok(w)) => {
             let args =
@@ -96,7 +96,7 @@ pub(crate) fn global(spec: &Spec<'_>, largest: bool) -> Made {
     Ok(recipe)
 }
 
-/// By axis, where something begins in the lists of all axes.
+/// By axis, its begin in the lists of all axes.
 type Lists = Vec<usize>;
 
 /// The words of a resizing kernel that writes `n` elements of extents `out`, and reads with these strides.
@@ -153,7 +153,7 @@ pub(crate) fn resize(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// Of each index of the operand, the indices of the result that are made of it.
+/// By index of the operand, the indices of the result that use it, with their weights.
 fn turned(plan: &Resized, dims: &[usize]) -> Vec<Vec<Vec<(usize, f32)>>> {
     let of = |(axis, &extent): (&crate::host::resize::Axis, &usize)| {
         let mut of = vec![Vec::new(); extent];

@@ -1,4 +1,4 @@
-//! Products of matrices and convolutions.
+//! Matrix products and convolutions.
 
 use super::{Made, sums};
 use crate::cuda::recipe::{
@@ -10,16 +10,16 @@ use crate::host::conv::Conv;
 use crate::meaning::{Gemm, Product, Rows};
 use crate::spec::{Refusal, Spec};
 
-/// The side of a tile of a result, and how many products are added up at a time.
+/// The side of a tile of a result, and the number of products that are added up at a time.
 const TILE: usize = 64;
 const DEEP: usize = 16;
 
-/// With fewer tiles, sums are cut in parts so that there is work for more blocks; none of fewer products than this.
+/// With fewer tiles, sums are cut into parts, so that there is work for more blocks; no part has fewer products than this.
 const ENOUGH_TILES: usize = 128;
 const SHORTEST: usize = 512;
 const MOST_PARTS: usize = 64;
 
-/// In how many parts a sum is cut, and how long each is. The same on every device.
+/// Number of parts into which a sum is cut, and their length. The same on every device.
 fn parts(tiles: usize, k: usize) -> (usize, usize) {
     let wanted = (2 * ENOUGH_TILES).div_ceil(tiles.max(1)).min(k / SHORTEST).min(MOST_PARTS);
     if tiles >= ENOUGH_TILES || wanted < 2 {
@@ -33,7 +33,7 @@ fn tiles(m: usize, n: usize) -> usize {
     m.div_ceil(TILE) * n.div_ceil(TILE)
 }
 
-/// A matrix: where it is, and how far its rows and columns are apart.
+/// A matrix: its address, and the distances of its rows and of its columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matrix {
     pub(super) at: Address,
@@ -41,7 +41,7 @@ pub(super) struct Matrix {
     pub(super) column: usize,
 }
 
-/// What products are written to: how far rows and products are apart, and whether they are added to what is there.
+/// Destination of products: distances of rows and of products, and whether the products are added to the previous values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Into {
     pub(super) at: Address,
@@ -51,15 +51,16 @@ pub(super) struct Into {
     pub(super) add: bool,
 }
 
-/// What would be more calls of the library than this is one launch of a kernel; and so many products it takes in one call.
+/// Maximum number of library calls; a kernel does the products in one launch if more were needed. And the maximum number of
+/// products of one call.
 const MOST_CALLS: usize = 32;
 const MOST_PRODUCTS: usize = 65_535;
 
-/// Bytes in which the library may keep sums in parts: as many results as there are parts of some length in a sum, between
-/// what it never fails with and what NVIDIA recommends for its largest devices.
+/// Workspace in bytes in which the library may keep partial sums: room for as many results as a sum has parts of a certain
+/// length, between the minimum with which it never fails and NVIDIA's recommendation for its largest devices.
 ///
-/// The same on every device, so a plan holds on each; and where a product has as much in every plan, it is computed in the
-/// same way, to the same bits.
+/// It is the same on every device, so a plan is valid on each; and if a product has this workspace in every plan, it is computed
+/// in the same way, to the same bits.
 ///
 /// # Source
 /// `cublasSetWorkspace` in NVIDIA's description of cuBLAS: 16 KiB at least, 4 MiB up to Ampere, 32 MiB from Hopper on.
@@ -70,15 +71,15 @@ fn library_workspace(x: Extents, count: usize) -> u64 {
     results.saturating_mul(x.k as u64 / SHORTEST_PART).clamp(16 << 10, 32 << 20)
 }
 
-/// A matrix for the library, of so many rows and columns, whose rows and columns are so far apart; none where neither are
-/// neighbours in memory.
+/// A matrix for the library, with the extents and distances of its rows and columns; none if neither rows nor columns are
+/// contiguous in memory.
 fn factor(
     at: Address,
     [rows, columns]: [usize; 2],
     [row, column]: [usize; 2],
     stride: usize,
 ) -> Option<Factor> {
-    // Of one row, or of one column, nothing is apart.
+    // With one row, or one column, distances do not matter.
     let dense = |rows: usize, columns: usize, row: usize, column: usize| {
         let leading = if columns == 1 { rows } else { column };
         ((row == 1 || rows == 1) && leading >= rows).then_some(leading)
@@ -89,7 +90,7 @@ fn factor(
     Some(Factor { at, transposed, leading: leading.try_into().ok()?, stride: stride.try_into().ok()? })
 }
 
-/// The same products for the library; none where it cannot take them, or not in few calls.
+/// The same products as library calls; none if the library cannot do them, or only in too many calls.
 fn by_library(
     recipe: &mut Recipe,
     x: Extents,
@@ -101,14 +102,14 @@ fn by_library(
     let (m, n, k) = (m?, n?, k?);
     let (mut calls, mut done) = (Vec::new(), 0);
     while let [(a, b), rest @ ..] = &offsets[done..] {
-        // As many as go on as the first two do.
+        // As many products as have the same distances as the first two.
         let step = rest.first().and_then(|next| Some((next.0.checked_sub(*a)?, next.1.checked_sub(*b)?)));
         let (da, db) = step.unwrap_or((0, 0));
         let goes_on = |(i, next): &(usize, &(usize, usize))| **next == (a + (i + 1) * da, b + (i + 1) * db);
         let more = rest.iter().enumerate().take_while(goes_on).take(MOST_PRODUCTS - 1).count();
         let count = if step.is_some() { 1 + more } else { 1 };
-        // Of the library's matrices columns are one behind the other, of these rows: all are taken for their transposes,
-        // and the transpose of a product is that of the transposes the other way round.
+        // The library's matrices are column-major, ours row-major: each is taken for its transpose, and the transpose of a
+        // product is the product of the transposes in reverse order.
         let out = factor(into.at.plus::<f32>(done * into.size), [x.n, x.m], [1, into.row], into.size)?;
         let workspace_bytes = library_workspace(x, count);
         calls.push(recipe::Product {
@@ -131,7 +132,7 @@ fn by_library(
     (1..=MOST_CALLS).contains(&calls.len()).then_some(calls)
 }
 
-/// Products of matrices, `offsets` elements behind where they are.
+/// Matrix products; each reads its factors at a pair of `offsets`, in elements.
 pub(super) fn products(
     recipe: &mut Recipe,
     x: Extents,
@@ -210,8 +211,8 @@ fn words(conv: &Conv, parts: usize, length: usize) -> Arg {
     Arg::Words(words)
 }
 
-/// What a window of one pixel comes to: a product of weights, `row` and `column` apart, with each sample, of `k` channels,
-/// to one of `m`. For the library alone: kernels take all samples together.
+/// A convolution with a window of one pixel, as a product of weights, with distances `row` and `column`, and each sample of `k`
+/// channels, giving `m` channels. For the library only: the kernels do all samples together.
 fn pointwise(
     recipe: &mut Recipe,
     conv: &Conv,
@@ -229,12 +230,12 @@ fn pointwise(
     by_library(recipe, Extents { m, n, k }, matrices, &offsets, into)
 }
 
-/// Bytes in which the library may keep what an algorithm makes beside the tensors, such as indices, tiles that are
-/// transformed, or tensors in another order: as many as the three of a convolution have, between what it takes for products
-/// and what enables its faster algorithms in many cases.
+/// Workspace in bytes for temporaries of a library algorithm, such as indices, transformed tiles, or tensors in another layout:
+/// the size of the three tensors of the convolution, between the minimum for products and a size that enables the faster
+/// algorithms in many cases.
 ///
-/// The same on every device and in every plan, so the same algorithm is chosen. What it is larger by than the algorithm
-/// needs, a profile knows.
+/// It is the same on every device and in every plan, so the same algorithm is chosen. A profile records how much of it the
+/// algorithm does not need.
 ///
 /// # Source
 /// `kCONV_CUDNN_WORKSPACE_LIMIT_BYTES` of Caffe2: 64 MiB, "as this enables the use of Winograd in many cases"; ONNX Runtime
@@ -246,24 +247,24 @@ fn convolution_workspace(filter: &Filter) -> u64 {
     (all.iter().sum::<u64>() * size_of::<f32>() as u64).clamp(16 << 10, 64 << 20)
 }
 
-/// The extents for the library; none where it cannot take them: its padding is the same at both ends, it counts in 32 bits,
-/// and without elements there is nothing to do.
+/// The extents for the library; none if it cannot take them: its padding is the same at both ends, and it counts in 32 bits. None
+/// also for an empty convolution.
 fn filter(conv: &Conv, found: Found) -> Option<Filter> {
     let w = &conv.window;
-    // One dimension is two for it.
+    // The library needs at least two dimensions.
     let first = usize::from(w.image[0] == 1 && w.kernel[0] == 1 && w.positions[0] == 1 && w.before[0] == 0);
     let count = |n: usize| i32::try_from(n).ok().filter(|&n| n > 0);
     let some = |list: &[usize]| list.iter().map(|&n| count(n)).collect::<Option<Vec<i32>>>();
     let tensor = |outer: usize, inner: usize, space: [usize; 3]| {
         let all = some(&[&[outer, inner], &space[first..]].concat())?;
-        // As many elements as can be counted.
+        // The number of elements must fit 32 bits.
         all.iter().try_fold(1i32, |all, &n| all.checked_mul(n))?;
         Some(all)
     };
     for d in first..3 {
         let reach = (w.kernel[d].max(1) - 1).checked_mul(w.dilation[d])?.checked_add(1)?;
         let padded = usize::try_from(w.before[d]).ok()?.checked_mul(2)?.checked_add(w.image[d])?;
-        // What reaches out of the end, past the same padding as at the beginning, must not be looked at.
+        // With the same padding at the end as at the beginning, the number of positions must be the same.
         if padded.checked_sub(reach)? / w.stride[d] + 1 != w.positions[d] {
             return None;
         }
@@ -281,7 +282,7 @@ fn filter(conv: &Conv, found: Found) -> Option<Filter> {
     })
 }
 
-/// The convolution for the library, where it can take it.
+/// The convolution for the library, if the library can take it.
 fn convolution(
     recipe: &mut Recipe,
     conv: &Conv,
@@ -295,7 +296,7 @@ fn convolution(
     Some(Convolution { filter, image, weights, positions, stored, workspace, workspace_bytes })
 }
 
-/// Adds its bias to each channel, of so many places.
+/// Adds the bias of each channel to its `places` elements.
 fn add_bias(
     recipe: &mut Recipe,
     samples: usize,

@@ -6,7 +6,7 @@ use crate::host::random::{has_wide_mask, seed};
 use crate::meaning::count;
 use crate::spec::{Spec, refuse};
 
-/// Four elements are one thread's.
+/// Number of groups of four elements, one group per thread.
 fn fours(n: usize) -> usize {
     n.div_ceil(4)
 }
@@ -37,7 +37,7 @@ pub(crate) fn dropout_grad(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// A kernel that draws from the step and two numbers.
+/// A kernel that draws random numbers from the step, the seed and two parameters.
 fn drawn(spec: &Spec<'_>, kernel: &str, numbers: [f32; 2]) -> Made {
     let n = count(&spec.result_dims(0)?);
     let mut args = vec![n.into(), seed(spec)?.into()];

@@ -8,10 +8,10 @@ use crate::host::reduce as host;
 use crate::meaning::{Broadcast, Reduction, Rows, count, strides};
 use crate::spec::{Refusal, Spec};
 
-/// Extents, and strides of several tensors, of some dimensions.
+/// The extents of some dimensions, and their strides in several tensors.
 type Dims = (Vec<usize>, Vec<Vec<usize>>);
 
-/// What stays and what comes together.
+/// The kept and the folded dimensions.
 fn apart(plan: &Reduction) -> [Dims; 2] {
     let all: Vec<usize> = plan.groups.iter().map(|group| group.0).collect();
     let own = strides(&all);
@@ -22,7 +22,7 @@ fn apart(plan: &Reduction) -> [Dims; 2] {
     })
 }
 
-/// The words that kernels begin with: outputs, values of each, lanes, and both boxes.
+/// The words that kernels begin with: number of outputs, number of values of each, lanes, and both boxes of indices.
 fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, usize, usize), Refusal> {
     let (outputs, values) = (count(&kept.0), count(&folded.0));
     let lanes = if inner_is_folded { lanes(values) } else { lanes_across(values) };
@@ -32,15 +32,15 @@ fn head([kept, folded]: &[Dims; 2], inner_is_folded: bool) -> Result<(Vec<u64>, 
     Ok((words, outputs, lanes))
 }
 
-/// The fewest values of an output that a block sums up by itself, and of one of many columns that it takes together. Of
+/// Minimum number of values of an output that a block sums by itself, and of an output of many columns that it sums together. For
 /// fewer, a team of threads is as fast.
 const MANY: usize = 512;
 const MANY_ROWS: usize = 64;
 
-/// The fewest columns that are taken together: of fewer, threads would be idle.
+/// Minimum number of columns that are summed together: with fewer, threads would be idle.
 const MANY_COLUMNS: usize = 32;
 
-/// A sum of many values each, in two stages; false where it is none of them.
+/// A sum of many values each, in two stages; false if the reduction has another form.
 fn in_slices(recipe: &mut Recipe, spec: &Spec<'_>, plan: &Reduction, kernel: &str) -> Result<bool, Refusal> {
     let factor = match kernel {
         "reduce_sum" => 1.0,
@@ -119,7 +119,7 @@ pub(crate) fn cumulative(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// `DivGrad(dY, A, B → dA, dB)`: each sums over what was repeated.
+/// `DivGrad(dY, A, B → dA, dB)`: each sums over the dimensions that were broadcast.
 pub(crate) fn quotient(spec: &Spec<'_>) -> Made {
     let plan = Broadcast::new(&[spec.dims(1)?, spec.dims(2)?], &spec.dims(0)?)?;
     let dense = strides(&plan.dims);

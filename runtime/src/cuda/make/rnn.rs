@@ -1,4 +1,4 @@
-//! Recurrent layers: products of each step, and a kernel between them.
+//! Recurrent layers: the matrix products of each step, and a kernel between them.
 
 use super::Made;
 use super::product::{self, Matrix, products};
@@ -7,7 +7,7 @@ use crate::gemm::Extents;
 use crate::host::rnn::Layer;
 use crate::spec::{Refusal, Spec};
 
-/// What is written down of a layer.
+/// A layer and its recipe so far.
 struct Net {
     l: Layer,
     recipe: Recipe,
@@ -18,7 +18,7 @@ impl Net {
         Ok(Net { l: Layer::new(spec, gates)?, recipe: Recipe::default() })
     }
 
-    /// Columns of all gates of a sample.
+    /// Number of columns of all gates of a sample.
     fn width(&self) -> usize {
         self.l.gates * self.l.hidden
     }
@@ -36,7 +36,7 @@ impl Net {
         products(&mut self.recipe, Extents { m, n, k }, [left, right], &[(0, 0)], into)
     }
 
-    /// `out` = `a` · `bᵀ`, or that added to it, where both have dense rows.
+    /// `out` = `a` · `bᵀ`, or that added to `out`, where both have dense rows.
     fn by_rows(
         &mut self,
         x: [usize; 3],
@@ -48,7 +48,7 @@ impl Net {
         self.product(x, (a, x[2], 1), (b, 1, x[2]), into, add)
     }
 
-    /// `out` = `a` · `b`, or that added to it; rows of `a` are some elements apart.
+    /// `out` = `a` · `b`, or that added to `out`; rows of `a` are some elements apart.
     fn by_columns(
         &mut self,
         x: [usize; 3],
@@ -75,7 +75,7 @@ impl Net {
         self.recipe.copy(floats * size_of::<f32>(), from, to);
     }
 
-    /// A first state: the operand's, or zeros.
+    /// Sets the first state: the operand's, or zeros.
     fn start(&mut self, spec: &Spec<'_>, state: Address, given: usize, direction: usize) {
         let part = self.l.step_hidden();
         match spec.has(given) {
@@ -84,7 +84,7 @@ impl Net {
         }
     }
 
-    /// Writes a part of a result, if it is asked for.
+    /// Writes a part of a result, if it is used.
     fn put(&mut self, spec: &Spec<'_>, index: usize, at: usize, floats: usize, from: Address) {
         if spec.wants(index) {
             self.copy(floats, from, result(index).plus::<f32>(at * floats));
@@ -97,7 +97,7 @@ impl Net {
         self.recipe.each(kernel, n, all);
     }
 
-    /// The products of all inputs with W, and the biases; those of R for so many columns.
+    /// The products of all inputs with W, and the biases of W; the biases of R are added in the first `both` columns only.
     fn inputs(
         &mut self,
         spec: &Spec<'_>,
@@ -138,7 +138,7 @@ impl Net {
         Ok(())
     }
 
-    /// The sum of rows of gates.
+    /// Sums the rows of gates.
     fn row_sums(&mut self, from: Address, to: Address) {
         let (width, rows) = (self.width(), self.l.steps * self.l.batch);
         let lanes = lanes_across(rows);
@@ -146,7 +146,7 @@ impl Net {
         self.recipe.teams("row_sums", width, lanes, args);
     }
 
-    /// Zeros for gradients of weights, which steps add to.
+    /// Zeros the gradients of weights, to which the steps add.
     fn clear(&mut self, spec: &Spec<'_>) {
         let (d, width) = (self.l.directions, self.width());
         for (index, floats) in [(1, width * self.l.inputs), (2, width * self.l.hidden), (3, 2 * width)] {
@@ -156,12 +156,12 @@ impl Net {
         }
     }
 
-    /// The part of the recurrent weights that a direction has.
+    /// The recurrent weights of a direction.
     fn recurrent(&self, d: usize) -> Address {
         operand(2).plus::<f32>(d * self.width() * self.l.hidden)
     }
 
-    /// Adds what the result of a step receives to the gradient of the state.
+    /// Adds the gradient of a step's result to the gradient of the state.
     fn receive(&mut self, spec: &Spec<'_>, index: usize, at: usize, dh: Address) {
         if spec.has(index) {
             let part = self.l.step_hidden();
@@ -171,7 +171,7 @@ impl Net {
         }
     }
 
-    /// The state before a step of a direction: that of the step before in `index`, or the first one, if there is any.
+    /// The state before a step of a direction: that of the previous step in `index`, or the first state, if there is any.
     fn before(
         &self,
         spec: &Spec<'_>,
@@ -292,7 +292,7 @@ pub(crate) fn gru_grad(spec: &Spec<'_>) -> Made {
     let mut net = Net::new(spec, 3)?;
     let (part, step, width) = (net.l.step_hidden(), net.l.step_gates(), net.width());
     let split = 2 * net.l.hidden;
-    // What reaches the gates, and what reaches the recurrent products of them.
+    // The gradients of the gates, and those of their recurrent products.
     let [dgates, recurrent] = [(); 2].map(|()| net.recipe.room::<f32>(net.l.steps * step));
     let [dh, product, next] = [(); 3].map(|()| net.recipe.room::<f32>(part));
     let behind = net.l.resets_behind;

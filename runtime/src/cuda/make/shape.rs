@@ -12,7 +12,7 @@ fn size(ty: &TensorType) -> usize {
     ty.byte_size().map_or(0, |b| b.0 as usize)
 }
 
-/// What the host's kernel computes without looking at operands.
+/// The result of the host's kernel, which reads no operand, as a constant.
 pub(crate) fn known(spec: &Spec<'_>) -> Made {
     let bytes = spec.results.first().copied().flatten().and_then(lmsc_ir::Type::byte_size);
     let mut words = vec![0u64; bytes.map_or(0, |b| b.0 as usize).div_ceil(8)];
@@ -25,7 +25,7 @@ pub(crate) fn known(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// The operand's bytes, where they do not lie there already.
+/// Copies the operand to the result, unless they share their buffer.
 pub(crate) fn view(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     if !spec.is_in_place(0, 0) {
@@ -35,7 +35,7 @@ pub(crate) fn view(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// Each result is its operand.
+/// Copies each operand to its result.
 pub(crate) fn views(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     for (i, ty) in spec.results.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn broadcast_gradient_args(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// The elements, one behind the other.
+/// Copies the elements one behind the other.
 pub(crate) fn sequence_construct(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     let mut to = result(0);

@@ -1,6 +1,6 @@
-//! Sums of few outputs, in two stages: of slices, each by one block, and of these.
+//! Sums of few outputs, in two stages: slices, each summed by one block, and the sums of these.
 //!
-//! Slices follow from the extents alone, so sums have the same bits on each device of one kind.
+//! The slices depend on the extents alone, so sums have the same bits on each device of one kind.
 
 use crate::cuda::BLOCK;
 use crate::cuda::recipe::{Address, Arg, NOWHERE, Recipe, lanes, lanes_across};
@@ -9,21 +9,21 @@ use crate::meaning::Rows;
 /// Blocks that keep the largest devices busy: 132 processors hold eight each.
 const ENOUGH_BLOCKS: usize = 2048;
 
-/// The fewest packs of a slice: four a thread, which are loaded at once.
+/// Minimum number of packs of a slice: four per thread, which are loaded at once.
 const SHORTEST: usize = 4 * BLOCK as usize;
 
-/// The most slices of a channel, whose sums one block adds up.
+/// Maximum number of slices of a channel, whose sums one block adds up.
 const MOST_SLICES: usize = 512;
 
 /// Threads of a block that share a column, and columns of a block where each thread has one.
 const ROW_LANES: usize = 8;
 const ACROSS: usize = BLOCK as usize / ROW_LANES;
 
-/// The most slices of rows, the sums of which are written and read once more, and the fewest rows of one.
+/// Maximum number of slices of rows, whose sums are written and read once more, and the minimum number of rows of one.
 const MOST_ROW_SLICES: usize = 64;
 const SHORTEST_ROWS: usize = 8 * ROW_LANES;
 
-/// In how many slices of which length.
+/// Number of slices, and their length.
 fn cut(all: usize, wanted: usize, shortest: usize, most: usize) -> (usize, usize) {
     if all == 0 {
         return (0, 0);
@@ -33,12 +33,12 @@ fn cut(all: usize, wanted: usize, shortest: usize, most: usize) -> (usize, usize
     (all.div_ceil(length), length)
 }
 
-/// Neighbouring elements that a thread takes together.
+/// Number of neighbouring elements that a thread takes together.
 pub(super) fn width(neighbours: usize) -> usize {
     if neighbours.is_multiple_of(4) { 4 } else { 1 }
 }
 
-/// Channels, each cut in slices, as kernels take them.
+/// Channels, each cut into slices, as kernels take them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channels {
     rows: Rows,
@@ -60,18 +60,18 @@ impl Channels {
             .to_vec()
     }
 
-    /// Slices of all channels.
+    /// Number of slices of all channels.
     pub(super) fn all(self) -> usize {
         self.rows.axis * self.slices
     }
 
-    /// Launches a kernel of one block a slice.
+    /// Launches a kernel with one block per slice.
     pub(super) fn launch(self, recipe: &mut Recipe, kernel: &str, args: Vec<Arg>) {
         recipe.each(kernel, self.all() * BLOCK as usize, args);
     }
 }
 
-/// Rows whose columns are summed, cut in slices of rows, as kernels take them.
+/// Rows whose columns are summed, cut into slices of rows, as kernels take them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
     rows: usize,
@@ -92,24 +92,25 @@ impl Columns {
         [self.rows, self.columns, self.slices, self.length].map(|n| n as u64).to_vec()
     }
 
-    /// Sums of slices, of all columns.
+    /// Number of slice sums of all columns.
     pub(super) fn all(self) -> usize {
         self.slices * self.columns
     }
 
-    /// Launches a kernel of one block a tile of columns and slice.
+    /// Launches a kernel with one block per slice and tile of columns.
     pub(super) fn launch(self, recipe: &mut Recipe, kernel: &str, args: Vec<Arg>) {
         let tiles = self.columns.div_ceil(ACROSS * width(self.columns));
         recipe.each(kernel, tiles * self.slices * BLOCK as usize, args);
     }
 
-    /// Threads that add up the slices of a column.
+    /// Number of threads that add up the slices of a column.
     pub(super) fn lanes(self) -> usize {
         lanes_across(self.slices)
     }
 }
 
-/// How the parts of sums lie: of an output `apart` elements apart, and those of the next output `next` elements on.
+/// Layout of partial sums: those of one output are `apart` elements apart, and those of the next output begin `next` elements
+/// later.
 struct Parts {
     outputs: usize,
     count: usize,
@@ -158,7 +159,7 @@ pub(super) fn of_columns(
     }
 }
 
-/// Slices of so many values that one block each sums up, and how long they are.
+/// Number and length of slices of `values` values, each summed by one block.
 pub(super) fn slices(values: usize) -> (usize, usize) {
     cut(values, MOST_SLICES, SHORTEST, MOST_SLICES)
 }

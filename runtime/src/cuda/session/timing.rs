@@ -1,4 +1,4 @@
-//! How long the launches of a step take, as they run: fused, and without an event between them.
+//! Measures the launches of a step as they run: fused, and without an event between them.
 
 use std::time::Duration;
 
@@ -6,35 +6,34 @@ use lmsc_ir::program::{Action, Stream};
 
 use super::{Event, RunError, Session};
 
-/// What one launch takes.
+/// Duration of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// The first and the last command of what computes whose kernels the launch is; mostly one and the same.
+    /// The first and the last command of the compute stream whose kernels the launch contains; mostly the same one.
     pub commands: [u32; 2],
-    /// How long one launch takes.
+    /// Duration of one launch.
     pub time: Duration,
 }
 
-/// Repetitions between two events take this long together, so that what the events cost does not count: a hundred times of
-/// what one costs at most. Half as long shows in kernels of a few microseconds; twice as long only takes longer.
+/// Repetitions between two events take this long together, at most a hundred times the cost of one event, so that the events do
+/// not count. With half as long, the events show in kernels of a few microseconds; twice as long only takes longer.
 const TOGETHER: Duration = Duration::from_micros(500);
 
-/// The most repetitions of one launch: 100 of the shortest kernels fill the time above.
+/// Maximum number of repetitions of one launch: 100 of the shortest kernels fill the time above.
 const MOST_REPETITIONS: u32 = 100;
 
 impl Session {
-    /// How long the launches of a step take, each the median of so many steps: by the last command, those of all commands
-    /// that compute.
+    /// Duration of each launch of a step, the median over `steps` steps.
     ///
-    /// A step is run command by command. Where a launch has come to its turn, and nothing else runs, it is repeated between
-    /// two events. Repetitions read and write what the launch itself does, so what writes in place computes something else:
-    /// afterwards variables are of no use.
+    /// A step is run command by command. When a launch is next, and nothing else runs, it is repeated between two events.
+    /// Repetitions read and write the same memory as the launch itself, so an operator that writes in place computes something
+    /// else: afterwards the values of variables are meaningless.
     ///
     /// # Errors
     /// [`RunError::Device`], with what the driver says.
     pub fn time(&mut self, steps: u64) -> Result<Vec<Timed>, RunError> {
         let timed = self.time_steps(steps);
-        // Whatever has happened, nothing goes on behind the caller's back.
+        // Even after an error, nothing goes on running when this returns.
         let ended = self.wait_for_all();
         let timed = timed.map_err(RunError::Device)?;
         ended.map_err(RunError::Device)?;
@@ -82,7 +81,7 @@ impl Session {
             .collect())
     }
 
-    /// Whether the command launches anything that no other one launches.
+    /// Whether the command launches anything itself; a command whose launches are fused into another one does not.
     fn launches_something(&self, index: u32) -> bool {
         match self.fused.get(&index) {
             Some(ready) => ready.is_some(),
@@ -90,7 +89,7 @@ impl Session {
         }
     }
 
-    /// One launch of the command, repeated. All that it waits for has been done, and nothing else runs.
+    /// Time of one launch of the command, repeated. All commands that it waits for have been done, and nothing else runs.
     fn time_launch(&self, index: u32, events: &[Event; 2]) -> Result<Duration, String> {
         self.wait_for_all()?;
         let repeated = |times: u32| {

@@ -6,7 +6,7 @@ use lmsc_ir::{Bytes, Op};
 
 use super::*;
 
-/// What a device did: the copies of a stream, and the launches.
+/// Operations of a device: the copies of each copy stream, and the launches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Done {
     out: usize,
@@ -54,7 +54,7 @@ fn wait(stream: Stream, command: u32, before: bool) -> Wait {
     Wait { stream, command, before }
 }
 
-/// Two launches, and between them two tensors that leave and come back; at the next step they leave again.
+/// Two launches, and between them two tensors that are swapped out and in; at the next step they are swapped out again.
 fn program() -> Program {
     let launch = |node: &str| {
         Action::Launch(Box::new(Launch {
@@ -100,7 +100,7 @@ fn program() -> Program {
     }
 }
 
-/// Ends the run after so many steps, or gives it up there.
+/// Ends the run after this number of steps, or aborts it there.
 struct Ending {
     after: u64,
     fails: bool,
@@ -120,7 +120,7 @@ impl Watch for Ending {
 const STEPS: u64 = 4;
 const NEVER: Ending = Ending { after: STEPS, fails: false };
 
-/// What a run on the device comes to, and what the device did; `None` if it panicked. A run that hangs fails the test.
+/// The result of a run on the device, and the device's operations; `None` if it panicked. A run that hangs fails the test.
 fn run(device: Faulty, mut watch: Ending) -> (Option<Result<Measured, RunError>>, Done) {
     let (tell, told) = channel();
     std::thread::spawn(move || {
