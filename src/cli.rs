@@ -83,11 +83,18 @@ pub enum Command {
     /// Run training steps on this machine's processor or GPU, within the budget, and tell what they came to.
     Run(Box<RunArgs>),
     /// List the passes.
-    Passes,
+    Passes {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
         /// Which target to print.
         name: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Check that two models compute the same.
     Verify(VerifyArgs),

@@ -54,7 +54,7 @@ pub(crate) fn step(
         Some(bytes) => take(path, Some(bytes), binding, purpose)?,
         None => read(path, binding, purpose)?,
     };
-    Ok(noted_if_idle(path, loaded))
+    Ok(noted_if_idle(path, noted_if_inference(path, loaded)))
 }
 
 /// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
@@ -62,12 +62,31 @@ pub(crate) fn step(
 /// # Errors
 /// As [`load`].
 pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    Ok(told_if_idle(path, read(path, binding, Purpose::Look)?))
-}
-
-fn told_if_idle(path: &Path, loaded: Loaded) -> Loaded {
+    let loaded = noted_if_inference(path, read(path, binding, Purpose::Look)?);
     let loaded = noted_if_idle(path, loaded);
     warn(&loaded.warnings);
+    Ok(loaded)
+}
+
+/// The same graph, its warnings printed: first that it does not train, if it does not.
+pub(crate) fn told_if_inference(path: &Path, loaded: Loaded) -> Loaded {
+    let loaded = noted_if_inference(path, loaded);
+    warn(&loaded.warnings);
+    loaded
+}
+
+/// The same graph, with a warning if it does not train.
+pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
+    if let Some(inference) = crate::state::is_inference(&loaded.graph) {
+        let help = match &loaded.model {
+            Some(_) => {
+                "; training needs more memory. Export the step with its loss, gradients and optimizer \
+                 (docs/pytorch.md; or artifacts.generate_artifacts of onnxruntime-training)"
+            }
+            None => "; training needs more memory",
+        };
+        loaded.warnings.insert(0, format!("{}: {inference}{help}", called(path)));
+    }
     loaded
 }
 
@@ -106,7 +125,9 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    Ok(told_if_idle(path, read(path, binding, Purpose::Run)?))
+    let loaded = noted_if_idle(path, read(path, binding, Purpose::Run)?);
+    warn(&loaded.warnings);
+    Ok(loaded)
 }
 
 /// What a graph is read for.

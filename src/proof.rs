@@ -47,7 +47,7 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
             verdict(args, &proof, &guarantee, &[original.warnings, rewritten.warnings].concat())
         }
         Err(difference) if args.json => {
-            Err(Error::NoAsJson(json!({ "equal": false, "difference": difference }).to_string()))
+            Err(Error::NoAsJson(json!({ "format": 1, "equal": false, "difference": difference }).to_string()))
         }
         Err(difference) => Err(Error::No(format!("different: {difference}"))),
     }
@@ -70,7 +70,7 @@ fn verdict(
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {
-        let mut told = json!({ "equal": true, "proof": facts });
+        let mut told = json!({ "format": 1, "equal": true, "proof": facts });
         if !warnings.is_empty() {
             told["warnings"] = json!(warnings);
         }

@@ -71,6 +71,14 @@ fn calls_that_are_wrong() {
         &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/no.toml"),
         2,
     );
+    check("budget-is-negative", &format!("{CNN} --budget -5GiB"), 2);
+    check("no-such-command-alone", "verfy", 2);
+    check("no-such-command-nor-file", "frobnicate", 2);
+    check("empty-batch", "testdata/models/tiny_mlp/training_model.onnx --dim batch=0 --budget 1GiB", 2);
+    check("output-of-no-form", &format!("{CNN} --budget 1GiB -o @/x.pt"), 2);
+    check("output-without-suffix", &format!("{CNN} --budget 1GiB -o @/out"), 2);
+    check("sweep-report-of-no-form", &format!("sweep {CNN} --budget 1GiB --report @/x.csv"), 2);
+    check("plan-report-of-no-form", &format!("plan {CNN} --memory 1GiB --report @/x.pdf"), 2);
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
     check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
 }
@@ -78,6 +86,7 @@ fn calls_that_are_wrong() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+    check("passes-json", "passes --json", 0);
 }
 
 #[test]
@@ -190,6 +199,32 @@ fn targets() {
     check("targets", "targets", 0);
     check("targets-one", "targets v100-pcie", 0);
     check("targets-unknown", "targets v101", 2);
+    check("targets-several", "targets h100", 2);
+    check("targets-json", "targets T4 --json", 0);
+    let bench = Bench::new();
+    for name in ["RTX-4090", "4090", "geforce_rtx_4090"] {
+        assert_eq!(
+            bench.run(&format!("targets {name}")).stdout,
+            bench.run("targets rtx4090").stdout,
+            "{name}"
+        );
+    }
+    let json = bench.run("targets --json");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["targets"].as_array().unwrap().len(), lmsc_plan::target::BUILT_IN.len());
+}
+
+/// What an exporter gives at first: the forward pass alone.
+#[test]
+fn inference_is_told_apart() {
+    let forward = "testdata/models/tiny_mlp/forward.onnx --dim batch=8";
+    check("inference", &format!("{forward} --budget 1MiB"), 0);
+    check("inference-inspect", &format!("inspect {forward}"), 0);
+    let planned = Bench::new().run(&format!("plan {forward} --memory 1MiB"));
+    assert!(planned.code == 0 && planned.stderr.contains("no backward pass: this is inference"), "{planned:?}");
+    // To run it is nothing wrong.
+    let run = Bench::new().run(&format!("run {forward} --steps 1"));
+    assert!(run.code == 0 && !run.stderr.contains("warning"), "{run:?}");
 }
 
 #[test]
@@ -209,6 +244,7 @@ fn explain() {
     );
     check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
+    check("explain-part-of-a-name", &format!("explain {UNET} --budget 1MiB --tensor relu"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
     check("explain-does-not-fit", &format!("explain {FOUR_LAYERS} --budget 1MiB --tensor a1"), 1);
 }

@@ -145,7 +145,8 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
 /// [`Error::Input`] naming the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
-    targets.map(|path| &**path).chain(report).try_for_each(emit::check_target)
+    targets.map(|path| &**path).try_for_each(emit::check_target)?;
+    report.map_or(Ok(()), emit::check_report)
 }
 
 /// How much work one thread does at least, in floating-point operations or bytes that it moves: kernels cut theirs into pieces
@@ -739,7 +740,13 @@ fn fits(
     let wrong = tensors::mismatches(tensors.types(), expected, many, batches);
     match wrong.is_empty() {
         true => Ok(()),
-        false => Err(Error::in_file(path, format!("not what the step takes:\n  {}", wrong.join("\n  ")))),
+        false => {
+            let error = Error::in_file(path, format!("not what the step takes:\n  {}", wrong.join("\n  ")));
+            Err(match tensors.says.is_some() && batches {
+                true => error.with_help("it is what --save wrote; give it with --resume"),
+                false => error,
+            })
+        }
     }
 }
 
