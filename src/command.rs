@@ -130,6 +130,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Check(args)) => crate::check_file(args),
         Some(Command::Env(args)) => crate::env(args, out).map(|()| String::new()),
         Some(Command::Explain(args)) => crate::explain(args),
+        Some(Command::Fit(args)) => crate::fit(args),
         Some(Command::Inspect(args)) => crate::inspect(args),
         Some(Command::Launches(args)) => run::launches(args),
         Some(Command::Offsets(args)) => crate::offsets(args),

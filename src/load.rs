@@ -90,7 +90,8 @@ pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
     loaded
 }
 
-fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
+/// The same graph, with a warning if it trains and learns nothing.
+pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
     if let Some(idle) = crate::state::learns_nothing(&loaded.graph) {
         let help = match &loaded.model {
             Some(_) => {
@@ -101,6 +102,24 @@ fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
         loaded.warnings.push(format!("{}: {idle}{help}", called(path)));
     }
     loaded
+}
+
+/// The symbolic dimensions of the model at `path`, by name; none of a text.
+///
+/// # Errors
+/// [`Error::Input`], if it is no model.
+pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
+    if path == Path::new("-") {
+        let message = "standard input is read once, and the model more often".to_owned();
+        return Err(Error::Input(message).with_help("give a file, or name the dimension with --dim NAME"));
+    }
+    if is_text(path) {
+        return Ok(Vec::new());
+    }
+    let model = Model::open(path).map_err(|e| Error::Input(e.to_string()))?;
+    let written = Dims::written(&model);
+    let names = model.proto.graph.iter().flat_map(lmsc_onnx::symbolic);
+    Ok(names.filter(|name| written.get(name).is_none()).collect())
 }
 
 /// Prints warnings to standard error.

@@ -34,6 +34,7 @@ fn help() {
         "check",
         "env",
         "explain",
+        "fit",
         "inspect",
         "launches",
         "offsets",
@@ -221,7 +222,10 @@ fn inference_is_told_apart() {
     check("inference", &format!("{forward} --budget 1MiB"), 0);
     check("inference-inspect", &format!("inspect {forward}"), 0);
     let planned = Bench::new().run(&format!("plan {forward} --memory 1MiB"));
-    assert!(planned.code == 0 && planned.stderr.contains("no backward pass: this is inference"), "{planned:?}");
+    assert!(
+        planned.code == 0 && planned.stderr.contains("no backward pass: this is inference"),
+        "{planned:?}"
+    );
     // To run it is nothing wrong.
     let run = Bench::new().run(&format!("run {forward} --steps 1"));
     assert!(run.code == 0 && !run.stderr.contains("warning"), "{run:?}");
@@ -254,6 +258,38 @@ fn inspect() {
     check("inspect", &format!("inspect {CNN}"), 0);
     check("inspect-json", &format!("inspect {CNN} --json --largest 2"), 0);
     check("inspect-text-form", &format!("inspect {FOUR_LAYERS} --largest 3"), 0);
+}
+
+/// Which cards a step fits, and with which batches.
+#[test]
+fn fit() {
+    let mlp = "fit testdata/models/tiny_mlp/training_model.onnx --optimizer testdata/models/tiny_mlp/optimizer_model.onnx";
+    check("fit", &format!("{mlp} --gpu rtx4090,t4 --budget 300KiB"), 0);
+    check("fit-batches", &format!("{mlp} --gpu t4 --budget 300KiB --dim batch --batch 8,512,4096 --json"), 0);
+    check("fit-nothing", &format!("{mlp} --gpu t4 --budget 10KiB"), 1);
+    check("fit-fixed-sizes", &format!("fit {CNN_STEP}"), 0);
+    check("fit-text-form", &format!("fit {FOUR_LAYERS} --gpu h100-sxm --budget 30MiB"), 0);
+    check("fit-inference", "fit testdata/models/tiny_mlp/forward.onnx --gpu 4090 --batch 8", 0);
+    check("fit-no-such-card", &format!("{mlp} --gpu h100"), 2);
+    check("fit-two-batches", &format!("{mlp} --dim batch --dim sequence"), 2);
+    check("fit-batch-of-nothing", &format!("fit {CNN_STEP} --batch 8"), 2);
+    check("fit-share-of-the-peak", &format!("{mlp} --budget 0.5x"), 2);
+    let bench = Bench::new();
+    let json = bench.run(&format!("{mlp} --gpu t4 --budget 300KiB --json --report @/fit.html"));
+    let found: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let (card, points) = (&found["cards"][0], found["cards"][0]["points"].as_array().unwrap());
+    let largest =
+        points.iter().filter(|point| point["fits"] != "no").filter_map(|point| point["batch"].as_u64()).max();
+    assert_eq!(card["largest"].as_u64(), largest);
+    assert!(card["refused"].as_u64() > largest, "{card}");
+    let page = std::fs::read_to_string(bench.path("fit.html")).unwrap();
+    assert!(page.contains("t4: largest batch") && page.starts_with("<!"), "{}", &page[..200]);
+    // What it says, the main job does.
+    let model = mlp.strip_prefix("fit ").unwrap();
+    let call = |batch: u64| {
+        bench.run(&format!("{model} --target t4 --budget 300KiB --effort 10 --dim batch={batch}")).code
+    };
+    assert_eq!((call(largest.unwrap()), call(card["refused"].as_u64().unwrap())), (0, 1));
 }
 
 #[test]
