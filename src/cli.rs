@@ -85,14 +85,29 @@ pub enum Command {
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
     Sweep(Box<SweepArgs>),
+    /// Tell which cards a model fits, as it is or with a plan, with which batches, and how fast it is there.
+    ///
+    /// Batches are doubled from 1 on while they fit; then the largest is searched for, to a sixteenth of it. A step fits as it is
+    /// where all that it needs at once is within the card's memory, and with a plan where swapping and computing again bring it
+    /// there. Times are those of the card's model (`lmsc targets NAME`), not measured.
+    ///
+    /// Exit codes: 0 something fits; 1 nothing does; 2 the input or the call is at fault.
+    Fit(Box<FitArgs>),
     /// Run training steps on this machine's processor or GPU, within the budget, and tell what they came to.
     Run(Box<RunArgs>),
     /// List the passes.
-    Passes,
+    Passes {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
         /// Which target to print.
         name: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Check that two models compute the same.
     Verify(VerifyArgs),
@@ -976,6 +991,86 @@ pub struct SweepArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `lmsc fit`.
+#[derive(Debug, Args, Clone)]
+#[command(after_help = "Examples:
+  lmsc fit training_model.onnx --optimizer optimizer_model.onnx
+  lmsc fit training_model.onnx --gpu rtx4090,h100-sxm --dim batch --dim sequence=512
+  lmsc fit training_model.onnx --gpu auto --batch 32,64 --json")]
+pub struct FitArgs {
+    /// The model: `.onnx`, `.lms` or `.mlir`.
+    pub model: PathBuf,
+    /// The cards: names that `lmsc targets` lists, such as rtx4090; TOML files of that form; or `auto` for a GPU of this machine.
+    /// [default: t4, rtx4090, l40s, h100-sxm]
+    #[arg(long = "gpu", visible_alias = "target", value_name = "NAME", value_delimiter = ',')]
+    pub gpus: Vec<String>,
+    /// Try these batches alone, and search for no largest.
+    #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    pub batches: Vec<u64>,
+    /// The symbolic dimension that is the batch, by its name; or the value of another one, such as `sequence=512`. Repeatable.
+    /// [default: `batch`, or the one that has no value]
+    #[arg(long = "dim", value_name = "NAME[=VALUE]", value_parser = fit_dim)]
+    pub dims: Vec<FitDim>,
+    /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
+    #[arg(long, value_name = "FILE")]
+    pub optimizer: Option<PathBuf>,
+    /// The extents of an input, such as `image=2x3x224x224`, where the file leaves some open. Repeatable.
+    #[arg(long = "shape", value_name = "INPUT=EXTENTS", value_parser = shape)]
+    pub shapes: Vec<(String, Vec<u64>)>,
+    /// The value of an input that is a constant of the step, such as `rate=16000`. Repeatable.
+    #[arg(long = "value", value_name = "INPUT=VALUE", value_parser = value)]
+    pub values: Vec<(String, String)>,
+    /// What is kept from step to step.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Device memory that the step may use: a share of each card's memory, such as 90%, or bytes.
+    #[arg(long, value_name = "BUDGET", default_value = "100%", value_parser = budget_of_card)]
+    pub budget: Budget,
+    /// Host memory that what leaves the device may use: bytes, or a share of the target's host memory, such as 50%.
+    /// [default: the host memory of the target]
+    #[arg(long, value_name = "BUDGET")]
+    pub host_budget: Option<Budget>,
+    /// Which planner; a wrong name lists them.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub planner: String,
+    /// How much to search, in percent of the usual number of evaluations.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10)]
+    pub effort: u32,
+    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A symbolic dimension of `lmsc fit`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FitDim {
+    /// The one that is the batch.
+    Varied(String),
+    /// One that has a value.
+    Fixed(String, u64),
+}
+
+fn fit_dim(text: &str) -> Result<FitDim, String> {
+    match text.contains('=') {
+        true => dim(text).map(|(name, value)| FitDim::Fixed(name, value)),
+        false if text.is_empty() => Err("a dimension has a name".to_owned()),
+        false => Ok(FitDim::Varied(text.to_owned())),
+    }
+}
+
+/// A budget that a card has whatever the step is.
+fn budget_of_card(text: &str) -> Result<Budget, String> {
+    match text.parse()? {
+        Budget::OfPeak(_) => Err(format!(
+            "`{text}` is a share of the step's own peak; write bytes (16GiB) or a share of the card's memory (90%)"
+        )),
+        budget => Ok(budget),
+    }
 }
 
 /// Whether copies in the two directions overlap.

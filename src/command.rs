@@ -86,15 +86,20 @@ pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String
 /// clap says that it is a command that conflicts with the first.
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let commands: Vec<String> =
+        Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let error = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => return Ok(cli),
+        Ok(cli) => return if_command(cli, &commands),
         Err(error) => error,
     };
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(message) = negative(&arguments, &error)
+    {
+        return Err(Cli::command().error(ErrorKind::InvalidValue, message));
+    }
     let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidSubcommand) else {
         return Err(error);
     };
-    let commands: Vec<String> =
-        Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
     if error.kind() != ErrorKind::ArgumentConflict || commands.contains(extra) {
         return Err(error);
     }
@@ -106,6 +111,36 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
     Err(Cli::command().error(ErrorKind::UnknownArgument, message))
 }
 
+/// The command line, unless its model is a misspelt command: a plain word that is no file.
+fn if_command(cli: Cli, commands: &[String]) -> Result<Cli, clap::Error> {
+    if cli.command.is_some() {
+        return Ok(cli);
+    }
+    let path = cli.compile.input.path();
+    let word = path.to_str().filter(|word| word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-'));
+    let Some(word) = word.filter(|_| path != Path::new("-") && !path.exists()) else { return Ok(cli) };
+    let message = match words::nearest(word, commands.iter().map(|c| &**c)) {
+        Some(command) => format!("there is no command `{word}`; did you mean `{command}`?"),
+        None => format!("there is no command and no file `{word}`"),
+    };
+    Err(Cli::command().error(ErrorKind::UnknownArgument, message))
+}
+
+/// What is said of a negative number after an option, which clap takes for another option.
+fn negative(arguments: &[OsString], error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_found = |argument: &str| {
+        argument.starts_with(&**found) && argument[1..].starts_with(|c: char| c.is_ascii_digit())
+    };
+    let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let at = arguments.iter().position(|argument| argument.starts_with('-') && is_found(argument))?;
+    let option = arguments.get(at.checked_sub(1)?).filter(|before| before.starts_with("--"))?;
+    Some(format!(
+        "invalid value '{}' for '{option}': it is negative; sizes and counts are at least 0",
+        arguments[at]
+    ))
+}
+
 /// Does what the command line asks and returns what to print.
 fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
     match &cli.command {
@@ -113,6 +148,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Env(args)) => crate::env(args, out).map(|()| String::new()),
         Some(Command::Explain(args)) => crate::explain(args),
         Some(Command::ExplainError { code }) => crate::explain_error(code.as_deref()),
+        Some(Command::Fit(args)) => crate::fit(args),
         Some(Command::Inspect(args)) => crate::inspect(args),
         Some(Command::Launches(args)) => run::launches(args),
         Some(Command::Offsets(args)) => crate::offsets(args),
@@ -121,9 +157,11 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Sweep(args)) => crate::sweep(args),
         Some(Command::Calibrate(args)) => run::calibrate(args),
         Some(Command::Run(args)) => run::run(args, out).map(|()| String::new()),
-        Some(Command::Passes) => Ok(crate::list_passes()),
-        Some(Command::Targets { name: None }) => Ok(crate::list_targets()),
-        Some(Command::Targets { name: Some(name) }) => crate::target(name),
+        Some(Command::Passes { json: false }) => Ok(crate::list_passes()),
+        Some(Command::Passes { json: true }) => Ok(crate::passes_as_json()),
+        Some(Command::Targets { name: None, json: false }) => Ok(crate::list_targets()),
+        Some(Command::Targets { name, json: true }) => crate::targets_as_json(name.as_deref()),
+        Some(Command::Targets { name: Some(name), json: false }) => crate::target(name),
         Some(Command::Verify(args)) => crate::verify(args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -252,6 +252,32 @@ pub(crate) fn check_not_read(output: &Path, input: &ModelArgs, force: bool) -> R
     }
 }
 
+/// Refuses a file of which neither its name nor `--emit` says what it is to hold. Pipes and devices have no such names.
+pub(crate) fn check_form(output: &Path, emit: Option<Emit>, known: &[&str]) -> Result<(), Error> {
+    let extension = output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let is_special = output == Path::new("-") || output.metadata().is_ok_and(|it| !it.is_file());
+    if emit.is_some() || known.contains(&extension) || is_special {
+        return Ok(());
+    }
+    let message = format!("{}: its name does not say what to write", output.display());
+    Err(Error::new(Code::Option, message)
+        .with_help("end it in .onnx, .lms or .mlir, or add --emit, for example --emit onnx"))
+}
+
+/// The endings of a report that is a page, or all that the page shows.
+pub(crate) const PAGES: [&str; 2] = ["html", "json"];
+
+/// Refuses a report that is neither a page nor JSON, or that cannot be written, before the work is done.
+pub(crate) fn check_report(report: &Path, known: &[&str]) -> Result<(), Error> {
+    let extension = report.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if !known.contains(&extension) {
+        let message = format!("{}: its name does not say what the report is to be", report.display());
+        let known: Vec<String> = known.iter().map(|extension| format!(".{extension}")).collect();
+        return Err(Error::new(Code::Option, message).with_help(format!("end it in {}", known.join(" or "))));
+    }
+    check_target(report)
+}
+
 /// Refuses a path that nothing can be written to, before the work is done.
 pub(crate) fn check_target(path: &Path) -> Result<(), Error> {
     match path == Path::new("-") {

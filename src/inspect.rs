@@ -129,6 +129,9 @@ fn text(graph: &Graph, phases: &Phases, memory: &Memory, facts: &Inspection) -> 
             line(format!("  {phase:<9}{:>6}  between ticks {first} and {last}", of_phase().count()));
         }
     }
+    if g.backward == 0 {
+        line("  no backward pass: this is inference, not a training step".to_owned());
+    }
     if let Some(loss) = &g.loss {
         line(format!("loss       {loss}"));
     }

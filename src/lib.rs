@@ -17,6 +17,7 @@ mod error;
 mod excerpt;
 mod explain;
 mod external;
+mod fit;
 mod inspect;
 mod learning;
 mod load;
@@ -63,6 +64,7 @@ pub use emit::write_atomically;
 pub use env::env;
 pub use error::{Error, Kind};
 pub use explain::explain;
+pub use fit::fit;
 pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
@@ -74,7 +76,7 @@ use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofF
 pub use run::{Session, Tensor};
 use state::StateFacts;
 pub use sweep::sweep;
-pub use targets::{list_targets, target, target_names};
+pub use targets::{list_targets, target, target_names, targets_as_json};
 
 /// Who plans where the user does not say.
 pub const DEFAULT_PLANNER: &str = "auto";
@@ -168,6 +170,9 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
     let of_text = model.is_none();
     let original = graph.clone();
+    if nothing_planned && (args.output.is_none() || args.run) {
+        return Err(no_budget(&pass_cx(&args.plan, machine, &original)?, &original));
+    }
 
     stage.show("planning");
     let keep_plan = args.save_plan.is_some() || is_library && planner != TFLMS;
@@ -282,6 +287,19 @@ fn saved<'a>(file: &'a Path, ran: &[Ran]) -> Result<(&'a Path, String), Error> {
     Ok((file, plan))
 }
 
+/// What is said where nothing says how much memory the step may use, with the memory that it uses as it is.
+fn no_budget(cx: &PassCx, graph: &Graph) -> Error {
+    let peak = Bytes(step_peak(graph, &cx.in_arena()).0.saturating_add(cx.constants.0));
+    let message = format!(
+        "nothing says how much device memory the step may use; as it is, it needs {peak} ({} bytes)",
+        peak.0
+    );
+    Error::new(Code::Option, message).with_help(
+        "give --budget: bytes, such as --budget 16GiB, or a share of that peak, such as --budget 0.7x; \
+         `lmsc fit MODEL` tells which cards it fits",
+    )
+}
+
 /// Refuses a call that contradicts itself, or files that could not be written.
 fn check_call(args: &CompileArgs) -> Result<(), Error> {
     let planner = args.plan.planner();
@@ -290,12 +308,6 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
     if planner != TFLMS && !others.is_empty() {
         let message = format!("{} belongs to --planner {TFLMS}, not to {planner}", others.join(", "));
         return Err(Error::new(Code::Option, message).with_help("leave it out, or choose that planner"));
-    }
-    if nothing_planned && (args.output.is_none() || args.run) {
-        let message = "nothing says how much device memory the step may use".to_owned();
-        return Err(Error::new(Code::Option, message).with_help(
-            "give --budget, for example --budget 16GiB; or parameters of TFLMS, such as --n-tensors",
-        ));
     }
     if args.save_plan.is_some() && nothing_planned {
         let message = "--save-plan: nothing is planned that could be saved".to_owned();
@@ -317,7 +329,10 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
         return Err(Error::new(Code::Option, message)
             .with_help("write the model to a file, or run it with `lmsc run -`"));
     }
-    for target in args.output.iter().chain(&args.report).chain(&args.save_plan) {
+    for output in args.output.iter() {
+        emit::check_form(output, args.emit, &["onnx", "lms", "mlir"])?;
+    }
+    for target in args.output.iter().chain(&args.save_plan) {
         emit::check_target(target)?;
     }
     args.output
@@ -325,6 +340,7 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
         .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
     let written = args.report.iter().chain(&args.save_plan);
     written.clone().try_for_each(|file| emit::check_not_read(file, &args.input, false))?;
+    args.report.iter().try_for_each(|report| emit::check_report(report, &emit::PAGES))?;
     if let (Some(given), Some(saved)) = (&args.plan.given, &args.save_plan)
         && emit::same_file(given, saved)
     {
@@ -367,6 +383,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
     if let (Some(model), Some(output)) = (&model, &args.output) {
         external::check_not_data(model, output)?;
+    }
+    if let Some(output) = &args.output {
+        emit::check_form(output, None, &["onnx", "lms", "mlir", "txt"])?;
     }
     let passes = passes(&args.passes, args.look.pass_limit)?;
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
@@ -546,6 +565,17 @@ pub fn list_passes() -> String {
         format!("{place}{:<19} {}\n", pass.name(), pass.summary())
     };
     REGISTRY.iter().map(line).collect()
+}
+
+/// The same as JSON.
+pub fn passes_as_json() -> String {
+    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
+    let json = |pass: &&dyn Pass| {
+        let place = place(pass.name()).map(|index| index + 1);
+        serde_json::json!({ "name": pass.name(), "summary": pass.summary(), "place": place })
+    };
+    let passes: Vec<_> = REGISTRY.iter().map(json).collect();
+    format!("{:#}\n", serde_json::json!({ "format": 1, "passes": passes }))
 }
 
 /// What the passes are told of the machine that runs a step.

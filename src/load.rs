@@ -58,7 +58,7 @@ pub(crate) fn step(
         Some(bytes) => take(path, Some(bytes), binding, purpose)?,
         None => read(path, binding, purpose)?,
     };
-    Ok(noted_if_idle(path, loaded))
+    Ok(noted_if_idle(path, noted_if_inference(path, loaded)))
 }
 
 /// The same, for a caller that only looks at the graph: breaches of operators' contracts are warnings.
@@ -66,16 +66,36 @@ pub(crate) fn step(
 /// # Errors
 /// As [`load`].
 pub(crate) fn look(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    Ok(told_if_idle(path, read(path, binding, Purpose::Look)?))
+    let loaded = noted_if_inference(path, read(path, binding, Purpose::Look)?);
+    let loaded = noted_if_idle(path, loaded);
+    warn(&loaded.warnings);
+    Ok(loaded)
 }
 
-fn told_if_idle(path: &Path, loaded: Loaded) -> Loaded {
-    let loaded = noted_if_idle(path, loaded);
+/// The same graph, its warnings printed: first that it does not train, if it does not.
+pub(crate) fn told_if_inference(path: &Path, loaded: Loaded) -> Loaded {
+    let loaded = noted_if_inference(path, loaded);
     warn(&loaded.warnings);
     loaded
 }
 
-fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
+/// The same graph, with a warning if it does not train.
+pub(crate) fn noted_if_inference(path: &Path, mut loaded: Loaded) -> Loaded {
+    if let Some(inference) = crate::state::is_inference(&loaded.graph) {
+        let help = match &loaded.model {
+            Some(_) => {
+                "; training needs more memory. Export the step with its loss, gradients and optimizer \
+                 (docs/pytorch.md; or artifacts.generate_artifacts of onnxruntime-training)"
+            }
+            None => "; training needs more memory",
+        };
+        loaded.warnings.insert(0, format!("{}: {inference}{help}", called(path)));
+    }
+    loaded
+}
+
+/// The same graph, with a warning if it trains and learns nothing.
+pub(crate) fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
     if let Some(idle) = crate::state::learns_nothing(&loaded.graph) {
         let help = match &loaded.model {
             Some(_) => {
@@ -86,6 +106,26 @@ fn noted_if_idle(path: &Path, mut loaded: Loaded) -> Loaded {
         loaded.warnings.push(format!("{}: {idle}{help}", called(path)));
     }
     loaded
+}
+
+/// The symbolic dimensions of the model at `path`, by name; none of a text.
+///
+/// # Errors
+/// [`Kind::Input`](crate::Kind), if it is no model.
+pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
+    if path == Path::new("-") {
+        let message = "standard input is read once, and the model more often".to_owned();
+        return Err(
+            Error::new(Code::Option, message).with_help("give a file, or name the dimension with --dim NAME")
+        );
+    }
+    if is_text(path) {
+        return Ok(Vec::new());
+    }
+    let model = Model::open(path).map_err(|e| not_read(&e))?;
+    let written = Dims::written(&model);
+    let names = model.proto.graph.iter().flat_map(lmsc_onnx::symbolic);
+    Ok(names.filter(|name| written.get(name).is_none()).collect())
 }
 
 /// Prints warnings to standard error.
@@ -110,7 +150,9 @@ pub(crate) fn load_quietly(path: &Path, binding: &BindingArgs) -> Result<Loaded,
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_to_run(path: &Path, binding: &BindingArgs) -> Result<Loaded, Error> {
-    Ok(told_if_idle(path, read(path, binding, Purpose::Run)?))
+    let loaded = noted_if_idle(path, read(path, binding, Purpose::Run)?);
+    warn(&loaded.warnings);
+    Ok(loaded)
 }
 
 /// What a graph is read for.

@@ -20,12 +20,13 @@ use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::cli::{Addresses, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, TaskArgs};
-use crate::emit::{check_target, same_file, write_atomically};
+use crate::emit::{check_report, check_target, same_file, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
+use crate::load::{load_quietly, told_if_inference};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
-    Code, Error, Loaded, as_it_is, given_plan, knows_ranges, load, machine, passes, run, smaller_step,
+    Code, Error, Loaded, as_it_is, given_plan, knows_ranges, machine, passes, run, smaller_step,
     with_budgets, with_floors,
 };
 
@@ -214,6 +215,7 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
     if args.ranges {
         knows_ranges(named(&args.planner)?.name)?;
     }
+    args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
     let files = [&args.save_plan, &args.emit_instance, &args.parameters.save_weights];
     files.into_iter().flatten().try_for_each(|path| check_target(path))?;
     let read = [&args.task.instance, &args.task.model, &args.given];
@@ -274,7 +276,11 @@ pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
 
 pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     planners::planner(name).ok_or_else(|| {
-        let instead = words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
+        let names: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
+        let instead = match words::nearest(name, names.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the planners are {}", names.join(", ")),
+        };
         Error::new(Code::Option, format!("there is no planner `{name}`; {instead}"))
     })
 }
@@ -316,7 +322,8 @@ impl Task {
         let path = args.model.as_deref().expect("one of the two is required");
         let PassCx { target, profile, workspaces, least_workspaces, .. } =
             machine(args.target.as_deref(), args.profile.as_deref())?;
-        let Loaded { mut graph, warnings, .. } = load(path, &args.binding)?;
+        let loaded = load_quietly(path, &args.binding)?;
+        let Loaded { mut graph, warnings, .. } = told_if_inference(path, loaded);
         let cx = PassCx { target, profile, workspaces, least_workspaces, ..asked };
         let cx = applied(with_budgets(cx, &graph, memory, args.host_budget)?);
         let profile = ProfileFacts::of(&cx, &graph);

@@ -48,7 +48,7 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
         }
         Err(difference) => {
             let error = Error::new(Code::Different, format!("different: {difference}"));
-            let answer = || json!({ "equal": false, "difference": difference }).to_string();
+            let answer = || json!({ "format": 1, "equal": false, "difference": difference }).to_string();
             Err(if args.json { error.with_answer(answer()) } else { error })
         }
     }
@@ -71,7 +71,7 @@ fn verdict(
 ) -> Result<String, Error> {
     let facts = ProofFacts::from(proof);
     if args.json {
-        let mut told = json!({ "equal": true, "proof": facts });
+        let mut told = json!({ "format": 1, "equal": true, "proof": facts });
         if !warnings.is_empty() {
             told["warnings"] = json!(warnings);
         }

@@ -274,13 +274,16 @@ impl Report {
         line("model", self.model.clone());
         line(
             "graph",
-            format!(
-                "{}: {} forward, {} backward, {} update",
-                count(g.nodes, "node"),
-                g.forward,
-                g.backward,
-                g.update
-            ),
+            match g.backward {
+                0 => format!("{}, no backward pass: inference, not a training step", count(g.nodes, "node")),
+                _ => format!(
+                    "{}: {} forward, {} backward, {} update",
+                    count(g.nodes, "node"),
+                    g.forward,
+                    g.backward,
+                    g.update
+                ),
+            },
         );
         line("variables", state::summary(&self.state));
         if let Some(profile) = &self.profile {

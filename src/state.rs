@@ -75,6 +75,12 @@ pub(crate) fn table(state: &[StateFacts]) -> Vec<String> {
     lines
 }
 
+/// What is missing if the graph does not train: it has no backward pass.
+pub(crate) fn is_inference(graph: &Graph) -> Option<String> {
+    let is_inference = !graph.order().is_empty() && !Phases::of(graph, |_| None).trains();
+    is_inference.then(|| "no backward pass: this is inference, not a training step".to_owned())
+}
+
 /// What is missing if the graph trains and no step learns from the one before: no parameter that the forward pass reads
 /// gets another value.
 pub(crate) fn learns_nothing(graph: &Graph) -> Option<String> {

@@ -19,6 +19,7 @@ pub(crate) fn survival(original: &Path, optimized: &Path, json: bool) -> Result<
     }
     let answer = || {
         let text = serde_json::json!({
+            "format": 1,
             "swap_outs": result.swap_outs, "swap_outs_left": result.swap_outs_left,
             "swap_ins": result.swap_ins, "swap_ins_left": result.swap_ins_left,
             "recomputed": result.recomputed, "recomputed_left": result.recomputed_left,

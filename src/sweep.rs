@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::budget::{Budget, BudgetRange};
 use crate::cli::{Addresses, BindingArgs, SweepArgs};
-use crate::emit::{check_target, write_atomically};
+use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
 use crate::report::ProfileFacts;
@@ -79,7 +79,7 @@ struct Found {
 /// # Errors
 /// [`Kind::Input`](crate::Kind) for a file or a name that is wrong; [`Kind::Refusal`](crate::Kind) where no size fits any budget.
 pub fn sweep(args: &SweepArgs) -> Result<String, Error> {
-    args.report.iter().try_for_each(|file| check_target(file))?;
+    args.report.iter().try_for_each(|file| check_report(file, &PAGES))?;
     let planner = named(&args.planner)?;
     if args.ranges {
         knows_ranges(planner.name)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lmsc_plan::Target;
 use lmsc_plan::cost::Profile;
 use lmsc_plan::target::BUILT_IN;
+use serde_json::json;
 
 use crate::{Code, Error, device};
 
@@ -24,6 +25,43 @@ pub fn list_targets() -> String {
         )
     };
     Target::all_built_in().iter().map(line).collect()
+}
+
+/// The built-in targets as JSON; of a name, that target alone.
+///
+/// # Errors
+/// As [`target`].
+pub fn targets_as_json(name: Option<&str>) -> Result<String, Error> {
+    let json = |target: &Target| {
+        let Target { link, compute, .. } = target;
+        let flops = &compute.flops_per_second;
+        json!({
+            "name": target.name,
+            "description": target.description,
+            "kernels": target.kernels,
+            "device_bytes": target.device_bytes.0,
+            "host_bytes": target.host_bytes.0,
+            "alignment_bytes": target.alignment_bytes.0,
+            "page_bytes": target.page_bytes.0,
+            "link": link,
+            "compute": {
+                "multiprocessors": compute.multiprocessors,
+                "memory_bytes_per_second": compute.memory_bytes_per_second,
+                "launch_nanos": compute.launch_nanos,
+                "flops_per_second": {
+                    "float64": flops.float64,
+                    "float32": flops.float32,
+                    "float16": flops.float16,
+                    "bfloat16": flops.bfloat16,
+                },
+            },
+        })
+    };
+    let targets: Vec<_> = match name {
+        Some(name) => vec![json(&named_target(name)?)],
+        None => Target::all_built_in().iter().map(json).collect(),
+    };
+    Ok(format!("{:#}\n", json!({ "format": 1, "targets": targets })))
 }
 
 /// The names of the built-in targets.

@@ -40,7 +40,7 @@ fn warned(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>)
         let bench = Bench::new();
         bench.write("odd.onnx", bytes);
         let outcome = bench.run("@/odd.onnx --budget 1GiB -o @/out.onnx --json");
-        let message = bench.anonymous(&outcome.stderr);
+        let message = without_inference(&bench.anonymous(&outcome.stderr));
         assert_eq!(outcome.code, 0, "{what}: {message}");
         assert!(message.starts_with("lmsc: warning: "), "{what}: {message}");
         let report: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
@@ -49,10 +49,15 @@ fn warned(name: &str, models: impl IntoIterator<Item = (&'static str, Vec<u8>)>)
         }
         // A file of ours has no faults.
         let again = bench.run("inspect @/out.onnx");
-        assert_eq!((again.code, again.stderr.as_str()), (0, ""), "{what}");
+        assert_eq!((again.code, without_inference(&again.stderr).as_str()), (0, ""), "{what}");
         writeln!(all, "# {what}\n{message}").unwrap();
     }
     snapshot("errors", name, &all);
+}
+
+/// The messages but for that of models that do not train, as most of these are.
+fn without_inference(messages: &str) -> String {
+    messages.split_inclusive('\n').filter(|line| !line.contains(": no backward pass: ")).collect()
 }
 
 /// Models that look bad and are not.
@@ -658,7 +663,7 @@ fn contracts_that_are_broken() {
     bench.write("odd.onnx", both());
     let looked = bench.run("inspect @/odd.onnx");
     assert_eq!(looked.code, 0, "{}", looked.stderr);
-    let text = bench.anonymous(&looked.stderr);
+    let text = without_inference(&bench.anonymous(&looked.stderr));
     let warnings: Vec<&str> = text.lines().filter(|line| line.starts_with("lmsc: warning: ")).collect();
     assert_eq!(warnings.len(), 2, "{text}");
     assert!(warnings.iter().all(|warning| warning.ends_with("no other command takes the model")), "{text}");

@@ -37,6 +37,7 @@ fn help() {
         "env",
         "explain",
         "explain-error",
+        "fit",
         "inspect",
         "launches",
         "offsets",
@@ -74,6 +75,14 @@ fn calls_that_are_wrong() {
         &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/no.toml"),
         2,
     );
+    check("budget-is-negative", &format!("{CNN} --budget -5GiB"), 2);
+    check("no-such-command-alone", "verfy", 2);
+    check("no-such-command-nor-file", "frobnicate", 2);
+    check("empty-batch", "testdata/models/tiny_mlp/training_model.onnx --dim batch=0 --budget 1GiB", 2);
+    check("output-of-no-form", &format!("{CNN} --budget 1GiB -o @/x.pt"), 2);
+    check("output-without-suffix", &format!("{CNN} --budget 1GiB -o @/out"), 2);
+    check("sweep-report-of-no-form", &format!("sweep {CNN} --budget 1GiB --report @/x.csv"), 2);
+    check("plan-report-of-no-form", &format!("plan {CNN} --memory 1GiB --report @/x.pdf"), 2);
     check("no-such-pass", &format!("opt {FOUR_LAYERS} -p swap,swop"), 2);
     check("no-such-pass-to-print-after", &format!("opt {FOUR_LAYERS} -p swap --print-after swop"), 2);
 }
@@ -148,6 +157,7 @@ fn the_smallest_budget_holds_as_it_is_printed() {
 #[test]
 fn passes() {
     check("passes", "passes", 0);
+    check("passes-json", "passes --json", 0);
 }
 
 #[test]
@@ -260,6 +270,35 @@ fn targets() {
     check("targets", "targets", 0);
     check("targets-one", "targets v100-pcie", 0);
     check("targets-unknown", "targets v101", 2);
+    check("targets-several", "targets h100", 2);
+    check("targets-json", "targets T4 --json", 0);
+    let bench = Bench::new();
+    for name in ["RTX-4090", "4090", "geforce_rtx_4090"] {
+        assert_eq!(
+            bench.run(&format!("targets {name}")).stdout,
+            bench.run("targets rtx4090").stdout,
+            "{name}"
+        );
+    }
+    let json = bench.run("targets --json");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["targets"].as_array().unwrap().len(), lmsc_plan::target::BUILT_IN.len());
+}
+
+/// What an exporter gives at first: the forward pass alone.
+#[test]
+fn inference_is_told_apart() {
+    let forward = "testdata/models/tiny_mlp/forward.onnx --dim batch=8";
+    check("inference", &format!("{forward} --budget 1MiB"), 0);
+    check("inference-inspect", &format!("inspect {forward}"), 0);
+    let planned = Bench::new().run(&format!("plan {forward} --memory 1MiB"));
+    assert!(
+        planned.code == 0 && planned.stderr.contains("no backward pass: this is inference"),
+        "{planned:?}"
+    );
+    // To run it is nothing wrong.
+    let run = Bench::new().run(&format!("run {forward} --steps 1"));
+    assert!(run.code == 0 && !run.stderr.contains("warning"), "{run:?}");
 }
 
 #[test]
@@ -279,6 +318,7 @@ fn explain() {
     );
     check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
     check("explain-no-such-tensor", &format!("{within} --tensor a11"), 2);
+    check("explain-part-of-a-name", &format!("explain {UNET} --budget 1MiB --tensor relu"), 2);
     check("explain-no-budget", &format!("explain {FOUR_LAYERS} --tensor a1"), 2);
     check("explain-does-not-fit", &format!("explain {FOUR_LAYERS} --budget 1MiB --tensor a1"), 1);
 }
@@ -288,6 +328,38 @@ fn inspect() {
     check("inspect", &format!("inspect {CNN}"), 0);
     check("inspect-json", &format!("inspect {CNN} --json --largest 2"), 0);
     check("inspect-text-form", &format!("inspect {FOUR_LAYERS} --largest 3"), 0);
+}
+
+/// Which cards a step fits, and with which batches.
+#[test]
+fn fit() {
+    let mlp = "fit testdata/models/tiny_mlp/training_model.onnx --optimizer testdata/models/tiny_mlp/optimizer_model.onnx";
+    check("fit", &format!("{mlp} --gpu rtx4090,t4 --budget 300KiB"), 0);
+    check("fit-batches", &format!("{mlp} --gpu t4 --budget 300KiB --dim batch --batch 8,512,4096 --json"), 0);
+    check("fit-nothing", &format!("{mlp} --gpu t4 --budget 10KiB"), 1);
+    check("fit-fixed-sizes", &format!("fit {CNN_STEP}"), 0);
+    check("fit-text-form", &format!("fit {FOUR_LAYERS} --gpu h100-sxm --budget 30MiB"), 0);
+    check("fit-inference", "fit testdata/models/tiny_mlp/forward.onnx --gpu 4090 --batch 8", 0);
+    check("fit-no-such-card", &format!("{mlp} --gpu h100"), 2);
+    check("fit-two-batches", &format!("{mlp} --dim batch --dim sequence"), 2);
+    check("fit-batch-of-nothing", &format!("fit {CNN_STEP} --batch 8"), 2);
+    check("fit-share-of-the-peak", &format!("{mlp} --budget 0.5x"), 2);
+    let bench = Bench::new();
+    let json = bench.run(&format!("{mlp} --gpu t4 --budget 300KiB --json --report @/fit.html"));
+    let found: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let (card, points) = (&found["cards"][0], found["cards"][0]["points"].as_array().unwrap());
+    let largest =
+        points.iter().filter(|point| point["fits"] != "no").filter_map(|point| point["batch"].as_u64()).max();
+    assert_eq!(card["largest"].as_u64(), largest);
+    assert!(card["refused"].as_u64() > largest, "{card}");
+    let page = std::fs::read_to_string(bench.path("fit.html")).unwrap();
+    assert!(page.contains("t4: largest batch") && page.starts_with("<!"), "{}", &page[..200]);
+    // What it says, the main job does.
+    let model = mlp.strip_prefix("fit ").unwrap();
+    let call = |batch: u64| {
+        bench.run(&format!("{model} --target t4 --budget 300KiB --effort 10 --dim batch={batch}")).code
+    };
+    assert_eq!((call(largest.unwrap()), call(card["refused"].as_u64().unwrap())), (0, 1));
 }
 
 #[test]

@@ -81,10 +81,10 @@ impl FromStr for Bytes {
         let (number, unit) = trimmed.split_at(split);
         let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
-            "k" | "kib" => 1 << 10,
-            "m" | "mib" => 1 << 20,
-            "g" | "gib" => 1 << 30,
-            "t" | "tib" => 1 << 40,
+            "k" | "ki" | "kib" => 1 << 10,
+            "m" | "mi" | "mib" => 1 << 20,
+            "g" | "gi" | "gib" => 1 << 30,
+            "t" | "ti" | "tib" => 1 << 40,
             "kb" => 1_000,
             "mb" => 1_000_000,
             "gb" => 1_000_000_000,

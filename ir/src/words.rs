@@ -9,11 +9,23 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// The end of a message about an unknown name: the name that was probably meant, or else the known names, of which `many` is the
-/// plural.
+/// The end of a message about an unknown name: the names that hold it or are spelt like it, or else the known names, of which `many`
+/// is the plural.
 pub fn instead<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>, many: &str) -> String {
     const SHOWN: usize = 10;
     let there_are: Vec<&str> = there_are.into_iter().collect();
+    let holding = holding(name, &there_are);
+    match holding[..] {
+        [] => {}
+        [meant] => return format!("did you mean `{meant}`?"),
+        [ref first @ .., last] if holding.len() <= SHOWN => {
+            return format!("did you mean `{}` or `{last}`?", first.join("`, `"));
+        }
+        _ => {
+            let more = holding.len() - SHOWN;
+            return format!("{many} with it in their name: {} and {more} more", holding[..SHOWN].join(", "));
+        }
+    }
     if let Some(meant) = nearest(name, there_are.iter().copied()) {
         return format!("did you mean `{meant}`?");
     }
@@ -23,6 +35,17 @@ pub fn instead<'a>(name: &str, there_are: impl IntoIterator<Item = &'a str>, man
         n if n <= SHOWN => format!("the {many} are {}", there_are.join(", ")),
         n => format!("the {many} are {} and {} more", there_are[..SHOWN].join(", "), n - SHOWN),
     }
+}
+
+/// The names of which `name` is a part, whatever the case of its letters.
+fn holding<'a>(name: &str, there_are: &[&'a str]) -> Vec<&'a str> {
+    /// Shorter parts are in too many names, and longer ones cost too much to look for.
+    const LENGTHS: std::ops::RangeInclusive<usize> = 3..=100;
+    if !LENGTHS.contains(&name.len()) {
+        return Vec::new();
+    }
+    let part = name.to_lowercase();
+    there_are.iter().copied().filter(|other| other.to_lowercase().contains(&part)).collect()
 }
 
 /// A cycle of names, from the first back to the first: `a -> b -> a`; of a long one, only the first names.
@@ -73,6 +96,16 @@ mod tests {
         assert_eq!((meant("split"), meant(""), meant(&"swap".repeat(100))), (None, None, None));
         assert_eq!(instead("swpa", names, "passes"), "did you mean `swap`?");
         assert_eq!(instead("split", names, "passes"), "the passes are hoist-shapes, reorder, swap");
+        assert_eq!(instead("Shape", names, "passes"), "did you mean `hoist-shapes`?");
+        assert_eq!(
+            instead("h100", ["a100", "h100-sxm", "h100-pcie5"], "targets"),
+            "did you mean `h100-sxm` or `h100-pcie5`?"
+        );
+        let layers: Vec<String> = (0..12).map(|layer| format!("relu{layer}")).collect();
+        assert_eq!(
+            instead("relu", layers.iter().map(|name| &**name), "tensors"),
+            "tensors with it in their name: relu0, relu1, relu2, relu3, relu4, relu5, relu6, relu7, relu8, relu9 and 2 more"
+        );
         assert_eq!(instead("x", [], "passes"), "there are no passes");
         assert_eq!(instead("x", ["swap"], "passes"), "there is only swap");
         let digits: Vec<String> = (0..12).map(|i| i.to_string()).collect();

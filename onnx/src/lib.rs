@@ -31,7 +31,7 @@ pub use file::Model;
 pub use foreign::{Foreign, looks_like};
 pub use functions::other_function;
 pub use halves::drop_half_swaps;
-pub use import::{Dims, ImportErrors, Imported, import, import_warned, initializers, look};
+pub use import::{Dims, ImportErrors, Imported, import, import_warned, initializers, look, symbolic};
 pub use inline::inline_decided;
 pub use link::{LinkError, link};
 pub use lmsc_ir::LMSC_DOMAIN;

@@ -318,6 +318,18 @@ static PARSED: LazyLock<Vec<Target>> = LazyLock::new(|| {
     BUILT_IN.iter().map(parse).collect()
 });
 
+/// The letters and digits of a card's name, without the words of its product line.
+fn model_of(name: &str) -> String {
+    let mut model: String =
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    for line in ["nvidia", "geforce", "tesla", "rtx", "gtx"] {
+        if let Some(rest) = model.strip_prefix(line) {
+            model = rest.to_owned();
+        }
+    }
+    model
+}
+
 fn instead_of(name: &str) -> String {
     instead(name, BUILT_IN.iter().map(|(name, _)| *name), "targets")
 }
@@ -375,15 +387,24 @@ impl Target {
         .concat()
     }
 
-    /// The built-in target of this name.
+    /// The built-in target of this name. The case of letters, blanks and hyphens, and the words of a product line before the
+    /// model, such as `GeForce RTX`, make no difference.
+    ///
+    /// ```
+    /// use lmsc_plan::Target;
+    /// assert_eq!(Target::built_in("RTX 4090").unwrap().name, "rtx4090");
+    /// assert_eq!(Target::built_in("1080ti").unwrap().name, "gtx1080ti");
+    /// assert!(Target::built_in("h100").unwrap_err().to_string().ends_with("did you mean `h100-pcie5` or `h100-sxm`?"));
+    /// ```
     ///
     /// # Errors
-    /// [`TargetError::Unknown`], which lists the names that there are.
+    /// [`TargetError::Unknown`], with the names that were probably meant.
     pub fn built_in(name: &str) -> Result<&'static Target, TargetError> {
-        Target::all_built_in()
-            .iter()
-            .find(|target| target.name == name)
-            .ok_or_else(|| TargetError::Unknown(name.to_owned()))
+        let model = model_of(name);
+        let all = Target::all_built_in();
+        let found = all.iter().find(|target| target.name == name);
+        let found = found.or_else(|| all.iter().find(|target| model_of(&target.name) == model));
+        found.ok_or_else(|| TargetError::Unknown(name.to_owned()))
     }
 
     /// Every built-in target, oldest machine first.

@@ -145,7 +145,8 @@ fn not_fixed(options: &RunOptions, fixed: &[String]) -> Result<(), Error> {
 /// [`Kind::Input`](crate::Kind) naming the path.
 pub(crate) fn check_targets(options: &RunOptions, report: Option<&Path>) -> Result<(), Error> {
     let targets = [&options.save, &options.out, &options.trace].into_iter().flatten();
-    targets.map(|path| &**path).chain(report).try_for_each(emit::check_target)
+    targets.map(|path| &**path).try_for_each(emit::check_target)?;
+    report.map_or(Ok(()), |report| emit::check_report(report, &emit::PAGES))
 }
 
 /// How much work one thread does at least, in floating-point operations or bytes that it moves: kernels cut theirs into pieces
@@ -743,11 +744,17 @@ fn fits(
     let wrong = tensors::mismatches(tensors.types(), expected, many, batches);
     match wrong.is_empty() {
         true => Ok(()),
-        false => Err(Error::in_file(
-            Code::Values,
-            path,
-            format!("not what the step takes:\n  {}", wrong.join("\n  ")),
-        )),
+        false => {
+            let error = Error::in_file(
+                Code::Values,
+                path,
+                format!("not what the step takes:\n  {}", wrong.join("\n  ")),
+            );
+            Err(match tensors.says.is_some() && batches {
+                true => error.with_help("it is what --save wrote; give it with --resume"),
+                false => error,
+            })
+        }
     }
 }
 

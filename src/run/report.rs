@@ -194,6 +194,7 @@ impl Report {
             })
         });
         json!({
+            "format": 1,
             "first_step": self.first + 1,
             "losses": self.losses,
             "step_seconds": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),

@@ -356,13 +356,22 @@ pub(super) fn mismatches<'a>(
         let more = batches && stored.dims.len() == ty.dims.len() + 1 && stored.dims[1..] == ty.dims;
         stored.element == ty.element && (stored.dims == ty.dims || more && stored.dims[0] > 0)
     };
-    let wrong = |(name, stored): (&str, &TensorType)| match expected.get(name) {
-        None => {
-            let names = expected.keys().map(|name| &**name);
-            Some(format!("there is no `{name}`; {}", words::instead(name, names, many)))
+    let (mut unknown, mut wrong) = (Vec::new(), Vec::new());
+    for (name, stored) in tensors {
+        match expected.get(name) {
+            None => unknown.push(name),
+            Some(Type::Tensor(ty)) if fits(stored, ty) => {}
+            Some(ty) => wrong.push(format!("`{name}` is {stored}; expected {ty}")),
         }
-        Some(Type::Tensor(ty)) if fits(stored, ty) => None,
-        Some(ty) => Some(format!("`{name}` is {stored}; expected {ty}")),
-    };
-    tensors.into_iter().filter_map(wrong).collect()
+    }
+    if let [first, others @ ..] = &unknown[..] {
+        let instead = words::instead(first, expected.keys().map(|name| &**name), many);
+        let others = match others {
+            [] => String::new(),
+            [other] => format!(" and no `{other}`"),
+            others => format!(", and {} more of the file are no {many} of the step", others.len()),
+        };
+        wrong.insert(0, format!("there is no `{first}`{others}; {instead}"));
+    }
+    wrong
 }

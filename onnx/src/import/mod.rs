@@ -36,6 +36,7 @@ pub use error::{ImportError, ImportErrors};
 pub(crate) use names::inner_names;
 pub(crate) use read::declaration;
 use resolve::Resolved;
+pub use sizes::symbolic;
 
 /// The graph of a model, and the faults of the file that do not keep it from being used.
 #[derive(Clone, Debug)]

@@ -226,6 +226,17 @@ fn is_placeholder(name: &str) -> bool {
     matches!(name, "" | "?" | "-1" | "None" | "none" | "null" | "*")
 }
 
+/// The symbolic dimensions of the model's inputs that take a value, those in expressions included, by name.
+pub fn symbolic(graph: &GraphProto) -> BTreeSet<String> {
+    let names = graph.input.iter().filter_map(declared_shape).flat_map(dim_names);
+    let names = names.filter(|name| !is_placeholder(name));
+    let in_it = |name: &str| match Extent::parse(name) {
+        Some(extent) => extent.names().into_iter().map(str::to_owned).collect(),
+        None => vec![name.to_owned()],
+    };
+    names.flat_map(in_it).collect()
+}
+
 fn declared_shape(input: &ValueInfoProto) -> Option<&TensorShapeProto> {
     match input.r#type.as_ref().and_then(TypeProto::value)? {
         TypeValue::Tensor(tensor) => tensor.shape.as_ref(),
