@@ -80,8 +80,8 @@ pub(crate) fn window_at_the_turn(uses: &Uses, tensor: TensorId, turn: u32) -> Op
 }
 
 impl Extracted {
-    /// The windows during which the tensors of these `x_i` can be away: each from its last use before the turn to its first
-    /// after it.
+    /// The windows during which the tensors of these `x_i` can be swapped out: each from its last use before the turn to its
+    /// first after it.
     pub fn windows(&self, problem: &Problem, offloaded: &[bool]) -> Vec<Window> {
         let uses = problem.uses();
         let turn = turn(problem).unwrap_or(0);

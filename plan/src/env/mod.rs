@@ -8,8 +8,8 @@
 //! # What the paper leaves open
 //!
 //! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](crate::problem::Window), so that algorithms
-//!   without a forward and a backward phase can be planned as well, and variables may be away around the end of the step. H⁰
-//!   are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed
+//!   without a forward and a backward phase can be planned as well, and variables may be absent around the end of the step.
+//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed
 //!   ([`Rematerializer::windows`]) if it is not kept; of both, those that have begun, are not over, are not chosen in either
 //!   way, and contain a moment that exceeds the limit: no others make progress towards the terminal state.
 //! - *Which nodes stand for actions.* The start of the step for doing nothing; else a node of the tensor (§4.9):

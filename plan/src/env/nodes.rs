@@ -20,7 +20,7 @@ pub enum Kind {
 pub struct Action {
     /// The kind of the action.
     pub kind: Kind,
-    /// The tensor, and the uses between which it is away.
+    /// The tensor, and the uses between which it is absent.
     pub window: Window,
 }
 

@@ -12,7 +12,7 @@ use crate::schedule::{
     justify,
 };
 
-/// The problem after the choice, and the windows in which tensors are away.
+/// The problem after the choice, and the windows in which tensors are absent.
 pub(super) struct Outcome {
     rewritten: Rewritten,
     /// By tensor, then by the end of the window.
@@ -40,8 +40,8 @@ pub(super) fn tick_of(slot: u32) -> u32 {
 impl Outcome {
     /// The outcome of offloading and removing tensors for these windows; none if too many operators would be recomputed.
     ///
-    /// If a tensor is needed in the middle of its window for a recomputed operator, it is away before that and after it. The
-    /// tensors that replace a recomputed one are offloaded in its place.
+    /// If a tensor is needed in the middle of its window for a recomputed operator, it is absent before that and after it.
+    /// The tensors that replace a recomputed one are offloaded in its place.
     pub(super) fn of(remat: &Rematerializer, offloaded: &[Window], removed: &[Window]) -> Option<Outcome> {
         let mut dropped: Vec<Dropped> = removed.iter().map(|&window| Dropped::new(window)).collect();
         dropped.sort_unstable();
@@ -146,7 +146,7 @@ fn places(rewritten: &Rewritten) -> Vec<u32> {
     places
 }
 
-/// By moment, the bytes that are live while these windows are away.
+/// By moment, the bytes that are live if tensors are absent in these windows.
 fn live(problem: &Problem, away: &[Window]) -> Vec<u64> {
     problem.needed_by_moment(&problem.live_by_moment(&problem.uses()), away)
 }

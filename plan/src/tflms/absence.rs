@@ -1,4 +1,4 @@
-//! The ticks during which each storage can be away.
+//! The ticks during which each storage can be swapped out.
 
 use std::collections::VecDeque;
 use std::ops::Range;

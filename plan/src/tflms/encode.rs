@@ -66,7 +66,7 @@ pub(super) fn choose(
         let Candidate { half: Some(half), bytes, ins, last_early, .. } = &found[index] else { continue };
         let defined = half.0.saturating_add(bytes.0.saturating_mul(ins.len() as u64));
         let (bytes, half) = (bytes.0 as i64, half.0 as i64);
-        // In the plan, the storage is away from its encoding on.
+        // In the plan, the storage is swapped out from its encoding on.
         let encoding = (release::after(*last_early), bytes + half);
         let decodings = ins.iter().map(|i| (release::before(analysis.tick(i.uses[0].0)), half));
         let added: Vec<(usize, i64)> = std::iter::once(encoding).chain(decodings).collect();

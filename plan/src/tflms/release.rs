@@ -11,7 +11,7 @@ use lmsc_ir::{Bytes, NodeId};
 use super::absence::{Candidate, Candidates};
 use super::{Analysis, Encoding, Kept, Swap, SwapPlan, encode};
 
-/// By tick, transient bytes with the chosen storages away as long as possible.
+/// By tick, transient bytes with the chosen storages swapped out as long as possible.
 pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'c Candidate>) -> Vec<i64> {
     let transient = &analysis.transient;
     let mut deltas = vec![0i64; transient.len() + 1];
@@ -39,8 +39,8 @@ pub(super) fn before(tick: u32) -> usize {
     (2 * tick as usize).saturating_sub(1)
 }
 
-/// By moment, transient bytes with these storages away as long as possible. Encoded storages have `true`: all encodings and
-/// decodings between two nodes are counted there together.
+/// By moment, transient bytes with these storages swapped out as long as possible. Encoded storages have `true`: all
+/// encodings and decodings between two nodes are counted there together.
 pub(super) fn moments<'c>(
     analysis: &Analysis<'_>,
     swaps: impl Iterator<Item = (&'c Candidate, bool)>,
@@ -197,7 +197,7 @@ pub(super) fn finish(
     plan
 }
 
-/// The node with the largest need, and its transient bytes, with every candidate away.
+/// The node with the largest need, and its transient bytes, with every candidate swapped out.
 pub(super) fn floor(analysis: &Analysis<'_>, candidates: &Candidates) -> Option<(NodeId, i64)> {
     let ideal = ideal(analysis, candidates.found.iter());
     let lowest = ideal.iter().copied().max()?;

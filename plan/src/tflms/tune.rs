@@ -167,7 +167,7 @@ struct Selection {
 }
 
 impl Selection {
-    /// In the order of `n_tensors`, the candidates that are away at a tick that is still over the limit.
+    /// In the order of `n_tensors`, the candidates that are swapped out at a tick that is still over the limit.
     fn eager(analysis: &Analysis<'_>, candidates: &Candidates, limit: i64) -> Selection {
         let bytes = analysis.transient.iter().copied();
         let mut selection =
@@ -234,7 +234,7 @@ fn cost(candidate: &Candidate, encode: bool) -> u64 {
     bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
 }
 
-/// The refusal, if this node needs these bytes with everything else away; without a node in a graph without nodes.
+/// The refusal, if this node needs these bytes with everything else swapped out; without a node in a graph without nodes.
 fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>) -> Refusal {
     let (transient, node) = floor.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);
