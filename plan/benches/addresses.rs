@@ -1,8 +1,8 @@
-//! What it costs that memory has addresses, on the shared instances of graphs: makespans with addresses in one arena, and in
-//! pages, against those of the same planner where the sum of live bytes is the only limit.
+//! The cost of addresses on the shared instances of graphs: makespans with addresses in one arena, and in pages, relative to
+//! those of the same planner with the sum of live bytes as the only limit.
 //!
-//! `cargo bench -p lmsc-plan --bench addresses` takes half an hour and prints a table for `bench/addresses.md`. It fails where
-//! the best of them costs more than it may: one percent on average, four at most.
+//! `cargo bench -p lmsc-plan --bench addresses` takes half an hour and prints a table for `bench/addresses.md`. It fails if
+//! the best of them costs more than allowed: one percent on average, four at most.
 //!
 //! - `-- WORDS` runs the lines that have all of the words.
 
@@ -21,16 +21,16 @@ use serde_json::Value;
 
 const INSTANCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
 
-/// Planners, whether they recompute, and how much they search.
+/// Planners, whether they recompute, and their search effort.
 const PLANNERS: [(&str, bool, u32); 2] = [("optimal", false, 100), ("auto", true, 30)];
 
-/// Shares of the way from the floor to the peak.
+/// Shares of the range from the floor to the peak.
 const SHARES: [f64; 4] = [0.05, 0.1, 0.25, 0.5];
 
-/// Bytes of a page: what a processor maps at least by this project's runtime, and what CUDA does.
+/// Bytes of a page: the smallest that this project's runtime maps on a processor, and that of CUDA.
 const PAGES: [u64; 2] = [pages::SMALLEST, 1 << 21];
 
-/// What addresses may cost, in percent: on average, and at most.
+/// The allowed cost of addresses, in percent: on average, and at most.
 const MAY_COST: (f64, f64) = (1.0, 4.0);
 
 struct Run {
@@ -49,9 +49,9 @@ struct Found {
 }
 
 impl Found {
-    /// What each of the ways costs, in percent to two places: in an arena, and in pages.
+    /// The costs in an arena and in pages, in percent to two places.
     fn costs(&self) -> [f64; 3] {
-        // Plus zero, so that there is no negative one.
+        // Adding zero turns negative zero into zero.
         let cost = |nanos: u64| (nanos as f64 / self.counted as f64 * 1e4 - 1e4).round() / 100.0 + 0.0;
         let [small, large] = self.paged.map(cost);
         [self.arena.map_or(f64::INFINITY, cost), small, large]
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(too_much))
 }
 
-/// Every graph at every budget, by every planner.
+/// Every graph at every budget, with every planner.
 fn runs() -> Vec<Run> {
     let results = std::fs::read_to_string(format!("{INSTANCES}/results.json")).expect("is in the repository");
     let results: Value = serde_json::from_str(&results).expect("is JSON");
@@ -120,7 +120,7 @@ fn runs() -> Vec<Run> {
     PLANNERS.into_iter().flat_map(one).collect()
 }
 
-/// What comes of every run, two at a time.
+/// The results of all runs, two at a time.
 fn all(runs: &[Run]) -> Vec<Found> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());

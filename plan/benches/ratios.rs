@@ -1,14 +1,14 @@
-//! How far from their bounds plans are, on the shared instances, against what an earlier study found and against
-//! what this program found when `ratios.txt` was last recorded.
+//! The gap of plans to their bounds, on the shared instances, relative to the results of an earlier study and to those of
+//! this program when `ratios.txt` was last recorded.
 //!
 //! `cargo bench -p lmsc-plan --bench ratios` takes some minutes and prints a line for each instance, budget, link and
-//! planner: makespan, certified bound, their ratio, the ratio to the best makespan of `results.json`, and how long
-//! planning took; then means. It fails where a makespan or a bound is worse than recorded, by more than 10⁻⁶.
+//! planner: makespan, certified bound, their ratio, the ratio to the best makespan of `results.json`, and the planning time;
+//! then means. It fails if a makespan or a bound is worse than recorded by more than 10⁻⁶.
 //!
-//! - `-- --short` runs a part, with less search: what CI runs.
-//! - `-- --record` writes what was found to `ratios.txt`.
+//! - `-- --short` runs a part, with less search: the part that CI runs.
+//! - `-- --record` writes the results to `ratios.txt`.
 //! - `-- --effort=400` plans with an effort of 400 and compares the plans with `ratios.txt`, which it does not change.
-//! - `-- WORDS` runs the lines that have all of the words.
+//! - `-- WORDS` runs the lines that contain all of the words.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -28,13 +28,13 @@ use serde_json::Value;
 const INSTANCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ratios.txt");
 
-/// A number is worse than another if it is by more than one part in so many.
+/// A number is worse than another if it exceeds it by more than one part in this many.
 const TOLERANCE: u128 = 1_000_000;
 
 /// The planners of the papers, which are run on graphs over a full-duplex link.
 const PAPERS: [&str; 6] = ["greedy", "vdnn", "autoswap", "window", "lru", "tflms-best"];
 
-/// What is asked of one planner, and what is known of the answer.
+/// A request to one planner, and the known results.
 struct Run {
     key: Key,
     granularity: Granularity,
@@ -53,10 +53,10 @@ struct Key {
     effort: u32,
 }
 
-/// What came of a run, in nanoseconds.
+/// The result of a run, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
-    /// None if the planner says that it does not fit.
+    /// None if the planner refuses.
     makespan: Option<u64>,
     bound: u64,
 }
@@ -64,7 +64,7 @@ struct Found {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let has = |flag: &str| arguments.iter().any(|word| word == flag);
-    // What more effort finds, beside what was recorded.
+    // The results of more effort, relative to the recorded ones.
     let effort = arguments.iter().find_map(|word| word.strip_prefix("--effort="));
     let effort: Option<u32> = effort.map(|text| text.parse().expect("--effort= is a number"));
     let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(worse > 0))
 }
 
-/// Every run, or those of CI.
+/// All runs, or those of CI.
 fn runs(short: bool) -> Vec<Run> {
     let results = std::fs::read_to_string(format!("{INSTANCES}/results.json")).expect("is in the repository");
     let results: Value = serde_json::from_str(&results).expect("is JSON");
@@ -130,7 +130,7 @@ fn runs(short: bool) -> Vec<Run> {
     runs
 }
 
-/// What comes of every run, two at a time, and how long each planner took.
+/// The results of all runs, two at a time, and the time of each planner.
 fn all(runs: &[Run], effort: Option<u32>) -> Vec<(Found, Duration)> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
@@ -150,7 +150,7 @@ fn all(runs: &[Run], effort: Option<u32>) -> Vec<(Found, Duration)> {
     found.into_inner().expect("no run panics").into_values().collect()
 }
 
-/// Bounds that have been certified, by instance, share, link and kind of plan: planners of one kind share them.
+/// Certified bounds, by instance, share, link and kind of plan: planners of one kind share them.
 type Bounds = Mutex<BTreeMap<(String, String, String, bool, bool), u64>>;
 
 fn one(run: &Run, asked: Option<u32>, bounds: &Bounds) -> (Found, Duration) {
@@ -185,7 +185,7 @@ fn problem(key: &Key) -> Problem {
     problem
 }
 
-/// How what was found compares with what is recorded.
+/// The comparison of a result with the recorded one.
 fn verdict(recorded: Option<&Found>, found: &Found) -> String {
     let Some(recorded) = recorded else { return "not recorded".to_owned() };
     let above = |one: u64, other: u64| u128::from(one) * TOLERANCE > u128::from(other) * (TOLERANCE + 1);
@@ -254,7 +254,7 @@ impl Display for Numbers {
     }
 }
 
-/// What the record says, by run.
+/// The record, by run.
 fn recorded() -> BTreeMap<Key, Found> {
     let text = std::fs::read_to_string(RECORD).unwrap_or_default();
     let line = |line: &str| {

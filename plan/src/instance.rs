@@ -10,21 +10,21 @@ use crate::chain::Chain;
 use crate::env::trace::{self, TraceError};
 use crate::problem::{Duplex, Link, Op, Problem, ProblemError, Tensor, TensorId};
 
-/// What an instance file describes.
+/// The content of an instance file.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// The name that the file gives itself.
+    /// The name in the file.
     pub name: String,
     /// Its operators and tensors. A chain's link is half duplex, and that of operators full, unless the file says otherwise.
     pub problem: Problem,
-    /// The chain, if that is what the file holds.
+    /// The chain, if the file holds one.
     pub chain: Option<Chain>,
 }
 
 /// Tensors of a `lmsc-planner-dag-1` file below this many bytes stay on the device.
 pub const SMALLEST_SWAPPABLE: u64 = 1 << 20;
 
-/// Why a text is no instance.
+/// The reason why a text is no instance.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum InstanceError {
@@ -72,20 +72,20 @@ struct ChainFile {
 struct DagFile {
     bw_d2h: f64,
     bw_h2d: f64,
-    /// What each copy takes beyond its bytes.
+    /// Time of each copy beyond the transfer of its bytes.
     #[serde(default)]
     latency_ns: u64,
-    /// Whether copies in the two directions take turns.
+    /// Whether copies in the two directions share one engine.
     #[serde(default)]
     half_duplex: bool,
     tensor_bytes: Vec<u64>,
-    /// Tensors that may leave; those of at least [`SMALLEST_SWAPPABLE`] bytes where the file does not say.
+    /// Swappable tensors; by default, those of at least [`SMALLEST_SWAPPABLE`] bytes.
     #[serde(default)]
     swappable: Option<Vec<usize>>,
-    /// Tensors that are there before the first operator; those that no operator produces where the file does not say.
+    /// Tensors that exist before the first operator; by default, those that no operator produces.
     #[serde(default)]
     given: Option<Vec<usize>>,
-    /// Tensors that are there after the last operator.
+    /// Tensors that must exist after the last operator.
     #[serde(default)]
     kept: Vec<usize>,
     kinds: Vec<String>,
@@ -103,7 +103,7 @@ impl Instance {
     /// The instance that the text describes.
     ///
     /// # Errors
-    /// [`InstanceError`] says which field is wrong and what was expected.
+    /// [`InstanceError`] gives the wrong field and the expected value.
     pub fn parse(text: &str) -> Result<Instance, InstanceError> {
         // A trace has more than one value.
         let first = serde_json::Deserializer::from_str(text).into_iter().next();
@@ -257,7 +257,7 @@ fn dag(file: DagFile) -> Result<Problem, InstanceError> {
     Ok(problem)
 }
 
-/// By tensor, whether the list names it.
+/// By tensor, whether it is in the list.
 fn members(field: &'static str, list: &[usize], bytes: &[u64]) -> Result<Vec<bool>, InstanceError> {
     let mut members = vec![false; bytes.len()];
     for &tensor in list {

@@ -34,7 +34,6 @@ const LITTLE: u64 = 16;
 ///
 /// Nodes that draw random numbers keep their relative order. A graph with copies keeps its order. `cost` returns the duration
 /// and the workspace of a node.
-/// long a node runs and what it needs besides its values.
 pub fn with_less_memory(
     graph: &Graph,
     enough: Option<Bytes>,

@@ -66,7 +66,7 @@ pub struct Rematerializer<'a> {
     uses: Uses,
     /// By tensor, the operator that produces it.
     producer: SecondaryMap<TensorId, Option<u32>>,
-    /// By tensor, the first tick before which its producer can no longer run again; 0 if it never can.
+    /// By tensor, the first tick before which its producer can no longer be repeated; 0 if it never can.
     no_more: SecondaryMap<TensorId, u32>,
     compute_nanos: u64,
 }

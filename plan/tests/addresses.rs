@@ -1,4 +1,4 @@
-//! What addresses cost on the shared instances: time beyond that of a plan whose bytes are only counted.
+//! The cost of addresses on the shared instances: time beyond that of a plan whose bytes are only counted.
 
 use lmsc_plan::address::{self, Arena};
 use lmsc_plan::instance::Instance;
@@ -6,8 +6,8 @@ use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
 use lmsc_plan::problem::Duplex;
 use serde_json::Value;
 
-/// By instance and budget as a fraction of what swapping can free, the makespan with addresses over that of the
-/// better of whole tensors and ranges without, in ten thousandths.
+/// By instance and budget, as a fraction of the bytes that swapping can free, the makespan with addresses relative to that of
+/// the better of whole tensors and ranges without, in ten thousandths.
 fn losses(file: &str, fractions: &[f64], effort: u32) -> Vec<(String, u64)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
     let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).unwrap();

@@ -1,4 +1,4 @@
-//! Bounds on the instances under `testdata/instances`, against what is known of them.
+//! Bounds on the instances under `testdata/instances`, compared with known results.
 
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::Instance;
@@ -19,7 +19,7 @@ fn rows(kind: &str) -> Vec<(Value, Problem)> {
     rows.collect()
 }
 
-/// Checks that the bound is proven, no less than the one known, and no more than any time found.
+/// Checks that the bound is proven, no less than the known one, and no more than any time found.
 fn check(row: &Value, problem: &Problem, certificate: &Certificate, known: &str, found: &[&str]) {
     let budget = row["M"].as_u64().unwrap();
     assert_eq!(bound::certify(problem, budget, certificate), Ok(certificate.nanos), "{row}");

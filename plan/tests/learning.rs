@@ -1,4 +1,4 @@
-//! Learning against chance: as many episodes of the same game on graphs of `testdata/instances`.
+//! Learning compared with chance: the same number of episodes of the same game on graphs of `testdata/instances`.
 
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::dqn::{self, Learning};
@@ -6,7 +6,7 @@ use lmsc_plan::planners::{Plan, Request, Scheduler};
 use lmsc_plan::problem::Problem;
 use lmsc_plan::schedule::check;
 
-/// Graphs, and by how many percent the memory is less than the step would take.
+/// Graphs, and the percentage by which the memory is less than the step's peak.
 const GRAPHS: [(&str, u64); 3] =
     [("chain_densenet121_224_b128", 30), ("chain_densenet121_500_b8", 50), ("dag_unet_512_b8", 30)];
 
@@ -18,15 +18,14 @@ fn instance(name: &str) -> Problem {
     Instance::parse(&std::fs::read_to_string(path).unwrap()).unwrap().problem
 }
 
-/// By how many percent the plan takes longer than the operators alone.
+/// The percentage by which the plan takes longer than the operators alone.
 fn overhead(plan: &Plan, request: &Request) -> f64 {
     check(&plan.problem, &plan.schedule, request.budget).unwrap();
     let compute = request.problem.compute_nanos() as f64;
     100.0 * (plan.schedule.makespan() as f64 / compute - 1.0)
 }
 
-/// The mean overheads of the plans that are learned and of those that are found by chance, within so many percent less
-/// than the step would take.
+/// The mean overheads of learned plans and of plans found by chance, with `less` percent less memory than the step's peak.
 fn learned_and_by_chance(name: &str, less: u64) -> (f64, f64) {
     let problem = instance(name);
     let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap();

@@ -1,5 +1,5 @@
-//! The peak of a graph with copies is the most that any timing of them reaches: every state that the edges allow is
-//! visited, and counted from what has started and what has completed.
+//! The peak of a graph with copies is the maximum over all timings: every state that the edges allow is visited, and its
+//! bytes are counted from the nodes that have started and completed.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Def, Graph, LMSC_DOMAIN, Node, NodeId, Op, Place, StorageId, Storages, ValueId};
 use lmsc_plan::Memory;
 
-/// Adds copies of a storage at random places, with random control edges; later readers read the copy.
+/// Adds copies of a storage at random positions, with random control edges; later readers read the copy.
 fn swap_something(graph: &mut Graph, rng: &mut Rng) {
     let storages = Storages::of(graph);
     let ticks = graph.ticks();
@@ -68,7 +68,7 @@ fn graph_with_copies(seed: u64) -> Graph {
     graph
 }
 
-/// How many nodes of each line have started, and how many have completed.
+/// By line, the number of nodes that have started, and of those that have completed.
 type State = ([usize; 3], [usize; 3]);
 
 /// The largest number of bytes beyond the resident ones in any state that the edges allow.

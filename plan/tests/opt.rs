@@ -1,4 +1,4 @@
-//! What OPT §6.2 claims of its heuristics and of those that it compares them with, on the shared chains.
+//! The claims of OPT §6.2 about its heuristics and those that it compares them with, on the shared chains.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances"))
 }
 
-/// A chain at a budget, and the nanoseconds found.
+/// A chain at a budget, and the makespans found, in nanoseconds.
 struct Case {
     network: String,
     /// `LB` of OPT Proposition 3.
@@ -47,7 +47,7 @@ fn case(row: &Value) -> Case {
         plan.schedule.makespan()
     };
     let greedy = found("greedy", 100, Scheduler::Justified);
-    // Proposition 1: with the choice and the order of its copies fixed, nothing is better than not to wait.
+    // Proposition 1: with the choice and the order of its copies fixed, not waiting is optimal.
     assert_eq!(found("greedy", 100, Scheduler::Paper), greedy, "{file} at {budget}");
     Case {
         network: file.split('_').nth(1).unwrap().to_owned(),
@@ -60,7 +60,7 @@ fn case(row: &Value) -> Case {
     }
 }
 
-/// Of how many cases of networks that begin like this a claim holds, and of how many there are.
+/// The number of cases of networks with this prefix for which a claim holds, and the number of such cases.
 fn count(cases: &[Case], network: &str, claim: impl Fn(&Case) -> bool) -> (usize, usize) {
     let of: Vec<&Case> = cases.iter().filter(|case| case.network.starts_with(network)).collect();
     (of.iter().filter(|case| claim(case)).count(), of.len())

@@ -6,9 +6,9 @@ use lmsc_plan::problem::Duplex;
 use lmsc_plan::schedule::check;
 use serde_json::Value;
 
-/// What a planner finds for one instance and budget, and what was found before, in milliseconds.
+/// The result of a planner for one instance and budget, and the earlier result, in milliseconds.
 struct Row {
-    /// What it is called.
+    /// Name of the row.
     name: String,
     ours: Option<f64>,
     theirs: Option<f64>,
@@ -44,7 +44,7 @@ fn rows(planner: &str, scheduler: Scheduler, column: &str, parts: &[&str]) -> Ve
     rows
 }
 
-/// The mean and the largest of the ratios, and of how many.
+/// The mean and the largest of the ratios, and their number.
 fn summary(ratios: impl Iterator<Item = f64>) -> String {
     let ratios: Vec<f64> = ratios.collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
@@ -60,7 +60,7 @@ fn ratios_to_the_bound_on_graphs_over_a_full_duplex_link() {
         };
         format!("{} before {}", ratio(|row| row.ours), ratio(|row| row.theirs))
     };
-    // Mean, largest, feasible. What is chosen matters much less than when it is copied.
+    // Mean, largest, feasible. The choice of tensors matters much less than the times of their copies.
     let both = |planner, column| [Scheduler::Paper, Scheduler::Justified].map(|s| ratios(planner, s, column));
     let window = both("window", "window");
     assert_eq!(window[0], "1.098 1.353 of 63 before 1.111 1.418 of 63");
@@ -98,7 +98,7 @@ fn window_is_no_worse_than_what_was_found_before_but_for_two_rows_of_a_u_net() {
 
 #[test]
 fn tflms_fits_where_it_did_before_and_takes_no_longer_but_for_three_rows() {
-    // On chains there is one choice of gaps and the search is complete.
+    // On chains there is one choice of gaps, and the search is complete.
     let chains = rows("tflms-best", Scheduler::Paper, "tflms", &["chain_"]);
     assert!(chains.len() > 500);
     for Row { name, ours, theirs, .. } in chains {

@@ -1,4 +1,4 @@
-//! How much longer plans take on the shared instances where times are not those that were planned.
+//! The loss of plans on the shared instances if times differ from the planned ones.
 
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{self, Request};
@@ -23,7 +23,7 @@ fn ratios(planner: &str, recompute: bool, noise: Noise) -> Vec<(String, f64)> {
         let request = Request { recompute, effort: 1, ..Request::new(&problem, budget) };
         let plan = (planners::planner(planner).unwrap().run)(&request).unwrap();
         let edges = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
-        // That no replay exceeds the budget is checked there.
+        // Also checks that no replay exceeds the budget.
         let replayed = Replay::new(&plan.problem, &plan.schedule, &edges).several(noise, 10, budget).unwrap();
         let ratio = replayed.mean as f64 / plan.schedule.makespan() as f64;
         ratios.push((format!("{file} {}", row["f"]), ratio));
@@ -49,7 +49,7 @@ fn a_tenth_of_noise_in_operators_costs_less_than_a_hundredth_of_the_time() {
 
 #[test]
 fn copies_seldom_go_in_both_directions() {
-    // A training step fills the memory once: what goes out goes before, what comes back after.
+    // A training step fills the memory once: copies out come before that, copies in after.
     let ratios = ratios("optimal", false, Noise { operators_percent: 0, contention_percent: 50 });
     for (row, ratio) in &ratios {
         assert!(*ratio <= 1.04, "{row}: {ratio}");

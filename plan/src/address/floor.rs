@@ -27,7 +27,7 @@ pub fn peak(problem: &Problem, alignment: u64) -> u64 {
     smallest(alignment, |arena| unmoved(problem, arena))
 }
 
-/// The bytes of the smallest arena in which the plan's operators are known to have addresses, with recomputed swap sets.
+/// The bytes of the smallest arena in which the plan's operators are known to have addresses, with swap sets chosen anew.
 fn least_of(plan: &Plan, alignment: u64) -> u64 {
     smallest(alignment, |arena| tight(plan, arena))
 }

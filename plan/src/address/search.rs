@@ -286,7 +286,7 @@ impl Search {
 /// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
 /// found that has a placement; none if none is found.
 ///
-/// Where the planner is ours, swap sets are recomputed for the recomputed operators of `plan`.
+/// Where the planner is ours, swap sets are chosen anew for the recomputed operators of `plan`.
 pub fn place_plan(planner: &Planner, request: &Request, plan: &Plan) -> Option<Placed> {
     place_plan_unless(planner, request, plan, |_| false)
 }
@@ -342,7 +342,7 @@ pub(crate) fn place_plan_unless(
     best
 }
 
-/// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with recomputed
+/// Plans for [`place`]: the plan itself for the whole arena, and for any budget the operators of the plan with new
 /// swap sets, of whole tensors and, unless tensors are copied whole, of ranges.
 pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
     let mut own = Some(plan.clone());

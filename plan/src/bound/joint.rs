@@ -1,7 +1,7 @@
 //! The bound for plans that swap and recompute.
 //!
 //! Let an operator run at moment `i` for the first time, and let `E` of the bytes that are live then exceed the budget. Some
-//! tensors that are live and not used by `i` are away when it starts, some when it ends. Of them, let `x` be the bytes that
+//! tensors that are live and not used by `i` are absent when it starts, some when it ends. Of them, let `x` be the bytes that
 //! are recomputed after `i`, as counted below. The other `S = E - x` have been copied out before `i` starts, and are copied
 //! in after it ends:
 //!
@@ -11,24 +11,24 @@
 //! - and `g(x)` is the least time of operators that are recomputed for `x` bytes.
 //!
 //! Recomputation costs the time of the operator, and its inputs must exist. If an input is dead at `i`, it was either kept on
-//! the device all the same (so that more bytes than `E` are away), or on the host (so that more bytes than `S` are copied),
+//! the device all the same (so that more bytes than `E` are absent), or on the host (so that more bytes than `S` are copied),
 //! or it is recomputed itself. Let `Q` be the operators that are recomputed after `i`, and `β` the bytes that were kept for
 //! them instead:
 //!
 //! - for an input `s` of `q` that was kept, `bytes(s) / readers`, over all operators in `Q` that may need it,
 //! - for an input that `p` recomputes, at most that, and at most `p`'s own `β / outputs`,
-//! - for `q` itself the sum, and at most the bytes of its outputs that are away at `i`.
+//! - for `q` itself the sum, and at most the bytes of its outputs that are absent at `i`.
 //!
-//! With these shares, no byte is counted twice. The bytes away at `i` of outputs of `Q` less all `β` are `x`: bytes that were
-//! kept on the device add to `E` as much as they take from `x`, bytes that were kept on the host add to `S`. For a price `λ`
-//! of a byte, `q` and the operators that it depends on cost at least
+//! With these shares, no byte is counted twice. The bytes absent at `i` of outputs of `Q` less all `β` are `x`: bytes that
+//! were kept on the device add to `E` as much as they take from `x`, bytes that were kept on the host add to `S`. For a price
+//! `λ` of a byte, `q` and the operators that it depends on cost at least
 //!
 //! `V(q) = time(q) + Σ min(λ·bytes(s), V(producer of s) / outputs) / readers`,
 //!
-//! of which all but `λ·β(q)` is time. An operator with outputs that are away at `i` is charged for those, and nothing to
+//! of which all but `λ·β(q)` is time. An operator with outputs that are absent at `i` is charged for those, and nothing to
 //! other operators that read its dead outputs. By weak duality, for every choice of recomputed operators,
 //!
-//! `g(x) ≥ λ·x - Σ max(0, λ·bytes(q) - V(q))`, over operators `q` whose outputs, `bytes(q)` of them, are away at `i`.
+//! `g(x) ≥ λ·x - Σ max(0, λ·bytes(q) - V(q))`, over operators `q` whose outputs, `bytes(q)` of them, are absent at `i`.
 //!
 //! Bytes that were kept on the host may have been copied out as soon as they existed, and copied in as late as the last use
 //! of any output of `q`. So up to `β` bytes of `q`'s outputs count for `out` from the first operator that `q` depends on, and
@@ -37,7 +37,7 @@
 //! Any `S` from 0 to `E` is possible, so the bound is a minimum: `out` and `in` grow with `S`, `g` with `x`. The certificate
 //! cuts the range into intervals, each with the price that proves `g` for it.
 //!
-//! The times of links are based on a [`Table`] in which all recomputable tensors may be away at no cost.
+//! The times of links are based on a [`Table`] in which all recomputable tensors may be absent at no cost.
 
 use cranelift_entity::SecondaryMap;
 
@@ -98,7 +98,7 @@ struct Search<'a> {
     budget: u64,
     uses: Uses,
     live: Vec<u64>,
-    /// The tensors that can be away if nothing is recomputed.
+    /// The tensors that can be absent if nothing is recomputed.
     line: Line,
     /// The facts about all plans, seen from the start and from the end.
     base: Line,
@@ -132,7 +132,7 @@ impl Facts {
 struct Again {
     tick: u32,
     nanos: u64,
-    /// Bytes of its outputs that can be away at the moment.
+    /// Bytes of its outputs that can be absent at the moment.
     bytes: u64,
     /// The moment of the last of their next uses.
     due: u32,
@@ -142,7 +142,7 @@ struct Again {
     rests_on: Option<u32>,
 }
 
-/// An input that is dead at some moment, and whose producer has no outputs that can be away then.
+/// An input that is dead at some moment, and whose producer has no outputs that can be absent then.
 struct Need {
     bytes: u64,
     /// The index of the operator that can recompute it, and the number of that operator's outputs that share its cost.
@@ -239,7 +239,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the tensor can be away at the tick and be recomputed after it.
+    /// Whether the tensor can be absent at the tick and be recomputed after it.
     fn again_after(&self, tensor: TensorId, tick: u32) -> bool {
         let uses = self.uses.of(tensor);
         let producer = self.facts.producer[tensor];
@@ -383,7 +383,7 @@ impl Price {
     }
 }
 
-/// Copies in one direction of the bytes that are away at some moment.
+/// Copies in one direction of the bytes that are absent at some moment.
 struct Queue {
     rate: Rate,
     largest: u64,
@@ -392,7 +392,7 @@ struct Queue {
     entries: Vec<Entry>,
 }
 
-/// Of all bytes that are away, all but `skip` are copied after the time `from`.
+/// Of all bytes that are absent, all but `skip` are copied after the time `from`.
 struct Entry {
     moment: u32,
     skip: u64,

@@ -7,7 +7,7 @@ use cranelift_entity::SecondaryMap;
 use super::Place;
 use crate::problem::{Problem, TensorId};
 
-/// A step as a sequence of moments, and the tensors that can be away at each.
+/// A step as a sequence of moments, and the tensors that can be absent at each.
 ///
 /// Steps follow each other: the places of one, its start, its operators and its end, then those of the next. A line is a part
 /// of that sequence. The line of one step goes from the end of the previous step to the start of the next, because a variable
@@ -19,9 +19,9 @@ pub(super) struct Line {
     first: i64,
     /// By moment, its duration.
     pub(super) nanos: Vec<u64>,
-    /// By moment, the bytes among those that can be away that fit on the device nonetheless.
+    /// By moment, the bytes among those that can be absent that fit on the device nonetheless.
     pub(super) slack: Vec<u64>,
-    /// The tensors that can be away.
+    /// The tensors that can be absent.
     pub(super) spans: Vec<Span>,
     /// The rates of copies out and in; seen from the end they are exchanged.
     pub(super) rates: [Rate; 2],
@@ -29,7 +29,7 @@ pub(super) struct Line {
     pub(super) mirrored: bool,
 }
 
-/// Moments at which a tensor can be away.
+/// Moments at which a tensor can be absent.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     pub(super) tensor: TensorId,
@@ -69,7 +69,7 @@ impl Line {
         Line::new(problem, budget, false, None)
     }
 
-    /// The line of a step, for plans that also recompute: recomputable tensors may be away at no cost.
+    /// The line of a step, for plans that also recompute: recomputable tensors may be absent at no cost.
     pub(super) fn recomputing(problem: &Problem, budget: u64) -> Line {
         Line::new(problem, budget, true, None)
     }

@@ -98,7 +98,7 @@ pub enum Proof {
     /// Edges are the start, then the start and the end of each operator, then the end; stretches lie between them: a pause,
     /// an operator, a pause, and so on to the last pause.
     Prices {
-        /// Prices of bytes that are away at an edge, in nanoseconds per 2^32 bytes, by edge.
+        /// Prices of bytes that are absent at an edge, in nanoseconds per 2^32 bytes, by edge.
         memory: Vec<Price>,
         /// Prices of time in which the link copies out, in units of 2^-32, each from its stretch to the next one named; for
         /// both directions on a half-duplex link. In pauses, both directions together cost no more than the time itself.
@@ -119,7 +119,7 @@ pub enum Proof {
     Joint {
         /// The place: an operator, or any place if nothing is traded.
         at: Place,
-        /// As in [`Proof::Whole`], links only, where recomputable tensors may be away at no cost.
+        /// As in [`Proof::Whole`], links only, where recomputable tensors may be absent at no cost.
         before: Vec<Fact>,
         /// As `before`, seen from the end.
         after: Vec<Fact>,
@@ -155,7 +155,7 @@ pub struct Interval {
 pub enum Fact {
     /// Copies between two places.
     Link(Link),
-    /// Copies of the best set of whole tensors that can be moved for those away at the place.
+    /// Copies of the best set of whole tensors that can be moved for those absent at the place.
     Whole {
         /// The place, as in [`Link::at`].
         at: Place,
@@ -188,16 +188,16 @@ pub enum Way {
 
 /// Copies between two places.
 ///
-/// At the place `at`, only part of the bytes that can be away fit beside the bytes that cannot. Of the tensors that can be
-/// away there and whose copies in this direction start no sooner than the end of `after` and end no later than the start of
+/// At the place `at`, only part of the bytes that can be absent fit beside the bytes that cannot. Of the tensors that can be
+/// absent there and whose copies in this direction start no sooner than the end of `after` and end no later than the start of
 /// `before`, the bytes that do not fit are copied between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// The direction.
     pub way: Way,
-    /// The place at which the tensors are away: `before` for copies out, `after` for copies in; the start for variables that
-    /// are copied out before the end, the end for variables that are copied in before their first use.
+    /// The place at which the tensors are absent: `before` for copies out, `after` for copies in; the start for variables
+    /// that are copied out before the end, the end for variables that are copied in before their first use.
     pub at: Place,
     /// The copies start after the end of this place.
     pub after: Place,

@@ -1,21 +1,22 @@
 //! The bound for plans that only swap, whole tensors or ranges of bytes.
 //!
-//! At a moment `i` the tensors that can be away have more bytes than the `slack(i)` that fit: the others are away.
+//! At a moment `i` the tensors that can be swapped out have more bytes than the `slack(i)` that fit: the others are swapped
+//! out.
 //!
-//! - Each byte that is away at the start `S(i)` was copied out after its last change, at `j` say, and before `S(i)`. Of the
-//!   tensors that changed last at `j` or later, all bytes but `slack(i)` are away, so that these were copied out between the
-//!   end `C(j)` and `S(i)`, one after the other.
-//! - Each byte that is away at the end `C(i)` is copied in after that and before the tensor's next use, at `b` say. Of the
-//!   tensors used next at `b` or earlier, all bytes but `slack(i)` are copied in between `C(i)` and `S(b)`.
+//! - Each byte that is swapped out at the start `S(i)` was copied out after its last change, at `j` say, and before `S(i)`.
+//!   Of the tensors that changed last at `j` or later, all bytes but `slack(i)` are swapped out, so that these were copied
+//!   out between the end `C(j)` and `S(i)`, one after the other.
+//! - Each byte that is swapped out at the end `C(i)` is copied in after that and before the tensor's next use, at `b` say. Of
+//!   the tensors used next at `b` or earlier, all bytes but `slack(i)` are copied in between `C(i)` and `S(b)`.
 //!
 //! Tensors that need no copy (a variable at the end, after its last use, or one that did not change before it was swapped
-//! out) may be away at no cost and count in neither direction. A variable that is away at the start is copied out after its
-//! last change and before the end, one that is away at the end was copied in before its first use: [`Line`] contains start
-//! and end a second time for these.
+//! out) may be swapped out at no cost and count in neither direction. A variable that is swapped out at the start is copied
+//! out after its last change and before the end, one that is swapped out at the end was copied in before its first use:
+//! [`Line`] contains start and end a second time for these.
 //!
 //! Steps follow each other, each like the last. So the same holds from an operator to itself in the next step, later by the
-//! makespan of a step: there a variable that is away before the end is copied in before its first use in the next step, or
-//! else before the end.
+//! makespan of a step: there a variable that is swapped out before the end is copied in before its first use in the next
+//! step, or else before the end.
 //!
 //! Each of these facts bounds `S(y)` from below by `C(x)` plus a time, with `x` before `y`; so does the order of the
 //! operators. The bound is the longest path. It assumes nothing about the pieces except that a copy is of one tensor, so it

@@ -109,8 +109,8 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The moments at which bytes must be away. If there are many, an even selection, and some of those at which more bytes must
-/// be away than at any earlier moment.
+/// The moments at which bytes must be swapped out. If there are many, an even selection, and some of those at which more
+/// bytes must be swapped out than at any earlier moment.
 fn moments(line: &Line) -> Vec<u32> {
     let mut away = vec![0i64; line.nanos.len() + 1];
     for span in &line.spans {

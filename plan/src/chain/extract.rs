@@ -1,4 +1,4 @@
-//! The chain that a problem is, seen through its articulation points.
+//! Extracts the chain of a problem, through its articulation points.
 
 use std::ops::Range;
 
@@ -8,26 +8,26 @@ use lmsc_ir::Phase;
 use super::Chain;
 use crate::problem::{Problem, TensorId, Uses, Window};
 
-/// A chain and what it stands for.
+/// A chain and the tensors that it represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
     /// The chain.
     pub chain: Chain,
-    /// By `i`, the tensors that `x_i` stands for, by id.
+    /// By `i`, the tensors that `x_i` represents, by id.
     pub tensors: Vec<Vec<TensorId>>,
 }
 
 /// The chain of virtual stages that the problem is, if it has at least two.
 ///
-/// A stage ends where at most one tensor that may leave goes on to later forward operators, and the stage made it.
-/// `x_{i+1}` stands for all that stage `i` makes, that the backward pass reads and that may leave; `x_0` for what is
-/// given and read in stage 0 alone. `B_i` begins with the first operator that reads something of `x_i`. All that
-/// this leaves out, variables and small tensors among them, counts as workspace of the stages during which it is
-/// live, so what fits in the chain's terms fits the problem.
+/// A stage ends where at most one swappable tensor goes on to later forward operators, and the stage produced it. `x_{i+1}`
+/// represents the swappable tensors that stage `i` produces and that the backward pass reads; `x_0` those given and read in
+/// stage 0 alone. `B_i` begins with the first operator that reads a tensor of `x_i`. All other tensors, including variables
+/// and small ones, count as workspace of the stages during which they are live, so a choice that fits the chain fits the
+/// problem.
 ///
-/// What a connection spans is one stage; if there is one from the first operators to the last, there is no chain.
+/// A connection makes its span one stage; if there is one from the first operators to the last, there is no chain.
 ///
-/// The chain of [`Chain::problem`] is the chain again, if all its activations have bytes.
+/// The chain extracted from [`Chain::problem`] is the original chain, if all its activations have bytes.
 ///
 /// # Source
 /// OPT §6.1: "grouping each non-linear part of the graph in a virtual layer".
@@ -40,7 +40,7 @@ pub fn extract(problem: &Problem) -> Option<Extracted> {
         return None;
     }
     let mut tensors: Vec<Vec<TensorId>> = vec![Vec::new(); n + 1];
-    // By tensor, the `i` of the `x_i` to which it belongs.
+    // By tensor, the `i` of its `x_i`.
     let mut index: SecondaryMap<TensorId, Option<usize>> = SecondaryMap::with_capacity(problem.tensors.len());
     for (tensor, facts) in problem.tensors.iter().filter(|(_, facts)| facts.swappable) {
         let uses = uses.of(tensor);
@@ -66,7 +66,7 @@ pub fn extract(problem: &Problem) -> Option<Extracted> {
     Some(Extracted { chain, tensors })
 }
 
-/// The first tick that is not part of the forward pass, if there are ticks on both sides of it.
+/// The first tick after the forward pass, if there are ticks on both sides of it.
 pub(crate) fn turn(problem: &Problem) -> Option<u32> {
     problem.ops.iter().position(|op| op.phase != Phase::Forward).filter(|&t| t > 0).map(|t| t as u32)
 }
@@ -80,8 +80,8 @@ pub(crate) fn window_at_the_turn(uses: &Uses, tensor: TensorId, turn: u32) -> Op
 }
 
 impl Extracted {
-    /// The windows during which the tensors of these `x_i` can be away: each from its last use before the turn to
-    /// its first after it.
+    /// The windows during which the tensors of these `x_i` can be swapped out: each from its last use before the turn to its
+    /// first after it.
     pub fn windows(&self, problem: &Problem, offloaded: &[bool]) -> Vec<Window> {
         let uses = problem.uses();
         let turn = turn(problem).unwrap_or(0);
@@ -92,7 +92,7 @@ impl Extracted {
 
 /// The ticks of the forward stages.
 fn forward_stages(problem: &Problem, uses: &Uses, turn: u32) -> Vec<Range<u32>> {
-    // By tick, how many tensors cross the border before it; the sum of their ids, which is the id of a single one.
+    // By tick, the number of tensors that cross the border before it; the sum of their ids, which is the id of a single one.
     let mut count = vec![0i64; turn as usize + 1];
     let mut sum = vec![0i64; turn as usize + 1];
     for (tensor, _) in problem.tensors.iter().filter(|(_, facts)| facts.swappable && !facts.given) {
@@ -120,7 +120,7 @@ fn forward_stages(problem: &Problem, uses: &Uses, turn: u32) -> Vec<Range<u32>> 
     stages
 }
 
-/// By stage, the ticks of its backward operators: from the first that reads its input's tensors, or later ones'.
+/// By stage, the ticks of its backward operators: from the first that reads tensors of its input, or later ones'.
 fn backward_stages(
     problem: &Problem,
     index: &SecondaryMap<TensorId, Option<usize>>,
@@ -143,7 +143,7 @@ fn backward_stages(
     stages
 }
 
-/// The chain whose stages take so long and so much memory as these ticks do.
+/// The chain with the times and the memory of these ticks.
 fn costs(
     problem: &Problem,
     uses: &Uses,
@@ -198,8 +198,8 @@ mod tests {
     use super::*;
     use crate::problem::{Op, Tensor};
 
-    /// Every operator runs for 10 ns per operand. Tensors that no operator produces are given, those of fewer than
-    /// 10 bytes stay.
+    /// Every operator runs for 10 ns per operand. Tensors that no operator produces are given, those of fewer than 10 bytes
+    /// are not swappable.
     fn problem(bytes: &[u64], forward: usize, ops: &[(&[u32], &[u32])]) -> Problem {
         let mut problem = Problem::default();
         for (tensor, &bytes) in bytes.iter().enumerate() {
@@ -274,9 +274,9 @@ mod tests {
         // B_2 is all before the first use of t1, which is x_1; B_0 begins with the use of t0.
         assert_eq!(chain.backward_nanos, [30, 30, 20 + 20]);
         assert_eq!(chain.activation_bytes, [100, 200, 30 + 40 + 210, 12]);
-        // t6 dies in the stage that makes it; t7 goes from B_2 to B_1, t8 from B_1 to B_0.
+        // t6 dies in the stage that produces it; t7 goes from B_2 to B_1, t8 from B_1 to B_0.
         assert_eq!(chain.gradient_bytes, [0, 90, 80, 0]);
-        // The variable is always there. In the backward stages less is live than the chain counts.
+        // The variable is always live. In the backward stages less is live than the chain counts.
         assert_eq!(chain.forward_workspace, [5, 5, 5]);
         assert_eq!(chain.backward_workspace, [0, 0, 0]);
     }

@@ -9,10 +9,10 @@ use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
 pub use extract::{Extracted, extract};
 pub(crate) use extract::{turn, window_at_the_turn};
 
-/// A network whose stages follow one another: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
+/// A network of consecutive stages: `F_0 … F_{n-1}`, then `B_{n-1} … B_0`.
 ///
-/// `F_i` reads `x_i` and produces `x_{i+1}`, which stands for everything that `F_i` keeps for the backward pass.
-/// `B_i` reads `x_i`, `x_{i+1}` and `y_{i+1}` and produces `y_i`. Only the `x_i` may leave.
+/// `F_i` reads `x_i` and produces `x_{i+1}`, which represents everything that `F_i` keeps for the backward pass. `B_i` reads
+/// `x_i`, `x_{i+1}` and `y_{i+1}` and produces `y_i`. Only the `x_i` may be swapped.
 ///
 /// # Source
 /// OPT §3.1. The paper counts stages both from 0 and from 1; here they count from 0.
@@ -51,7 +51,7 @@ impl Chain {
         self.backward_workspace[i] + self.gradient_bytes[i] + self.gradient_bytes[i + 1]
     }
 
-    /// The most bytes that an operator needs if nothing leaves.
+    /// The most bytes that an operator needs if nothing is swapped out.
     ///
     /// # Source
     /// `M_peak` of OPT §3.2, which leaves out that `F_{n-1}` also produces `y_n`.
@@ -66,7 +66,7 @@ impl Chain {
 
     /// The same chain as operators and tensors, over a half-duplex link as in the paper.
     ///
-    /// Tick `i` is `F_i`, tick `2n-1-i` is `B_i`. Tensors without bytes are left out.
+    /// Tick `i` is `F_i`, tick `2n-1-i` is `B_i`. Tensors without bytes are omitted.
     pub fn problem(&self) -> Problem {
         let n = self.stages();
         let mut problem = Problem {

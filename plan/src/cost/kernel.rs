@@ -1,26 +1,26 @@
-//! The time of one kernel: the roofline model, with what keeps real kernels below it.
+//! The time of one kernel: the roofline model, with corrections for the gap of real kernels to it.
 //!
-//! A kernel takes as long as its arithmetic or its memory traffic, whichever is longer (Williams, Waterman, Patterson,
-//! *Roofline: an insightful visual performance model for multicore architectures*, CACM 52(4), 2009), and what starting
-//! it takes. Neither peak is reached:
+//! A kernel takes the time of its arithmetic or of its memory traffic, whichever is longer (Williams, Waterman, Patterson,
+//! *Roofline: an insightful visual performance model for multicore architectures*, CACM 52(4), 2009), plus the time to launch
+//! it. Neither peak is reached:
 //!
 //! - Memory streams at [`STREAM`] of its peak, scattered accesses at [`SCATTERED`].
-//! - A matrix product computes whole tiles, so extents count up to the next multiple of [`QUANTUM`]; it fills the device
-//!   only where it has a piece for every multiprocessor; and then it reaches the share that its class says.
-//! - What is too small to fill the device with traffic is hidden by the start, which takes longer.
+//! - A matrix product computes whole tiles, so extents are rounded up to the next multiple of [`QUANTUM`]; it fills the
+//!   device only if it has a piece for every multiprocessor; and then it reaches the share of its class.
+//! - Traffic too small to fill the device is hidden by the launch, which takes longer.
 //!
-//! The shares are assumptions, in parts per thousand: with them the sums over whole steps come near those of
-//! published profiles (`tests/costs.rs`). A measured profile replaces them.
+//! The shares are assumptions, in parts per thousand: with them the sums over whole steps are close to those of published
+//! profiles (`tests/costs.rs`). A measured profile replaces them.
 
 use lmsc_ir::ElementType;
 
 use crate::target::Compute;
 
-/// Of the memory's peak, what kernels reach that read and write long runs.
+/// The share of the memory peak that kernels reach which read and write long runs.
 const STREAM: u64 = 800;
-/// Of the memory's peak, what kernels reach that go where indices say.
+/// The share of the memory peak that kernels with indexed accesses reach.
 const SCATTERED: u64 = 400;
-/// Of the arithmetic peak, what elementwise code reaches: it has few multiply-adds.
+/// The share of the arithmetic peak that elementwise code reaches: it has few multiply-adds.
 const ELEMENTWISE: u64 = 500;
 /// The rows and columns of a result are computed in multiples of this many.
 const QUANTUM: u64 = 32;
@@ -37,19 +37,19 @@ pub(super) struct Kernel {
     pub(super) flops: u64,
     /// Bytes moved between the processor and device memory.
     pub(super) bytes: u64,
-    /// How many equal launches.
+    /// Number of equal launches.
     pub(super) times: u64,
     pub(super) form: Form,
 }
 
-/// What keeps a kernel below the roofline.
+/// The memory access pattern or product that limits a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Long runs of memory.
     Stream,
-    /// Memory where indices say.
+    /// Indexed accesses.
     Scattered,
-    /// A matrix product, or what is computed like one.
+    /// A matrix product, or an operation computed like one.
     Product(Product),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Product {
     pub(super) m: u64,
     pub(super) n: u64,
     pub(super) k: u64,
-    /// Of the peak, what such products reach where they are large, in parts per thousand.
+    /// The share of the peak that such products reach if they are large, in parts per thousand.
     pub(super) share: u64,
 }
 
@@ -70,7 +70,7 @@ impl Product {
         [self.batch, self.m, self.n, self.k].into_iter().fold(2, u64::saturating_mul)
     }
 
-    /// How many pieces can be worked on at once.
+    /// Number of pieces that can be computed at once.
     fn pieces(&self) -> u64 {
         let (rows, columns) = (self.m.div_ceil(PIECE), self.n.div_ceil(PIECE));
         [rows, columns, self.k / PIECE_DEPTH].into_iter().fold(self.batch, |n, d| n.saturating_mul(d.max(1)))
@@ -91,17 +91,17 @@ impl Kernel {
         Kernel { flops, bytes, times: 1, form: Form::Stream }
     }
 
-    /// A kernel that goes where indices say.
+    /// A kernel with indexed accesses.
     pub(super) fn scattered(bytes: u64) -> Kernel {
         Kernel { flops: 0, bytes, times: 1, form: Form::Scattered }
     }
 
-    /// A matrix product that moves so many bytes.
+    /// A matrix product that moves `bytes` bytes.
     pub(super) fn product(product: Product, bytes: u64) -> Kernel {
         Kernel { flops: product.flops(), bytes, times: 1, form: Form::Product(product) }
     }
 
-    /// The nanoseconds that all launches take, at least one each.
+    /// The total nanoseconds of all launches, at least one each.
     pub(super) fn nanos(&self, compute: &Compute, element: ElementType) -> u64 {
         let arithmetic = self.arithmetic_nanos(compute, element);
         let memory = nanos(
@@ -133,7 +133,7 @@ impl Kernel {
     }
 }
 
-/// So many thousandths of a rate.
+/// The given number of thousandths of a rate.
 fn share(per_second: u64, thousandths: u64) -> u128 {
     u128::from(per_second) * u128::from(thousandths) / 1000
 }

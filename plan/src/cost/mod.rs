@@ -1,7 +1,7 @@
-//! What every node of a graph costs on a target: time, device memory while it runs, and the work behind them.
+//! The cost of every node of a graph on a target: time, workspace, and the work behind them.
 //!
-//! A measured [`Profile`] says what it says; for the rest there is a model: `table.rs` has one row an operator, whose rule
-//! names the kernels that run (operations, bytes, form), and `kernel.rs` says how long a kernel takes.
+//! A measured [`Profile`] has precedence; otherwise there is a model: `table.rs` has one row per operator, whose rule gives
+//! the kernels that run (operations, bytes, form), and `kernel.rs` gives the time of a kernel.
 
 mod kernel;
 mod product;
@@ -26,8 +26,8 @@ pub use signature::signature;
 
 /// The costs of a graph's nodes on one target.
 ///
-/// Only kernels cost: views, what only looks at a shape, what follows from shapes and small constants alone, nodes on
-/// the host and the copies of swaps take no time of the device's processor.
+/// Only kernels cost time: views, nodes that only look at a shape, nodes that follow from shapes and small constants alone,
+/// nodes on the host and the copies of swaps take no time of the device's processor.
 ///
 /// ```
 /// use lmsc_ir::Graph;
@@ -44,17 +44,17 @@ pub struct Costs {
     coverage: Coverage,
 }
 
-/// What one node costs.
+/// The cost of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NodeCost {
     nanos: u64,
     workspace: Bytes,
     work: Work,
-    /// Whether a profile says so.
+    /// Whether it comes from a profile.
     is_measured: bool,
 }
 
-/// What a node's kernels do, by the model, whether or not their time was measured.
+/// The work of a node's kernels, by the model, whether or not their time was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Useful floating-point operations; a multiply-add is two.
@@ -63,7 +63,7 @@ pub struct Work {
     pub moved: Bytes,
 }
 
-/// How much of a graph's cost was measured.
+/// The measured part of a graph's cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Nodes that run kernels.
@@ -77,9 +77,9 @@ pub struct Coverage {
 }
 
 impl Costs {
-    /// The costs of the graph's nodes: as measured where the profile knows the node, else by the model.
+    /// The costs of the graph's nodes: as measured if the profile contains the node, else by the model.
     ///
-    /// An operator without a row in the table is guessed: what it reads and writes is moved once.
+    /// An operator without a row in the table is guessed: its operands and results are moved once.
     pub fn of(graph: &Graph, target: &Target, profile: Option<&Profile>) -> Costs {
         let mut costs = Costs {
             by_node: vec![NodeCost::default(); graph.node_capacity()],
@@ -112,7 +112,7 @@ impl Costs {
         costs
     }
 
-    /// The same, with these bytes for what these nodes need while they run.
+    /// These costs with the given workspaces of nodes.
     pub fn with_workspaces(mut self, workspaces: BTreeMap<NodeId, Bytes>) -> Costs {
         for (node, bytes) in workspaces {
             self.by_node[node.as_u32() as usize].workspace = bytes;
@@ -145,7 +145,7 @@ impl Costs {
         self.by_node[node.as_u32() as usize].is_measured
     }
 
-    /// How long the node keeps the device's processor busy, in nanoseconds; zero where it runs no kernel.
+    /// The time that the node keeps the device's processor busy, in nanoseconds; zero if it runs no kernel.
     ///
     /// # Panics
     /// If the node is younger than the costs.
@@ -153,7 +153,7 @@ impl Costs {
         self.by_node[node.as_u32() as usize].nanos
     }
 
-    /// What it takes to run the node.
+    /// The cost of running the node.
     ///
     /// # Panics
     /// If the node is younger than the costs.
@@ -177,17 +177,17 @@ impl Costs {
         self.by_node[node.as_u32() as usize].work
     }
 
-    /// The nanoseconds of all nodes together: how long the step takes if nothing ever waits for a copy.
+    /// Total nanoseconds of all nodes: the duration of a step that never waits for a copy.
     pub fn total_nanos(&self) -> u64 {
         self.coverage.nanos
     }
 
-    /// The operators that the model guessed, and how many nodes of each.
+    /// The operators that the model guessed, with the number of nodes of each.
     pub fn guessed(&self) -> &BTreeMap<Op, usize> {
         &self.guessed
     }
 
-    /// How much was measured.
+    /// The measured part of the cost.
     pub fn coverage(&self) -> Coverage {
         self.coverage
     }
@@ -214,7 +214,7 @@ pub fn is_known(op: &Op) -> bool {
     table::rule(op).is_some()
 }
 
-/// A node's kernels, and whether its operator has none in the table.
+/// A node's kernels, and whether its operator is missing from the table.
 struct Modelled {
     cost: rules::Cost,
     guessed: bool,
@@ -248,7 +248,7 @@ impl Modelled {
     }
 }
 
-/// The precision of the node's arithmetic: that of its first result which is made of floats, else of such an operand.
+/// The precision of the node's arithmetic: that of its first float result, else of its first float operand.
 fn element(graph: &Graph, node: &Node) -> ElementType {
     let first = |ty: &Type| match ty {
         Type::Tensor(tensor) => Some(tensor.element),
@@ -258,11 +258,11 @@ fn element(graph: &Graph, node: &Node) -> ElementType {
     elements.into_iter().find(|element| element.is_float()).unwrap_or(ElementType::Float)
 }
 
-/// A tensor of so few elements can be computed before the step, or by the host beside it.
+/// A tensor of at most this number of elements can be computed before the step, or by the host beside it.
 const SMALL: u64 = 1024;
 
-/// By node, whether it leaves the device's processor alone: because it runs on the host, is a copy, or because its
-/// results are small and follow from shapes, initializers and constants, so that they are known before the step.
+/// By node, whether it does not use the device's processor: because it runs on the host, is a copy, or because its results
+/// are small and follow from shapes, initializers and constants, so that they are known before the step.
 fn needs_no_device(graph: &Graph) -> Vec<bool> {
     let mut known = vec![false; graph.value_capacity()];
     for initializer in &graph.initializers {

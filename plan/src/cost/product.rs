@@ -1,4 +1,4 @@
-//! Matrix products, and what is computed like them: convolutions, attention, contractions.
+//! Matrix products, and operations computed like them: convolutions, attention, contractions.
 //!
 //! A multiply-add counts as two operations. A convolution counts as the matrix product that it is after its windows
 //! have been laid out as rows (Chellapilla, Puri, Simard, *High performance convolutional neural networks for document
@@ -10,17 +10,17 @@ use lmsc_ir::TensorType;
 use super::kernel::{Form, Kernel, Product};
 use super::rules::{Cost, Cx, count};
 
-/// What one large product reaches of the peak, in parts per thousand (assumed, as all of these).
+/// The share of the peak that one large product reaches, in parts per thousand (assumed, as all of these).
 const ONE: u64 = 750;
-/// What many smaller products in one kernel reach.
+/// The share that many smaller products in one kernel reach.
 const BATCHED: u64 = 600;
-/// What convolutions reach: with few input channels, with windows of one element, all others.
+/// The shares that convolutions reach: with few input channels, with windows of one element, all others.
 const FEW_CHANNELS: u64 = 250;
 const POINTWISE: u64 = 550;
 const WINDOWED: u64 = 700;
 /// Fewer input channels than this are few.
 const FEW: u64 = 16;
-/// By how much gradients are slower than the convolution itself, in percent: of the input and of the weights.
+/// The time of gradients relative to the convolution itself, in percent: of the input and of the weights.
 const INPUT_GRADIENT: u64 = 105;
 const WEIGHT_GRADIENT: u64 = 110;
 
@@ -44,7 +44,7 @@ pub(super) fn matmul(cx: &Cx<'_>, a: usize, b: usize) -> Option<Cost> {
     multiply(cx, a, b, *a.dims.get(inner)?)
 }
 
-/// `MatMulNBits(A, B)`, whose second operand is packed: attributes `K` and `N` say its extents.
+/// `MatMulNBits(A, B)`, whose second operand is packed: attributes `K` and `N` give its extents.
 pub(super) fn matmul_bits(cx: &Cx<'_>) -> Option<Cost> {
     let a = cx.tensor(0)?;
     multiply(cx, a, &TensorType::new(a.element, [0, 0]), *a.dims.last()?)
@@ -89,7 +89,7 @@ pub(super) fn einsum(cx: &Cx<'_>) -> Option<Cost> {
     let labels = left.chars().zip(&a.dims).chain(right.chars().zip(&b.dims));
     for (i, (label, &extent)) in labels.enumerate() {
         let extents = match (left.contains(label), right.contains(label), result.contains(label)) {
-            // Counted where it occurs first.
+            // Counted at its first occurrence.
             (true, true, _) if i >= a.dims.len() => continue,
             (true, true, true) => &mut product.batch,
             (true, true, false) => &mut product.k,
@@ -145,7 +145,7 @@ impl Convolution {
     }
 
     fn kernel(&self, [m, n]: [u64; 2], slower_by_percent: u64, bytes: u64) -> Kernel {
-        // A strided convolution reads some of its input only, so the inner extent is that on average.
+        // A strided convolution reads only some of its input, so the inner extent is an average.
         let results = self.groups.saturating_mul(m).saturating_mul(n);
         let k = self.macs.checked_div(results).unwrap_or_default();
         let product = Product { batch: self.groups, m, n, k, share: self.share(slower_by_percent) };
@@ -175,13 +175,13 @@ pub(super) fn conv(cx: &Cx<'_>, w: usize) -> Option<Cost> {
     Some(Cost { kernels: vec![conv.forward(100, cx.moved())], workspace: conv.workspace })
 }
 
-/// `ConvTranspose(X, W)`: what a convolution with these weights does to the gradient of its output.
+/// `ConvTranspose(X, W)`: the operation of a convolution with these weights on the gradient of its output.
 pub(super) fn conv_transpose(cx: &Cx<'_>) -> Option<Cost> {
     let conv = Convolution::new(cx.result_tensor(0)?, cx.tensor(1)?, cx.tensor(0)?)?;
     Some(Cost { kernels: vec![conv.backward(INPUT_GRADIENT, cx.moved())], workspace: conv.workspace })
 }
 
-/// `ConvGrad(dY, X, W)`: one kernel for each of dX, dW and dB that is asked for.
+/// `ConvGrad(dY, X, W)`: one kernel for each requested result of dX, dW and dB.
 pub(super) fn conv_gradient(cx: &Cx<'_>) -> Option<Cost> {
     let conv = Convolution::new(cx.tensor(1)?, cx.tensor(2)?, cx.tensor(0)?)?;
     Some(gradients(cx, &conv, conv.backward(INPUT_GRADIENT, sum([cx.read(0), cx.read(2), cx.written(0)]))))

@@ -18,9 +18,9 @@
 //! }
 //! ```
 //!
-//! `format` is the version of this schema. `link` may be left out. `node` is a [`signature`](super::signature()), `nanos`
-//! the median of repeated runs, `workspace` the bytes that the node needs beside its operands and results, or does its
-//! best with. Unknown keys are refused.
+//! `format` is the version of this schema. `link` may be omitted. `node` is a [`signature`](super::signature()), `nanos` the
+//! median of repeated runs, `workspace` the bytes that the node needs, or performs best with, beside its operands and
+//! results. Unknown keys are refused.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub const FORMAT: u64 = 1;
 pub struct Profile {
     /// The device, as it names itself.
     pub device: String,
-    /// The link as measured, if it was: to be used in place of a target's.
+    /// The measured link, if there is one: replaces that of a target.
     pub link: Option<Link>,
     entries: BTreeMap<String, Measured>,
 }
@@ -51,27 +51,27 @@ pub struct Measured {
     pub workspace: u64,
 }
 
-/// Why a text is no profile.
+/// The reason why a text is no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The text is no JSON, or its outermost keys are not those of a profile.
     #[error("{origin}: {message}")]
     Document {
-        /// Where the text is from.
+        /// The origin of the text.
         origin: String,
-        /// What is wrong, and where.
+        /// The defect, and its position.
         message: String,
     },
-    /// An entry is not as it should be.
+    /// A malformed entry.
     #[error("{origin}: entry {index} ({node}): {message}")]
     Entry {
-        /// Where the text is from.
+        /// The origin of the text.
         origin: String,
-        /// Which entry, from 0.
+        /// The index of the entry, from 0.
         index: usize,
-        /// Its signature, or what stands in its place.
+        /// Its signature, or the value in its place.
         node: String,
-        /// What is wrong with it.
+        /// The defect.
         message: String,
     },
 }
@@ -87,7 +87,7 @@ fn read_link(value: &Value) -> Result<Link, String> {
     let fields = Fields::of(value).map_err(|e| format!("`link`: {e}"))?;
     let read = |fields: &Map<String, Value>| Link::deserialize(fields).map_err(|e| e.to_string());
     read(fields.0).map_err(|message| {
-        // Without the field that is wrong, the message is another one.
+        // Without the wrong field, the message differs.
         let is_wrong = |name: &&String| {
             let others = fields.0.iter().filter(|(other, _)| other != name);
             let others = others.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -98,7 +98,7 @@ fn read_link(value: &Value) -> Result<Link, String> {
     })
 }
 
-/// The fields of an object, each named where it is wrong.
+/// The fields of an object; errors name the field.
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
         value.as_object().map(Fields).ok_or_else(|| "expected an object, `{…}`".to_owned())
     }
 
-    /// What the field holds, which must be there and of this kind.
+    /// The value of the field, which must exist and be of this kind.
     fn get<T>(&self, name: &str, kind: &str, read: fn(&'a Value) -> Option<T>) -> Result<T, String> {
         let value = self.0.get(name).ok_or_else(|| format!("`{name}` is missing, expected {kind}"))?;
         read(value).ok_or_else(|| {
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Nothing, if the object has no other fields.
+    /// Checks that the object has no other fields.
     fn only(&self, names: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|key| !names.contains(&key.as_str())) {
             Some(key) => Err(format!("there is no field `{key}`; the fields are `{}`", names.join("`, `"))),
@@ -186,7 +186,7 @@ impl Profile {
         }
     }
 
-    /// What was measured for nodes of this [`signature`](super::signature()).
+    /// The measurement for nodes with this [`signature`](super::signature()).
     pub fn get(&self, signature: &str) -> Option<Measured> {
         self.entries.get(signature).copied()
     }

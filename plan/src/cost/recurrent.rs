@@ -1,4 +1,4 @@
-//! Recurrent layers: one product over all steps for what does not depend on the state, then a chain of steps.
+//! Recurrent layers: one product over all steps for the part that does not depend on the state, then a chain of steps.
 
 use super::kernel::Kernel;
 use super::product::plain;
@@ -37,7 +37,7 @@ impl Layer {
         Kernel { times: self.steps.saturating_mul(self.directions), ..kernel }
     }
 
-    /// The gates of one step: they, the state before and the state after are read or written.
+    /// The gates of one step: they, the previous state and the next state are read or written.
     fn gates(&self) -> Kernel {
         let elements = self.batch.saturating_mul(self.wide.saturating_add(self.hidden.saturating_mul(3)));
         let flops = self.batch.saturating_mul(self.wide).saturating_mul(FUNCTION);

@@ -1,10 +1,10 @@
-//! What a rule may ask about a node, and what it answers.
+//! The view of a node that rules have, and their result.
 
 use lmsc_ir::{Attr, Graph, Node, TensorType, Type, ValueId};
 
 use super::kernel::Kernel;
 
-/// A node, as a rule sees it.
+/// A node, as seen by a rule.
 pub(super) struct Cx<'a> {
     pub(super) graph: &'a Graph,
     pub(super) node: &'a Node,
@@ -29,7 +29,7 @@ impl From<Vec<Kernel>> for Cost {
     }
 }
 
-/// The cost of an operator's nodes; `None` where the operands are not what the operator takes.
+/// The cost of an operator's nodes; `None` if the operands do not match the operator.
 pub(super) type Rule = fn(&Cx<'_>) -> Option<Cost>;
 
 impl<'a> Cx<'a> {
@@ -57,17 +57,17 @@ impl<'a> Cx<'a> {
         self.result(index)?.as_tensor()
     }
 
-    /// The bytes of an operand; none where it is left out.
+    /// The bytes of an operand; 0 if it is omitted.
     pub(super) fn read(&self, index: usize) -> u64 {
         self.operand(index).map_or(0, bytes)
     }
 
-    /// The bytes of a result; none where it is left out.
+    /// The bytes of a result; 0 if it is omitted.
     pub(super) fn written(&self, index: usize) -> u64 {
         self.result(index).map_or(0, bytes)
     }
 
-    /// The bytes of all operands, of what subgraphs read, and of all results.
+    /// The bytes of all operands, of the captures of subgraphs, and of all results.
     pub(super) fn moved(&self) -> u64 {
         let values = self.node.reads().chain(self.node.defines());
         values.map(|value| bytes(&self.graph.value(value).ty)).fold(0, u64::saturating_add)
@@ -92,7 +92,7 @@ impl<'a> Cx<'a> {
         self.int(name, 0) != 0
     }
 
-    /// The product of the integers of an attribute; one where it is not there.
+    /// The product of the integers of an attribute; one if it is missing.
     pub(super) fn volume(&self, name: &str) -> u64 {
         match self.node.attribute(name) {
             Some(Attr::Ints(list)) => list.iter().fold(1, |n: u64, &v| n.saturating_mul(v.unsigned_abs())),
@@ -130,7 +130,7 @@ pub(super) fn count(dims: &[u64]) -> u64 {
     }
 }
 
-/// Which extent an axis names, counted from the end where it is negative.
+/// The index of the extent that an axis names, counted from the end if it is negative.
 pub(super) fn axis(dims: &[u64], axis: i64) -> Option<usize> {
     let from_end = if axis < 0 { dims.len() as i64 } else { 0 };
     usize::try_from(axis.checked_add(from_end)?).ok().filter(|&axis| axis < dims.len())

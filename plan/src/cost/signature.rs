@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use lmsc_ir::{Attr, Graph, Name, Node, ValueId};
 
-/// What decides how long the node takes, as text: its operator, the types of its operands and results, and its
+/// The properties that determine the time of the node, as text: its operator, the types of its operands and results, and its
 /// attributes.
 ///
 /// ```text
@@ -12,9 +12,9 @@ use lmsc_ir::{Attr, Graph, Name, Node, ValueId};
 /// com.microsoft.ConvGrad(float[8,4,6,6], float[8,3,8,8], float[4,3,3,3]) -> _, float[4,3,3,3] {group = 1}
 /// ```
 ///
-/// An operand or result that is left out is `_`; where there are none, nothing stands. Attributes are sorted by name and
-/// written as in the text form of graphs, so large tensors are their size and digest; without attributes there are no
-/// braces. Names of nodes and values, versions of operator sets, and the values of operands are no part of it.
+/// An omitted operand or result is written as `_`; an empty list as nothing. Attributes are sorted by name and written as in
+/// the text form of graphs, so large tensors are given by size and digest; without attributes there are no braces. Names of
+/// nodes and values, versions of operator sets, and the values of operands are not included.
 pub fn signature(graph: &Graph, node: &Node) -> String {
     let mut text = format!("{}(", node.op);
     types(&mut text, graph, &node.operands);

@@ -1,7 +1,7 @@
-//! Operators whose time is that of their memory traffic: elementwise work, movement, normalizations, optimizers.
+//! Operators limited by their memory traffic: elementwise work, movement, normalizations, optimizers.
 //!
-//! Bytes are counted as a good kernel moves them: each operand once, each result once, except where the text says why
-//! not. The counts of operations are rough; they decide nothing unless they exceed ten per byte.
+//! Bytes are counted as in a good kernel: each operand once, each result once, except where noted. The counts of operations
+//! are rough; they only matter if they exceed ten per byte.
 
 use super::kernel::Kernel;
 use super::rules::{Cost, Cx, axis, count, elements};
@@ -18,7 +18,7 @@ pub(super) fn free(_: &Cx<'_>) -> Option<Cost> {
     Some(Cost::default())
 }
 
-/// Everything is moved once, with so many operations for each element of the largest tensor.
+/// Everything is moved once, with `flops` operations for each element of the largest tensor.
 pub(super) fn once(cx: &Cx<'_>, flops: u64) -> Option<Cost> {
     Some(Kernel::stream(cx.largest().saturating_mul(flops), cx.moved()).into())
 }
@@ -38,17 +38,17 @@ pub(super) fn function(cx: &Cx<'_>) -> Option<Cost> {
     once(cx, FUNCTION)
 }
 
-/// What is written is read from operand 0, of which the rest is not touched: `Slice`.
+/// The written bytes are read from operand 0, the rest of which is not touched: `Slice`.
 pub(super) fn part(cx: &Cx<'_>) -> Option<Cost> {
     Some(Kernel::stream(0, cx.written(0).saturating_mul(2)).into())
 }
 
-/// The same, where indices say: `Gather(data, indices)`.
+/// The same with indexed accesses: `Gather(data, indices)`.
 pub(super) fn gather(cx: &Cx<'_>) -> Option<Cost> {
     Some(Kernel::scattered(cx.written(0).saturating_mul(2).saturating_add(cx.read(1))).into())
 }
 
-/// Result 0 is filled with zeros; then operand `updates` is added where operand `indices` says.
+/// Result 0 is filled with zeros; then operand `updates` is added at the positions in operand `indices`.
 pub(super) fn into_zeros(cx: &Cx<'_>, updates: usize, indices: usize) -> Option<Cost> {
     Some(vec![Kernel::stream(0, cx.written(0)), add_scattered(cx, updates, indices)].into())
 }
@@ -59,7 +59,7 @@ pub(super) fn scatter(cx: &Cx<'_>) -> Option<Cost> {
     Some(vec![copy, add_scattered(cx, 2, 1)].into())
 }
 
-/// Each update is read, and so is its sum, which is written.
+/// Each update is read; its sum is read and written.
 fn add_scattered(cx: &Cx<'_>, updates: usize, indices: usize) -> Kernel {
     Kernel::scattered(cx.read(updates).saturating_mul(3).saturating_add(cx.read(indices)))
 }
@@ -76,9 +76,9 @@ pub(super) fn average_pool_gradient(cx: &Cx<'_>) -> Option<Cost> {
     Some(Kernel::stream(windows.saturating_mul(cx.volume("kernel_shape")), cx.moved()).into())
 }
 
-/// What needs a sum over a whole row of operands `large` before it can write the row, such as `Softmax` (Milakov,
-/// Gimelshein, *Online normalizer calculation for softmax*, arXiv:1805.02867: one pass to normalise, one to write).
-/// A row that is too long for the chip is read in both.
+/// Kernels that need a sum over a whole row of operands `large` before they can write the row, such as `Softmax` (Milakov,
+/// Gimelshein, *Online normalizer calculation for softmax*, arXiv:1805.02867: one pass to normalise, one to write). A row
+/// that is too long for the chip is read in both.
 fn by_rows(cx: &Cx<'_>, large: &[usize], row: u64, flops: u64) -> Kernel {
     let large_bytes = large.iter().map(|&i| cx.read(i)).fold(0, u64::saturating_add);
     let rows = cx.operand(large[0]).map_or(0, elements) / row.max(1);

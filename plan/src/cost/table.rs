@@ -1,4 +1,4 @@
-//! The table of costs: one row an operator, and the only place to add one.
+//! The table of costs: one row per operator, and the only place to add one.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ const MS: &str = "com.microsoft";
 const PREVIEW: &str = "ai.onnx.preview.training";
 const LMSC: &str = "ai.lmsc";
 
-/// `(domain, operator, rule)`. A number in `stream::once` is how many operations there are for each element.
+/// `(domain, operator, rule)`. The number in `stream::once` is the number of operations for each element.
 #[rustfmt::skip]
 static RULES: &[(&str, &str, Rule)] = &[
     // Elementwise, one operand.

@@ -1,11 +1,11 @@
-//! Each rule against an example computed by hand, and what is made of profiles.
+//! Each rule against an example computed by hand, and the use of profiles.
 
 use lmsc_ir::{Bytes, Graph};
 
 use super::kernel::Kernel;
 use super::*;
 
-/// The graph of one node, which reads inputs of these names and types.
+/// The graph of one node, with inputs of these names and types.
 fn graph(inputs: &str, node: &str) -> Graph {
     Graph::parse(&format!("g ({inputs}) => () {{ [n] {node} }}")).unwrap_or_else(|e| panic!("{node}: {e}"))
 }
@@ -116,8 +116,8 @@ fn windows_of_more_than_one_element_need_workspace() {
     assert_eq!(of("float[8] x", "float[8] y = Relu(x)"), 0);
 }
 
-/// Single kernels of ResNet-50 at a batch of 64, as another model of the same device has them: shares of 0.70, 0.55
-/// and 0.25 of 15.7 TFLOP/s, a twentieth and a tenth more for gradients, 0.8 of 900 GB/s, 5 µs.
+/// Single kernels of ResNet-50 at a batch of 64, as in another model of the same device: shares of 0.70, 0.55 and 0.25 of
+/// 15.7 TFLOP/s, a twentieth and a tenth more for gradients, 0.8 of 900 GB/s, 5 µs.
 #[test]
 fn kernels_of_resnet50_take_as_long_as_in_an_independent_model() {
     let near = |found: f64, expected: f64| {
@@ -385,7 +385,7 @@ fn a_measured_time_takes_the_models_place() {
     let mut profile = Profile::new("V100", None);
     let &[a, b, c, d] = graph.order() else { unreachable!("four nodes") };
     profile.insert(signature(&graph, graph.node(a)), Measured { nanos: 9_000, workspace: 64 });
-    // Nobody asks how long a view takes.
+    // The measured time of a view is not used.
     profile.insert(signature(&graph, graph.node(d)), Measured { nanos: 9_000, workspace: 64 });
     let costs = Costs::of(&graph, target, Some(&profile));
     let model = Costs::of(&graph, target, None);

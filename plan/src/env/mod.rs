@@ -1,34 +1,33 @@
 //! Planning as a game: which tensors to offload and which to remove, one decision after the other (DQN §4).
 //!
-//! An [`Env`] walks over the operations of a step ([`trace`]). At a node it may offload a tensor, remove one, which
-//! runs its operator again before the next use, or do nothing. What was chosen is made a plan by the rules of §4.5,
-//! and its rewards are what that plan loses: their sum is exactly minus the time by which the plan takes longer
-//! than the operators alone.
+//! An [`Env`] walks over the operations of a step ([`trace`]). At a node it may offload a tensor, remove one, so that its
+//! operator is recomputed before the next use, or do nothing. The choices are turned into a plan by the rules of §4.5, and
+//! its rewards are the losses of that plan: their sum is exactly minus the time by which the plan takes longer than the
+//! operators alone.
 //!
 //! # What the paper leaves open
 //!
-//! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](crate::problem::Window), so that
-//!   algorithms without a forward and a backward phase can be planned as well, and variables may be away around the
-//!   end of the step. H⁰ are the windows for which a tensor may leave, H¹ those after which it can be made anew
-//!   ([`Rematerializer::windows`]) if it is not kept; of both, those that have begun, are not over, are not chosen
-//!   in either way, and cover something that exceeds the limit: nothing else brings the terminal state nearer.
+//! - *Which tensors.* A tensor is offloaded or removed for one of its [windows](crate::problem::Window), so that algorithms
+//!   without a forward and a backward phase can be planned as well, and variables may be absent around the end of the step.
+//!   H⁰ are the windows for which a tensor may be swapped, H¹ those after which it can be recomputed
+//!   ([`Rematerializer::windows`]) if it is not kept; of both, those that have begun, are not over, are not chosen in either
+//!   way, and contain a moment that exceeds the limit: no others make progress towards the terminal state.
 //! - *Which nodes stand for actions.* The start of the step for doing nothing; else a node of the tensor (§4.9):
 //!   its last access before the window for offloading, the nearest node of the tensor that is free for removing.
-//! - *Rewards.* §4.7 gives a removal the time of running again and an offload the pauses that it causes, both of which
-//!   depend on what is chosen later. Here the reward is by how much the plan of what has been chosen so far becomes
-//!   longer, in the least memory that it fits and not less than the limit. So nothing is lost at the start, where
-//!   nothing is chosen, and at the end the plan is that for the limit.
-//! - *Transition* (§4.6). After an offload the agent goes to the first node at which the copy is done, by the times
-//!   of a step without a limit, otherwise to the next. It never passes an operator that exceeds the limit: "we
-//!   will not malloc new variables before the GPU memory has enough space". There it chooses until that fits, and
-//!   doing nothing is not valid. Nodes at which there is no choice, or no other than before, are passed
-//!   over.
-//! - *Recomputation* (§4.5, "a similar procedure"). What is removed is made anew right before the operator that
-//!   needs it, as late as may be: that takes the least memory. What its operator reads is made anew in turn if it was
-//!   removed, and otherwise kept for it ([`crate::remat`]). A removal after which offloading all that is left would
-//!   not do is refused: nothing changes, the reward is 0, and it is not offered again.
-//! - *Prefetching* (§4.5) is as the paper says, by the order of next uses; what could come back at once does not
-//!   leave.
+//! - *Rewards.* §4.7 gives a removal the time of recomputation and an offload the pauses that it causes, both of which depend
+//!   on later choices. Here the reward is minus the increase of the makespan of the plan for the choices so far, in the least
+//!   memory that it fits and not less than the limit. So nothing is lost at the start, where nothing is chosen, and at the
+//!   end the plan is that for the limit.
+//! - *Transition* (§4.6). After an offload the agent goes to the first node at which the copy is done, by the times of a step
+//!   without a limit, otherwise to the next. It never passes an operator that exceeds the limit: "we will not malloc new
+//!   variables before the GPU memory has enough space". There it must choose until the operator fits, and doing nothing is
+//!   not valid. Nodes at which there is no choice, or none but the previous ones, are skipped.
+//! - *Recomputation* (§4.5, "a similar procedure"). A removed tensor is recomputed right before the operator that needs it,
+//!   as late as possible: that takes the least memory. The inputs of its operator are recomputed in turn if they were
+//!   removed, and otherwise kept for it ([`crate::remat`]). A removal after which even offloading all remaining windows would
+//!   not suffice is refused: nothing changes, the reward is 0, and it is not offered again.
+//! - *Prefetching* (§4.5) follows the paper, in the order of next uses; a tensor that could be swapped in at once is not
+//!   swapped out.
 
 mod nodes;
 mod outcome;
@@ -54,16 +53,16 @@ pub struct Env<'a> {
     request: Request<'a>,
     remat: Rematerializer<'a>,
     nodes: Nodes,
-    /// Nodes at which something can be chosen that could not before, ascending.
+    /// Nodes at which new choices become possible, ascending.
     openings: Vec<u32>,
     simulator: Simulator,
-    /// By candidate, for what it was chosen.
+    /// By candidate, the kind for which it was chosen.
     chosen: Vec<Option<Kind>>,
     /// By candidate, whether its removal was refused.
     refused: Vec<bool>,
     /// The node under execution; the number of nodes at the end of the step.
     at: u32,
-    /// When the last copy to the host is done, in the times of a step without a limit.
+    /// When the last copy to the host ends, in the times of a step without a limit.
     out_until: u64,
     /// [`slots`] that exceed the limit, ascending.
     over: Vec<u32>,
@@ -71,18 +70,18 @@ pub struct Env<'a> {
     overhead: u64,
 }
 
-/// What an agent sees of an [`Env`].
+/// The agent's view of an [`Env`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The node under execution.
     pub current: u32,
-    /// The nodes that can be chosen, ascending; [`NOTHING`] is among them unless something must leave. Empty in the
-    /// terminal state.
+    /// The nodes that can be chosen, ascending; [`NOTHING`] is among them unless a tensor must be removed or offloaded. Empty
+    /// in the terminal state.
     pub valid: Vec<u32>,
 }
 
 impl State {
-    /// Whether nothing more needs to leave (§4.10).
+    /// Whether everything fits (§4.10).
     pub fn is_terminal(&self) -> bool {
         self.valid.is_empty()
     }
@@ -97,7 +96,7 @@ impl<'a> Env<'a> {
     /// The environment of the request, at the start of an episode.
     ///
     /// # Errors
-    /// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+    /// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
     pub fn new(request: &Request<'a>) -> Result<Env<'a>, DoesNotFit> {
         refuse_below_floor(request)?;
         let remat = Rematerializer::new(request.problem);
@@ -146,18 +145,17 @@ impl<'a> Env<'a> {
         self.settle();
     }
 
-    /// By how much the plan of what has been chosen takes longer than the operators alone, in nanoseconds.
+    /// The time of the plan for the choices so far beyond that of the operators alone, in nanoseconds.
     pub fn overhead_nanos(&self) -> u64 {
         self.overhead
     }
 
-    /// By how many bytes what has been chosen exceeds the limit, added up over the moments of the step; none in the terminal
-    /// state.
+    /// The bytes over the limit after the choices so far, added up over the moments of the step; none in the terminal state.
     pub fn excess(&self) -> u64 {
         self.excess
     }
 
-    /// What the agent sees now.
+    /// The current state.
     pub fn state(&self) -> State {
         let current = self.at.min(self.nodes.all.len() as u32 - 1);
         if self.over.is_empty() {
@@ -179,10 +177,10 @@ impl<'a> Env<'a> {
         State { current, valid }
     }
 
-    /// The reward of choosing a node, in nanoseconds; the state is the next one then.
+    /// Chooses a node and returns the reward, in nanoseconds; the environment is then in the next state.
     ///
     /// # Errors
-    /// [`NotValid`] if the state does not have it; nothing has changed then.
+    /// [`NotValid`] if the state does not have the node; nothing has changed then.
     pub fn step(&mut self, node: u32) -> Result<i64, NotValid> {
         if self.state().valid.binary_search(&node).is_err() {
             return Err(NotValid(node));
@@ -215,7 +213,7 @@ impl<'a> Env<'a> {
                 self.nearest(done.max(self.at + 1))
             }
         };
-        // The agent stays where it is while that exceeds the limit.
+        // The agent stays where it is while the limit is exceeded there.
         self.at = next.min(self.full_at()).max(self.at);
         self.settle();
         Ok(before as i64 - self.overhead as i64)
@@ -230,26 +228,25 @@ impl<'a> Env<'a> {
         self.outcome()?.plan(&mut self.simulator, budget, scheduler).ok()
     }
 
-    /// Passes nodes at which nothing but doing nothing could be chosen.
+    /// Skips nodes at which only doing nothing is valid.
     fn settle(&mut self) {
         while self.state().valid == [NOTHING] {
             self.at = self.nearest(self.at + 1).min(self.full_at());
         }
     }
 
-    /// The windows chosen for this.
+    /// The windows chosen for this kind.
     fn windows(&self, kind: Kind) -> Vec<Window> {
         let all = self.nodes.candidates.iter().zip(&self.chosen);
         all.filter(|(_, chosen)| **chosen == Some(kind)).map(|(candidate, _)| candidate.window).collect()
     }
 
-    /// What comes of what has been chosen.
+    /// The outcome of the choices so far.
     fn outcome(&self) -> Option<Outcome> {
         Outcome::of(&self.remat, &self.windows(Kind::Offload), &self.windows(Kind::Remove))
     }
 
-    /// The slots that exceed the limit, by how much all do, and the overhead, if the agent can still bring it to an end from
-    /// here.
+    /// The slots that exceed the limit, their total excess, and the overhead, if the episode can still be finished from here.
     fn evaluate(&mut self) -> Option<(Vec<u32>, u64, u64)> {
         let Request { budget, scheduler, problem, .. } = self.request;
         let outcome = self.outcome()?;
@@ -283,13 +280,13 @@ impl<'a> Env<'a> {
         self.nodes.first_of[window.until as usize]
     }
 
-    /// Whether the agent has passed the window for good; one around the end of the step comes again.
+    /// Whether the agent has passed the window for good; a window around the end of the step comes again.
     fn is_over(&self, index: usize) -> bool {
         let window = self.nodes.candidates[index].window;
         !window.wraps() && self.at > self.next_use(&window)
     }
 
-    /// Whether something exceeds the limit while the window lasts.
+    /// Whether the limit is exceeded during the window.
     fn is_of_use(&self, window: &Window) -> bool {
         slots(window, self.request.problem.ticks()).iter().any(|range| {
             let first = self.over.partition_point(|&slot| slot < range.start);
@@ -302,12 +299,12 @@ impl<'a> Env<'a> {
         if slot == 0 { 0 } else { self.nodes.first_of[tick_of(slot) as usize] }
     }
 
-    /// The node that the agent does not pass until more has left; beyond the last where there is none.
+    /// The node that the agent cannot pass until more is removed or offloaded; beyond the last node if there is none.
     fn full_at(&self) -> u32 {
         self.over.first().map_or(self.nodes.all.len() as u32, |&slot| self.first_node(slot))
     }
 
-    /// The first node from this one on at which something new can be chosen.
+    /// The first node from this one on at which new choices become possible.
     fn nearest(&self, node: u32) -> u32 {
         let next = self.openings.partition_point(|&opening| opening < node);
         self.openings.get(next).copied().unwrap_or(self.nodes.all.len() as u32)

@@ -1,4 +1,4 @@
-//! The graph that the agent sees: operations, what each can be chosen for, and time lags (DQN §4.2, §4.4, §4.9).
+//! The graph that the agent sees: operations, the actions that they stand for, and time lags (DQN §4.2, §4.4, §4.9).
 
 use cranelift_entity::SecondaryMap;
 
@@ -6,38 +6,38 @@ use super::trace::{Operation, operations};
 use crate::problem::{Problem, TensorId, Uses, Window};
 use crate::remat::Rematerializer;
 
-/// What a node is chosen for.
+/// The kind of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The tensor is copied to the host, and comes back before its next use (H⁰).
+    /// The tensor is copied to the host, and swapped in before its next use (H⁰).
     Offload,
-    /// The tensor is dropped, and its operator runs again before its next use (H¹).
+    /// The tensor is dropped, and recomputed before its next use (H¹).
     Remove,
 }
 
-/// What choosing a node does.
+/// The effect of choosing a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// How the tensor leaves.
+    /// The kind of the action.
     pub kind: Kind,
-    /// The tensor, and between which of its uses it is away.
+    /// The tensor, and the uses between which it is absent.
     pub window: Window,
 }
 
 /// A node: the start of the step, which stands for doing nothing, or an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// What happens there; nothing at the start of the step.
+    /// Its operation; none at the start of the step.
     pub operation: Option<Operation>,
-    /// When, in nanoseconds, where memory is no limit.
+    /// Its time without a memory limit, in nanoseconds.
     pub nanos: u64,
-    /// How long the variable travels to the host and back.
+    /// The time of copying the variable to the host and back.
     pub transfer_nanos: u64,
-    /// How long the operator takes that computes the variable, if it may run again.
+    /// The time of the operator that computes the variable, if it may be recomputed.
     pub recompute_nanos: u64,
-    /// How long it takes until the variable is used again, in this step or the next.
+    /// The time until the variable is used again, in this step or the next.
     pub revisit_nanos: u64,
-    /// What choosing it does.
+    /// The action that it stands for.
     pub action: Option<Action>,
 }
 
@@ -56,7 +56,7 @@ pub struct Lag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) window: Window,
-    /// From which node on the window can be chosen: the last access before it, or the start of the step.
+    /// The node from which on the window can be chosen: the last access before it, or the start of the step.
     pub(super) opens: u32,
     /// By [`Kind`], the node.
     pub(super) nodes: [Option<u32>; 2],
@@ -74,7 +74,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of the problem; with candidates for removal, if operators may run again.
+    /// The nodes of the problem; with candidates for removal if operators may be recomputed.
     pub(super) fn of(problem: &Problem, remat: &Rematerializer, recompute: bool) -> Nodes {
         let uses = problem.uses();
         let mut all = vec![Node::default()];
@@ -124,11 +124,11 @@ impl Nodes {
         }
     }
 
-    /// Gives each window of each tensor the nodes that stand for offloading and removing it.
+    /// Assigns to each window of each tensor the nodes that stand for offloading and removing it.
     ///
-    /// A tensor is offloaded from its last access before the window ("we can begin to copy X₀ into CPU memory while
-    /// reading X₀", §4.9), and where there is none, from the nearest of its nodes that is free. It is removed from
-    /// the nearest one that is free then: no node stands for two actions. Where none is left, it is not removed.
+    /// A tensor is offloaded from its last access before the window ("we can begin to copy X₀ into CPU memory while reading
+    /// X₀", §4.9), and if there is none, from the nearest of its nodes that is free. It is removed from the nearest one that
+    /// is then free: no node stands for two actions. If none is left, it is not removed.
     fn assign(
         &mut self,
         problem: &Problem,
@@ -192,7 +192,7 @@ impl Nodes {
     }
 }
 
-/// Edges between nodes that are next to each other in time, and between those of one variable; each pair once.
+/// Edges between nodes that are adjacent in time, and between those of one variable; each pair once.
 fn lags(all: &[Node], of_variable: &[Vec<u32>]) -> Vec<Lag> {
     let in_time = (1..all.len() as u32).map(|to| (to - 1, to));
     let of_one = of_variable.iter().flat_map(|own| own.windows(2).map(|pair| (pair[0], pair[1])));

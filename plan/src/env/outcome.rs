@@ -1,4 +1,4 @@
-//! What a choice comes to: from the windows chosen to a plan, by the rules of DQN §4.5.
+//! The outcome of a choice: from the chosen windows to a plan, by the rules of DQN §4.5.
 
 use std::ops::Range;
 
@@ -12,36 +12,36 @@ use crate::schedule::{
     justify,
 };
 
-/// The problem that a choice makes, and what is away in it.
+/// The problem after the choice, and the windows in which tensors are absent.
 pub(super) struct Outcome {
     rewritten: Rewritten,
     /// By tensor, then by the end of the window.
     away: Vec<Window>,
     /// By moment, the bytes that are live.
     live: Vec<u64>,
-    /// By moment, the slot of the source to which it belongs.
+    /// By moment, its slot in the source.
     slots: Vec<u32>,
 }
 
-/// The slots of a step, ascending: its start, then for every tick what runs again before its operator and the
-/// operator, then what runs again after all and the end.
+/// The slots of a step, ascending: its start, then for every tick the recomputed operators before its operator and the
+/// operator, then the recomputed operators after all and the end.
 ///
-/// A window covers what runs again right before the operator that ends it, but not that operator.
+/// A window contains the recomputed operators right before the operator that ends it, but not that operator.
 pub(super) fn slots(window: &Window, ticks: u32) -> [Range<u32>; 2] {
     let (from, until) = (1 + 2 * window.from, 2 + 2 * window.until);
     if window.wraps() { [from..3 + 2 * ticks, 0..until] } else { [from..until, 0..0] }
 }
 
-/// The tick of the operator of a slot, or before which it lies.
+/// The tick of the operator of a slot, or of the next operator.
 pub(super) fn tick_of(slot: u32) -> u32 {
     slot.saturating_sub(1) / 2
 }
 
 impl Outcome {
-    /// What comes of offloading and removing tensors for these windows; none if too much would run again.
+    /// The outcome of offloading and removing tensors for these windows; none if too many operators would be recomputed.
     ///
-    /// Where a tensor is needed in the middle of its window for something that runs again, it is away before that
-    /// and after it. What stands for a tensor that was made anew is offloaded in its place.
+    /// If a tensor is needed in the middle of its window for a recomputed operator, it is absent before that and after it.
+    /// The tensors that replace a recomputed one are offloaded in its place.
     pub(super) fn of(remat: &Rematerializer, offloaded: &[Window], removed: &[Window]) -> Option<Outcome> {
         let mut dropped: Vec<Dropped> = removed.iter().map(|&window| Dropped::new(window)).collect();
         dropped.sort_unstable();
@@ -75,7 +75,7 @@ impl Outcome {
         self.live.iter().copied().max().unwrap_or(0)
     }
 
-    /// By how much more than the budget is needed, over all moments.
+    /// The bytes over the budget, summed over all moments.
     pub(super) fn excess(&self, budget: u64) -> u64 {
         self.live.iter().map(|live| live.saturating_sub(budget)).fold(0, u64::saturating_add)
     }
@@ -90,9 +90,9 @@ impl Outcome {
 
     /// The plan within the budget, which is at least [`Outcome::peak`].
     ///
-    /// What is away comes back in the order of its next uses, each as soon as that makes nothing exceed the budget
-    /// until the end of the step (§4.5); what could come back at once never leaves. [`Scheduler::Justified`] improves
-    /// on that order.
+    /// Tensors are swapped in in the order of their next uses, each as soon as nothing then exceeds the budget until the end
+    /// of the step (§4.5); tensors that could be swapped in at once are not swapped out. [`Scheduler::Justified`] improves on
+    /// that order.
     ///
     /// # Errors
     /// [`Stuck`] if the budget is less than the peak.
@@ -128,8 +128,8 @@ impl Outcome {
     }
 }
 
-/// By tick of the rewritten problem, and once more for its end, the tick of the source at which it stands: what runs
-/// again stands before the next operator that runs for the first time.
+/// By tick of the rewritten problem, and once more for its end, its tick in the source: recomputed operators belong to the
+/// next operator that runs for the first time.
 fn places(rewritten: &Rewritten) -> Vec<u32> {
     let mut next = 0;
     let first = rewritten.op_origin.iter().map(|&origin| {
@@ -146,13 +146,13 @@ fn places(rewritten: &Rewritten) -> Vec<u32> {
     places
 }
 
-/// By moment, the bytes that are live while these are away.
+/// By moment, the bytes that are live if tensors are absent in these windows.
 fn live(problem: &Problem, away: &[Window]) -> Vec<u64> {
     problem.needed_by_moment(&problem.live_by_moment(&problem.uses()), away)
 }
 
-/// The windows, by tensor and end, each with the tick before which its copy back stands: the first from which on
-/// the bytes fit until the window ends. Without windows that would end where they begin.
+/// The windows, by tensor and end, each with the tick before which its copy in is placed: the first from which on the bytes
+/// fit until the window ends. Without windows that would end where they begin.
 fn fetched(problem: &Problem, mut live: Vec<u64>, mut away: Vec<Window>, budget: u64) -> Vec<(Window, u32)> {
     away.sort_unstable_by_key(|window| (window.until, window.tensor));
     let mut fetched = Vec::with_capacity(away.len());
@@ -169,7 +169,7 @@ fn fetched(problem: &Problem, mut live: Vec<u64>, mut away: Vec<Window>, budget:
         }
         let first = if window.wraps() { 0 } else { window.from };
         let mut begin = window.until;
-        // While the operator of the tick runs is the moment after it.
+        // The operator of tick `begin - 1` runs at moment `begin`.
         while begin > first && live[begin as usize] + bytes <= budget {
             live[begin as usize] += bytes;
             begin -= 1;
@@ -180,7 +180,7 @@ fn fetched(problem: &Problem, mut live: Vec<u64>, mut away: Vec<Window>, budget:
     fetched
 }
 
-/// The activities in the order of the ticks before which they stand: copies out first, then copies in by their next
+/// The activities in the order of the ticks before which they are placed: copies out first, then copies in by their next
 /// uses, then the operator.
 fn order(acts: &Acts, absences: &Absences, begins: &SecondaryMap<PieceId, Vec<u32>>) -> Vec<ActId> {
     let mut back: SecondaryMap<PieceId, usize> = SecondaryMap::new();

@@ -1,4 +1,4 @@
-//! What holds for every environment, on random problems.
+//! Properties of every environment, on random problems.
 
 use lmsc_ir::Phase::{Backward, Forward};
 
@@ -9,7 +9,7 @@ use crate::problem::{Problem, TensorId};
 use crate::random::{self, Rng, Source};
 use crate::schedule::check;
 
-/// Plays an episode in which every choice is random; the sum of its rewards.
+/// Plays an episode with random choices; returns the sum of its rewards.
 fn play(env: &mut Env, u: &mut Rng) -> i64 {
     let mut sum = 0;
     loop {
@@ -52,7 +52,7 @@ fn every_episode_ends_within_the_limit_and_its_rewards_are_what_its_plan_loses()
         assert_eq!(next, problem.ticks());
         removed += usize::from(plan.op_origin.len() > problem.ops.len());
         offloaded += usize::from(plan.schedule.copied_bytes().1 > 0);
-        // What was chosen once is the same plan if it is chosen again.
+        // The same choices give the same plan again.
         env.reset();
         assert_eq!(play(&mut env, &mut u.clone()), play_again(&request, &u), "{seed}");
     }
@@ -98,7 +98,7 @@ fn no_node_stands_for_two_actions_and_every_window_can_be_offloaded() {
     }
 }
 
-/// Four operators of 10 ns forward, of which each keeps 10 bytes, and four backward.
+/// Four forward operators of 10 ns, each of which produces 10 bytes, and four backward ones.
 fn chain() -> Problem {
     let ops: Vec<_> = (0..4)
         .map(|i| {
@@ -110,7 +110,7 @@ fn chain() -> Problem {
     problem(&[produced(10); 4], &ops)
 }
 
-/// The node that does this to the tensor.
+/// The node of this action on the tensor.
 fn node(env: &Env, kind: Kind, tensor: u32) -> u32 {
     let tensor = TensorId::from_u32(tensor);
     let is = |node: &Node| node.action.is_some_and(|a| a.kind == kind && a.window.tensor == tensor);
@@ -122,21 +122,22 @@ fn the_agent_stops_where_memory_is_full_and_goes_on_when_the_copy_is_done() {
     let problem = chain();
     let request = Request { recompute: true, scheduler: Scheduler::Paper, ..Request::new(&problem, 30) };
     let mut env = Env::new(&request).unwrap();
-    // Nothing can leave before the second operator has read the first tensor, while that can leave beside it.
+    // Nothing can be offloaded before the second operator has begun to read the first tensor; that can be offloaded beside
+    // it.
     let [offload, remove] = [Kind::Offload, Kind::Remove].map(|kind| node(&env, kind, 0));
     let state = env.state();
     assert_eq!(env.nodes()[state.current as usize].nanos, 10);
     let mut valid = vec![NOTHING, offload, remove];
     valid.sort_unstable();
     assert_eq!(state.valid, valid);
-    // Where nothing is done, the third operator leaves no room for the fourth.
+    // If nothing is done, the third operator leaves no room for the fourth.
     env.step(NOTHING).unwrap();
     env.step(NOTHING).unwrap();
     let state = env.state();
     assert_eq!(env.nodes()[state.current as usize].operation.unwrap().tick, 3);
     assert!(!state.valid.contains(&NOTHING));
     assert_eq!(env.step(NOTHING), Err(NotValid(NOTHING)));
-    // Copying out takes as long as an operator, and coming back is as long hidden.
+    // The copy out takes as long as an operator, and the copy in is hidden as well.
     assert_eq!(env.step(offload), Ok(0));
     assert!(env.state().is_terminal());
     let plan = env.plan().unwrap();

@@ -1,4 +1,4 @@
-//! A step as the paper records it: operations on variables, one after the other (DQN §3, §4.2).
+//! A step in the form that the paper records: operations on variables, one after the other (DQN §3, §4.2).
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::problem::{Duplex, Link, Op, Problem, Tensor, TensorId};
 /// The format that the first line of a trace names.
 pub const FORMAT: &str = "lmsc-trace-1";
 
-/// What an operation does with its variable.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Its memory is allocated.
     Malloc,
-    /// Its memory is given back.
+    /// Its memory is freed.
     Free,
     /// A kernel reads it.
     Read,
@@ -27,15 +27,15 @@ pub enum Verb {
 /// One operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// The kind of the operation.
     pub verb: Verb,
-    /// When it begins where memory is no limit, in nanoseconds.
+    /// Its start without a memory limit, in nanoseconds.
     pub nanos: u64,
-    /// Its variable: the index of a tensor, or above them all, of an operator's workspace.
+    /// Its variable: the index of a tensor, or a higher number for an operator's workspace.
     pub variable: u32,
     /// The size of the variable.
     pub bytes: u64,
-    /// The operator that it belongs to.
+    /// The tick of its operator.
     pub tick: u32,
 }
 
@@ -46,10 +46,10 @@ impl Operation {
     }
 }
 
-/// The operations of a step of the problem if memory is no limit, in their order.
+/// The operations of a step of the problem without a memory limit, in their order.
 ///
-/// An operator allocates what it produces and its workspace, reads, writes, and when it has ended, what is used for
-/// the last time is freed. Allocating and freeing take no time (§4.7).
+/// An operator allocates its results and its workspace, reads, writes, and when it has ended, the tensors that it uses last
+/// are freed. Allocating and freeing take no time (§4.7).
 pub fn operations(problem: &Problem) -> Vec<Operation> {
     let uses = problem.uses();
     let mut operations = Vec::new();
@@ -76,7 +76,7 @@ pub fn operations(problem: &Problem) -> Vec<Operation> {
         }
         begin = end;
     }
-    // What is written while an operator runs comes before what is freed after it.
+    // Writes of an operator come before the frees after it.
     operations.sort_by_key(|o| (o.tick, o.verb == Verb::Free, o.is_access()));
     operations
 }
@@ -146,7 +146,7 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-/// The trace of a step of the problem as JSON lines, which [`parse`] reads: the same costs, and names of no operators.
+/// The trace of a step of the problem as JSON lines, which [`parse`] reads: the same costs, without names of operators.
 pub fn to_lines(problem: &Problem, name: &str) -> String {
     let uses = problem.uses();
     let untouched = problem.tensors.iter().filter(|(id, t)| t.is_variable() && uses.of(*id).is_empty());
@@ -193,30 +193,30 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("numbers and names are JSON") + "\n"
 }
 
-/// Why a text is no trace. Lines count from 1.
+/// The reason why a text is no trace. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// A line is no JSON, or not of this kind.
+    /// A line is no JSON, or has other fields.
     #[error("line {line}: {why}")]
     Json {
-        /// Which one.
+        /// The line.
         line: usize,
-        /// What is wrong with it.
+        /// The defect.
         why: serde_json::Error,
     },
     /// There is no first line, or it names another format.
     #[error("the first line is to name the format, `{FORMAT}`")]
     NoHeader,
-    /// This line's time is before that of the line above.
+    /// The time of this line is before that of the line above.
     #[error("line {0}: it begins before the line above; write operations in the order of their times")]
     Order(usize),
-    /// This line's access belongs to no kernel.
+    /// The access in this line belongs to no kernel.
     #[error("line {0}: which kernel reads or writes is not said; give `kernel`, a number for each launch")]
     NoKernel(usize),
-    /// The lines of a kernel are not beside each other, or of different times.
+    /// The lines of a kernel are not adjacent, or have different times.
     #[error("line {line}: kernel {kernel} has begun before, at another time or before another kernel")]
     Kernel {
-        /// Where it is named again.
+        /// The line that names it again.
         line: usize,
         /// Its number.
         kernel: u32,
@@ -224,9 +224,9 @@ pub enum TraceError {
     /// A variable has another size than before.
     #[error("line {line}: variable {variable} has {found} bytes, but {bytes} above")]
     Bytes {
-        /// Where it has.
+        /// The line.
         line: usize,
-        /// Which one.
+        /// The variable.
         variable: u32,
         /// Its bytes there.
         found: u64,
@@ -238,32 +238,32 @@ pub enum TraceError {
         "line {line}: variable {variable} is {now}, but {before} above; memory that is used anew is another variable"
     )]
     Life {
-        /// Where it is.
+        /// The line.
         line: usize,
-        /// Which one.
+        /// The variable.
         variable: u32,
-        /// What happens to it there.
+        /// The operation in this line.
         now: &'static str,
-        /// What happened to it before.
+        /// The earlier operation.
         before: &'static str,
     },
-    /// Nothing uses this variable.
+    /// No kernel uses this variable.
     #[error("variable {0} is allocated, but no kernel reads or writes it; leave it out")]
     Untouched(u32),
     /// The step ends before its last kernel begins.
     #[error("`end_ns` is {end}, but the last kernel begins at {begin}")]
     End {
-        /// When it ends.
+        /// The end of the step.
         end: u64,
-        /// When that kernel begins.
+        /// The start of that kernel.
         begin: u64,
     },
-    /// A link of this field's name that carries nothing.
+    /// The link's bandwidth in this field is 0.
     #[error("`{0}` is 0; write bytes per second, at least 1")]
     Bandwidth(&'static str),
 }
 
-/// What is known of a variable while lines are read.
+/// The state of a variable while lines are read.
 struct Variable {
     bytes: u64,
     swappable: bool,
@@ -272,7 +272,7 @@ struct Variable {
     touched: bool,
 }
 
-/// One launch: what its lines say.
+/// One launch, from its lines.
 struct Kernel {
     number: u32,
     begin: u64,
@@ -282,10 +282,10 @@ struct Kernel {
     writes: Vec<u32>,
 }
 
-/// The name that the trace gives itself, and the problem of its step.
+/// The name in the trace, and the problem of its step.
 ///
-/// A kernel lasts until the next begins. Variables that are not allocated are there before the step, those that are
-/// not freed after it; memory is held from the first write to the last access, whatever was allocated ahead of that.
+/// A kernel lasts until the next begins. Variables that are not allocated exist before the step, those that are not freed
+/// after it; memory is held from the first write to the last access, even if it was allocated earlier.
 ///
 /// # Errors
 /// [`TraceError`] names the line. [`Problem::check`] is left to the caller.
@@ -318,7 +318,7 @@ pub fn parse(text: &str) -> Result<(String, Problem), TraceError> {
     Ok((header.name, problem))
 }
 
-/// Notes what the line does to the life of its variable.
+/// Records the effect of the line on the lifetime of its variable.
 fn live(variables: &mut BTreeMap<u32, Variable>, line: &Line, at: usize) -> Result<(), TraceError> {
     let known = variables.contains_key(&line.variable);
     let variable = variables.entry(line.variable).or_insert(Variable {
@@ -347,7 +347,7 @@ fn live(variables: &mut BTreeMap<u32, Variable>, line: &Line, at: usize) -> Resu
     Ok(())
 }
 
-/// Notes what the line's kernel reads or writes.
+/// Records the read or write of the line's kernel.
 fn access(kernels: &mut Vec<Kernel>, line: &Line, at: usize) -> Result<(), TraceError> {
     let number = line.kernel.ok_or(TraceError::NoKernel(at))?;
     match kernels.last() {
@@ -458,13 +458,13 @@ mod tests {
     fn a_trace_that_is_read_again_costs_what_its_problem_does() {
         for seed in 0..400 {
             let mut problem = random::problem(&mut Rng::new(seed), 1 + seed as usize % 30);
-            // What touches nothing is in no trace: its time goes to the kernel before.
+            // An operator that touches nothing is in no trace: its time is added to the kernel before it.
             problem.ops.retain(|op| op.touches().next().is_some() || op.workspace > 0);
             let lines = to_lines(&problem, "random");
             let (name, again) = parse(&lines).unwrap_or_else(|error| panic!("{seed}: {error}\n{lines}"));
             assert_eq!((name.as_str(), again.check()), ("random", Ok(())), "{seed}");
             assert_eq!(again.live_bytes(), problem.live_bytes(), "{seed}");
-            // Of what is there before the first operator, a trace does not tell what nothing touches.
+            // A trace omits untouched tensors that exist before the first operator, so the first tick is not compared.
             let needed = |p: &Problem| p.needed_bytes().into_iter().skip(1).collect::<Vec<_>>();
             assert_eq!(needed(&again), needed(&problem), "{seed}");
             let nanos = |p: &Problem| p.ops.iter().map(|op| op.nanos).collect::<Vec<_>>();

@@ -1,16 +1,16 @@
-//! The three lines in which the nodes of a graph run, and what has certainly happened before and after each.
+//! The three lines in which the nodes of a graph run, and the nodes that have certainly completed before or start after each.
 
 use lmsc_ir::{Graph, NodeId};
 
-/// What computes.
+/// Computing nodes.
 pub(super) const COMPUTE: usize = 0;
 /// Copies to the host.
 pub(super) const OUT: usize = 1;
 /// Copies from the host.
 pub(super) const IN: usize = 2;
 
-/// The nodes of a graph in their lines. Each line runs in the graph's order; what is in different lines runs side
-/// by side, as far as the edges let it.
+/// The nodes of a graph in their lines. Each line runs in the graph's order; different lines run concurrently, as far as the
+/// edges allow.
 pub(super) struct Lines {
     /// The nodes of each line, in the order.
     pub(super) nodes: [Vec<NodeId>; 3],
@@ -18,7 +18,7 @@ pub(super) struct Lines {
     line: Vec<u8>,
     /// By node, its position in its line.
     position: Vec<u32>,
-    /// By node, how many nodes of each line have certainly completed when it starts.
+    /// By node, the number of nodes of each line that have certainly completed when it starts.
     done: Vec<[u32; 3]>,
     /// By node, the position of the first computing node that certainly starts after it has completed.
     next: Vec<u32>,
@@ -91,13 +91,13 @@ impl Lines {
         self.position[node.as_u32() as usize]
     }
 
-    /// How many nodes of each line have certainly completed when the node starts.
+    /// The number of nodes of each line that have certainly completed when the node starts.
     pub(super) fn done(&self, node: NodeId) -> [u32; 3] {
         self.done[node.as_u32() as usize]
     }
 
-    /// The position, in its line, of the first computing node that certainly starts after the copy has completed;
-    /// the largest number where there is none.
+    /// The position, in its line, of the first computing node that certainly starts after the copy has completed; the largest
+    /// number if there is none.
     pub(super) fn next(&self, copy: NodeId) -> u32 {
         self.next[copy.as_u32() as usize]
     }

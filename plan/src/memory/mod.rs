@@ -1,10 +1,10 @@
-//! How many bytes of the device a graph needs while it runs in its order.
+//! The device bytes that a graph needs while it runs in its order.
 //!
-//! Nodes run in three lines: what computes, what copies to the host, what copies back. Each line runs in the order;
-//! beside each other they run as the edges let them, not as long as a copy would take. A SwapIn may hold its memory
-//! from the first moment at which its predecessors may all have completed, and what a SwapOut reads is free only
-//! once something has started that an edge orders after the copy. Peaks computed here are therefore guarantees: no
-//! timing of the copies can exceed them, and some timing reaches them.
+//! Nodes run in three lines: computation, copies to the host, copies from the host. Each line runs in the order; the lines
+//! run concurrently as far as the edges allow, regardless of the durations of copies. A SwapIn may hold its memory from the
+//! first moment at which its predecessors may all have completed, and the memory that a SwapOut reads is free only once a
+//! node has started that an edge orders after the copy. Peaks computed here are therefore guarantees: no timing of the copies
+//! can exceed them, and some timing reaches them.
 
 mod lines;
 mod transient;
@@ -16,19 +16,19 @@ use lmsc_ir::{Bytes, Graph, Moves, NodeId, StorageId, Storages, ValueId, ranges_
 use crate::bridge::only_names;
 use lines::{COMPUTE, Lines};
 
-/// When every storage of a graph is live, and how many bytes that makes at every tick.
+/// The live range of every storage of a graph, and the live bytes at every tick.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// What occupies memory.
+    /// The storages.
     pub storages: Storages,
     /// By storage, the half-open range of ticks during which it may be live.
     pub live: Vec<Range<u32>>,
-    /// Device bytes that are there throughout: graph inputs and initializers, the variables among them, that stay.
+    /// Device bytes that are resident throughout: graph inputs and initializers, including variables, that are not swapped.
     pub resident: Bytes,
-    /// By tick, the most device bytes beyond [`Memory::resident`] while the node of that tick computes; for a copy,
-    /// those between the computing nodes beside it.
+    /// By tick, the most device bytes beyond [`Memory::resident`] while the node of that tick computes; for a copy, those
+    /// between the adjacent computing nodes.
     pub transient: Vec<Bytes>,
-    /// Most host bytes that swapped values occupy at once, and variables that are on the host between steps.
+    /// The most host bytes at once of swapped values, and of variables that are on the host between steps.
     pub host_peak: Bytes,
 }
 
@@ -40,8 +40,8 @@ impl Memory {
         Memory::with_workspace(graph, |_| Bytes::ZERO)
     }
 
-    /// The memory of the graph, run in its order, with the bytes that each computing node needs besides its values
-    /// while it runs. What only names needs none.
+    /// The memory of the graph, run in its order, with the bytes that each computing node needs besides its values while it
+    /// runs. Nodes that only name values need none.
     pub fn with_workspace(graph: &Graph, workspace: impl Fn(NodeId) -> Bytes) -> Memory {
         let storages = Storages::of(graph);
         let workspace = |id| if only_names(graph, &storages, id) { Bytes::ZERO } else { workspace(id) };
@@ -91,9 +91,9 @@ fn running_sums(deltas: &[i128]) -> impl Iterator<Item = Bytes> + '_ {
     })
 }
 
-/// By storage, the half-open range of ticks during which it may be live: from the first tick at which it may be
-/// written to after the last at which it may be read. Inputs, initializers and outputs are the caller's and live
-/// from the start, or to the end; a variable that leaves and returns lives so as two storages.
+/// By storage, the half-open range of ticks during which it may be live: from the first tick at which it may be written to
+/// after the last at which it may be read. Inputs, initializers and outputs belong to the caller and live from the start, or
+/// to the end; a variable that is swapped out and in has two storages.
 fn live_ranges(graph: &Graph, storages: &Storages, lines: &Lines) -> Vec<Range<u32>> {
     let mut live: Vec<Option<Range<u32>>> = vec![None; storages.len()];
     let mut extend = |storage: StorageId, from: u32, to: u32| {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn release_and_trigger_bound_the_absence() {
-        // a, out, b, c, d, in, e: the copy is released at c and comes back after d.
+        // a, out, b, c, d, in, e: the copy is released at c and swapped in after d.
         assert_eq!(transient(&swapped("after [out]", "after [d]")), [1, 1, 2, 2, 2, 2, 3]);
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(transient(&swapped("after [out]", "")), [1, 1, 2, 3, 3, 2, 3]);
     }
 
-    /// `p` leaves until `c` at the latest, and `h` comes back between `b` and `c`.
+    /// `p` is swapped out by `c` at the latest, and `h` is swapped in between `b` and `c`.
     fn crossing(wait: &str) -> Memory {
         let text = format!(
             "g (float[1] x) => (float[1] e) {{

@@ -1,27 +1,26 @@
-//! The most bytes that there can be, over every timing of the copies.
+//! The most bytes in use, over all timings of the copies.
 //!
-//! What has happened so far is three numbers: how far each line is. Given that a number of nodes have computed and a
-//! number of swap-ins have started, the edges tell which swap-outs have certainly completed, and so which storages
-//! there can be. A sweep over the computing nodes keeps these bytes for every number of swap-ins that is possible
-//! beside them.
+//! The progress so far is three numbers, one per line. Given the number of nodes that have computed and the number of
+//! swap-ins that have started, the edges determine the swap-outs that have certainly completed, and so the storages that may
+//! be resident. A sweep over the computing nodes keeps these bytes for every number of swap-ins that is possible beside them.
 
 use lmsc_ir::{Bytes, Graph, Moves, NodeId, Storages};
 
 use super::lines::{COMPUTE, IN, Lines, OUT};
 use crate::segment_tree::SegmentTree;
 
-/// Device bytes that come and go.
+/// Device bytes that are allocated and freed.
 #[derive(Clone, Copy)]
 struct Block {
     bytes: i64,
-    /// The line and the position of the node that defines it; none if it is there at the start.
+    /// The line and the position of the node that defines it; none if it is resident at the start.
     born: Option<(usize, u32)>,
-    /// It is free once so many nodes have computed and so many swap-outs have completed; none if it stays.
+    /// The numbers of computed nodes and of completed swap-outs after which it is free; none if it is never freed.
     free: Option<(u32, u32)>,
 }
 
-/// By tick, device bytes beyond the resident ones: while the node of that tick computes, or, for a copy, at most
-/// between the computing nodes beside it.
+/// By tick, device bytes beyond the resident ones: while the node of that tick computes, or, for a copy, at most between the
+/// adjacent computing nodes.
 pub(super) fn transient(
     graph: &Graph,
     storages: &Storages,
@@ -46,18 +45,18 @@ pub(super) fn transient(
         between = sweep.between();
         fold = true;
     }
-    // Where no copy stands after the last computing node, what is there then counts with that node.
+    // If no copy follows the last computing node, the bytes after it count at that node.
     if let Some(last) = result.last_mut().filter(|_| fold) {
         *last = bytes(between).max(*last);
     }
     result
 }
 
-/// More than all values of a valid graph have together (I5), copies apart. Planners count in 64 signed bits.
+/// More than the total bytes of all values of a valid graph (I5) without copies. Planners count in 64 signed bits.
 pub(super) const MOST: u64 = 1 << 61;
 
-/// The blocks, their bytes counted in units of which each is so many times a doubled byte. The unit is one byte
-/// unless copies of absurd sizes would not fit 64 bits together; then sizes are rounded up.
+/// The blocks, with bytes counted in units of two to the power of the second result. The unit is one byte unless copies of
+/// absurd sizes would not fit 64 bits together; then sizes are rounded up.
 fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32) {
     let total: u128 = storages.runs().map(|(_, run)| u128::from(run.bytes.0)).sum();
     let count = storages.runs().count();
@@ -93,7 +92,7 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
         }
     }
     let mut blocks: Vec<Block> = slots.into_iter().flatten().collect();
-    // What comes back and is not used is there to the end.
+    // Storages that are swapped in and not used stay to the end.
     let unused =
         |block: &&mut Block| block.born.is_some() && block.free.is_some_and(|(computed, _)| computed == 0);
     blocks.iter_mut().filter(unused).for_each(|block| block.free = None);
@@ -103,21 +102,21 @@ fn blocks(graph: &Graph, storages: &Storages, lines: &Lines) -> (Vec<Block>, u32
 struct Sweep<'a> {
     lines: &'a Lines,
     blocks: &'a [Block],
-    /// By number of swap-ins that have started, the bytes that they brought, without what is certainly free then.
+    /// By number of swap-ins that have started, the bytes that they allocated, without those that are certainly free by then.
     tree: SegmentTree,
-    /// All other bytes that there can be.
+    /// All other bytes that may be in use.
     base: i64,
-    /// How many nodes have computed.
+    /// Number of nodes that have computed.
     computed: u32,
-    /// How many copies of each line have certainly completed.
+    /// By line, the number of copies that have certainly completed.
     copied: [u32; 3],
-    /// How many swap-ins may have started.
+    /// Number of swap-ins that may have started.
     may_start: u32,
-    /// By position in its line, the bytes that a computing node brings into being.
+    /// By position in its line, the bytes that a computing node allocates.
     born: Vec<i64>,
-    /// By number of computing nodes, the blocks that no later one uses.
+    /// By number of computed nodes, the blocks that no later one uses.
     unused: Vec<Vec<usize>>,
-    /// By number of swap-outs, unused blocks that wait for so many to complete.
+    /// By number of swap-outs, the unused blocks that wait until this many have completed.
     waiting: Vec<Vec<usize>>,
 }
 
@@ -169,14 +168,14 @@ impl<'a> Sweep<'a> {
         self.between()
     }
 
-    /// One more node has computed.
+    /// Records that one more node has computed.
     fn computed(&mut self) {
         self.computed += 1;
         self.free_unused();
         self.advance();
     }
 
-    /// Of what no later node uses, frees what has been copied, and lets the rest wait for its copies.
+    /// Of the blocks that no later node uses, frees those that have been copied, and lets the others wait for their copies.
     fn free_unused(&mut self) {
         for index in std::mem::take(&mut self.unused[self.computed as usize]) {
             let Some((_, copied)) = self.blocks[index].free else { continue };
@@ -189,7 +188,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The numbers of swap-ins of which the last cannot have started before so many swap-outs completed.
+    /// The numbers of swap-ins of which the last cannot have started before `copied` swap-outs completed.
     fn freeing(&self, copied: u32) -> std::ops::Range<u32> {
         let ins = &self.lines.nodes[IN];
         let first = ins.partition_point(|&copy| self.lines.done(copy)[OUT] < copied);

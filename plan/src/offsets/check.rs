@@ -1,45 +1,45 @@
-//! Whether a layout is one: shares no code with what finds it.
+//! Checks layouts; shares no code with the search for them.
 
 use std::collections::BTreeMap;
 
 use super::{Buffer, Layout};
 
-/// What is wrong with a layout. Buffers are named by their positions.
+/// A defect of a layout. Buffers are named by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misplaced {
-    /// There are not as many addresses as buffers.
+    /// The number of addresses differs from the number of buffers.
     #[error("there are {addresses} addresses for {buffers} buffers")]
     Count {
-        /// How many addresses there are.
+        /// Number of addresses.
         addresses: usize,
-        /// How many buffers there are.
+        /// Number of buffers.
         buffers: usize,
     },
-    /// It ends above the capacity.
+    /// A buffer ends above the capacity.
     #[error("buffer {buffer} ends above the capacity")]
     Above {
-        /// Which.
+        /// The buffer.
         buffer: usize,
     },
-    /// It is not where it has to be.
+    /// A buffer is not at its fixed address, or not aligned.
     #[error("buffer {buffer} is not at the address that it was given, or not at a multiple of its alignment")]
     Address {
-        /// Which.
+        /// The buffer.
         buffer: usize,
     },
-    /// Two are at one address at once.
+    /// Two buffers share an address at the same time.
     #[error("buffers {one} and {other} overlap")]
     Overlap {
-        /// The one that comes later.
+        /// The buffer that is allocated later.
         one: usize,
-        /// The other one.
+        /// The other buffer.
         other: usize,
     },
 }
 
-/// The address after the last byte of the layout, if it is one of the buffers in so many bytes.
+/// The address after the last byte of the layout, if it is a layout of the buffers within `capacity` bytes.
 ///
-/// Walks through time with a map of the bytes that are taken.
+/// Walks through time with a map of the bytes in use.
 ///
 /// # Errors
 /// The first flaw found.
@@ -48,7 +48,7 @@ pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, 
         let (addresses, buffers) = (layout.addresses.len(), buffers.len());
         return Err(Misplaced::Count { addresses, buffers });
     }
-    // Moments at which bytes are given back (false) or taken (true), in this order.
+    // The moments at which bytes are freed (false) or allocated (true), in this order.
     let mut events: Vec<(u64, bool, usize, u64, u64)> = Vec::new();
     let mut top = 0;
     for (buffer, (facts, &address)) in buffers.iter().zip(&layout.addresses).enumerate() {
@@ -59,7 +59,7 @@ pub fn check(buffers: &[Buffer], layout: &Layout, capacity: u64) -> Result<u64, 
         }
         let (mut at, mut is_present) = (address, false);
         for part in &facts.parts {
-            // What is never live takes no bytes.
+            // A part that is never live needs no bytes.
             let is_live = part.bytes > 0 && part.live.start < part.live.end;
             let end = at.checked_add(part.bytes).filter(|&end| end <= capacity || !is_live);
             let end = end.ok_or(Misplaced::Above { buffer })?;

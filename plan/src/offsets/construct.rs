@@ -1,4 +1,4 @@
-//! Layouts made at one go, buffer by buffer, and improved by changing the order.
+//! Constructive layouts, buffer by buffer, improved by changing the order.
 
 use std::cmp::Reverse;
 
@@ -6,25 +6,25 @@ use lmsc_ir::rng::{Rng, Source};
 
 use super::{Buffer, Layout, Sections};
 
-/// What is known about buffers that are to be compared with one another.
+/// Facts about buffers for pairwise comparison.
 pub(super) struct Field<'a> {
     buffers: &'a [Buffer],
-    /// By buffer, where its list of neighbours begins; one more at the end.
+    /// By buffer, the start of its list of neighbours; one more at the end.
     starts: Vec<u32>,
-    /// Buffers that are live at the same time, some of them twice.
+    /// Buffers that are live at the same time, some of them listed twice.
     neighbours: Vec<u32>,
-    /// By buffer, bytes of the fullest section in which it is live, how long it is live and bytes times that.
+    /// By buffer, the load of the fullest section in which it is live, the length of its lifetime, and bytes times length.
     total: Vec<u64>,
     length: Vec<u64>,
     area: Vec<u128>,
-    /// Steps taken: a step is a look at a neighbour.
+    /// Steps so far; a step visits one neighbour.
     pub(super) work: u64,
 }
 
-/// More pairs of neighbours are not listed.
+/// Maximum number of pairs of neighbours that are listed.
 const MOST_PAIRS: usize = 1 << 24;
 
-/// Orders in which buffers are placed.
+/// Number of orders in which buffers are placed.
 const ORDERS: usize = 6;
 
 impl<'a> Field<'a> {
@@ -35,7 +35,7 @@ impl<'a> Field<'a> {
         };
         let mut events: Vec<(u32, bool, u32)> = Vec::new();
         for (index, buffer) in (0u32..).zip(buffers) {
-            // Parts that are live one after the other are taken together.
+            // Parts with adjacent lifetimes are merged.
             let mut spans: Vec<(u32, u32)> = parts(buffer).collect();
             spans.sort_unstable();
             let mut merged: Vec<(u32, u32)> = Vec::new();
@@ -90,8 +90,8 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The smallest layout found, or one that is no larger than `enough`; none if those that are fixed overlap. Every
-    /// order is tried, since none is best everywhere; what is left of the steps goes into improving the best one.
+    /// The smallest layout found, or one of at most `enough` bytes; none if fixed buffers overlap. Every order is tried,
+    /// since none is best everywhere; the remaining steps are used to improve the best one.
     pub(super) fn search(&mut self, enough: u64, steps: u64) -> Option<Layout> {
         let mut best: Option<(Layout, Vec<u32>)> = None;
         for rule in 0..ORDERS {
@@ -108,7 +108,7 @@ impl<'a> Field<'a> {
         let mut random = Rng::new(1);
         let is_free = |&i: &u32| self.buffers[i as usize].fixed.is_none();
         let fixed = order.iter().filter(|i| !is_free(i)).count();
-        // The buffers that stand out go earlier, each to a place of its own.
+        // A buffer that ends above `enough` is moved to a random earlier position.
         while best.bytes > enough && self.work < steps {
             let end = |i: u32| best.addresses[i as usize].saturating_add(self.buffers[i as usize].bytes());
             let over = |i: &usize| is_free(&order[*i]) && end(order[*i]) > enough;
@@ -127,7 +127,7 @@ impl<'a> Field<'a> {
         Some(best)
     }
 
-    /// The buffers in the order of a rule, those that are fixed first.
+    /// The buffers in the order of a rule, fixed ones first.
     fn order(&self, rule: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.buffers.len() as u32).collect();
         order.sort_by_key(|&i| {
@@ -147,7 +147,7 @@ impl<'a> Field<'a> {
         order
     }
 
-    /// Each buffer, in this order, at the lowest address that those before it leave free.
+    /// Places each buffer, in this order, at the lowest address that the previous ones leave free.
     fn first_fit(&mut self, order: &[u32]) -> Option<Layout> {
         let mut places: Vec<Option<u64>> = vec![None; self.buffers.len()];
         let mut taken: Vec<(u64, u64)> = Vec::new();
@@ -183,7 +183,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Adds the addresses that a buffer cannot have beside another, which lies at `address`.
+/// Adds the addresses that are excluded for a buffer by another one at `address`.
 fn excluded(buffer: &Buffer, other: &Buffer, address: u64, taken: &mut Vec<(u64, u64)>) {
     for (begin, part) in buffer.present() {
         for (its_begin, its) in other.present() {
@@ -191,7 +191,7 @@ fn excluded(buffer: &Buffer, other: &Buffer, address: u64, taken: &mut Vec<(u64,
                 continue;
             }
             let bottom = address.saturating_add(its_begin);
-            // From the address at which the part's last byte is the other's first, to that above the other.
+            // From the address at which the part's last byte is the other's first byte, to the one above the other.
             let end = bottom.saturating_add(its.bytes).saturating_sub(begin);
             let from = (bottom + 1).saturating_sub(begin.saturating_add(part.bytes));
             if from < end {

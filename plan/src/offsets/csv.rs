@@ -1,4 +1,4 @@
-//! Buffers as MiniMalloc's CSV has them: `id,lower,upper,size`, and what may be there besides.
+//! Buffers in MiniMalloc's CSV format: `id,lower,upper,size`, and optional columns.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,14 +7,14 @@ use lmsc_ir::words;
 
 use super::{Buffer, Layout, Part};
 
-/// The columns that may be there; the first four must.
+/// The possible columns; the first four are required.
 const COLUMNS: [&str; 6] = ["id", "lower", "upper", "size", "alignment", "offset"];
 const NEEDED: usize = 4;
 
-/// Sizes, alignments and addresses together are at most this.
+/// The maximum sum of sizes, alignments and addresses.
 const MOST: u64 = 1 << 62;
 
-/// Buffers with the names that the file gives them.
+/// Buffers with their names in the file.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// By buffer, its `id`.
@@ -24,45 +24,45 @@ pub struct Table {
     has_alignment: bool,
 }
 
-/// A line that is not as it must be.
+/// A malformed line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct Malformed {
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The defect.
     pub what: Wrong,
 }
 
-/// What is wrong with a line.
+/// A defect of a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// A column that must be there is not.
+    /// A required column is missing.
     #[error("there is no column `{0}`; the first line names the columns, at least id,lower,upper,size")]
     NoColumn(&'static str),
-    /// A column that nothing reads.
+    /// A column without a meaning.
     #[error("there is no meaning for a column `{name}`; {instead}")]
     UnknownColumn {
         /// Its name.
         name: String,
-        /// Which there are.
+        /// The available columns.
         instead: String,
     },
-    /// Two columns of one name.
+    /// Two columns with the same name.
     #[error("the column `{0}` is there twice")]
     ColumnTwice(&'static str),
     /// Too many or too few fields.
     #[error("it has {found}; the first line has {expected}")]
     Fields {
-        /// In this line.
+        /// The number in this line.
         found: String,
-        /// In the first.
+        /// The number in the first line.
         expected: usize,
     },
-    /// A number that is none.
+    /// A field that is no number of the required range.
     #[error("`{column}` is `{text}`; it is a whole number, at least {least}")]
     Number {
-        /// Of which column.
+        /// The column.
         column: &'static str,
         /// The field.
         text: String,
@@ -72,23 +72,23 @@ pub enum Wrong {
     /// A lifetime that ends before it begins.
     #[error("`upper` is {upper}, before `lower`, {lower}; a buffer is live from lower until before upper")]
     Lifetime {
-        /// From when.
+        /// The start of the lifetime.
         lower: u64,
-        /// Until when.
+        /// The end of the lifetime.
         upper: u64,
     },
-    /// Parts of a buffer that do not stand together.
+    /// Parts of a buffer on lines that are not adjacent.
     #[error("the id `{0}` was there before; lines of one id are parts of one buffer and follow one another")]
     Scattered(String),
     /// A part that contradicts the buffer's first line.
     #[error("`{column}` contradicts the first line of `{id}`")]
     Contradicts {
-        /// Of which column.
+        /// The column.
         column: &'static str,
         /// The buffer.
         id: String,
     },
-    /// A given offset at which the buffer must not begin.
+    /// A given offset that is not aligned.
     #[error("`offset` is {offset}, which is no multiple of the `alignment`, {alignment}")]
     Unaligned {
         /// The offset.
@@ -96,12 +96,12 @@ pub enum Wrong {
         /// The alignment.
         alignment: u64,
     },
-    /// Numbers that do not fit 64 bits when they are added.
+    /// Numbers whose sum does not fit 64 bits.
     #[error("sizes, alignments and offsets are together above 2^62")]
     TooLarge,
 }
 
-/// What a line says.
+/// The fields of a line.
 struct Row<'a> {
     id: &'a str,
     part: Part,
@@ -113,7 +113,7 @@ impl Table {
     /// The buffers that the text lists.
     ///
     /// # Errors
-    /// [`Malformed`], with the first line that is wrong.
+    /// [`Malformed`], with the first malformed line.
     pub fn parse(text: &str) -> Result<Table, Malformed> {
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let (line, header) = lines.next().unwrap_or((1, ""));
@@ -167,7 +167,7 @@ impl Table {
         Ok(())
     }
 
-    /// The same with an address for every line.
+    /// The table with an address for every line.
     pub fn with_offsets(&self, layout: &Layout) -> String {
         let alignment = if self.has_alignment { ",alignment" } else { "" };
         let mut text = format!("id,lower,upper,size{alignment},offset\n");
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// By field of a line, which of [`COLUMNS`] it is.
+/// By field of a line, its index in [`COLUMNS`].
 fn columns(header: &str) -> Result<Vec<usize>, Wrong> {
     let mut columns = Vec::new();
     for name in header.split(',').map(str::trim).filter(|_| !header.is_empty()) {

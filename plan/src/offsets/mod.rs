@@ -1,9 +1,9 @@
-//! Where buffers lie whose lifetimes are given: nothing moves in time, only addresses are chosen.
+//! Placement of buffers with given lifetimes: nothing is moved in time, only addresses are chosen.
 //!
-//! What is live all the time lies at the bottom (`ground`). Packing the rest into an arena is NP-hard, so there are three
-//! stages, and the search ends where an answer cannot be better: a best fit in nearly linear time (`stack`), first fit in
-//! several orders, the best of which is improved a buffer at a time (`construct`), and an exact search (`search`). All
-//! effort is counted in steps; the same buffers lie at the same addresses on every machine.
+//! Buffers that are always live are placed at the bottom (`ground`). Packing the rest into an arena is NP-hard, so there are
+//! three stages, and the search ends when no better answer is possible: a best fit in nearly linear time (`stack`), first fit
+//! in several orders, the best of which is improved a buffer at a time (`construct`), and an exact search (`search`). All
+//! effort is counted in steps; the same buffers get the same addresses on every machine.
 //!
 //! # Source
 //! Moffitt, *MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning*, ASPLOS 2023.
@@ -30,39 +30,39 @@ use search::{Block, End, search};
 use sections::Sections;
 use stack::stack;
 
-/// Bytes that need one address.
+/// A range of bytes that needs one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its ranges of bytes, one above the other from its first byte on. A buffer that comes and goes as a whole has
-    /// one; one with a *staircase* lifetime, several.
+    /// Its ranges of bytes, one above the other from its first byte on. A buffer that is allocated and freed as a whole has
+    /// one; a buffer with a *staircase* lifetime has several.
     pub parts: SmallVec<[Part; 1]>,
-    /// What its address is a multiple of, at least 1.
+    /// Its alignment, at least 1.
     pub alignment: u64,
-    /// Its address, if that is decided.
+    /// Its address, if that is fixed.
     pub fixed: Option<u64>,
 }
 
-/// Bytes that come and go together.
+/// Bytes that are allocated and freed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// How many.
+    /// Size in bytes.
     pub bytes: u64,
-    /// From when on they are needed, and from when on no more.
+    /// The lifetime, half-open.
     pub live: Range<u64>,
 }
 
 impl Buffer {
-    /// A buffer of so many bytes that comes and goes as a whole.
+    /// A buffer of `bytes` bytes that is allocated and freed as a whole.
     pub fn new(bytes: u64, live: Range<u64>) -> Buffer {
         Buffer { parts: smallvec![Part { bytes, live }], alignment: 1, fixed: None }
     }
 
-    /// All its bytes.
+    /// Total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().fold(0, |sum, part| part.bytes.saturating_add(sum))
     }
 
-    /// Its parts that need addresses, each with where it begins in the buffer.
+    /// Its parts that need addresses, each with its offset in the buffer.
     fn present(&self) -> impl Iterator<Item = (u64, &Part)> {
         let begins = self.parts.iter().scan(0u64, |at, part| {
             let begin = *at;
@@ -73,7 +73,7 @@ impl Buffer {
     }
 }
 
-/// Where buffers lie.
+/// The addresses of buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// By buffer, its address.
@@ -82,48 +82,47 @@ pub struct Layout {
     pub bytes: u64,
 }
 
-/// Why buffers have no place.
+/// The reason why buffers cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the buffers do not fit {capacity} bytes; {load} bytes are live at {at}")]
 pub struct DoesNotFit {
-    /// Bytes to place them in.
+    /// The bytes available.
     pub capacity: u64,
-    /// The most bytes that are live at once: no layout is smaller.
+    /// The most bytes that are live at once: a lower bound on every layout.
     pub load: u64,
-    /// When they are, first.
+    /// The first moment at which they are live.
     pub at: u64,
-    /// Whether no layout of the capacity exists; else none was found.
+    /// Whether no layout within the capacity exists; otherwise none was found.
     pub proven: bool,
     /// The smallest layout found; none if buffers with fixed addresses overlap.
     pub found: Option<Layout>,
 }
 
-/// How much is searched at most: looks at neighbours while an order of the buffers is improved, and placements of a buffer
-/// in the exact search. Each of the first takes some nanoseconds, each of the second tens of microseconds for hundreds of
-/// buffers.
+/// The maximum effort of the search: visits of neighbours while an order of the buffers is improved, and placements of a
+/// buffer in the exact search. A visit takes some nanoseconds, a placement tens of microseconds for hundreds of buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Looks at a neighbour.
+    /// Number of visits of a neighbour.
     pub looks: u64,
-    /// Placements of a buffer.
+    /// Number of placements of a buffer.
     pub placements: u64,
 }
 
 impl Effort {
-    /// So many percent of the usual effort.
+    /// The given percentage of the usual effort.
     pub fn percent(percent: u32) -> Effort {
         let percent = u64::from(percent);
         Effort { looks: percent * 200_000, placements: percent * 40_000 }
     }
 }
 
-/// More buffers are not searched exactly.
+/// Maximum number of buffers for the exact search.
 const MOST_SEARCHED: usize = 1_000;
 
-/// How often the gap between the load and the smallest layout is halved where a layout does not fit.
+/// Number of bisection steps between the load and the smallest layout if a layout does not fit.
 const HALVINGS: u32 = 6;
 
-/// The most bytes that are live at once, and when they are, first. No layout is smaller.
+/// The most bytes that are live at once, and the first moment of that. A lower bound on every layout.
 pub fn load(buffers: &[Buffer]) -> (u64, u64) {
     let sections = Sections::of(buffers);
     fullest(&sections, &sections.load(buffers))
@@ -135,7 +134,7 @@ fn fullest(sections: &Sections, load: &[u64]) -> (u64, u64) {
     (most, at.map_or(0, |section| sections.starts[section]))
 }
 
-/// A layout of the buffers in so many bytes.
+/// A layout of the buffers within `capacity` bytes.
 ///
 /// # Errors
 /// [`DoesNotFit`], with the smallest layout found.
@@ -224,7 +223,7 @@ fn quick(
     }
 }
 
-/// Makes the layout smaller: the exact search with a part of the effort, for sizes between `least` and its own.
+/// Shrinks the layout: the exact search with a part of the effort, for sizes between `least` and its own.
 fn shrink(
     buffers: &[Buffer],
     (blocks, loads): (&[Block], &[u64]),
@@ -246,14 +245,14 @@ fn shrink(
     }
 }
 
-/// The buffers for the exact search; none if it is not for such: it knows neither fixed addresses nor parts.
+/// The buffers for the exact search; none if it does not apply: it supports neither fixed addresses nor parts.
 fn blocks(buffers: &[Buffer], sections: &Sections) -> Option<Vec<Block>> {
     let is_plain = |buffer: &Buffer| buffer.fixed.is_none() && buffer.parts.len() <= 1;
     let plain = buffers.len() <= MOST_SEARCHED && buffers.iter().all(is_plain);
     plain.then(|| buffers.iter().map(|buffer| hull(buffer, sections)).collect())?
 }
 
-/// The buffer as if all of it were live as long as any of it; none if its address is fixed.
+/// The buffer as if all of it were live as long as any part; none if its address is fixed.
 fn hull(buffer: &Buffer, sections: &Sections) -> Option<Block> {
     let begin = buffer.present().map(|(_, part)| part.live.start).min().unwrap_or(0);
     let end = buffer.present().map(|(_, part)| part.live.end).max().unwrap_or(0);

@@ -1,37 +1,37 @@
-//! The exact search: buffers from the bottom up, by several rules in turns.
+//! The exact search: buffers from the bottom up, by several rules in turn.
 //!
-//! Any layout becomes *canonical* by letting its buffers fall: each then lies at 0 or on top of one that is live at
-//! the same time. So a buffer that lies below all its neighbours that are left lies on those that are placed, and the
-//! search decides about such a one: either it lies there, or another has yet to lift it. What is left of the capacity
-//! in every section of time tells early that a choice was wrong, and what is live at different times is solved apart.
+//! Any layout becomes *canonical* by letting its buffers fall: each then lies at 0 or on top of one that is live at the same
+//! time. So a buffer that lies below all its unplaced neighbours lies on placed ones, and the search decides about such a
+//! buffer: either it lies there, or another must lift it. The remaining capacity in every section of time shows early that a
+//! choice was wrong, and parts with separate lifetimes are solved separately.
 //!
 //! # Source
 //! Moffitt, *MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning*, ASPLOS 2023: canonical
-//! layouts, room by section, parts solved apart, the lowest address first by three orders in turns of growing length.
-//! Boussemart, Hemery, Lecoutre, Sais, *Boosting systematic search by weighting constraints*, ECAI 2004: what was too full
-//! before is decided first.
+//! layouts, room by section, parts solved separately, the lowest address first by three orders in turns of growing length.
+//! Boussemart, Hemery, Lecoutre, Sais, *Boosting systematic search by weighting constraints*, ECAI 2004: sections that
+//! overflowed before are decided first.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// What a search ends with.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Addresses by buffer.
+    /// The addresses by buffer.
     Found(Vec<u64>),
-    /// There are none.
+    /// No layout exists.
     Impossible,
     /// The steps are used up.
     Exhausted,
 }
 
-/// A buffer that comes and goes as a whole, in sections of time.
+/// A buffer that is allocated and freed as a whole, in sections of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     /// Its first section, and the one after its last.
     pub(super) begin: u32,
     pub(super) end: u32,
-    /// How long it is live.
+    /// The length of its lifetime.
     pub(super) length: u64,
     pub(super) bytes: u64,
     pub(super) alignment: u64,
@@ -42,7 +42,7 @@ impl Block {
         self.begin as usize..self.end as usize
     }
 
-    /// Its sections that it is live before, too.
+    /// Its sections other than the first.
     fn crossed(&self) -> Range<usize> {
         self.begin as usize + 1..self.end as usize
     }
@@ -51,30 +51,30 @@ impl Block {
         self.begin < other.end && other.begin < self.end
     }
 
-    /// Its lowest address from this one on.
+    /// Its lowest aligned address from this one on.
     fn aligned(&self, address: u64) -> u64 {
         address.checked_next_multiple_of(self.alignment).unwrap_or(u64::MAX)
     }
 }
 
-/// What buffers are sorted by, the largest first.
+/// The key by which buffers are sorted, the largest first.
 #[derive(Clone, Copy, Debug)]
 enum Key {
     Length,
     /// Bytes times length.
     Area,
-    /// Bytes that are not placed, in the section that has most of them.
+    /// Unplaced bytes in its section with the most of them.
     Total,
-    /// How often sections of it were too full.
+    /// Number of overflows of its sections.
     Conflicts,
 }
 
-/// Which of the buffers that could be placed comes first.
+/// The rule that selects the next buffer among those that can be placed.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// How much the bytes that are left in its fullest section and its address count: where both are small, it comes first.
+    /// Weights of the remaining room in its fullest section and of its address: the buffer with the smallest sum comes first.
     weights: (u64, u64),
-    /// Which one does where they are equal.
+    /// The keys that break ties.
     order: [Key; 3],
 }
 
@@ -91,10 +91,10 @@ const RULES: [Rule; 6] = {
     ]
 };
 
-/// How many placements each rule tries in its first turn, by buffer; in each later one it is twice as many.
+/// Number of placements per buffer that each rule tries in its first turn; it doubles in each later turn.
 const FIRST_TURN: u64 = 2;
 
-/// Searches for addresses below the capacity with so many placements of a buffer. `load` is the bytes that are live, by
+/// Searches for addresses within the capacity with at most `steps` placements of a buffer. `load` is the live bytes by
 /// section.
 pub(super) fn search(all: &[Block], load: &[u64], capacity: u64, mut steps: u64) -> End {
     let present: Vec<usize> =
@@ -124,39 +124,39 @@ pub(super) fn search(all: &[Block], load: &[u64], capacity: u64, mut steps: u64)
 
 struct Search {
     blocks: Vec<Block>,
-    /// By buffer, those that are live at the same time.
+    /// By buffer, the buffers that are live at the same time.
     neighbours: Vec<Vec<u32>>,
-    /// By buffer, the one before it that is its like, if there is one: they are interchangeable, so that one goes first.
+    /// By buffer, the previous identical one, if there is one: they are interchangeable, so that one is placed first.
     twin: Vec<Option<u32>>,
     capacity: u64,
     rule: Rule,
     placed: Vec<bool>,
-    /// By buffer, the lowest address that those placed leave it; where it lies, once it is placed.
+    /// By buffer, the lowest address that the placed ones leave free; its address, once it is placed.
     low: Vec<u64>,
-    /// By buffer, whether another has yet to lift it above that address.
+    /// By buffer, whether another must lift it above that address.
     lifts: Vec<bool>,
     /// By buffer, the lowest address that is still possible.
     least: Vec<u64>,
-    /// By section, where the buffers that are left end at least.
+    /// By section, a lower bound on the end of the unplaced buffers.
     top: Vec<u64>,
-    /// By section, the bytes that are not placed.
+    /// By section, the unplaced bytes.
     left: Vec<u64>,
-    /// By section, how many buffers that are not placed are live before it, too.
+    /// By section, the number of unplaced buffers that are also live in the previous one.
     crossing: Vec<u32>,
-    /// By section, how often it was too full.
+    /// By section, the number of overflows.
     conflicts: Vec<u64>,
     trail: Vec<Change>,
     /// Placements left to try in this turn.
     steps: u64,
 }
 
-/// What the search has done, to be taken back.
+/// A change made by the search, which can be undone.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Placed(u32),
     /// Another buffer must lift it.
     PassedOver(u32),
-    /// A buffer's lowest address, and whether another had to lift it, as they were.
+    /// A buffer's previous lowest address, and whether another had to lift it.
     Lifted {
         buffer: u32,
         low: u64,
@@ -194,8 +194,8 @@ impl Search {
         }
     }
 
-    /// Whether the buffers of the group that are not placed, which are live in these sections only, can be placed; none if
-    /// the steps are used up.
+    /// Whether the unplaced buffers of the group, which are live in these sections only, can be placed; none if the steps are
+    /// used up.
     fn solve(&mut self, group: &[u32], sections: Range<usize>) -> Option<bool> {
         let mut parts: Vec<(Vec<u32>, Range<usize>)> = Vec::new();
         let mut begin = sections.start;
@@ -235,12 +235,12 @@ impl Search {
         }
     }
 
-    /// Those of the group that are not placed.
+    /// The unplaced buffers of the group.
     fn waiting(&self, group: &[u32]) -> impl Iterator<Item = u32> {
         group.iter().copied().filter(|&i| !self.placed[i as usize])
     }
 
-    /// As [`Search::solve`], for a group that hangs together, in the rule's order.
+    /// As [`Search::solve`], for a connected group in the rule's order.
     fn solve_part(&mut self, group: &[u32], part: Range<usize>) -> Option<bool> {
         let group: Vec<u32> = self.waiting(group).collect();
         if group.is_empty() {
@@ -272,13 +272,13 @@ impl Search {
         Some(false)
     }
 
-    /// Where the buffer ends at its lowest address.
+    /// The end of the buffer at its lowest address.
     fn end(&self, i: u32) -> u64 {
         self.low[i as usize].saturating_add(self.blocks[i as usize].bytes)
     }
 
-    /// Whether no section has to run over, as far as it can be told: in each, what is left lies above its lowest
-    /// addresses, one on top of the other.
+    /// Whether no section overflows as far as can be told: in each, the unplaced buffers lie above their lowest addresses,
+    /// one on top of the other.
     fn is_possible(&mut self, group: &[u32], part: Range<usize>) -> bool {
         for &i in group {
             let (at, block) = (i as usize, &self.blocks[i as usize]);
@@ -303,7 +303,7 @@ impl Search {
         full.is_none()
     }
 
-    /// The buffer to decide about: below those of its neighbours that are not placed, of which none has room below it.
+    /// The buffer to decide about: one that lies below its unplaced neighbours, none of which has room below it.
     fn next(&self, group: &[u32]) -> Option<u32> {
         let mut best: Option<(u64, u32)> = None;
         for &i in group {
@@ -341,7 +341,7 @@ impl Search {
         }
     }
 
-    /// Takes back all changes but the first so many.
+    /// Undoes all changes after the first `mark` ones.
     fn undo(&mut self, mark: usize) {
         for change in self.trail.drain(mark..).rev() {
             match change {

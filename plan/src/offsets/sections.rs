@@ -1,10 +1,10 @@
-//! Time cut where lifetimes begin and end.
+//! Time, cut where lifetimes begin and end.
 
 use super::Buffer;
 
-/// Stretches of time during which nothing comes or goes.
+/// Sections of time during which nothing is allocated or freed.
 pub(super) struct Sections {
-    /// When each begins; the last entry is where the last one ends.
+    /// The start of each; the last entry is the end of the last one.
     pub(super) starts: Vec<u64>,
 }
 
@@ -20,7 +20,7 @@ impl Sections {
         Sections { starts }
     }
 
-    /// How many there are.
+    /// The number of sections.
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -30,7 +30,7 @@ impl Sections {
         self.starts.partition_point(|&start| start < moment) as u32
     }
 
-    /// By section, the bytes that are live.
+    /// By section, the live bytes.
     pub(super) fn load(&self, buffers: &[Buffer]) -> Vec<u64> {
         let mut change = vec![0i128; self.len() + 1];
         for (_, part) in buffers.iter().flat_map(Buffer::present) {

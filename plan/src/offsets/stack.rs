@@ -1,11 +1,11 @@
-//! A layout in nearly linear time, for buffers that are too many to be compared with one another.
+//! A layout in nearly linear time, for too many buffers to compare with one another.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::search::Block;
 
-/// By block, its address: the lowest stretch of time is filled with what is live longest of all that fits it.
+/// By block, its address: the lowest stretch of time is filled with the block of the longest lifetime that fits it.
 ///
 /// # Source
 /// Sekiyama, Imai, Negishi, Kawachiya, *Profile-guided memory optimization for deep neural networks*,
@@ -13,7 +13,7 @@ use super::search::Block;
 pub(super) fn stack(blocks: &[Block], sections: u32) -> Vec<u64> {
     let mut waiting = Waiting::new(blocks);
     let mut addresses = vec![0; blocks.len()];
-    // By first section, where the stretch ends and how high it is; and the stretches by height.
+    // By first section, the end and the height of the stretch; and the stretches by height.
     let mut stretches = BTreeMap::from([(0u32, (sections, 0u64))]);
     let mut lowest = BTreeSet::from([(0u64, 0u32)]);
     let mut left = blocks.len();
@@ -21,7 +21,7 @@ pub(super) fn stack(blocks: &[Block], sections: u32) -> Vec<u64> {
         let Some((height, begin)) = lowest.pop_first() else { break };
         let (end, _) = stretches.remove(&begin).expect("it is in both");
         let Some(index) = waiting.longest(begin, end) else {
-            // Nothing fits: it becomes as high as the lower of those beside it.
+            // Nothing fits: the stretch is raised to the lower of its neighbours.
             let before = stretches.range(..begin).next_back().map(|(&b, &(_, height))| (height, b));
             let after = stretches.get(&end).map(|&(_, height)| (height, end));
             let Some(&(to, _)) = before.iter().chain(&after).min() else { break };
@@ -59,7 +59,7 @@ struct Waiting<'a> {
     blocks: &'a [Block],
     /// Blocks by their first sections.
     order: Vec<usize>,
-    /// By node of the tree, the first end and the most sections of those below it.
+    /// By node of the tree, the first end and the largest number of sections in its subtree.
     nodes: Vec<(u32, u32)>,
     leaves: usize,
 }
@@ -85,7 +85,7 @@ impl Waiting<'_> {
         self.nodes[node] = (a.0.min(b.0), a.1.max(b.1));
     }
 
-    /// Takes the block that is live longest of those in these sections.
+    /// Takes the block with the longest lifetime within these sections.
     fn longest(&mut self, begin: u32, end: u32) -> Option<usize> {
         let first = self.order.partition_point(|&i| self.blocks[i].begin < begin);
         let last = self.order.partition_point(|&i| self.blocks[i].begin < end);

@@ -104,7 +104,7 @@ fn fixed_addresses_that_overlap_have_no_layout() {
     assert_eq!((no.found, no.load), (None, 8));
 }
 
-/// Whether the buffers from the first free one on fit, every address tried.
+/// Whether the buffers from the first unplaced one on fit, by trying every address.
 fn brute_force(buffers: &[Buffer], capacity: u64, addresses: &mut Vec<u64>) -> bool {
     let Some(buffer) = buffers.get(addresses.len()) else { return true };
     (0..=capacity).step_by(buffer.alignment as usize).any(|address| {
@@ -129,7 +129,7 @@ fn a_no_is_a_proof() {
         };
         let mut buffers: Vec<Buffer> = (0..6).map(buffer).collect();
         if seed % 2 == 1 {
-            // One that is live all the time.
+            // One that is always live.
             buffers[3] = Buffer::new(1 + seed / 2 % 4, 0..10);
         }
         let (load, _) = load(&buffers);
@@ -176,7 +176,7 @@ fn staircases_and_fixed_addresses_are_respected() {
 
 #[test]
 fn a_hundred_thousand_buffers_take_seconds() {
-    // A training step: what forward makes, backward frees in the reverse order, with what lives shortly between.
+    // A training step: forward buffers are freed by backward in reverse order, with short-lived ones in between.
     let layers = 25_000u64;
     let mut buffers = Vec::new();
     for layer in 0..layers {

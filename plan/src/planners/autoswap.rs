@@ -191,9 +191,9 @@ mod tests {
         // 100 bytes are needed at F_3, 120 at F_4 and B_4, 110 at B_3.
         let scores = Scores::new(&chain().problem(), 100);
         let of = |i: usize| (scores.candidates[i].doa, scores.candidates[i].aoa, scores.candidates[i].wdoa);
-        // x_0 is away from the end of F_0 to the start of B_0, for 120 ns, of which its copies take 20.
+        // x_0 is swapped out from the end of F_0 to the start of B_0, for 120 ns, of which its copies take 20.
         assert_eq!(of(0), (100.0, 1000.0, 10.0 * 10.0 + 20.0 * 10.0 + 20.0 * 20.0 + 10.0 * 20.0));
-        // x_3 is away only beside F_4 and B_4, for 30 ns; its copies take 60.
+        // x_3 is swapped out only beside F_4 and B_4, for 30 ns; its copies take 60.
         assert_eq!(of(3), (-30.0, -1.0, 20.0 * 10.0 + 20.0 * 20.0));
         assert_eq!(scores.largest, [100.0, 1000.0, 900.0, 900.0]);
     }
@@ -203,7 +203,7 @@ mod tests {
         let scores = Scores::new(&chain().problem(), 100);
         // 20 bytes must be saved. DOA is 100 for x_0, which has 10 bytes, then 20 for x_2 and 10 for x_1.
         assert_eq!(scores.choice([1.0, 0.0, 0.0, 0.0]), [0, 2]);
-        // WDOA is equal for x_0, x_1 and x_2, which are all away throughout the excess.
+        // WDOA is equal for x_0, x_1 and x_2, which are all swapped out throughout the excess.
         assert_eq!(scores.choice([0.0, 0.0, 1.0, 0.0]), [0, 1]);
         assert_eq!(Scores::new(&chain().problem(), 120).choice([1.0, 0.0, 0.0, 0.0]), [0usize; 0]);
     }

@@ -2,9 +2,9 @@
 //!
 //! Windows are taken in an order, as many pieces of each as the moments need; then pieces that turn out not to be needed are
 //! returned. An *eager* eviction set only counts bytes: a tensor must be resident only at the moments of its uses. A
-//! *time-aware* one accounts for copy times: a piece is away from the end of its copy out to the start of its copy in, on
-//! engines that make one copy after the other beside operators of known durations. So it makes room for a swap-in before its
-//! use, where an eager one makes the operator wait.
+//! *time-aware* one accounts for copy times: a piece is swapped out from the end of its copy out to the start of its copy in,
+//! on engines that make one copy after the other beside operators of known durations. So it makes room for a swap-in before
+//! its use, where an eager one makes the operator wait.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +115,7 @@ struct Taken {
     /// Index of the window.
     window: usize,
     portion: Portion,
-    /// The moments at which it is away, if it was taken in time.
+    /// The moments at which it is swapped out, if it was taken in time.
     away: Option<[Range<u32>; 2]>,
 }
 
@@ -324,7 +324,7 @@ impl<'a> Cover<'a> {
             }
             let moments = self.moments(index);
             if self.windows.get(index + 1).is_some_and(|c| c.returns) {
-                // These moments only become free if the variable is away around the end of the step.
+                // These moments only become free if the variable is swapped out around the end of the step.
                 let between = [self.problem.ticks() + 1..self.problem.ticks() + 2, moments[1].clone()];
                 if over(&self.excess, &between) > 0 {
                     self.give_back_all(index + 1);
@@ -411,7 +411,7 @@ impl<'a> Cover<'a> {
         chosen
     }
 
-    /// The absences; up to `together` adjacent pieces that are away at the same time are merged into one.
+    /// The absences; up to `together` adjacent pieces that are swapped out at the same time are merged into one.
     pub(super) fn absences(&self, together: u32) -> Absences {
         let kept = self.chosen();
         let mut absences = Absences { windows: SecondaryMap::new(), ..Absences::default() };
@@ -552,8 +552,8 @@ impl<'a> Engines<'a> {
         self.problem.tensors[window.tensor].is_variable() && self.changed(window).is_none()
     }
 
-    /// The moments at which `bytes` bytes are away in the window, and the times of their copies; none if there is no time for
-    /// these.
+    /// The moments at which `bytes` bytes are swapped out in the window, and the times of their copies; none if there is no
+    /// time for these.
     fn away(&self, window: &Window, bytes: u64, on_host: bool) -> Option<([Range<u32>; 2], Used)> {
         let (ticks, link) = (self.problem.ticks(), self.problem.link);
         let last = if window.wraps() { ticks } else { window.until };

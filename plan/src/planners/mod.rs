@@ -179,7 +179,7 @@ pub struct Planner {
     pub summary: &'static str,
     /// Whether its plans can copy ranges of a tensor separately; otherwise it copies whole tensors, if any.
     pub ranges: bool,
-    /// Whether its swap set may be recomputed for its choice of recomputed operators without changing the planner's decision.
+    /// Whether the swap set may be chosen anew for its recomputed operators without changing the planner's decision.
     pub ours: bool,
     /// Whether it trains a network, which takes minutes where other planners take seconds.
     pub learns: bool,

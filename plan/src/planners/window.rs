@@ -8,7 +8,7 @@
 //!
 //! # Source
 //! Hayakawa and Narihira, *Out-of-core Training for Extremely Large-Scale Neural Networks With Adaptive Window-Based
-//! Scheduling*, 2020 (OOC), §3 and Fig. 2. The text leaves open, or leaves out, what a scheduler cannot do without;
+//! Scheduling*, 2020 (OOC), §3 and Fig. 2. The text leaves open, or leaves out, rules that a scheduler needs;
 //! these rules are those of the authors' own scheduler (nnabla, `SwapInOutScheduler`) unless said otherwise:
 //!
 //! - Fig. 2 (d) "skips" tensors that are already scheduled. This comprises two rules: a tensor in the queue is counted once,

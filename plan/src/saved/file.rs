@@ -10,7 +10,7 @@ use crate::problem::{Op, Problem, TensorId};
 use crate::schedule::{Edge, Instruction, Piece, PieceId, Schedule, Step};
 use crate::service::{Planned, Space};
 
-/// No time of a step is later, so that sums of a few fit in 64 signed bits.
+/// The latest time of a step, so that sums of a few fit in 64 signed bits.
 const LATEST: u64 = 1 << 61;
 
 /// The question, as the first fields of the file.
@@ -58,7 +58,7 @@ pub(super) struct PlanFile {
     pub(super) spots: Vec<SpotFile>,
 }
 
-/// An operator that runs: its place in the problem, and the plan's tensors that this run touches.
+/// An operator that runs: its position in the problem, and the plan's tensors that this run touches.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpFile {
@@ -127,7 +127,7 @@ impl HeadFile {
 }
 
 impl OpFile {
-    /// The operator of the place, touching these tensors.
+    /// The operator of the position, touching these tensors.
     pub(super) fn of(op: u32, run: &Op) -> OpFile {
         let numbers = |tensors: &[TensorId]| tensors.iter().map(|t| t.as_u32()).collect();
         OpFile {
@@ -186,8 +186,8 @@ impl PlanFile {
         }
     }
 
-    /// The plan of the problem with its edges and addresses, which all name what exists. Whether it is valid is for the checkers
-    /// to tell.
+    /// The plan of the problem with its edges and addresses, which all name existing items. The checkers decide whether it is
+    /// valid.
     ///
     /// # Errors
     /// [`SavedError`].
@@ -295,11 +295,11 @@ struct Runs<'a> {
     ops: Vec<Op>,
     /// The operator whose first run is next.
     next: u32,
-    /// By tensor of the problem, how often operators have changed it in their first runs.
+    /// By tensor of the problem, the number of changes by the first runs of operators.
     changed: Vec<u32>,
-    /// By tensor of the plan, how often it has been changed.
+    /// By tensor of the plan, the number of its changes.
     content: Vec<u32>,
-    /// By operator that has run, what it read, and how often that had been changed before.
+    /// By operator that has run, the tensors that it read, each with the number of its earlier changes.
     read: Vec<Vec<(TensorId, u32)>>,
 }
 
@@ -353,8 +353,8 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// The tensors of these numbers, which are those of the source. An operator that runs again may touch fewer: running
-    /// statistics are updated once.
+    /// The tensors with these numbers, which must be those of the source. An operator that runs again may touch fewer:
+    /// running statistics are updated once.
     fn of(
         &self,
         numbers: &[u32],
@@ -390,7 +390,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether `number` is the index of one of so many.
+/// Checks that `number` is a valid index for `count` items.
 pub(super) fn known(what: &'static str, number: u64, count: usize) -> Result<(), SavedError> {
     if number < count as u64 { Ok(()) } else { Err(SavedError::Unknown { what, number }) }
 }

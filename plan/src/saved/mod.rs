@@ -1,7 +1,7 @@
-//! Plans and schedules as files: JSON of the formats `lmsc-plan-1`, which holds all that carrying out a plan needs besides its
-//! problem, and `lmsc-schedule-1`, which is for other programs to read.
+//! Plans and schedules as files: JSON of the formats `lmsc-plan-1`, which holds everything that executing a plan needs
+//! besides its problem, and `lmsc-schedule-1`, which is for other programs to read.
 //!
-//! A file that is read is not trusted: it becomes a plan of the problem only if the checkers of [`crate::schedule`],
+//! Files are not trusted: a file becomes a plan of the problem only if the checkers of [`crate::schedule`],
 //! [`crate::address`] and [`crate::pages`] accept it.
 
 mod file;
@@ -27,7 +27,7 @@ pub const FORMAT: &str = "lmsc-plan-1";
 pub struct Saved {
     /// The question.
     pub head: Head,
-    /// What the problem is, in numbers.
+    /// The problem, in numbers.
     about: About,
     /// The plan.
     pub planned: Planned,
@@ -40,15 +40,15 @@ pub struct Head {
     pub planner: String,
     /// The target for which it was made; none for an instance.
     pub target: Option<String>,
-    /// The device bytes that it was made for.
+    /// The budget in device bytes.
     pub budget: u64,
-    /// How it keeps within them.
+    /// The way in which it keeps within the budget.
     pub space: Space,
-    /// The names of the model's nodes in the order that was planned; empty for an instance.
+    /// The names of the model's nodes in the planned order; empty for an instance.
     pub nodes: Vec<String>,
 }
 
-/// A problem in a few numbers, by which a reader tells why a plan belongs to another one.
+/// A problem in a few numbers, which explain why a plan belongs to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {
@@ -59,51 +59,51 @@ struct About {
     compute_ns: u64,
 }
 
-/// Why a file is not a plan of the problem.
+/// The reason why a file is not a plan of the problem.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
     /// It is not JSON of the format.
     #[error("it is not a {kind}: {why}")]
     Json {
-        /// What was to be read.
+        /// The kind of file expected.
         kind: &'static str,
-        /// What is wrong, with its place.
+        /// The defect, with its position.
         why: serde_json::Error,
     },
-    /// It is of another format.
+    /// It has another format.
     #[error("its format is `{found}`, and not {expected}")]
     Format {
-        /// The format that it names.
+        /// The format in the file.
         found: String,
-        /// The format that was to be read.
+        /// The expected format.
         expected: &'static str,
     },
-    /// A number in it names nothing.
+    /// A number in it does not exist.
     #[error("it names {what} {number}, which does not exist")]
     Unknown {
-        /// The kind of thing that is named.
+        /// The kind of the item.
         what: &'static str,
         /// Its number.
         number: u64,
     },
-    /// The plan is of another problem.
+    /// The plan belongs to another problem.
     #[error("it belongs to {whose}: {saved} {what}, not {here}")]
     Differs {
-        /// What it belongs to.
+        /// The problem that it belongs to.
         whose: String,
-        /// What is counted.
+        /// The counted items.
         what: &'static str,
-        /// How many the file has.
+        /// Their number in the file.
         saved: u64,
-        /// How many the problem has.
+        /// Their number in the problem.
         here: u64,
     },
-    /// An operator touches other tensors than that of the problem.
+    /// An operator touches other tensors than in the problem.
     #[error(
         "it belongs to another model, or to other sizes: its operator {op} touches other tensors than the model's"
     )]
     Other {
-        /// The operator, by its place in the problem.
+        /// The operator, by its position in the problem.
         op: u32,
     },
     /// It does not run every operator.
@@ -112,24 +112,24 @@ pub enum SavedError {
     /// It runs operators in another order.
     #[error("operator {0} runs before one that comes first in the model")]
     Order(u32),
-    /// It repeats an operator that may not run again.
+    /// It repeats an operator that is not recomputable.
     #[error("operator {0} runs again, which would not give the same results")]
     Again(u32),
-    /// An operator reads a tensor as it was before a change, or after one that comes later.
+    /// An operator reads a tensor before a change that should precede it, or after one that should follow.
     #[error("operator {op} reads tensor {tensor} as it is before or after a change on the wrong side")]
     Stale {
-        /// The operator, by its place in the problem.
+        /// The operator, by its position in the problem.
         op: u32,
         /// The tensor, by its number in the plan.
         tensor: u32,
     },
-    /// A schedule repeats operators and does not say which tensors they touch.
+    /// A schedule repeats operators without naming the tensors that they touch.
     #[error("operator {0} runs again, and the file has no `ops` that say which tensors that run touches")]
     Versions(u32),
     /// Its times are those of another target.
     #[error("it was made for other times{made_for}: {what}")]
     Times {
-        /// Names the target, with a space and in brackets, if the file does.
+        /// The target with a space and in brackets, if the file names it.
         made_for: String,
         /// The first step that differs.
         what: String,
@@ -137,17 +137,17 @@ pub enum SavedError {
     /// It was made for another budget.
     #[error("it was made for {saved} bytes of values and workspaces, and the budget leaves {asked}")]
     Budget {
-        /// The bytes of the plan.
+        /// The budget of the plan.
         saved: u64,
-        /// The bytes of the question.
+        /// The budget of the question.
         asked: u64,
     },
-    /// More leaves the device than the host has room for.
+    /// The plan needs more host memory than allowed.
     #[error("it moves {moved} bytes to the host, which has room for {room}")]
     Host {
-        /// The bytes that leave.
+        /// The bytes that are swapped out.
         moved: u64,
-        /// The bytes that may.
+        /// The allowed bytes.
         room: u64,
     },
     /// It is not valid within its budget.
@@ -156,7 +156,7 @@ pub enum SavedError {
 }
 
 impl SavedError {
-    /// Whether the text is no file of the format at all, whatever it is to belong to.
+    /// Whether the text is not a file of the format at all, regardless of the problem.
     pub fn is_unreadable(&self) -> bool {
         matches!(self, SavedError::Json { .. } | SavedError::Format { .. } | SavedError::Versions(_))
     }
@@ -226,10 +226,10 @@ impl About {
 }
 
 impl Head {
-    /// The question that the saved plan in the text answers. The plan itself is not looked at.
+    /// The question that the saved plan in the text answers. The plan itself is not read.
     ///
     /// # Errors
-    /// [`SavedError::Json`], [`SavedError::Format`], and [`SavedError::Unknown`] for pages of a size that no memory has.
+    /// [`SavedError::Json`], [`SavedError::Format`], and [`SavedError::Unknown`] for pages of an unsupported size.
     pub fn parse(text: &str) -> Result<Head, SavedError> {
         format(text, "plan", FORMAT)?;
         let head = json::<file::HeadFile>(text, "plan")?.head();
@@ -260,12 +260,12 @@ impl Saved {
         serde_json::to_string(&File::of(self)).expect("a plan is JSON") + "\n"
     }
 
-    /// The plan that the text holds, of this problem, checked; `alignment` is that of addresses.
+    /// The plan in the text, of this problem, checked; `alignment` is that of addresses.
     ///
-    /// Edges that do not keep the plan within its budget in any timing are completed.
+    /// Edges that do not keep the plan within its budget in every timing are completed.
     ///
     /// # Errors
-    /// [`SavedError`] where the text is no plan of the problem, or a plan that is not valid within its budget.
+    /// [`SavedError`] if the text is no plan of the problem, or a plan that is not valid within its budget.
     pub fn parse(text: &str, problem: &Problem, alignment: u64) -> Result<Saved, SavedError> {
         format(text, "plan", FORMAT)?;
         let file: File = json(text, "plan")?;
@@ -284,7 +284,7 @@ impl Saved {
         Ok(Saved { head, about, planned: Planned { counted_nanos: file.counted_ns, ..planned } })
     }
 
-    /// The plan that the text holds, if it answers the question: of its problem, for its budget, and with no more on the host.
+    /// The plan in the text, if it answers the question: of its problem, for its budget, and within its host memory.
     ///
     /// # Errors
     /// [`SavedError`].
@@ -306,7 +306,7 @@ fn made_for(target: Option<&str>) -> String {
     target.map(|target| format!(" (target `{target}`)")).unwrap_or_default()
 }
 
-/// The plan held as the space says, if the checkers accept that.
+/// The plan in the given space, if the checkers accept it.
 fn checked(
     plan: Plan,
     given: Vec<Edge>,
@@ -345,7 +345,7 @@ fn checked(
     Ok(Planned { plan, edges, spots, space, peak, counted_nanos })
 }
 
-/// Nothing, if the text is a JSON object of this format.
+/// Checks that the text is a JSON object of this format.
 fn format(text: &str, kind: &'static str, expected: &'static str) -> Result<(), SavedError> {
     #[derive(Deserialize)]
     struct Named {

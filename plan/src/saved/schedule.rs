@@ -1,8 +1,8 @@
 //! Schedules as files: the instructions of a plan in their order, with their times, in JSON of the format `lmsc-schedule-1`.
 //!
-//! Operators and tensors have their numbers in the problem. Only a plan that runs operators again needs more to be told apart:
-//! then the file has the plan's own tensors (`tensors`, each with its number in the problem) and what each run touches (`ops`), as
-//! a saved plan has them, and copies and addresses name a `version`, the plan's own tensor.
+//! Operators and tensors have their numbers in the problem. Only a plan that recomputes operators needs more: then the file
+//! has the plan's own tensors (`tensors`, each with its number in the problem) and the tensors that each run touches (`ops`),
+//! as in a saved plan, and copies and addresses name a `version`, the plan's own tensor.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ enum Verb {
 struct StepFacts {
     #[serde(rename = "do")]
     what: Verb,
-    /// Of the problem asked about: an operator that runs again has the same.
+    /// Number in the original problem: an operator that is recomputed keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     op: Option<u32>,
     #[serde(flatten)]
@@ -56,9 +56,9 @@ struct StepFacts {
 
 #[derive(Serialize, Deserialize)]
 struct SpotFacts {
-    /// The index of the step; none for what is there at the start.
+    /// The index of the step; none for ranges that are resident at the start.
     from_step: Option<usize>,
-    /// Empty for the step's workspace.
+    /// Empty for the workspace of the step.
     #[serde(flatten)]
     of: RangeFacts,
     address: u64,
@@ -75,8 +75,8 @@ struct RangeFacts {
     bytes: Option<[u64; 2]>,
 }
 
-/// The plan's instructions in its order with their times, as JSON; where it has been placed, with the address of
-/// everything from the step on that brings it, and the steps that steps wait for.
+/// The plan's instructions in its order with their times, as JSON; with addresses, if it has been placed, for each range from
+/// the step on that allocates it, and the dependences of steps.
 pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::Value {
     let repeats = plan.tensor_origin.iter().any(|(tensor, origin)| tensor != *origin)
         || plan.op_origin.iter().zip(0..).any(|(op, tick)| *op != tick);
@@ -114,8 +114,8 @@ pub fn to_json(plan: &Plan, placed: Option<(&[Spot], &[Edge])>) -> serde_json::V
     serde_json::to_value(&file).expect("a schedule is JSON")
 }
 
-/// The plan that the schedule in the text is, of the request's problem, if it is valid within the request's budget: with the
-/// addresses that it has, or by its bytes. Edges that do not keep it within that in any timing are completed.
+/// The plan of the schedule in the text, for the request's problem, if it is valid within the request's budget: with its
+/// addresses, if it has them, or by counted bytes. Edges that do not keep it within the budget in every timing are completed.
 ///
 /// # Errors
 /// [`SavedError`].
@@ -128,7 +128,7 @@ pub fn parse(text: &str, request: &Request) -> Result<Planned, SavedError> {
 }
 
 impl File {
-    /// The same with the numbers of a plan.
+    /// The file with the numbers of a plan.
     fn plan(self, problem: &Problem) -> Result<PlanFile, SavedError> {
         let ops = match self.ops {
             Some(ops) => ops,
@@ -154,7 +154,7 @@ impl File {
         let mut numbers: BTreeMap<(u32, u64, u64), u32> = BTreeMap::new();
         let mut pieces: Vec<(u32, u64, u64)> = Vec::new();
         let mut steps = Vec::with_capacity(self.steps.len());
-        // By step, the operator that runs there.
+        // By step, its operator.
         let mut ticks: Vec<Option<u32>> = Vec::with_capacity(self.steps.len());
         let mut next = 0;
         for step in &self.steps {

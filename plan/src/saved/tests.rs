@@ -9,7 +9,7 @@ fn problem_of(seed: u64) -> Problem {
     problem(&mut lmsc_ir::random::Rng::new(seed), 12)
 }
 
-/// A plan of a random problem, between the smallest budget and the one that needs no plan.
+/// A plan of a random problem, with a budget between the floor and the peak.
 fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
     let problem = problem_of(seed);
     let counted = match space {
@@ -90,7 +90,7 @@ fn damaged_plans_are_refused_or_valid() {
     assert!(refused > 80 && read > 8, "{refused} refused, {read} read");
 }
 
-/// Nor does reading one of whose lists entries are gone, doubled or exchanged.
+/// The same for plans in which list entries are removed, doubled or exchanged.
 #[test]
 fn plans_with_damaged_lists_are_refused_or_valid() {
     let mut random = lmsc_ir::random::Rng::new(8);
@@ -123,7 +123,7 @@ fn plans_with_damaged_lists_are_refused_or_valid() {
     assert!(refused > 200 && read > 10, "{refused} refused, {read} read");
 }
 
-/// A plan without its edges gets others that do in any timing, and the same plan with its own keeps those.
+/// A plan without its edges gets others that suffice in every timing, and the same plan with its own edges keeps those.
 #[test]
 fn missing_edges_are_found_again() {
     let mut completed = 0;

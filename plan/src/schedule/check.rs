@@ -5,7 +5,7 @@ use cranelift_entity::SecondaryMap;
 use super::{Instruction, PieceId, Schedule, Step};
 use crate::problem::{Duplex, Problem, TensorId};
 
-/// What is wrong with a schedule.
+/// A defect of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Flaw {

@@ -1,4 +1,4 @@
-//! During which ticks each storage can be away.
+//! The ticks during which each storage can be swapped out.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::{Analysis, Kept, MAX_VIEWS, Params, SwapIn, encode, trigger};
 pub(super) struct Candidate {
     pub(super) storage: StorageId,
     pub(super) bytes: Bytes,
-    /// The size of it encoded, if it can be.
+    /// Its encoded size, if it can be encoded.
     pub(super) half: Option<Bytes>,
     /// The last tick at which the original is used.
     pub(super) last_early: u32,
@@ -22,7 +22,7 @@ pub(super) struct Candidate {
     pub(super) away: SmallVec<[Range<u32>; 2]>,
 }
 
-/// The storages that the parameters let go, in the order in which `n_tensors` counts them.
+/// The storages that the parameters allow to be swapped, in the order in which `n_tensors` counts them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
     pub(super) found: Vec<Candidate>,
@@ -142,7 +142,7 @@ fn candidate(
         return Err(Kept::Output);
     }
 
-    // Which uses may read a copy that came back (§4.1, §5.1).
+    // The uses that may read a swapped-in copy (§4.1, §5.1).
     let span = |node: NodeId| analysis.depth(node).saturating_sub(analysis.depth(producer));
     let is_late = |node: NodeId| match analysis.phases.phase(node) {
         Phase::Forward => params.swap_branches && span(node) >= params.branch_threshold.max(2),
@@ -179,7 +179,7 @@ fn candidate(
                 let (releases, decode_releases) = Default::default();
                 ins.push(SwapIn { trigger, uses: smallvec![(node, operand)], releases, decode_releases });
             }
-            // The copy that is there stays.
+            // The current copy stays.
             (None, Some(present)) => present.uses.push((node, operand)),
             (None, None) => {
                 without_trigger = Some(node);
@@ -204,7 +204,7 @@ fn candidate(
     })
 }
 
-/// Whether scopes and types let the node's results go.
+/// Whether scopes and types allow the node's results to be swapped.
 fn admitted(graph: &Graph, params: &Params, producer: NodeId) -> bool {
     let node = graph.node(producer);
     let in_scope = |scopes: &[super::Scope]| scopes.iter().any(|s| s.contains(&node.name));

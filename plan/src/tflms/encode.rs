@@ -1,16 +1,17 @@
-//! Which storages are encoded around the transfer (TFLMS §4.2.1).
+//! Chooses the storages that are encoded around the transfer (TFLMS §4.2.1).
 //!
-//! The paper writes a swap as `f⁻¹ ∘ f`, takes the identity for `f`, and leaves an encoding to whom it serves. Its
-//! `f` runs on the CPU and saves host memory. Here it runs on the device and saves as many bytes of the link, which
-//! is what swapping waits for. It must be exact, and one is: a 64-bit integer whose definition keeps it below 2³¹,
-//! such as the index of a maximum, is as well a 32-bit integer. Graphs that train pooling hold many of them. (A mask
-//! has one byte an element already, and what only looks at a shape needs no memory.)
+//! The paper writes a swap as `f⁻¹ ∘ f`, takes the identity for `f`, and leaves encodings open. Its `f` runs on the CPU and
+//! saves host memory. Here `f` runs on the device and saves as many bytes of the link, which is the bottleneck of swapping.
+//! It must be exact, and one encoding is: a 64-bit integer whose definition keeps it below 2³¹, such as the index of a
+//! maximum, can be stored as a 32-bit integer. Graphs that train pooling hold many of them. (A mask has one byte per element
+//! already, and values read only for their shapes need no memory.)
 //!
-//! It is an option, and not chosen by default: identity copies are right whatever an operator computes, while this
-//! trusts that operators keep to their ranges; and it adds nodes that compute.
+//! It is an option, and not the default: identity copies are right for every operator, while this relies on operators keeping
+//! to their ranges; and it adds nodes that compute.
 //!
-//! The device holds more for a moment: the storage and its encoded copy, while it is encoded and while it is decoded. So the storage is encoded when nobody needs it any more for now, and decoded right before its first
-//! use; and only where these moments stay within the limit.
+//! The device briefly holds more: the storage and its encoded copy, while it is encoded and while it is decoded. So the
+//! storage is encoded after its last use before the swap, and decoded right before its first use; and only where these
+//! moments stay within the limit.
 
 use std::cmp::Reverse;
 
@@ -19,10 +20,10 @@ use lmsc_ir::{Bytes, Def, ElementType, Graph, ValueId};
 use super::absence::{Candidate, Candidates};
 use super::{Analysis, release};
 
-/// The size of the value as 32-bit integers, if it is of 64-bit integers and its definition says that they fit.
+/// The size of the value as 32-bit integers, if it is of 64-bit integers whose definition guarantees that they fit.
 ///
-/// Operands are looked at for their sizes alone: an index along an axis is less than its extent, one into the whole
-/// tensor less than the number of its elements.
+/// Only the sizes of operands matter: an index along an axis is less than its extent, one into the whole tensor less than the
+/// number of its elements.
 pub(super) fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
     let ty = graph.value(value).ty.as_tensor().filter(|t| t.element == ElementType::Int64)?;
     let Def::Result(node, index) = graph.def(value) else { return None };
@@ -37,8 +38,8 @@ pub(super) fn half(graph: &Graph, value: ValueId) -> Option<Bytes> {
     ty.byte_size().filter(|_| bounded).map(|bytes| Bytes(bytes.0 / 2))
 }
 
-/// By candidate, whether it is encoded: of the chosen ones, the largest first, those whose encoding and decodings
-/// stay within `limit` bytes, what else is there included, and do not raise the peak.
+/// By candidate, whether it is encoded: of the chosen ones, the largest first, those whose encoding and decodings, together
+/// with the other bytes in use, stay within `limit` bytes and do not raise the peak.
 pub(super) fn choose(
     analysis: &Analysis<'_>,
     candidates: &Candidates,
@@ -49,12 +50,12 @@ pub(super) fn choose(
     let mut encoded = vec![false; found.len()];
     let mut possible: Vec<usize> =
         (0..found.len()).filter(|&i| chosen[i] && found[i].half.is_some()).collect();
-    // In a graph that has copies already, more than `Analysis::between` may be there between two nodes.
+    // In a graph that has copies already, more bytes than `Analysis::between` may be in use between two nodes.
     if possible.is_empty() || analysis.graph.order().iter().any(|&n| analysis.graph.node(n).op.is_swap()) {
         return encoded;
     }
     possible.sort_by_key(|&i| (Reverse(found[i].bytes), i));
-    // Bytes with all the swaps, and with none: should only some of them be applied, the peak must not rise either.
+    // Bytes with all the swaps, and with none: if only some of them are applied, the peak must not rise either.
     let swapped = found.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(c, _)| (c, false));
     let mut with = release::moments(analysis, swapped);
     let mut without = release::moments(analysis, std::iter::empty());
@@ -65,7 +66,7 @@ pub(super) fn choose(
         let Candidate { half: Some(half), bytes, ins, last_early, .. } = &found[index] else { continue };
         let defined = half.0.saturating_add(bytes.0.saturating_mul(ins.len() as u64));
         let (bytes, half) = (bytes.0 as i64, half.0 as i64);
-        // The plan has the storage away from its encoding on.
+        // In the plan, the storage is swapped out from its encoding on.
         let encoding = (release::after(*last_early), bytes + half);
         let decodings = ins.iter().map(|i| (release::before(analysis.tick(i.uses[0].0)), half));
         let added: Vec<(usize, i64)> = std::iter::once(encoding).chain(decodings).collect();
@@ -83,7 +84,7 @@ pub(super) fn choose(
     encoded
 }
 
-/// How many bytes more the values of the graph may have together (I5).
+/// The number of bytes by which the values of the graph may still grow (I5).
 fn room(graph: &Graph) -> u64 {
     let sizes = graph.values().filter_map(|(_, value)| value.ty.byte_size());
     (1u64 << 60).saturating_sub(sizes.fold(0, |sum, bytes| bytes.0.saturating_add(sum)))
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_values_of_the_graph_stay_countable() {
-        // Of the 2⁶⁰ bytes that a valid graph may have at most (I5), 92 or 12 are left; 48 are needed.
+        // Of the 2⁶⁰ bytes that a valid graph may have (I5), 92 or 12 are left; 48 are needed.
         assert_eq!(bytes_out((1 << 58) - 200), 16);
         assert_eq!(bytes_out((1 << 58) - 180), 32);
     }

@@ -1,9 +1,9 @@
-//! The rewriting of TFLMS: which storages leave the device between their forward and their backward uses, and
-//! what triggers their return.
+//! The rewriting of TFLMS: the storages that are swapped out between their forward and their backward uses, and the triggers
+//! of their swap-ins.
 //!
 //! # Source
-//! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. Where this module
-//! departs from the paper it says so:
+//! Le et al., *TFLMS: Large Model Support in TensorFlow by Graph Rewriting*, arXiv:1807.02037. Departures of this module from
+//! the paper:
 //!
 //! * Decisions are about storages, not edges: a view of a swapped tensor is swapped with it, once.
 //! * "Randomly get one item" (Algorithms 1 and 2) is the last one in execution order that was found.
@@ -36,11 +36,11 @@ use wildmatch::WildMatch;
 
 use crate::Memory;
 
-/// How a trigger is found (TFLMS §4.3, `ctrld_strategy`).
+/// The strategy that finds a trigger (TFLMS §4.3, `ctrld_strategy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// From the source down the forward phase, then across to the backward phase (Algorithm 2); where that finds
-    /// nothing, direct order.
+    /// From the source down the forward phase, then across to the backward phase (Algorithm 2); if that finds nothing, direct
+    /// order.
     #[default]
     ChainRule,
     /// Back from the target (Algorithm 1).
@@ -56,26 +56,26 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The parameters of TFLMS, by the names of its Table 2.
+/// The parameters of TFLMS, with the names of its Table 2.
 #[derive(Clone, Debug)]
 pub struct Params {
     /// α (§4.1): an edge into the backward phase is rewritten if it spans at least this many levels.
     pub threshold: u32,
-    /// The nearest a trigger may be, in levels (σₗ, §4.3).
+    /// The minimum distance of a trigger, in levels (σₗ, §4.3).
     pub lb: u32,
-    /// The farthest a trigger may be, in levels (σᵤ, §4.3).
+    /// The maximum distance of a trigger, in levels (σᵤ, §4.3).
     pub ub: u32,
-    /// How many storages are swapped at most, counting from the start of the graph; `None` for all.
+    /// Maximum number of swapped storages, counted from the start of the graph; `None` for all.
     pub n_tensors: Option<usize>,
-    /// How triggers are found.
+    /// The strategy that finds triggers.
     pub ctrld_strategy: Strategy,
     /// Uses of one storage share a swap-in if they are at most this many levels apart (§4.2.3); 0 for none.
     pub fuse_swapins: u32,
     /// Whether long edges within the forward phase are rewritten as well.
     pub swap_branches: bool,
-    /// How many levels such an edge spans at least.
+    /// Minimum number of levels that such an edge spans.
     pub branch_threshold: u32,
-    /// Whether 64-bit integers that fit 32 bits cross the link as such (§4.2.1).
+    /// Whether 64-bit integers that fit 32 bits are copied as 32-bit integers (§4.2.1).
     pub encode: bool,
     /// If not empty, only storages that nodes of these scopes produce are swapped.
     pub incl_scopes: Vec<Scope>,
@@ -89,7 +89,7 @@ pub struct Params {
     pub starting_scopes: Vec<Scope>,
     /// If not empty, only storages that can be reached from these nodes are swapped.
     pub starting_op_names: Vec<String>,
-    /// Nodes of these scopes belong to the backward phase, whatever the graph says.
+    /// Nodes of these scopes belong to the backward phase, regardless of the graph.
     pub optimizer_scopes: Vec<Scope>,
 }
 
@@ -117,8 +117,8 @@ impl Default for Params {
     }
 }
 
-/// A set of node names: those below a prefix of whole path components, or those that a pattern with `*` and `?`
-/// matches. A leading `/` of names does not count.
+/// A set of node names: those below a prefix of whole path components, or those that match a pattern with `*` and `?`. A
+/// leading `/` of names is ignored.
 ///
 /// ```
 /// use lmsc_plan::tflms::Scope;
@@ -157,27 +157,27 @@ impl Scope {
     }
 }
 
-/// Which storages are swapped, when, and why the others are not.
+/// The swapped storages, the times of their swaps, and why the others are not swapped.
 #[derive(Clone, Debug, Default)]
 pub struct SwapPlan {
     /// The swaps, in execution order of their swap-outs.
     pub swaps: Vec<Swap>,
     /// `(swap, node)`: the node starts after the swap-out of `swaps[swap]` has completed. Sorted.
     pub releases: Vec<(usize, NodeId)>,
-    /// Storages that stay although a forward node produces them, with the reason, in execution order.
+    /// Storages that are not swapped although a forward node produces them, with the reason, in execution order.
     pub kept: Vec<(ValueId, Kept)>,
 }
 
-/// One storage that leaves the device and comes back.
+/// One storage that is swapped out and in.
 #[derive(Clone, Debug)]
 pub struct Swap {
     /// The storage, by the value that is its root.
     pub root: ValueId,
     /// Its size.
     pub bytes: Bytes,
-    /// How it is encoded around the transfer, if it is.
+    /// Its encoding around the transfer, if it has one.
     pub encoding: Option<Encoding>,
-    /// Its returns, in execution order.
+    /// Its swap-ins, in execution order.
     pub ins: SmallVec<[SwapIn; 1]>,
 }
 
@@ -185,20 +185,20 @@ pub struct Swap {
 /// swap-in.
 #[derive(Clone, Debug)]
 pub struct Encoding {
-    /// The size of what crosses the link.
+    /// Size of the encoded copy.
     pub bytes: Bytes,
-    /// The storage is encoded after this node, the last that uses it for now.
+    /// The storage is encoded after this node, its last user before the swap.
     pub after: NodeId,
     /// Other swap-outs that the encoding waits for, because it needs their memory. Sorted.
     pub releases: Vec<usize>,
 }
 
-/// One return of a storage.
+/// One swap-in of a storage.
 #[derive(Clone, Debug)]
 pub struct SwapIn {
     /// The copy starts after this node.
     pub trigger: NodeId,
-    /// Which reads see the copy: nodes and operand positions, in execution order.
+    /// The reads of the copy: nodes and operand positions, in execution order.
     pub uses: SmallVec<[(NodeId, usize); 1]>,
     /// Other swap-outs that the copy waits for, because it needs their memory. Sorted.
     pub releases: Vec<usize>,
@@ -228,25 +228,25 @@ impl SwapPlan {
 /// Why a storage stays on the device. The text completes "kept `name`: …".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// The caller gets it.
+    /// It is returned to the caller.
     Output,
     /// A subgraph reads it.
     Captured(NodeId),
     /// It is a sequence.
     Sequence,
-    /// Its elements are strings, of which a tensor holds only where they are.
+    /// Its elements are strings, of which a tensor only holds references.
     Strings,
     /// It has no bytes.
     Empty,
-    /// Ranges of it leave already.
+    /// Ranges of it are swapped already.
     Ranges,
-    /// This view of it looks at a variable besides, which may be another one when the storage is back.
+    /// This view of it also reads a variable, which may have changed when the storage is swapped in.
     Variable(NodeId),
-    /// It has this many names; each return would have to repeat the views.
+    /// It has this many names; each swap-in would have to repeat the views.
     Views(usize),
-    /// A view needs it, besides what it views, wherever it is made.
+    /// A view needs it, besides the viewed value, at every position.
     OfView(NodeId),
-    /// Every use is near its definition.
+    /// All its uses are close to its definition.
     NearUses {
         /// The largest distance, in levels.
         levels: u32,
@@ -255,20 +255,20 @@ pub enum Kept {
     },
     /// Only the forward phase uses it, and branches are not swapped.
     ForwardOnly,
-    /// No node can trigger its return before the use.
+    /// No node can trigger its swap-in before the use.
     NoTrigger(NodeId),
     /// It is not in the included scopes or types, or in the excluded ones.
     Excluded,
     /// It cannot be reached from the starting nodes.
     NotReached,
-    /// `n_tensors` storages nearer to the start are swapped already.
+    /// `n_tensors` storages closer to the start are swapped already.
     Beyond(usize),
-    /// The budget holds without.
+    /// The plan fits the budget without swapping it.
     NotNeeded,
 }
 
 impl Kept {
-    /// The reason, in words; names and numbers of the case stand at the end, in brackets.
+    /// The reason, in words; names and numbers of the case are at the end, in brackets.
     pub fn describe(&self, graph: &Graph) -> Cow<'static, str> {
         let name = |node: &NodeId| &graph.node(*node).name;
         match self {
@@ -298,54 +298,54 @@ impl Kept {
     }
 }
 
-/// What the decisions look at, computed once for a graph.
+/// The facts about a graph that the decisions use, computed once.
 pub struct Analysis<'a> {
     /// The graph.
     pub graph: &'a Graph,
-    /// Its phases, `optimizer_scopes` applied.
+    /// Its phases, with `optimizer_scopes` applied.
     pub phases: Phases,
     /// By node, its level γ.
     pub levels: Vec<u32>,
-    /// By node, the highest level that the order has reached when it runs. A node that could run early but runs
-    /// late has the depth of its neighbours: distances between uses are counted in depths, because what lies
-    /// between them in the order is what keeps a tensor in memory.
+    /// By node, the highest level that the order has reached when it runs. A node that could run early but runs late has the
+    /// depth of its neighbours: distances between uses are counted in depths, because the nodes between them in the order
+    /// determine how long a tensor stays in memory.
     pub depths: Vec<u32>,
-    /// The tick of the deepest forward node, after which the order goes back. What runs earlier triggers nothing,
-    /// whatever its phase: a shape that only gradients need, say.
+    /// The tick of the deepest forward node, after which the order goes back. Earlier nodes trigger nothing, whatever their
+    /// phase, such as a shape that only gradients need.
     pub turn: u32,
     /// By node, its tick.
     pub ticks: Vec<u32>,
-    /// What starts after each node.
+    /// The nodes that start after each node.
     pub successors: Adjacency,
-    /// What completes before each node starts.
+    /// The nodes that complete before each node starts.
     pub predecessors: Adjacency,
     /// Its storages, their live ranges and the bytes at every tick.
     pub memory: Memory,
     reads: Reads,
-    /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` where the walk does not come.
+    /// By node, its rank in a breadth-first walk from the starting nodes; `u32::MAX` if the walk does not reach it.
     rank: Vec<u32>,
     /// By storage, the node whose subgraph reads it.
     captured: Vec<Option<NodeId>>,
-    /// By storage, whether the caller gets it.
+    /// By storage, whether it is returned to the caller.
     is_output: Vec<bool>,
     /// By storage, whether the step writes it.
     is_variable: Vec<bool>,
-    /// By node, whether it is a view of what a forward node produced: it moves if all its readers read a copy.
+    /// By node, whether it is a view of a forward node's result: it moves if all its readers read a copy.
     may_move: Vec<bool>,
-    /// By tick, transient bytes if every view that may move stood right before its last reader: what else it reads,
-    /// such as its shape, waits for it.
+    /// By tick, transient bytes if every view that may move were right before its last reader: its other operands, such as
+    /// its shape, wait for it.
     transient: Vec<i64>,
-    /// By tick, what the node needs besides its values: part of the transient bytes.
+    /// By tick, the node's workspace: part of the transient bytes.
     workspace: Vec<Bytes>,
-    /// By tick, how many of the transient bytes are there still when the next node starts.
+    /// By tick, the transient bytes still in use when the next node starts.
     between: Vec<i64>,
 }
 
-/// A storage with more names than these stays: with each return every view is made again.
+/// A storage with more names than these is not swapped: each swap-in repeats every view.
 pub const MAX_VIEWS: usize = 256;
 
 impl<'a> Analysis<'a> {
-    /// Looks at the graph. `workspace` is what a node needs besides its values while it runs.
+    /// Analyses the graph. `workspace` gives the bytes that a node needs besides its values while it runs.
     pub fn new(graph: &'a Graph, params: &Params, workspace: impl Fn(NodeId) -> Bytes) -> Analysis<'a> {
         let is_optimizer = |node: &Node| params.optimizer_scopes.iter().any(|s| s.contains(&node.name));
         let phases = Phases::of(graph, |node| is_optimizer(node).then_some(Phase::Backward));
@@ -389,7 +389,7 @@ impl<'a> Analysis<'a> {
         self.may_move[node.as_u32() as usize]
     }
 
-    /// Counts what views read besides their storage for as long as they may need it.
+    /// Counts the other operands of views for as long as the views may need them.
     fn wait_for_views(&mut self) {
         let Memory { storages, live, .. } = &self.memory;
         // By value, the tick of its last reader, directly or through views.
@@ -472,10 +472,10 @@ fn may_move(graph: &Graph, phases: &Phases, storages: &Storages) -> Vec<bool> {
     moves
 }
 
-/// For every storage the nodes and operand positions that read its bytes, in execution order, all in one piece of
-/// memory. A view operator reads none, unless nothing reads the view.
+/// For every storage the nodes and operand positions that read its bytes, in execution order, in one contiguous list. A view
+/// operator reads none, unless nothing reads the view.
 struct Reads {
-    /// By storage, where its list begins; it ends where the next one begins.
+    /// By storage, the start of its list; it ends where the next one begins.
     begins: Vec<u32>,
     entries: Vec<(NodeId, usize)>,
 }
@@ -521,8 +521,8 @@ impl Reads {
     }
 }
 
-/// The plan that the parameters ask for, with release edges that keep the peak as low as the swaps allow, or
-/// below `budget` where that is higher.
+/// The plan for the parameters, with release edges that keep the peak as low as the swaps allow, or below `budget` if that is
+/// higher.
 ///
 /// # Source
 /// TFLMS §4 and §5.1.

@@ -1,8 +1,8 @@
-//! Release edges: which nodes wait for which swap-outs.
+//! Release edges: the nodes that wait for swap-outs.
 //!
-//! A storage that is swapped out is still on the device until its copy has completed. Wherever the peak would be
-//! exceeded with it, the node that would exceed it, and the swap-ins that start just before that node, wait for
-//! the copy. Swap-outs are released oldest first: the oldest is the likeliest to have completed.
+//! A storage that is swapped out is still on the device until its copy has completed. If the peak would be exceeded with it,
+//! the node that would exceed it, and the swap-ins that start just before that node, wait for the copy. Swap-outs are
+//! released oldest first: the oldest is the most likely to have completed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use lmsc_ir::{Bytes, NodeId};
 use super::absence::{Candidate, Candidates};
 use super::{Analysis, Encoding, Kept, Swap, SwapPlan, encode};
 
-/// By tick, transient bytes with the chosen storages away as long as they can be.
+/// By tick, transient bytes with the chosen storages swapped out as long as possible.
 pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'c Candidate>) -> Vec<i64> {
     let transient = &analysis.transient;
     let mut deltas = vec![0i64; transient.len() + 1];
@@ -29,18 +29,18 @@ pub(super) fn ideal<'c>(analysis: &Analysis<'_>, chosen: impl Iterator<Item = &'
     transient.iter().zip(&deltas).map(reduce).collect()
 }
 
-/// The moment between the node of this tick and the next; moments are nodes and what is between them, in turn.
+/// The moment between the node of this tick and the next; moments alternate between nodes and the gaps between them.
 pub(super) fn after(tick: u32) -> usize {
     2 * tick as usize + 1
 }
 
-/// The moment between the node of this tick and the one before.
+/// The moment between the node of this tick and the previous one.
 pub(super) fn before(tick: u32) -> usize {
     (2 * tick as usize).saturating_sub(1)
 }
 
-/// By moment, transient bytes with these storages away as long as they can be. Those that are encoded come with
-/// `true`: all that is encoded and decoded between two nodes counts there together.
+/// By moment, transient bytes with these storages swapped out as long as possible. Encoded storages have `true`: all
+/// encodings and decodings between two nodes are counted there together.
 pub(super) fn moments<'c>(
     analysis: &Analysis<'_>,
     swaps: impl Iterator<Item = (&'c Candidate, bool)>,
@@ -75,16 +75,16 @@ pub(super) fn moments<'c>(
     plain.zip(&deltas).map(reduce).collect()
 }
 
-/// What computes between two nodes of the graph.
+/// A computation between two nodes of the graph.
 enum Between {
     /// The encoding of a swap.
     Encoding(usize),
-    /// The decoding of a return of a swap.
+    /// The decoding after a swap-in.
     Decoding(usize, usize),
 }
 
-/// The plan that swaps the chosen candidates, encoded where that is asked for and the limit allows: its release
-/// edges keep the peak at the lowest that the swaps allow, or within `budget` where that is higher.
+/// The plan that swaps the chosen candidates, encoded if requested and allowed by the limit: its release edges keep the peak
+/// as low as the swaps allow, or within `budget` if that is higher.
 pub(super) fn finish(
     analysis: &Analysis<'_>,
     candidates: &Candidates,
@@ -131,7 +131,7 @@ pub(super) fn finish(
     // By moment: the swap-outs that may be complete from there on, and the swap-ins that may start just before.
     let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); moments.len() + 1];
     let mut starting: Vec<Vec<(usize, usize)>> = vec![Vec::new(); moments.len() + 1];
-    // Where nothing computes between two nodes, it is the second one that waits.
+    // If nothing computes between two nodes, the second one waits.
     let next = |moment: usize| if between.contains_key(&moment) { moment } else { moment + 1 };
     for (index, &(candidate, encoded)) in selected.iter().enumerate() {
         let left = after(candidate.last_early);
@@ -149,7 +149,7 @@ pub(super) fn finish(
         let between = between.get(&moment);
         let waits = node.is_some() || between.is_some();
         for &(index, which) in &starting[moment] {
-            // What comes back has left: its swap-in waits for its swap-out.
+            // A storage that is swapped in has been swapped out: its swap-in waits for its swap-out.
             if which == 0 && !std::mem::replace(&mut released[index], true) {
                 pending_bytes -= plan.swaps[index].link_bytes().0 as i64;
             }
@@ -197,7 +197,7 @@ pub(super) fn finish(
     plan
 }
 
-/// The tick at which the storage's uses peak, and the bytes there, with every candidate away.
+/// The node with the largest need, and its transient bytes, with every candidate swapped out.
 pub(super) fn floor(analysis: &Analysis<'_>, candidates: &Candidates) -> Option<(NodeId, i64)> {
     let ideal = ideal(analysis, candidates.found.iter());
     let lowest = ideal.iter().copied().max()?;

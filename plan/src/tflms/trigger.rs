@@ -5,17 +5,17 @@ use lmsc_ir::{NodeId, Phase, StorageId, ValueId};
 
 use super::{Analysis, Params, Strategy};
 
-/// How many nodes a search looks at before it gives up. A trigger is a matter of quality: any node below the
-/// target's level keeps the graph acyclic.
+/// Maximum number of nodes that a search visits. A trigger only affects quality: any node below the target's level keeps the
+/// graph acyclic.
 const MAX_SEARCHED: usize = 200;
 
-/// How many edges the searches with one set of bounds look at together: a bound on the time that a graph made for it
-/// can take, far above what graphs of networks need.
+/// Maximum number of edges that the searches with one set of bounds visit together: limits the time for adversarial graphs,
+/// far above the needs of networks' graphs.
 const MAX_EDGES: usize = 1 << 28;
 
-/// For what a trigger is wanted.
+/// The purpose of a trigger.
 pub(super) struct Wanted {
-    /// The storage that comes back.
+    /// The storage that is swapped in.
     pub(super) storage: StorageId,
     /// The node that produced it.
     pub(super) source: NodeId,
@@ -23,20 +23,20 @@ pub(super) struct Wanted {
     pub(super) target: NodeId,
 }
 
-/// Finds triggers; holds the marks of its walks from one to the next, and what it has found.
+/// Finds triggers; keeps the marks of its walks and its results between searches.
 pub(super) struct Search<'a, 'g> {
     analysis: &'a Analysis<'g>,
     bounds: Bounds,
-    /// By storage and target, what was found within the bounds. Parameters that differ in other things ask again.
+    /// By storage and target, the result within the bounds. Parameters that differ otherwise reuse it.
     found: HashMap<(StorageId, NodeId), Option<NodeId>>,
-    /// Which walk came by a node last. Two walks go on at once: down from the source, and back from the target.
+    /// The walk that visited a node last. Two walks are active at once: down from the source, and back from the target.
     down: Marks,
     back: Marks,
-    /// Nodes that the walk down has come to, level by level.
+    /// Nodes that the walk down has reached, level by level.
     queue: Vec<NodeId>,
-    /// Nodes that the walk back has yet to look at.
+    /// Nodes that the walk back has not visited yet.
     stack: Vec<NodeId>,
-    /// What is left of [`MAX_EDGES`].
+    /// The rest of [`MAX_EDGES`].
     edges: usize,
 }
 
@@ -93,7 +93,7 @@ impl<'a, 'g> Search<'a, 'g> {
         }
     }
 
-    /// Searches with these parameters from now on.
+    /// Uses these parameters from now on.
     pub(super) fn set_params(&mut self, params: &Params) {
         let bounds = Bounds::of(params);
         if bounds != self.bounds {
@@ -103,11 +103,10 @@ impl<'a, 'g> Search<'a, 'g> {
         }
     }
 
-    /// The node that triggers the return of what `source` produced for `target`, or `None` where the bounds leave
-    /// no candidate.
+    /// The node that triggers the swap-in of the result of `source` for `target`, or `None` if the bounds leave no candidate.
     ///
-    /// A view of the storage is no candidate: it will read what comes back. Nor is a view of another storage that
-    /// may be swapped: it may move behind a swap-in of that one, which in turn may wait for a view of this one.
+    /// A view of the storage is no candidate: it will read the swapped-in copy. Nor is a view of another storage that may be
+    /// swapped: it may move behind a swap-in of that one, which in turn may wait for a view of this one.
     pub(super) fn find(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let key = (wanted.storage, wanted.target);
         if let Some(&found) = self.found.get(&key) {
@@ -121,7 +120,7 @@ impl<'a, 'g> Search<'a, 'g> {
         found
     }
 
-    /// The list, if all of it may be looked at.
+    /// The list, if the limit allows visiting all of it.
     fn spend<'l>(&mut self, list: &'l [NodeId]) -> Option<&'l [NodeId]> {
         self.edges = self.edges.checked_sub(list.len())?;
         Some(list)
@@ -138,8 +137,8 @@ impl<'a, 'g> Search<'a, 'g> {
 
     /// The node that runs `lb` ticks before the target, or the nearest before it, but after tick `after`.
     ///
-    /// The paper knows no order. Where neither of its strategies finds a node between the early uses and the
-    /// target, as for a mask that the order computes late though it could be computed at once, the order has one.
+    /// The paper does not use an order. If neither of its strategies finds a node between the early uses and the target, as
+    /// for a mask that is computed late in the order though it could be computed at once, the order has one.
     pub(super) fn in_order(&self, wanted: &Wanted, after: u32) -> Option<NodeId> {
         let (analysis, lb) = (self.analysis, self.bounds.lb.max(1));
         if lb > self.bounds.ub {
@@ -156,12 +155,11 @@ impl<'a, 'g> Search<'a, 'g> {
 
     /// Algorithm 1: the nodes `lb` to `ub` levels before the target, nearest first.
     ///
-    /// The printed test `k ≤ l` with `l = max(γ(f₂)−σᵤ+1, γ(f₁))` makes the upper bound off by two: with
-    /// σₗ = σᵤ = 1 nothing is ever found. Here levels `γ(f₂)−σᵤ … γ(f₂)−σₗ` are searched as the text says. A node
-    /// of any level has a predecessor of the level before, so the first level searched has a candidate that
-    /// reaches the target; following predecessors finds one without looking at the rest of the level. Where views
-    /// are in the way, the walk passes beside those of the storage and through others, and may end some levels
-    /// farther back.
+    /// The printed test `k ≤ l` with `l = max(γ(f₂)−σᵤ+1, γ(f₁))` makes the upper bound off by two: with σₗ = σᵤ = 1 nothing
+    /// is ever found. Here levels `γ(f₂)−σᵤ … γ(f₂)−σₗ` are searched, as the text says. A node of any level has a predecessor
+    /// of the level before, so the first level searched has a candidate that reaches the target; following predecessors finds
+    /// one without visiting the rest of the level. If views are in the way, the walk goes around those of the storage and
+    /// through others, and may end some levels farther back.
     fn direct_order(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
         let last = analysis.level(wanted.target).checked_sub(self.bounds.lb)?;
@@ -179,8 +177,8 @@ impl<'a, 'g> Search<'a, 'g> {
     /// Algorithm 2: down the forward phase from the source, breadth first; from a node between `lb` and `ub`
     /// levels down, across to the backward nodes that read its results and lead to the target.
     ///
-    /// Two misprints are mended: `GET` of line 6 removes the node it returns (or the loop never ends), and line 11
-    /// asks for reachability, as its comment says, not for an edge.
+    /// Two misprints are corrected: `GET` of line 6 removes the node it returns (or the loop never ends), and line 11 tests
+    /// reachability, as its comment says, not an edge.
     fn chain_rule(&mut self, wanted: &Wanted) -> Option<NodeId> {
         let analysis = self.analysis;
         let &Wanted { source, target, .. } = wanted;
@@ -219,7 +217,7 @@ impl<'a, 'g> Search<'a, 'g> {
         None
     }
 
-    /// Whether a path leads from one node to the other; `false` as well where the search takes too long.
+    /// Whether a path leads from one node to the other; also `false` if the search takes too long.
     fn reaches(&mut self, from: NodeId, to: NodeId) -> bool {
         let analysis = self.analysis;
         let lowest = analysis.level(from);

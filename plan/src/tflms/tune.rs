@@ -18,20 +18,19 @@ pub struct Tuned {
     pub params: Params,
 }
 
-/// The plan that keeps the peak within the budget and sends the fewest bytes over the link, among those that the
-/// parameters of TFLMS can express.
+/// The plan that keeps the peak within the budget and copies the fewest bytes over the link, among those that the parameters
+/// of TFLMS can express.
 ///
-/// §5.2 begins with all tensors and the latest swap-ins (`lb` = 1) and takes tensors away while the step still
-/// runs; here every take is simulated. Both strategies are tried, without and with branches, and fused swap-ins
-/// where they save bytes; last, `lb` is raised as far as the budget allows with the same bytes, so that copies
-/// have time to finish. What `base` says of scopes, types, starting nodes and α holds throughout. With encoding,
-/// this is done twice, with and without it in mind, and what was found without is encoded then: so it never costs
-/// more bytes than plain copies.
+/// §5.2 begins with all tensors and the latest swap-ins (`lb` = 1) and removes tensors while the step still runs; here every
+/// removal is simulated. Both strategies are tried, without and with branches, and fused swap-ins if they save bytes; last,
+/// `lb` is raised as far as the budget allows with the same bytes, so that copies have time to finish. The scopes, types,
+/// starting nodes and α of `base` always apply. With encoding, this is done twice, with and without regard to it, and the
+/// result without is then encoded: so it never costs more bytes than plain copies.
 ///
 /// # Errors
 /// [`Refusal`] with the node that sets the floor and the smallest budget that this function accepts.
 pub fn tune(analysis: &Analysis<'_>, base: &Params, budget: Bytes) -> Result<Tuned, Box<Refusal>> {
-    // No graph has as many bytes (I5), and half of the numbers are none here.
+    // No graph has this many bytes (I5), and half of the numbers are none here.
     let limit = budget.0.min(1 << 62) as i64 - analysis.memory.resident.0 as i64;
     let triggers = &mut Search::new(analysis, base);
     if analysis.memory.transient_peak().0 as i64 <= limit {
@@ -103,8 +102,8 @@ fn search(
     Ok(best)
 }
 
-/// The fewest bytes over the link that come within the limit, or a little more: what is over the limit at the peak
-/// crosses it twice, whatever is chosen, and in half of its bytes where it is encoded.
+/// The fewest bytes over the link that fit the limit, or slightly more: the bytes over the limit at the peak are copied twice
+/// under any choice, with half of their size if they are encoded.
 fn least(analysis: &Analysis<'_>, candidates: &Candidates, encode: bool, limit: i64) -> u64 {
     let over = (analysis.memory.transient_peak().0 as i64).saturating_sub(limit).max(0) as u64;
     let encodable = candidates.found.iter().filter(|c| encode && c.half.is_some());
@@ -113,14 +112,14 @@ fn least(analysis: &Analysis<'_>, candidates: &Candidates, encode: bool, limit: 
     least.saturating_add(least / 50)
 }
 
-/// What one set of parameters comes to.
+/// The result of one set of parameters.
 struct Attempt {
     params: Params,
     candidates: Candidates,
     chosen: Vec<bool>,
-    /// Bytes over the link, both ways; `None` where the budget is exceeded.
+    /// Bytes over the link, both ways; `None` if the budget is exceeded.
     bytes: Option<u64>,
-    /// With so many bytes nothing better needs to be looked for.
+    /// With at most this many bytes, no further search is needed.
     least: u64,
 }
 
@@ -149,12 +148,12 @@ impl Attempt {
         self.bytes.is_some_and(|bytes| bytes <= self.least)
     }
 
-    /// Whether any storage comes back more than once, so that fusing swap-ins can save bytes.
+    /// Whether any storage is swapped in more than once, so that fusing swap-ins can save bytes.
     fn returns_twice(&self) -> bool {
         self.candidates.found.iter().zip(&self.chosen).any(|(c, chosen)| *chosen && c.ins.len() > 1)
     }
 
-    /// The one that fits with fewer bytes; this one where they are equal, or where none fits.
+    /// The attempt that fits with fewer bytes; this one if they are equal, or if none fits.
     fn or(self, other: Attempt) -> Attempt {
         let cost = |a: &Attempt| a.bytes.unwrap_or(u64::MAX);
         if cost(&other) < cost(&self) { other } else { self }
@@ -168,7 +167,7 @@ struct Selection {
 }
 
 impl Selection {
-    /// In the order of `n_tensors`, what covers a tick that is still over the limit.
+    /// In the order of `n_tensors`, the candidates that are swapped out at a tick that is still over the limit.
     fn eager(analysis: &Analysis<'_>, candidates: &Candidates, limit: i64) -> Selection {
         let bytes = analysis.transient.iter().copied();
         let mut selection =
@@ -190,7 +189,7 @@ impl Selection {
         }
     }
 
-    /// Takes away what the limit holds without, the most expensive first.
+    /// Removes candidates that are not needed for the limit, the most expensive first.
     fn prune(&mut self, candidates: &Candidates, encode: bool, limit: i64) {
         let mut by_cost: Vec<usize> = (0..self.chosen.len()).filter(|&i| self.chosen[i]).collect();
         by_cost.sort_by_key(|&i| std::cmp::Reverse((cost(&candidates.found[i], encode), i)));
@@ -229,13 +228,13 @@ fn link_bytes(
     swaps.fold(0, |sum, ((candidate, encoded), _)| cost(candidate, encoded).saturating_add(sum))
 }
 
-/// Bytes over the link, both ways, of one candidate, encoded if that is asked for and it can be.
+/// Bytes over the link, both ways, of one candidate, encoded if requested and possible.
 fn cost(candidate: &Candidate, encode: bool) -> u64 {
     let bytes = candidate.half.filter(|_| encode).unwrap_or(candidate.bytes);
     bytes.0.saturating_mul(1 + candidate.ins.len() as u64)
 }
 
-/// The refusal, where this node needs these bytes with everything else away; none in a graph without nodes.
+/// The refusal, if this node needs these bytes with everything else swapped out; without a node in a graph without nodes.
 fn refusal(analysis: &Analysis<'_>, budget: Bytes, floor: Option<(i64, NodeId)>) -> Refusal {
     let (transient, node) = floor.map_or((0, None), |(bytes, node)| (bytes, Some(node)));
     let smallest = analysis.memory.resident + Bytes(transient.max(0) as u64);

@@ -169,7 +169,7 @@ enum Plans {
     Swap,
     /// Plans that only swap whole tensors.
     Whole,
-    /// Plans that also recompute: recomputable tensors may be away at no cost.
+    /// Plans that also recompute: recomputable tensors may be absent at no cost.
     Joint,
 }
 
@@ -202,8 +202,8 @@ impl Reach<'_> {
             let about = reach.end(match (fact, way) {
                 (Fact::Link(link), Way::Out) => link.before,
                 (Fact::Link(link), Way::In) => link.after,
-                // Tensors away at the start are copied out before the end; tensors away at the end are copied in after the
-                // start.
+                // Tensors absent at the start are copied out before the end; tensors absent at the end are copied in after
+                // the start.
                 (Fact::Whole { at: Place::Start, .. }, Way::Out) => Place::End,
                 (Fact::Whole { at: Place::End, .. }, Way::In) => Place::Start,
                 (Fact::Whole { at, .. }, _) => at,

@@ -1,4 +1,4 @@
-//! The tensors that can be away at a place, derived from the operators.
+//! The tensors that can be absent at a place, derived from the operators.
 
 use cranelift_entity::SecondaryMap;
 
@@ -6,7 +6,7 @@ use super::{NotProven, Plans, Row, copy_nanos, from};
 use crate::bound::{Place, Way};
 use crate::problem::{Problem, TensorId};
 
-/// A tensor that can be away at some place.
+/// A tensor that can be absent at some place.
 pub(super) struct Away {
     pub(super) tensor: TensorId,
     pub(super) bytes: u64,
@@ -16,7 +16,7 @@ pub(super) struct Away {
     pub(super) due: Option<Place>,
 }
 
-/// The tensors that can be away at a place, and the number of their bytes that fit nonetheless; see
+/// The tensors that can be absent at a place, and the number of their bytes that fit nonetheless; see
 /// [`Link`](crate::bound::Link).
 pub(super) struct There {
     pub(super) away: Vec<Away>,

@@ -18,7 +18,7 @@ pub(super) struct Trade<'a> {
     /// The least time before it starts, and after it ends.
     before: u128,
     after: u128,
-    /// The copies of tensors that are away: the time when some may start, and the bytes that may have been copied before.
+    /// The copies of tensors that are absent: the time when some may start, and the bytes that may have been copied before.
     out: Vec<(u128, u64)>,
     back: Vec<(u128, u64)>,
     tensors: Tensors,
@@ -33,11 +33,11 @@ struct Tensors {
     /// Its producer, and whether that is recomputable.
     producer: SecondaryMap<TensorId, Option<(u32, bool)>>,
     changed: SecondaryMap<TensorId, bool>,
-    /// Number of its recomputable readers, for tensors that can be away or for one another.
+    /// Number of its recomputable readers, for tensors that can be absent or for one another.
     readers: SecondaryMap<TensorId, u32>,
 }
 
-/// An earlier operator with outputs that can be away and recomputed.
+/// An earlier operator with outputs that can be absent and recomputed.
 struct Source {
     tick: u32,
     bytes: u64,
@@ -70,14 +70,14 @@ impl Tensors {
         !problem.tensors[tensor].kept && self.last_use[tensor].is_some_and(|last| last < tick)
     }
 
-    /// Whether its producer can be recomputed for a tensor that can be away at the operator.
+    /// Whether its producer can be recomputed for a tensor that can be absent at the operator.
     fn maker_comes_again(&self, problem: &Problem, tensor: TensorId, tick: u32) -> bool {
         let outputs = self.producer[tensor].filter(|(_, again)| *again);
         let mut outputs = outputs.iter().flat_map(|&(p, _)| &problem.ops[p as usize].produces);
         outputs.any(|&t| self.comes_again(problem, t, tick))
     }
 
-    /// Whether the tensor can be away at the operator because its producer can be recomputed later.
+    /// Whether the tensor can be absent at the operator because its producer can be recomputed later.
     fn comes_again(&self, problem: &Problem, tensor: TensorId, tick: u32) -> bool {
         let needed = problem.tensors[tensor].kept || self.last_use[tensor].is_some_and(|last| last > tick);
         let again = self.producer[tensor].is_some_and(|(producer, again)| again && producer < tick);

@@ -3,7 +3,7 @@
 //! Memory on the device has a price at every edge, where an operator starts or ends, and time on the link has one in every
 //! stretch, a pause or an operator. In every plan,
 //!
-//! - at an edge at least the bytes over the budget are away,
+//! - at an edge at least the bytes over the budget are swapped out,
 //! - in a stretch each direction copies no longer than it lasts, and an operator's stretch lasts as long as the operator.
 //!
 //! So with prices of at most one for both directions of a pause together, the pauses last at least
@@ -11,11 +11,11 @@
 //! `Σ price(edge)·(live(edge) - budget) - Σ price(operator)·nanos(operator) - Σ profit(tensor)`,
 //!
 //! where the profit of a tensor is the most that its bytes can gain, over all ways to be swapped out and in: the prices of
-//! the edges at which they are away, less those of the time in which they are copied. A copy out lies after the tensor last
-//! changed and before the first edge at which it is away, a copy in after the last such edge and before the next use. A
-//! tensor that has been copied out and has not changed since may be away again at no cost. A variable begins and ends the
-//! step on the same side. Unused tensors are not swapped. A copy is of at most one tensor, so a byte takes at least its share
-//! of the copy of the whole tensor, latency included.
+//! the edges at which they are swapped out, less those of the time in which they are copied. A copy out lies after the tensor
+//! last changed and before the first edge at which it is swapped out, a copy in after the last such edge and before the next
+//! use. A tensor that has been copied out and has not changed since may be swapped out again at no cost. A variable begins
+//! and ends the step on the same side. Unused tensors are not swapped. A copy is of at most one tensor, so a byte takes at
+//! least its share of the copy of the whole tensor, latency included.
 //!
 //! This is Lagrange's relaxation of the fluid problem, in which any part of a tensor may be swapped independently; the best
 //! prices prove the full optimum of that problem. A link of [`mod@super::swap`] corresponds to prices of one between two

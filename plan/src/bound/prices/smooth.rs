@@ -84,7 +84,7 @@ impl Sparse {
 /// The logarithms of the sums over the possible actions in a gap.
 #[derive(Clone, Copy)]
 struct Sums {
-    /// From here to both: copied out, and away or not.
+    /// From here to both: copied out, and then kept on the device or not.
     leaves: f64,
     /// From both to both.
     leaves_again: f64,
@@ -452,7 +452,7 @@ impl Means {
         sums.clear();
         sums.resize(come.len(), 0.0);
         tails.resize(come.len(), 0.0);
-        // By edge: tensors away at an edge have been swapped out before; `sums` holds them by their swap-in.
+        // By edge: tensors absent at an edge have been copied out before; `sums` holds them by their swap-in.
         let mut left = 0;
         let mut next = 0;
         for edge in edges.clone() {

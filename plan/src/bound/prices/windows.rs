@@ -54,7 +54,7 @@ struct Prices<'a> {
 }
 
 impl Prices<'_> {
-    /// The largest gain of a byte that is away in the window, relative to the time of its copy in.
+    /// The largest gain of a byte that is swapped out in the window, relative to the time of its copy in.
     fn gain(&self, window: &Window) -> f64 {
         let Prices { problem, room, out, back, changes } = self;
         let (facts, link) = (&problem.tensors[window.tensor], &problem.link);
@@ -118,7 +118,7 @@ mod tests {
                 Proof::Prices { memory, out: vec![price(0, 50), price(5, 0)], back: vec![price(0, back)] };
             losing(&problem, &proof, &windows).into_iter().map(|w| w.tensor.as_u32()).collect::<Vec<_>>()
         };
-        // The variable is away around the end of the step, at no cost, and frees memory at both edges.
+        // The variable is swapped out around the end of the step, at no cost, and frees memory at both edges.
         assert_eq!(losing(10, 70), [0, 2]);
         assert_eq!(losing(40, 70), [0]);
         // A tensor copied out while the operator runs frees memory at its end.

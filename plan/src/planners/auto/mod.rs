@@ -60,7 +60,7 @@ const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
 /// Number of the best choices from which the last walks start.
 const FINISHED: usize = 3;
 
-/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are recomputed
+/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are chosen anew
 /// with regard to copy times.
 const REFINED: usize = 5;
 
@@ -655,7 +655,7 @@ impl<'a> Search<'a> {
         Some(Plan { problem, op_origin, tensor_origin, schedule })
     }
 
-    /// The plan with a swap set recomputed with regard to copy times, if that is better.
+    /// The plan with a swap set chosen anew with regard to copy times, if that is better.
     fn refined(&self, plan: Plan) -> Plan {
         let swaps = optimal::swaps(&plan.problem, self.budget, self.final_piece).ok();
         match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {

@@ -1,11 +1,11 @@
-//! Equations 1 to 4 of DQN and their gradients, written out by hand: what `dqn` learns with.
+//! Equations 1 to 4 of DQN and their gradients, written out by hand: the network of `dqn`.
 //!
-//! In 64-bit floats, every sum in one order, so that a seed gives the same plan everywhere: crates of tensors choose their
-//! products by what the processor has, and round sums differently on different machines. And quick, since of a state only
-//! that is computed in which it differs from one where nothing is valid. What a crate would do here is small: three
-//! equations, eight matrices of which none has more than 256 numbers, sums over neighbours of which a node has three or
-//! four. The price is that another network means other gradients by hand; these are held against finite differences, and
-//! against those that the feature `candle` finds.
+//! In 64-bit floats, every sum in a fixed order, so that a seed gives the same plan everywhere: tensor crates choose their
+//! kernels by the processor, and round sums differently on different machines. It is also fast, since for a state it only
+//! computes the nodes that differ from a state in which nothing is valid. A crate would have little to do here: three
+//! equations, eight matrices of at most 256 numbers, sums over the three or four neighbours of a node. The price is that
+//! another network needs new gradients by hand; these are tested against finite differences, and against those of the feature
+//! `candle`.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::env::State;
 
 type Vector = [f64; WIDTH];
 
-/// The place of a matrix's numbers.
+/// The range of a matrix's numbers.
 const fn place(matrix: usize) -> (usize, usize) {
     let (mut begin, mut at) = (0, 0);
     while at + 1 < matrix {
@@ -24,7 +24,7 @@ const fn place(matrix: usize) -> (usize, usize) {
     (begin, begin + MATRICES[at].1[0] * MATRICES[at].1[1])
 }
 
-/// The numbers of the matrix of this number: W₁ is 1.
+/// The numbers of the matrix with this index: W₁ is 1.
 fn of(numbers: &[f64], matrix: usize) -> &[f64] {
     let (begin, end) = place(matrix);
     &numbers[begin..end]
@@ -85,7 +85,7 @@ fn dot(a: &[f64], b: &Vector) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The network, with what it computed last.
+/// The network, with its last results.
 pub(super) struct ByHand {
     graph: Rc<Graph>,
     weights: Weights,
@@ -120,7 +120,7 @@ impl Network for ByHand {
     }
 }
 
-/// The sum of what a node's neighbours and itself have.
+/// The sum of the vectors of a node and its neighbours.
 fn sum(graph: &Graph, node: usize, of: &[Vector]) -> Vector {
     let mut sum = [0.0; WIDTH];
     graph.neighbours(node).iter().for_each(|&u| add(&mut sum, &of[u as usize]));
@@ -132,9 +132,9 @@ fn lags(graph: &Graph, node: usize) -> f64 {
     graph.lags(node).iter().sum()
 }
 
-/// What the network computes of the nodes if no action is valid, with what it takes from their neighbours.
+/// The results for the nodes if no action is valid, with the sums over their neighbours.
 ///
-/// A state differs from it only within [`ROUNDS`] − 1 hops of what is valid in it.
+/// A state differs from these only within [`ROUNDS`] − 1 hops of its valid nodes.
 struct Base {
     /// By node, W₁ x and the part of the time lags.
     own: Vec<Vector>,
@@ -143,7 +143,7 @@ struct Base {
     total: Vector,
 }
 
-/// States of nodes after a round, and the sums of their neighbours' before it.
+/// The states of nodes after a round, and the sums of their neighbours' states before it.
 #[derive(Default)]
 struct Round {
     states: Vec<Vector>,
@@ -158,7 +158,7 @@ impl Base {
         base
     }
 
-    /// Eq. 1 where no action is valid, by other weights, in the same memory.
+    /// Eq. 1 if no action is valid, for other weights, in the same memory.
     fn update(&mut self, weights: &Weights, graph: &Graph) {
         let w = weights.numbers();
         // A lag is not negative, so ReLU(W₄ w) = w ReLU(W₄), and the sum over the neighbours goes before the matrix.
@@ -185,14 +185,14 @@ impl Base {
     }
 }
 
-/// The state of a node after a round, by the sum of its neighbours'.
+/// The state of a node after a round, from the sum of its neighbours' states.
 fn next(w: &[f64], own: &Vector, sum: &Vector) -> Vector {
     let mut state = times(of(w, 2), sum);
     add(&mut state, own);
     relu(&state)
 }
 
-/// What the network computes of a state, where that differs from its [`Base`].
+/// The results for a state where they differ from its [`Base`].
 struct Seen {
     /// By round.
     changes: Vec<Changes>,
@@ -207,7 +207,7 @@ struct Seen {
 struct Changes {
     /// In the order in which they were found.
     nodes: Vec<u32>,
-    /// By node, its place in `nodes`; [`SAME`] for one that does not differ.
+    /// By node, its index in `nodes`; [`SAME`] for a node that does not differ.
     places: Vec<u32>,
     round: Round,
 }
@@ -234,13 +234,13 @@ impl Seen {
     }
 }
 
-/// What is seen of a state: eq. 1 and 2.
+/// Evaluates a state: eq. 1 and 2.
 fn see(weights: &Weights, graph: &Graph, base: &Base, state: &State) -> Seen {
     let w = weights.numbers();
     let valid = &of(w, 1)[(FEATURES - 1) * WIDTH..];
     let mut places = vec![SAME; graph.len()];
     state.valid.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);
-    // W₁ x of what is valid, which comes first in each round.
+    // W₁ x of the valid nodes, which come first in each round.
     let own = state.valid.iter().map(|&node| {
         let mut own = base.own[node as usize];
         own.iter_mut().zip(valid).for_each(|(own, w)| *own += w);
@@ -288,14 +288,14 @@ fn see(weights: &Weights, graph: &Graph, base: &Base, state: &State) -> Seen {
     seen
 }
 
-/// What an action is worth: eq. 3.
+/// The value of an action: eq. 3.
 fn worth(weights: &Weights, base: &Base, seen: &Seen, action: u32) -> f64 {
     let w = weights.numbers();
     let action = relu(&times(of(w, 8), seen.last(base, action)));
     seen.worth + dot(&of(w, 7)[2 * WIDTH..], &action)
 }
 
-/// A choice of a mini-batch: what was seen of the state, the action, and by how much its worth is to count.
+/// A choice of a mini-batch: the evaluated state, the action, and the factor of its value.
 struct Chosen {
     seen: Seen,
     action: u32,
@@ -314,9 +314,9 @@ fn clear(vectors: &mut Vec<Vector>, count: usize) {
     vectors.resize(count, [0.0; WIDTH]);
 }
 
-/// The sum of the gradients of the actions' worths by the weights, each as often as it counts.
+/// The sum of the gradients of the actions' values by the weights, each with its factor.
 ///
-/// What the states have in common is gone through once.
+/// The part that the states have in common is processed once.
 fn gradient(
     weights: &Weights,
     graph: &Graph,
@@ -326,7 +326,7 @@ fn gradient(
 ) -> Vec<f64> {
     let w = weights.numbers();
     let mut gradient = vec![0.0; Weights::COUNT];
-    // By node, the gradient of its state in the base; and by choice, of those that differ.
+    // By node, the gradient of its state in the base; and by choice, those of the nodes that differ.
     let Scratch { common, before } = scratch;
     clear(common, graph.len());
     let mut own: Vec<Vec<Vector>> = Vec::new();
@@ -349,7 +349,7 @@ fn gradient(
                 let share = scaled(&d_x, 1.0 / graph.len() as f64);
                 add(&mut shares, &share);
                 by_state.iter_mut().for_each(|state| add(state, &share));
-                // Their states in the base have no part in it.
+                // Their states in the base do not contribute.
                 let less = scaled(&share, -1.0);
                 changes.nodes.iter().for_each(|&node| add(&mut common[node as usize], &less));
                 continue;
@@ -433,7 +433,7 @@ mod tests {
             let env = Env::new(&request).unwrap();
             let graph = Graph::of(&env);
             let weights = Weights::random(seed);
-            // Several states at once, of which the last has nothing in common with the base.
+            // Several states at once; the last has nothing in common with the base.
             let all: Vec<u32> = (0..graph.len() as u32).collect();
             let of = |valid: &[u32]| State { current: 2, valid: valid.to_vec() };
             let batch = [(of(&[0, 3]), 3, 1.0), (of(&[5]), 5, -0.5), (of(&all), 1, 2.0)];
@@ -459,7 +459,7 @@ mod tests {
                     worths(&moved)
                 };
                 let [near, far] = [1e-6, 2e-6].map(|by| (moved(by) - moved(-by)) / (2.0 * by));
-                // Where a ReLU bends in between, the differences do not agree with each other either.
+                // If a ReLU bends in between, the differences do not agree with each other either.
                 if (near - far).abs() < 1e-7 {
                     let error = (near - gradient).abs();
                     assert!(error < 1e-5 * (1.0 + gradient.abs()), "{seed} {at}: {near} is not {gradient}");

@@ -1,8 +1,8 @@
-//! Equations 1 to 4 of DQN in tensors, whose gradients candle finds: where to try another network.
+//! Equations 1 to 4 of DQN as tensors, with gradients by candle: for experiments with other networks.
 //!
-//! They are written once and as they stand in the paper, for several states of a graph at a time. A change here needs none
-//! elsewhere but in [`MATRICES`], and no gradients. The tests below hold this network against the one by hand; they fail
-//! from then on, as they should.
+//! They are written once, as in the paper, for several states of a graph at a time. A change here requires no other change
+//! except in [`MATRICES`], and no gradients. The tests below compare this network with the one by hand; after a change they
+//! fail, as intended.
 //!
 //! Two crates of tensors with gradients on the CPU are maintained, both MIT or Apache-2.0. `candle-core` 0.11 comes alone,
 //! 127 crates with what it needs. `burn` 0.22 with `ndarray` and `autodiff` is 143 crates, its lock file has 600, those of
@@ -46,7 +46,7 @@ impl Candle {
         })
     }
 
-    /// What every node is worth as an action in each state, [B, n]: eq. 1 to 3.
+    /// The value of every node as an action in each state, [B, n]: eq. 1 to 3.
     fn all_worths(&self, states: &[&State]) -> Result<Tensor> {
         let [w1, w2, w3, w4, w5, w6, w7, w8] = &self.weights;
         let valid = self.marked(states.iter().map(|state| &state.valid[..]))?.unsqueeze(2)?;
@@ -61,7 +61,7 @@ impl Candle {
             s = (&own + beside.broadcast_matmul(w2)?)?.relu()?;
         }
 
-        // Eq. 2, with a mean for the sum, which would grow with the graph.
+        // Eq. 2, with a mean instead of the sum, which would grow with the graph.
         let current = self.marked(states.iter().map(|state| std::slice::from_ref(&state.current)))?;
         let all = s.mean_keepdim(1)?.broadcast_matmul(w5)?;
         let here = current.unsqueeze(1)?.matmul(&s)?.broadcast_matmul(w6)?;
@@ -72,7 +72,7 @@ impl Candle {
         Tensor::cat(&together, 2)?.relu()?.broadcast_matmul(&w7.reshape((3 * WIDTH, 1))?)?.squeeze(2)
     }
 
-    /// The mean of what a mini-batch's worths lack, squared: eq. 4.
+    /// The mean squared error of a mini-batch's values: eq. 4.
     fn loss(&self, batch: &[Sample]) -> Result<Tensor> {
         let states: Vec<&State> = batch.iter().map(|sample| sample.state).collect();
         let action = self.marked(batch.iter().map(|sample| std::slice::from_ref(&sample.action)))?;
@@ -81,7 +81,7 @@ impl Candle {
         (Tensor::new(y, &Device::Cpu)? - worths)?.sqr()?.mean_all()
     }
 
-    /// By node, the sum of what comes along its edges: [B, e, p] becomes [B, n, p].
+    /// By node, the sum over its edges: [B, e, p] becomes [B, n, p].
     fn sum(&self, along: &Tensor) -> Result<Tensor> {
         let (states, _, width) = along.dims3()?;
         let none = Tensor::zeros((states, self.features.dim(0)?, width), DType::F64, &Device::Cpu)?;
@@ -110,7 +110,7 @@ fn variables(weights: &Weights) -> Result<[Var; MATRICES.len()]> {
     Ok(variables.try_into().expect("one for each matrix"))
 }
 
-/// What tensors refuse is extents that do not agree, which depends on the equations alone.
+/// Tensor operations only fail if extents do not agree, which depends on the equations alone.
 const AGREE: &str = "the extents of the equations' tensors agree";
 
 impl Network for Candle {
@@ -135,7 +135,7 @@ impl Network for Candle {
             for matrix in &self.weights {
                 match by_weight.get(matrix) {
                     Some(own) => gradient.extend(own.flatten_all()?.to_vec1::<f64>()?),
-                    // A matrix that no equation names.
+                    // A matrix that occurs in no equation.
                     None => gradient.resize(gradient.len() + matrix.elem_count(), 0.0),
                 }
             }
@@ -158,7 +158,7 @@ mod tests {
     use crate::random;
     use crate::schedule::check;
 
-    /// Whether numbers are the same but for how sums are rounded, against the largest of them.
+    /// Whether numbers are equal up to the rounding of sums, relative to the largest of them.
     fn alike(one: &[f64], other: &[f64]) -> bool {
         let largest = one.iter().map(|x| x.abs()).fold(0.0, f64::max);
         one.len() == other.len() && one.iter().zip(other).all(|(a, b)| (a - b).abs() <= 1e-9 * largest)
@@ -180,7 +180,7 @@ mod tests {
             let (mut env, mut rng) = (Env::new(request).unwrap(), Rng::new(seed));
             let (graph, weights) = (Rc::new(Graph::of(&env)), Weights::random(seed));
             let (mut one, mut other) = (ByHand::new(&graph, &weights), Candle::new(&graph, &weights));
-            // An episode of random choices, and what they might have been worth.
+            // An episode of random choices, with random target values.
             let mut seen = Vec::new();
             let mut state = env.state();
             while !state.is_terminal() {
@@ -215,7 +215,7 @@ mod tests {
                 let mut one = Learner::<ByHand>::new(&by_hand, begin.clone(), seed, decay);
                 let mut other = Learner::<Candle>::new(&by_hand, begin.clone(), seed, decay);
                 for episode in 0..2 {
-                    // At random: which of two is best may hang on how sums are rounded.
+                    // At random: the better of two actions may depend on the rounding of sums.
                     one.play(&mut by_hand, 0.0);
                     other.play(&mut by_candle, 0.0);
                     let far = |(a, b): (&f64, &f64)| (a - b).abs();

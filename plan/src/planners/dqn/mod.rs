@@ -1,39 +1,39 @@
-//! The learned planner: a network that learns, for one graph and one limit, what to offload and what to remove.
+//! The learned planner: a network that learns, for one graph and one limit, which tensors to offload and which to remove.
 //!
-//! It plays episodes of an [`Env`], at first with random actions, then more and more with those that its network
-//! thinks worth most, and fits the network to what it saw (Algorithm 1). What comes back is the best plan of all
-//! episodes. A network's states do not depend on the size of the graph: weights that were learned on a small one can
-//! be given to begin with on a large one ([`Learning::weights`]).
+//! It plays episodes of an [`Env`], at first with random actions, then increasingly with those of the highest value by its
+//! network, and fits the network to the transitions seen (Algorithm 1). The result is the best plan of all episodes. A
+//! network's states do not depend on the size of the graph: weights learned on a small graph can be the initial weights for a
+//! large one ([`Learning::weights`]).
 //!
 //! # Source
-//! Chen, *GPU Memory Management for Neural Networks Using Deep Q-Network*. What the paper leaves open of the
-//! environment, [`crate::env`] says; of the learning:
+//! Chen, *GPU Memory Management for Neural Networks Using Deep Q-Network*. The points that the paper leaves open about the
+//! environment are in [`crate::env`]; those about learning:
 //!
 //! - p is [`WIDTH`]; sizes and times are scaled to 0..1, and the sum of eq. 2 is a mean, so that graphs of any size look
 //!   alike.
-//! - *Rewards* (§4.7) are in units of what the plans of the episodes so far lose on average, so that they are of one size in
-//!   every graph, and an action is given besides what it brings nearer the terminal state: which share it takes away of the
-//!   bytes that exceed the limit ([`Env::excess`]). Over an episode these shares come to 1, whatever was chosen, so plans
-//!   are ranked as by what they lose (Ng, Harada and Russell, *Policy invariance under reward transformations*, 1999).
-//!   The paper's features say nothing of how much has still to leave; without the shares, that is all that can be seen in
-//!   what follows an action.
-//! - γ is [`Learning::decay`], by default 0: what an action is worth is what it relieves for what it costs, and that stands for
-//!   what comes later. The maximum of eq. 5 is over dozens of
-//!   actions of which a few hundred transitions have tried few; with γ = 1 and without the shares, doing nothing, whose reward
-//!   is sure, comes to look best, and the network does worse than chance.
+//! - *Rewards* (§4.7) are in units of the average loss of the plans of the episodes so far, so that they have the same scale
+//!   in every graph, and an action is also rewarded for its progress towards the terminal state: the share that it removes of
+//!   the bytes over the limit ([`Env::excess`]). Over an episode these shares sum to 1 under all choices, so plans are ranked
+//!   as by their losses (Ng, Harada and Russell, *Policy invariance under reward transformations*, 1999). The paper's
+//!   features do not include the bytes still over the limit; without the shares, these would dominate the effect of an
+//!   action.
+//! - γ is [`Learning::decay`], by default 0: the value of an action is its relief less its cost, and this stands for later
+//!   effects. The maximum of eq. 5 is over dozens of actions of which a few hundred transitions have tried few; with γ = 1
+//!   and without the shares, doing nothing, whose reward is certain, comes to have the highest value, and the network does
+//!   worse than chance.
 //! - A mini-batch is [`BATCH`] transitions drawn with repetition from all. There are as many as actions, all after the
-//!   episode rather than one after each, so that it is played by one network. A step is Adam's (Kingma and Ba, 2015), whose
-//!   size does not depend on the rewards', where Algorithm 1 has plain SGD.
-//! - In eq. 5 the next state's worth is that by the weights at the end of the episode, before they are moved (Mnih et al.,
-//!   2015); otherwise the network follows its own errors.
+//!   episode rather than one after each, so that an episode is played by one network. A step is Adam's (Kingma and Ba, 2015),
+//!   whose size does not depend on that of the rewards, where Algorithm 1 has plain SGD.
+//! - In eq. 5 the value of the next state is that by the weights at the end of the episode, before they are updated (Mnih et
+//!   al., 2015); otherwise the network follows its own errors.
 //! - Algorithm 1 returns the actions of the last episode; here they are those of the best.
-//! - Networks whose layers come and go (§5, stochastic depth) are planned as if all of them were there, by this planner as by
-//!   any other; [`Replay::without`](crate::schedule::Replay::without) tells what that comes to in a step.
+//! - Networks with layers that are skipped at random (§5, stochastic depth) are planned with all layers, by this planner as
+//!   by any other; [`Replay::without`](crate::schedule::Replay::without) gives the result for one step.
 //! - The network and its gradients are written by hand. With the feature `candle` they are those of the crate of that name
-//!   instead, for whoever tries another network; sums are then rounded by what the processor has, and a seed gives the same
-//!   plan on like machines only.
-//! - Eq. 3 adds a worth of the state to a worth of the action's node. So an action's rank among the others depends on the
-//!   state only by what is valid within T hops of its node.
+//!   instead, for experiments with other networks; the rounding of sums then depends on the processor, and a seed gives the
+//!   same plan only on similar machines.
+//! - Eq. 3 adds a value of the state to a value of the action's node. So an action's rank among the others depends on the
+//!   state only through the valid nodes within T hops of its node.
 
 #[cfg(any(test, not(feature = "candle")))]
 mod by_hand;
@@ -52,10 +52,10 @@ use network::{Graph, Network, Sample, unit};
 
 pub use network::{FEATURES, MATRICES, ROUNDS, WIDTH, Weights};
 
-/// Transitions of a mini-batch.
+/// Number of transitions in a mini-batch.
 pub const BATCH: usize = 8;
 
-/// How far a weight moves in a step, about.
+/// Approximate change of a weight in one step.
 const RATE: f64 = 0.005;
 
 /// The network that is learned.
@@ -65,18 +65,18 @@ type Own = by_hand::ByHand;
 #[cfg(feature = "candle")]
 type Own = candle::Candle;
 
-/// How to learn.
+/// Settings of the training.
 #[derive(Clone, Copy)]
 pub struct Learning<'a> {
-    /// How many episodes, at an effort of 100.
+    /// Number of episodes, at an effort of 100.
     pub episodes: u32,
-    /// What random choices follow from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How much of what comes later counts for an action: γ of eq. 5.
+    /// The weight of later rewards for an action: γ of eq. 5.
     pub decay: f64,
-    /// The weights to begin with; random ones, if there are none.
+    /// The initial weights; random if there are none.
     pub weights: Option<&'a Weights>,
-    /// Who is told of each episode.
+    /// Callback after each episode.
     pub watch: Option<&'a (dyn Fn(&Episode) + Sync)>,
 }
 
@@ -93,14 +93,14 @@ impl fmt::Debug for Learning<'_> {
     }
 }
 
-/// An episode that has been played.
+/// A finished episode.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode<'a> {
     /// Its number, from 1.
     pub number: u32,
-    /// How many there will be.
+    /// The number of episodes planned.
     pub of: u32,
-    /// By how much its plan takes longer than the operators alone, in nanoseconds.
+    /// The time of its plan beyond that of the operators alone, in nanoseconds.
     pub overhead_nanos: u64,
     /// The same of the best plan so far.
     pub best_nanos: u64,
@@ -108,11 +108,11 @@ pub struct Episode<'a> {
     pub weights: &'a Weights,
 }
 
-/// The best plan of the episodes that [`Request::learning`] asks for; removals are among the actions if operators may
-/// run twice.
+/// The best plan of the episodes that [`Request::learning`] asks for; removals are among the actions if operators may be
+/// recomputed.
 ///
 /// # Errors
-/// [`DoesNotFit`] if an operator's own tensors, with what may not leave, exceed the budget.
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
 pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     let mut env = Env::new(request)?;
     let Learning { seed, decay, weights, watch, .. } = request.learning;
@@ -128,10 +128,10 @@ pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// The best plan of as many episodes in which every choice is random: what learning has to beat.
+/// The best plan of as many episodes with random choices only: the baseline for learning.
 ///
 /// # Errors
-/// As [`plan`].
+/// As for [`plan`].
 pub fn at_random(request: &Request) -> Result<Plan, DoesNotFit> {
     let mut env = Env::new(request)?;
     let mut rng = Rng::new(request.learning.seed);
@@ -144,7 +144,7 @@ pub fn at_random(request: &Request) -> Result<Plan, DoesNotFit> {
     })
 }
 
-/// The best plan of episodes, which are played by their number, how many there are, and the least overhead before.
+/// The best plan of episodes; `play` gets the number of the episode, the number of episodes, and the least overhead so far.
 fn best_of(
     request: &Request,
     env: &mut Env,
@@ -168,28 +168,28 @@ fn best_of(
     found.map(|(_, plan)| plan).ok_or(refusal)
 }
 
-/// What was seen once: a state, what was done, what it cost, and what came of it.
+/// An observed transition: a state, the action, its cost, and the next state.
 struct Transition {
     state: State,
     action: u32,
-    /// By how much the plan became longer, in nanoseconds.
+    /// The increase of the plan's makespan, in nanoseconds.
     cost: f64,
-    /// Which share of the excess at the start it took away.
+    /// The share of the initial excess that the action removed.
     relief: f64,
     next: State,
-    /// What the next state is worth by the weights that are held, if that was asked for.
+    /// The value of the next state by the held weights, if it has been computed.
     ahead: Option<f64>,
 }
 
 struct Learner<N> {
     weights: Weights,
     network: N,
-    /// The network with which the last episode ended, which tells what a next state is worth.
+    /// The network at the end of the last episode, which gives the values of next states.
     held: N,
     rng: Rng,
     decay: f64,
     seen: Vec<Transition>,
-    /// Of all episodes, what their plans lost, in nanoseconds.
+    /// Total loss of the plans of all episodes, in nanoseconds.
     lost: f64,
     played: u32,
     step: Adam,
@@ -211,7 +211,7 @@ impl<N: Network> Learner<N> {
         }
     }
 
-    /// Plays an episode, in which so large a part of the actions is the one worth most, and learns from all.
+    /// Plays an episode in which the given share of the actions has the highest value, and learns from all transitions.
     fn play(&mut self, env: &mut Env, greedy: f64) {
         env.reset();
         let (first, begin) = (env.excess().max(1) as f64, self.seen.len());
@@ -300,7 +300,7 @@ mod tests {
     use crate::problem::{Op, Problem};
     use crate::schedule::check;
 
-    /// A chain of so many stages whose odd operators are quick to run again, over a slow link.
+    /// A chain of `stages` stages, in which the odd operators are quick to recompute, over a slow link.
     fn uneven(stages: u32) -> Problem {
         let read = |i: u32| if i == 0 { Vec::new() } else { vec![i - 1] };
         let forward = (0..stages).map(|i| {
@@ -319,7 +319,7 @@ mod tests {
         Request { recompute: true, ..Request::new(problem, peak * 2 / 3) }
     }
 
-    /// What an episode of random choices loses on average.
+    /// The average loss of an episode of random choices.
     fn at_random(request: &Request) -> u64 {
         let mut env = Env::new(request).unwrap();
         let mut rng = Rng::new(9);
@@ -336,14 +336,14 @@ mod tests {
         sum / 20
     }
 
-    /// What the network of these weights loses if it chooses alone.
+    /// The loss of an episode in which the network with these weights makes every choice.
     fn chosen_by(request: &Request, weights: &Weights) -> u64 {
         let mut env = Env::new(request).unwrap();
         Learner::<Own>::new(&env, weights.clone(), 0, 0.0).play(&mut env, 1.0);
         env.overhead_nanos()
     }
 
-    /// The weights after so many episodes, and the plan.
+    /// The weights after this number of episodes, and the plan.
     fn learned(request: &Request, episodes: u32, seed: u64, weights: Option<&Weights>) -> (Weights, Plan) {
         let last = Mutex::new(None);
         let watch = |episode: &Episode| *last.lock().unwrap() = Some(episode.weights.clone());
@@ -362,7 +362,7 @@ mod tests {
             let (weights, _) = learned(&small, 60, seed, None);
             let (after, chance) = (chosen_by(&small, &weights), at_random(&small));
             assert!(2 * after < chance, "{seed}: {after} against {chance}");
-            // A few episodes on the larger graph, from there and from random weights.
+            // A few episodes on the larger graph, from these and from random weights.
             tuned += chosen_by(&large, &learned(&large, 6, seed, Some(&weights)).0);
             from_nothing += chosen_by(&large, &learned(&large, 6, seed, None).0);
         }

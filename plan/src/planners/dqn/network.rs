@@ -1,4 +1,4 @@
-//! The network that tells what an action is worth (DQN eq. 1 to 3): its weights, what it sees, and what it is asked.
+//! The network that gives the values of actions (DQN eq. 1 to 3): its weights, its inputs, and its interface.
 //!
 //! The equations themselves are written twice: in `by_hand`, and with the feature `candle` in tensors, in `candle`.
 
@@ -12,13 +12,13 @@ use crate::env::{Env, Kind, NOTHING, State};
 /// The length of a node's state: p.
 pub const WIDTH: usize = 16;
 
-/// How often states are exchanged with neighbours: T.
+/// Number of rounds in which states are exchanged with neighbours: T.
 pub const ROUNDS: usize = 4;
 
-/// What is known of a node: the length of x.
+/// Number of features of a node: the length of x.
 pub const FEATURES: usize = 6;
 
-/// The names of the matrices, in the order in which their numbers lie, each with its inputs and outputs.
+/// The names of the matrices, in the order of their numbers, each with its inputs and outputs.
 pub const MATRICES: [(&str, [usize; 2]); 8] = [
     ("W1", [FEATURES, WIDTH]),
     ("W2", [WIDTH, WIDTH]),
@@ -30,12 +30,12 @@ pub const MATRICES: [(&str, [usize; 2]); 8] = [
     ("W8", [WIDTH, WIDTH]),
 ];
 
-/// All matrices, one after the other: of each, the numbers of the first input, of the second, and so on.
+/// All matrices, one after the other; each holds the numbers of the first input, of the second, and so on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights(Vec<f64>);
 
 impl Weights {
-    /// How many numbers there are.
+    /// The number of numbers.
     pub const COUNT: usize = {
         let (mut count, mut at) = (0, 0);
         while at < MATRICES.len() {
@@ -51,12 +51,12 @@ impl Weights {
         fit.then_some(Weights(numbers))
     }
 
-    /// Weights to begin with.
+    /// Random initial weights.
     pub fn random(seed: u64) -> Weights {
         let mut rng = Rng::new(seed);
         let mut numbers = Vec::with_capacity(Weights::COUNT);
         for (name, [inputs, outputs]) in MATRICES {
-            // Five neighbours at most are usual: their sum is not to grow from round to round.
+            // At most five neighbours are usual: their sum should not grow from round to round.
             let inputs_of_one = if name == "W2" { inputs * 5 } else { inputs };
             let most = (3.0 / inputs_of_one as f64).sqrt();
             numbers.extend((0..inputs * outputs).map(|_| most * (2.0 * unit(&mut rng) - 1.0)));
@@ -81,20 +81,21 @@ pub(super) trait Network {
     /// Takes other weights.
     fn update(&mut self, weights: &Weights);
 
-    /// What each valid action of a state is worth: eq. 3.
+    /// The value of each valid action of a state: eq. 3.
     fn worths(&self, state: &State) -> Vec<f64>;
 
     /// By weight, the gradient of the mean loss of a mini-batch: eq. 4.
     fn gradient(&mut self, batch: &[Sample]) -> Vec<f64>;
 
-    /// The action that is worth most, of several the first, and its worth; nothing and 0 in the terminal state (§4.10).
+    /// The action with the highest value, of equal ones the first, and its value; nothing and 0 in the terminal state
+    /// (§4.10).
     fn best(&self, state: &State) -> (u32, f64) {
         let worths = state.valid.iter().copied().zip(self.worths(state));
         worths.reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or((NOTHING, 0.0))
     }
 }
 
-/// A choice of a mini-batch: the action in a state, and what it is to be worth.
+/// A choice of a mini-batch: the action in a state, and its target value.
 #[derive(Clone, Copy)]
 pub(super) struct Sample<'a> {
     pub(super) state: &'a State,
@@ -107,15 +108,15 @@ pub(super) fn unit(rng: &mut Rng) -> f64 {
     (rng.word() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The graph of an environment in numbers.
+/// The graph of an environment as numbers.
 ///
-/// Sizes and times are a / (a + m) with the mean m over the nodes that have any: they lie from 0 to 1 in every graph,
-/// so that what was learned on one says something of another.
+/// Sizes and times are a / (a + m) with the mean m over the nodes that have any: they lie from 0 to 1 in every graph, so that
+/// weights learned on one apply to another.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// By node; the last, whether the action is valid, belongs to the state.
+    /// By node; the last feature, whether the action is valid, belongs to the state.
     pub(super) features: Vec<[f64; FEATURES]>,
-    /// By node, the end of its neighbours in `neighbours`, itself among them.
+    /// By node, the end of its neighbours in `neighbours`, which include itself.
     ends: Vec<usize>,
     neighbours: Vec<u32>,
     /// By neighbour, the time lag to it.

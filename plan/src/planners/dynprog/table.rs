@@ -36,7 +36,7 @@ struct State {
 ///
 /// # Source
 /// OPT §5.2 and Algorithm 1, with corrections:
-/// - The definitions of `M_B` (§5.2.1) leave out that only what is yet to be copied counts, `Δ⁺`.
+/// - The definitions of `M_B` (§5.2.1) omit that only bytes yet to be copied count, `Δ⁺`.
 /// - The feasibility tests of Algorithm 1 print `Δ` where §5.2.1 has `Δ⁺`, which is too strict where `Δ < 0`.
 /// - Equation (6) prints `ex^F` where the operator is `B_i`.
 /// - In §5.2.2, the bounds on `ε_G` are lower bounds, not "upper"; the denominator 2 in the first is `β`; `R_j^B`

@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn thresholds_count_operators_between_two_uses() {
-        // α (§4.1): of the two swapped tensors, one is away for two operators, the other for four.
+        // α (§4.1): of the two swapped tensors, one is swapped out for two operators, the other for four.
         let options = Options { threshold: Some(3), ..Options::default() };
         let one = "op0@0 out0@20 op1@20 op2@40 op3@60 op4@80 in0@100 op5@110";
         assert_eq!(planned(&hill(), 20, options).unwrap(), one);
