@@ -60,6 +60,7 @@ pub struct Storages {
 
 impl Storages {
     /// The storages of the graph.
+    ///
     /// Result 0 of a view operator ([`crate::ops::Effects::view`]) names its operand's storage; the result of an update edge
     /// names its variable's. An exception is a SwapIn: the variable that it returns is at the same place, but is another storage.
     /// Every other value has a storage of its own. Values of removed nodes have none.

@@ -14,11 +14,11 @@
 //!
 //! Operators are generic operations of onnx-mlir's dialect, on builtin types; those of other domains are `onnx.Custom`.
 //! Copies and control edges are operations of the dialect [`lms`](DIALECT). A control edge into a copy is an operand of it;
-//! one into an operator is an `lms.wait` on its first operand. One out of a copy is its second result; one out of an operator
-//! is an `lms.trigger` of its first result. Where there is no operand or no result, the token itself is one.
+//! one into an operator is an `lms.wait` on its first operand. One out of a copy is its second result; one out of an operator is
+//! an `lms.trigger` of its first result. If there is no operand or no result, the token itself is one.
 //!
-//! Everything else stands in attributes, whose names begin with `lms.`: docs/formats.md lists them. Names are kept there, so
-//! that values may be renumbered. [`parse`] reads what [`print()`] writes, and what `mlir-opt` makes of it.
+//! Everything else is in attributes, whose names begin with `lms.`: docs/formats.md lists them. Names are kept there, so that
+//! values may be renumbered. [`parse`] reads the output of [`print()`], also after `mlir-opt` has processed it.
 
 #[cfg(feature = "melior")]
 mod llvm;
@@ -38,8 +38,8 @@ pub const DIALECT: &str = include_str!("../lms.irdl.mlir");
 /// The graph as a module with one function.
 ///
 /// # Errors
-/// [`PrintError`], where MLIR has no way to say something. Of a graph that `lmsc_ir::verify` accepts those are extents and
-/// names of attributes that MLIR does not know.
+/// [`PrintError`] if MLIR cannot express a construct. For a graph that `lmsc_ir::verify` accepts, those are extents and names of
+/// attributes that MLIR does not support.
 ///
 /// ```
 /// let graph = lmsc_ir::Graph::parse("g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n").unwrap();
@@ -56,16 +56,16 @@ pub fn print(graph: &Graph) -> Result<String, PrintError> {
 /// variables; attributes name them (`onnx.name`, `lms.initializer`, `lms.new_value_of`).
 ///
 /// # Errors
-/// [`StablehloError`], where an operator has no rule, or none for its attributes or types.
+/// [`StablehloError`] if an operator has no rule, or none for its attributes or types.
 pub fn xla(graph: &Graph) -> Result<String, StablehloError> {
     stablehlo::module(graph, &stablehlo::Xla)
 }
 
-/// The graph as [`xla`] writes it, but for copies and barriers, which are IREE's: it compiles the module for two devices,
+/// The graph as [`xla`] writes it, except for copies and barriers, which are IREE's: it compiles the module for two devices,
 /// `dev` and `host`.
 ///
 /// # Errors
-/// [`StablehloError`], where an operator has no rule, or none for its attributes or types.
+/// [`StablehloError`] if an operator has no rule, or none for its attributes or types.
 ///
 /// ```
 /// let text = "g (float[2] x) => (float[2] y)\n{\n   [a] float[2] y = Relu(x)\n}\n";
@@ -78,19 +78,19 @@ pub fn iree(graph: &Graph) -> Result<String, StablehloError> {
 
 /// The graph that the module describes.
 ///
-/// The graph may break invariants: `lmsc_ir::verify` tells.
+/// The graph may break invariants; use `lmsc_ir::verify` to check them.
 ///
 /// # Errors
-/// [`ParseError`] with line and column, where the text is not of the form that [`print()`] writes.
+/// [`ParseError`] with line and column, if the text is not of the form that [`print()`] writes.
 pub fn parse(text: &str) -> Result<Graph, ParseError> {
     read::module(text)
 }
 
-/// Nothing, if LLVM's own parser and verifier accept the text as a module whose `lms` operations are those of the dialect.
-/// Without the feature `melior` LLVM is not asked.
+/// Succeeds if LLVM's own parser and verifier accept the text as a module whose `lms` operations are those of the dialect.
+/// Without the feature `melior` LLVM is not called.
 ///
 /// # Errors
-/// What LLVM finds wrong, each with its place: line and column, or 0 where it tells none.
+/// LLVM's errors, each with its place: line and column, or 0 if LLVM gives none.
 pub fn check(text: &str) -> Result<(), Vec<ParseError>> {
     #[cfg(feature = "melior")]
     return llvm::check(text);
@@ -101,12 +101,12 @@ pub fn check(text: &str) -> Result<(), Vec<ParseError>> {
     }
 }
 
-/// Whether the text, blanks and comments left out, begins as a module does.
+/// Whether the text, ignoring blanks and comments, begins like a module.
 pub fn looks_like(text: &str) -> bool {
     read::looks_like(text)
 }
 
-/// Attributes that say what ONNX's do not; the printer and the reader share the names.
+/// Attributes for facts that ONNX's attributes do not cover; the printer and the reader share the names.
 mod key {
     pub(crate) const VERSION: &str = "lms.version";
     pub(crate) const OPSETS: &str = "lms.opsets";
@@ -119,7 +119,7 @@ mod key {
     pub(crate) const VARIABLE: &str = "lms.variable";
     pub(crate) const NEW_VALUE_OF: &str = "lms.new_value_of";
 
-    /// Of arguments that a run gives: what is drawn follows from them.
+    /// Of arguments that a run provides, which determine the drawn numbers.
     pub(crate) const SEED: &str = "lms.seed";
     pub(crate) const STEP: &str = "lms.step";
 

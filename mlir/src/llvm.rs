@@ -21,9 +21,9 @@ pub(crate) fn check(text: &str) -> Result<(), Vec<ParseError>> {
     let irdl = unsafe { DialectHandle::from_raw(mlir_sys::mlirGetDialectHandle__irdl__()) };
     irdl.load_dialect(&context);
     let dialect = Module::parse(&context, DIALECT).expect("the dialect does not depend on the text");
-    // Once in a context: LLVM does not survive a second time.
+    // Once per context: LLVM crashes at a second time.
     assert!(load_irdl_dialects(&dialect), "the dialect does not depend on the text");
-    // Operators of ONNX are of a dialect that LLVM does not know.
+    // Operators of ONNX are of a dialect that is not registered in LLVM.
     context.set_allow_unregistered_dialects(true);
 
     let found = Rc::new(RefCell::new(Vec::new()));

@@ -8,30 +8,30 @@ use crate::{VERSION, key};
 /// Tensors of more elements are written as size and digest, as in the text form.
 pub(crate) const MAX_PRINTED_ELEMENTS: u64 = 16;
 
-/// What MLIR has no way to say. Each names the node, or the graph input or initializer.
+/// A construct that MLIR cannot express. Each names the node, or the graph input or initializer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrintError {
-    /// An extent that is no signed 64-bit number.
+    /// An extent that is not a signed 64-bit number.
     #[error("{place}: {ty} has the extent {extent}; MLIR's end at 2^63 - 1")]
     Extent {
-        /// Where.
+        /// The place.
         place: String,
         /// The type.
         ty: TensorType,
         /// The extent.
         extent: u64,
     },
-    /// A name that no attribute of MLIR can have, or that the form uses itself.
+    /// A name that an attribute in MLIR cannot have, or that the form reserves.
     #[error("{place}: the attribute `{name}` cannot be written in MLIR: {why}")]
     AttributeName {
         /// The node.
         place: String,
         /// The attribute.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// A value or a completion is used before it is there.
+    /// A value or a completion is used before its definition.
     #[error("{place} needs {what}, which comes later or not at all; MLIR takes what comes before")]
     Order {
         /// The node.
@@ -39,7 +39,7 @@ pub enum PrintError {
         /// The value or the node.
         what: String,
     },
-    /// A copy of other than one value.
+    /// A copy that does not have exactly one operand and one result.
     #[error("{place} is a copy with other than one operand and one result")]
     Copy {
         /// The node.
@@ -65,13 +65,13 @@ pub(crate) fn module(graph: &Graph) -> Result<String, PrintError> {
     Ok(printer.out)
 }
 
-/// What stands for a value or a token.
+/// The name of a value or a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ssa {
     Argument(u32),
     /// The number of an operation with one result.
     Single(u32),
-    /// The number of an operation, and which of its results.
+    /// The number of an operation, and the index of its result.
     Part(u32, u32),
 }
 
@@ -83,7 +83,7 @@ struct Printer<'g> {
     /// By node, its completion.
     tokens: Vec<Option<Ssa>>,
     waited_for: Vec<bool>,
-    /// What stands for an operand that is left out.
+    /// The name of an omitted operand.
     nothing: Option<Ssa>,
     /// The number of the next operation with results.
     next: u32,
@@ -286,7 +286,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Has the operand wait for the tokens.
+    /// Makes the operand wait for the tokens.
     fn wait(&mut self, operand: &mut (Item, Ssa), tokens: &[Ssa]) {
         let (item, source) = *operand;
         let waiting = self.number(1);
@@ -300,7 +300,7 @@ impl Printer<'_> {
         operand.1 = waiting(0);
     }
 
-    /// Begins the line of an operation with so many results; returns what they are called.
+    /// Begins the line of an operation with `results` results; returns their names.
     fn number(&mut self, results: usize) -> impl Fn(usize) -> Ssa + use<> {
         let number = self.next;
         self.out.push_str("    ");
@@ -313,7 +313,7 @@ impl Printer<'_> {
         move |i| if results == 1 { Ssa::Single(number) } else { Ssa::Part(number, i as u32) }
     }
 
-    /// Prints the name of the operation; whether domain and operator are attributes.
+    /// Prints the name of the operation; returns whether domain and operator are attributes.
     fn operation(&mut self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let op = &node.op;
@@ -333,7 +333,7 @@ impl Printer<'_> {
         false
     }
 
-    /// The dictionary, sorted as MLIR sorts it.
+    /// Prints the attribute dictionary, in MLIR's order.
     fn attributes(&mut self, id: NodeId, custom: bool) -> Result<(), PrintError> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -436,7 +436,7 @@ impl Printer<'_> {
         push(&mut self.out, format_args!("{name} = "));
     }
 
-    /// What stands for the value, which the node reads.
+    /// The name of the value, which the node reads.
     fn value(&self, node: NodeId, value: ValueId) -> Result<Ssa, PrintError> {
         self.values[index(value)].ok_or_else(|| PrintError::Order {
             place: self.place(node),
@@ -487,7 +487,7 @@ fn is_range(node: &Node) -> bool {
     is_int("begin") && is_int("end")
 }
 
-/// Whether an operator of ONNX may be called so in the name of an operation.
+/// Whether an operator of ONNX may have this name in the name of an operation.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -561,8 +561,8 @@ fn attribute(out: &mut String, attr: &Attr) {
     }
 }
 
-/// Bytes, as elements if they are few and the type has literals; else as their size and digest, or where they lie.
-/// Unless the elements say it, the type stands there if `typed`.
+/// Bytes, as elements if they are few and the type has literals; otherwise as their size and digest, or as a reference to a file.
+/// With `typed` the type is included, unless the elements include it.
 fn tensor_data(out: &mut String, ty: Option<&TensorType>, data: &Data, typed: bool) {
     let inline = match (ty, data) {
         (Some(ty), Data::Inline(bytes))
@@ -583,7 +583,7 @@ fn tensor_data(out: &mut String, ty: Option<&TensorType>, data: &Data, typed: bo
             quoted(out, location.as_bytes());
             push(out, format_args!(", offset = {offset} : ui64"));
         }
-        // A boolean that is neither 0 nor 1.
+        // A Boolean that is neither 0 nor 1.
         Data::Inline(bytes) if inline.is_some() && ty.is_some_and(|ty| ty.element == ElementType::Bool) => {
             out.push_str("hex = \"");
             bytes.iter().for_each(|byte| push(out, format_args!("{byte:02x}")));
@@ -642,7 +642,7 @@ pub(crate) fn dense(out: &mut String, ty: &TensorType, bytes: &[u8]) -> bool {
     true
 }
 
-/// Elements in brackets, a pair for each dimension; nothing if there are none.
+/// Elements in brackets, one pair for each dimension; nothing if there are none.
 fn nested<T>(
     out: &mut String,
     dims: &[u64],
@@ -651,7 +651,7 @@ fn nested<T>(
 ) {
     let total = elements.len();
     for (i, element) in elements.enumerate() {
-        // How many dimensions begin or end at an element: those whose block of elements it is the first or last of.
+        // Number of dimensions that begin or end at an element: those whose block of elements it is the first or last of.
         let blocks = || {
             dims.iter().rev().scan(1, |block, &dim| {
                 *block *= dim as usize;

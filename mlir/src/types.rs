@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use half::{bf16, f16};
 use lmsc_ir::{ElementType, TensorType, Type};
 
-/// Element types and what MLIR calls them. A string is a type of onnx-mlir's.
+/// Element types and their names in MLIR. A string is a type of onnx-mlir's.
 #[rustfmt::skip]
 const ELEMENTS: &[(ElementType, &str)] = &[
     (ElementType::Float, "f32"),
@@ -36,12 +36,12 @@ const ELEMENTS: &[(ElementType, &str)] = &[
     (ElementType::Uint2, "ui2"),
 ];
 
-/// What MLIR calls the element type.
+/// MLIR's name of the element type.
 pub(crate) fn element_name(element: ElementType) -> &'static str {
     ELEMENTS.iter().find(|row| row.0 == element).expect("every element type has a row").1
 }
 
-/// The element type that MLIR calls so.
+/// The element type of this name in MLIR.
 pub(crate) fn element_named(name: &str) -> Option<ElementType> {
     ELEMENTS.iter().find(|row| row.1 == name).map(|row| row.0)
 }
@@ -102,7 +102,7 @@ pub(crate) fn quoted(out: &mut String, bytes: &[u8]) {
     out.push('"');
 }
 
-/// The number, with a point, or its bits in hexadecimal where no decimal number stands for them.
+/// The number with a point, or its bits in hexadecimal if no decimal number represents it.
 pub(crate) fn float(out: &mut String, value: f32) {
     let text = with_point(&format!("{value:?}"));
     // MLIR reads a decimal number as a double first.
@@ -129,7 +129,7 @@ pub(crate) fn half_float(out: &mut String, bits: u16, value: f64) {
     }
 }
 
-/// A float in MLIR's grammar has a point, before an exponent too.
+/// A float in MLIR's grammar has a point, also before an exponent.
 fn with_point(text: &str) -> String {
     match text.split_once('e') {
         Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),

@@ -1,8 +1,8 @@
-//! Where everything lies in the arena: one entry of the model's metadata, as JSON.
+//! The addresses in the arena: one entry of the model's metadata, as JSON.
 //!
-//! `{"values": {"h": 4096, …}, "workspaces": {"n1": [8192, 512], …}}`: offsets of values, by name, in bytes from the
-//! arena's first; and the offset and size of what nodes need besides while they run. Views have none: they lie where
-//! what they view lies.
+//! `{"values": {"h": 4096, …}, "workspaces": {"n1": [8192, 512], …}}`: offsets of values, by name, in bytes from the begin of the
+//! arena; and the offset and size of the workspaces of nodes. Views have no entries: they are at the addresses of the viewed
+//! values.
 
 use lmsc_ir::{Bytes, Graph, Place, Workspace};
 use serde_json::{Map, Value};
@@ -25,10 +25,10 @@ pub(crate) fn entry(graph: &Graph) -> Option<String> {
     any.then(|| serde_json::json!({ "values": values, "workspaces": workspaces }).to_string())
 }
 
-/// Says in the graph what the entry says.
+/// Sets the addresses of the entry in the graph.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error in the entry, in words.
 pub(crate) fn read(entry: &str, graph: &mut Graph) -> Result<(), String> {
     let entry: Value = serde_json::from_str(entry).map_err(|e| format!("it is no JSON: {e}"))?;
     let part = |name: &str| match entry.get(name) {

@@ -1,4 +1,4 @@
-//! Weights that a file writes as `Constant` nodes: initializers, like those that it writes as such.
+//! Weights that a file writes as `Constant` nodes become initializers, like the file's own initializers.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ pub(crate) const SMALLEST: Bytes = Bytes(256);
 /// The first IR version in which an initializer need not be an input.
 const IR_WITH_OWN_INITIALIZERS: i64 = 4;
 
-/// Makes initializers of the model's `Constant` nodes that hold weights. Whether there was one.
+/// Turns the model's `Constant` nodes that hold weights into initializers. Returns whether there were any.
 pub(crate) fn gather(model: &mut Model) -> bool {
     if model.proto.ir_version.unwrap_or(0) < IR_WITH_OWN_INITIALIZERS {
         return false;
@@ -41,12 +41,12 @@ pub(crate) fn gather(model: &mut Model) -> bool {
 fn waited_for(graph: &GraphProto) -> HashSet<String> {
     let entries = graph.node.iter().flat_map(|node| &node.metadata_props);
     let after = entries.filter(|entry| entry.key() == key::AFTER);
-    // What is no list of names, the import warns of.
+    // An entry that is not a list of names is reported by the import.
     after.flat_map(|entry| serde_json::from_str::<Vec<String>>(entry.value()).unwrap_or_default()).collect()
 }
 
-/// The tensor that the node holds, if it is a weight: it takes over the name of the node's result, and what else the file says of
-/// the node.
+/// The tensor of the node, if it is a weight: it takes over the name of the node's result, and the node's other properties in the
+/// file.
 fn weight(node: &mut NodeProto, outputs: &HashSet<&str>) -> Option<TensorProto> {
     let is_constant = node.op_type() == "Constant" && matches!(node.domain(), "" | "ai.onnx");
     let [name] = &node.output[..] else { return None };

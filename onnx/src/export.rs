@@ -228,7 +228,7 @@ impl Exporter<'_> {
             () if is_copy(self.graph, id) => self.copy(id),
             () => self.compute(id)?,
         };
-        // A name that another node of the file has, too, would refer to either of them.
+        // A name that another node of the file also has would refer to either of them.
         if (self.referenced[id.as_u32() as usize] || !proto.name().is_empty()) && proto.name() != &*node.name
         {
             proto.name = Some(node.name.to_string());
@@ -260,7 +260,7 @@ impl Exporter<'_> {
         Ok(proto)
     }
 
-    /// Whether the operator tells that a result is the variable's new value, or that it is an output does.
+    /// Whether the new value of the variable is implied, by the operator or because the result is an output.
     fn is_told(&self, node: &Node, result: usize, variable: ValueId) -> bool {
         let by_operator = node.op.effects().writes.iter().any(|&(_, written)| written == result);
         let new = node.results.get(result).copied().flatten();
@@ -269,7 +269,7 @@ impl Exporter<'_> {
         !travels && (by_operator || is_output)
     }
 
-    /// The node at this position of the file: it is moved to where it is needed last.
+    /// The node at this position of the file: it is moved to its last use, and cloned before.
     fn of_file(&mut self, position: usize) -> Option<NodeProto> {
         let source = self.source.get_mut(position)?;
         let readers = &mut self.readers[position];
@@ -277,7 +277,7 @@ impl Exporter<'_> {
         Some(if *readers == 0 { std::mem::take(source) } else { source.clone() })
     }
 
-    /// A node of the file, or one made after a node of the file.
+    /// A node of the file, or one made from a node of the file.
     fn compute(&mut self, id: NodeId) -> Result<NodeProto, ExportError> {
         let node = self.graph.node(id);
         let mut proto = match template(self.graph, id).and_then(|i| self.of_file(i)) {
@@ -319,7 +319,7 @@ impl Exporter<'_> {
         };
         let is_range = !node.attributes.is_empty();
         match self.form {
-            // Of the operators that copy, none copies a part.
+            // No copying operator copies a range.
             _ if is_range && node.op.is_swap_in() => {
                 let sibling = match self.form {
                     Form::Function => 0,
@@ -359,7 +359,7 @@ impl Exporter<'_> {
         Ok(proto)
     }
 
-    /// How many copies in of the same range have been written, as far as copies of its type can differ.
+    /// Number of swap-ins of the same range that have been written, limited by the number of different copies of its type.
     fn sibling_of_range(&mut self, node: &Node, operand: ValueId) -> usize {
         let element = self.graph.value(operand).ty.as_tensor().map_or(ElementType::Float, |t| t.element);
         let opset = self.graph.opsets.get("").copied().unwrap_or(0);
@@ -393,7 +393,7 @@ impl Exporter<'_> {
         if let (&Some(&Some(operand)), &Some(&Some(result))) = (&node.operands.first(), &node.results.first())
         {
             self.new_values.push((result, operand));
-            // What computes it had the output's name, and its declaration.
+            // The node that computes the value had the output's name, and its declaration.
             self.new_values.push((operand, result));
         }
         proto
@@ -425,14 +425,14 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    /// Declares what was copied or joined as what the copies began with is declared, if it is of that type.
+    /// Declares the result of a copy or join like the value at the origin of the copies, if their types are equal.
     fn declare_like_origin(&mut self, result: ValueId, operand: ValueId) {
         let origin = self.origin(operand);
         let alike = self.graph.value(origin).ty == self.graph.value(result).ty;
         self.new_values.push((result, if alike { origin } else { result }));
     }
 
-    /// The value that copies and joins began with.
+    /// The value at the origin of copies and joins.
     fn origin(&self, mut value: ValueId) -> ValueId {
         let names = |&n: &NodeId| self.graph.node(n).op.is_swap() || self.graph.node(n).op.is_join();
         while let Some(producer) = self.graph.producer(value).filter(names) {
@@ -461,7 +461,7 @@ fn rename<'a>(names: &mut Vec<String>, new: impl ExactSizeIterator<Item = &'a st
     }
 }
 
-/// Replaces declarations that say something else than the graph.
+/// Replaces declarations that contradict the graph.
 fn correct(body: &mut GraphProto, graph: &Graph, dims: &Dims) {
     for info in body.value_info.iter_mut().chain(&mut body.output) {
         let Some(value) = graph.value_named(info.name()) else { continue };
@@ -472,7 +472,7 @@ fn correct(body: &mut GraphProto, graph: &Graph, dims: &Dims) {
     }
 }
 
-/// Declares the types of values that the file does not have, in the words that it uses for the value they copy.
+/// Declares the types of values that are not in the file, in the form of the file's declaration of the copied value.
 fn declare(body: &mut GraphProto, graph: &Graph, new_values: &[(ValueId, ValueId)]) {
     let declared: HashMap<&str, &TypeProto> = body
         .value_info

@@ -1,11 +1,11 @@
-//! What a file is that is no ONNX model, as far as its first bytes tell.
+//! Identifies a file that is not an ONNX model by its first bytes.
 
-/// A kind of file that is met in place of a model.
+/// A kind of file that is used in place of a model by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// A noun phrase.
     pub what: &'static str,
-    /// What to do.
+    /// The advice.
     pub help: &'static str,
 }
 
@@ -13,7 +13,7 @@ const GIVE: &str = "give the .onnx file that the exporter wrote";
 const EXPORT: &str = "export the model to ONNX, for example with torch.onnx.export, and give that file";
 const UNPACK: &str = "unpack it first";
 
-/// The offset and the bytes by which a kind of file is known, and what is said of it.
+/// The offset and the bytes that identify a kind of file, its name, and the advice.
 #[rustfmt::skip]
 const MAGIC: &[(usize, &[u8], &str, &str)] = &[
     (0, b"version https://git-lfs", "a pointer of Git LFS in place of the file", "fetch the file with `git lfs pull`"),
@@ -43,7 +43,7 @@ const MAGIC: &[(usize, &[u8], &str, &str)] = &[
     (0, &[0; 32], "a file of zeros, as a copy that broke off leaves it", "copy the file again"),
 ];
 
-/// What the bytes look like, if they are known for something else than ONNX.
+/// The kind of file, if the bytes identify one.
 pub fn looks_like(bytes: &[u8]) -> Option<Foreign> {
     let known = MAGIC.iter().find(|(at, magic, ..)| bytes.get(*at..).is_some_and(|b| b.starts_with(magic)));
     known.map(|&(_, _, what, help)| Foreign { what, help }).or_else(|| text(bytes))
@@ -53,7 +53,7 @@ fn text(bytes: &[u8]) -> Option<Foreign> {
     let begin = &bytes[..bytes.len().min(256)];
     let begin = match std::str::from_utf8(begin) {
         Ok(begin) => begin,
-        // A character may be cut in two.
+        // A character may be cut off.
         Err(e) if begin.len() - e.valid_up_to() < 4 => std::str::from_utf8(&begin[..e.valid_up_to()]).ok()?,
         Err(_) => return None,
     };

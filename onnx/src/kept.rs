@@ -1,9 +1,9 @@
-//! Variables that an update would overwrite although the model leaves them as they are.
+//! Variables that an update would overwrite although the model does not change them.
 //!
-//! ONNX Runtime's optimizers work in the memory of their operands unless the result is an output of the model, which has
-//! its own. Where a new value leaves for the host and returns, the output is what returns: the update would write over
-//! what is fed, or over what other nodes read, which ONNX Runtime may run later than the file says, as it fuses nodes and gives
-//! those their places last. In the form for ONNX Runtime it works on a copy then, which in a graph is nothing.
+//! ONNX Runtime's optimizers work in the memory of their operands unless the result is an output of the model, which has its own.
+//! If a new value is swapped out and in, the output is the swapped-in copy: the update would then write over the caller's input,
+//! or over a value that other nodes read, which ONNX Runtime may run later than the file says, since it fuses nodes and places
+//! fused nodes last. In the form for ONNX Runtime the update therefore works on a copy, which has no counterpart in a graph.
 
 use foldhash::{HashMap, HashSet};
 use lmsc_ir::{Graph, LMSC_DOMAIN, NodeId, ValueId};
@@ -13,9 +13,9 @@ use crate::proto::{GraphProto, NodeProto};
 use crate::update::Uses;
 use crate::{copy, key, set_metadata};
 
-/// What ONNX Runtime writes over.
+/// The memory that ONNX Runtime's updates write over.
 pub(crate) struct Overwritten {
-    /// The values that are outputs only after a way over the host: they are written over what they are computed from.
+    /// Values that are outputs only after a copy over the host: they overwrite the operand that they are computed from.
     travelled: HashSet<ValueId>,
     /// Inputs of the graph, and values that several nodes read.
     shared: HashSet<ValueId>,
@@ -35,7 +35,7 @@ impl Overwritten {
     }
 }
 
-/// The copies to go before the node, which it writes over in place of what others need.
+/// The copies before the node, which it overwrites instead of values that others need.
 pub(crate) fn spell_out(
     graph: &Graph,
     id: NodeId,
@@ -45,7 +45,7 @@ pub(crate) fn spell_out(
 ) -> Vec<NodeProto> {
     let node = graph.node(id);
     if node.op.domain() == LMSC_DOMAIN {
-        // Spelled out, it works on a sequence, which has memory of its own.
+        // When it is spelled out, it works on a sequence, which has memory of its own.
         return Vec::new();
     }
     let opset = graph.opsets.get("").copied().unwrap_or(0);
@@ -71,7 +71,7 @@ pub(crate) fn spell_out(
     copies
 }
 
-/// Leaves out the copies again; whether there was any. One that is not what it says it is stays.
+/// Removes the copies again; returns whether there were any. An entry whose node is not a copy is kept.
 pub(crate) fn gather(graph: &mut GraphProto) -> bool {
     let is_ours = |n: &NodeProto| n.metadata_props.iter().any(|p| p.key() == key::KEPT) && copy::is_copy(n);
     if !graph.node.iter().any(is_ours) {

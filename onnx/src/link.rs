@@ -79,13 +79,14 @@ const BUFFER_SUFFIX: &str = "_grad.accumulation.buffer";
 
 /// The step that computes gradients with `training` and then applies `optimizer` to them.
 ///
-/// Its inputs are those of the training graph, then the optimizer's scalars, then the moments of each parameter
-/// `p` as `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then the accumulated gradients that
-/// the next step may go on from, then for each parameter `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of the domain `ai.lmsc`, which is written
-/// as the original operator over sequences of one element, so any runtime that runs the two files runs the step.
+/// Its inputs are those of the training graph, then the optimizer's scalars, then the moments of each parameter `p` as
+/// `p.exp_avg` and `p.exp_avg_sq`. Its outputs are those of the training graph, then the accumulated gradients from which the
+/// next step may continue, then for each parameter `p_new` (and `p.exp_avg_new`, `p.exp_avg_sq_new`). Each update is one node of
+/// the domain `ai.lmsc`, equivalent to the original operator over sequences of one element, so any runtime that runs the two
+/// files runs the step.
 ///
 /// # Errors
-/// [`LinkError`] names the file and what is missing in it.
+/// [`LinkError`] names the file and the missing part.
 pub fn link(training: &Model, optimizer: &Model) -> Result<Model, LinkError> {
     let (kind, node, scalars) = optimizer_node(optimizer)?;
     let mut proto = training.proto.clone();
@@ -164,7 +165,7 @@ fn optimizer_node(
     Ok((kind, node, scalars))
 }
 
-/// The gradient of every parameter, in the order of the parameters. Accumulators are asked for their new value.
+/// The gradient of every parameter, in the order of the parameters. Accumulators get their new value as a result.
 fn gradients(training: &Model, graph: &mut GraphProto) -> Result<Vec<Gradient>, LinkError> {
     let file = || training.name.clone();
     let rank: HashMap<String, (usize, Option<TypeProto>)> = graph

@@ -3,7 +3,7 @@
 //! Each message is declared once, in the words of the ONNX definition; from that come the struct that `prost` reads and writes
 //! and the [`Schema`] by which [`wire`](crate::wire) walks raw bytes.
 //!
-//! - Presence is kept: every singular field is an `Option`, and what is not there is not written.
+//! - Presence is kept: every singular field is an `Option`, and absent fields are not written.
 //! - `bytes` are [`Bytes`]: slices of the mapped file, never copies.
 //! - The packed numbers of [`TensorProto`] stay as they lie in the file, one [`Bytes`] per chunk; `floats`,
 //!   `int32s`, `int64s`, `doubles` and `uint64s` read them.

@@ -26,7 +26,7 @@ pub struct Spec<'a> {
     pub operands: Vec<Option<Operand<'a>>>,
     /// Types of the results by position; `None` if one is unused.
     pub results: Vec<Option<&'a Type>>,
-    /// `(operand, result)`: the operand's bytes lie in the result's buffer, and are overwritten.
+    /// `(operand, result)`: the operand's bytes are in the result's buffer, and are overwritten.
     pub in_place: Vec<(usize, usize)>,
     /// Seed of a random operator, used together with step and run. A node that recomputes another one has the seed of that one.
     pub seed: u64,

@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The extents of a tensor's type, up to its element type: `4x8x` of `4x8xf32`. They are no tokens.
+    /// The extents of a tensor's type, up to its element type: `4x8x` of `4x8xf32`. They are not tokens.
     pub(crate) fn dims(&mut self) -> Result<Vec<u64>, ParseError> {
         let mut dims = Vec::new();
         loop {
@@ -162,7 +162,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string at whose opening quote the text stands.
+    /// A string; the lexer is at its opening quote.
     fn quoted(&mut self) -> Result<Vec<u8>, ParseError> {
         let start = self.at;
         let bytes = self.text.as_bytes();

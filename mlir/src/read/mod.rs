@@ -1,4 +1,4 @@
-//! From text to the graph.
+//! Reads the text into the graph.
 
 mod lex;
 mod syntax;
@@ -32,12 +32,12 @@ pub(crate) fn module(text: &str) -> Parsed<Graph> {
 
 pub(crate) fn looks_like(text: &str) -> bool {
     let Ok(mut syntax) = Syntax::new(text) else { return false };
-    // A graph of the text form may have the same name: its inputs stand in parentheses behind it.
+    // A graph of the text form may have the same name: its inputs follow in parentheses.
     syntax.eat_bare("module").is_ok_and(|found| found)
         && matches!(&syntax.token, Token::Bare("attributes") | Token::Punct("{") | Token::Marked(_))
 }
 
-/// What a name stands for.
+/// The binding of a name.
 #[derive(Clone, Debug)]
 enum Bound {
     Value(ValueId),
@@ -45,7 +45,7 @@ enum Bound {
     Token(NodeId),
     /// An operand or a result that is left out.
     Nothing,
-    /// A value for what starts after these nodes.
+    /// A value for nodes that start after these nodes.
     Waiting(ValueId, SmallVec<[NodeId; 4]>),
 }
 
@@ -53,13 +53,13 @@ struct Reader<'a> {
     syntax: Syntax<'a>,
     graph: Graph,
     names: HashMap<&'a str, SmallVec<[Bound; 2]>>,
-    /// Nodes and the names of what they compute again, with their places.
+    /// Recomputed nodes and the names of their origins, with their places.
     node_references: Vec<(NodeId, Name, usize)>,
     /// Updates whose variables are known by name.
     updates: Vec<(NodeId, Name, Option<usize>, usize)>,
-    /// Arguments that are marked as variables, and where.
+    /// Arguments that are marked as variables, with their places.
     variables: Vec<(ValueId, usize)>,
-    /// By output, the variables whose new value the signature says that it is.
+    /// By output, the variables of which it is the new value, according to the signature.
     new_values: Vec<(Vec<Name>, usize)>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
 
     fn operation(&mut self) -> Parsed<()> {
         let at = self.syntax.at;
-        // Names of results, and how many each stands for.
+        // Names of results, each with the number of results.
         let mut names: SmallVec<[(&'a str, usize, usize); 2]> = SmallVec::new();
         if matches!(self.syntax.token, Token::Marked(name) if name.starts_with('%')) {
             loop {
@@ -393,7 +393,7 @@ impl<'a> Reader<'a> {
         Ok(Bound::Waiting(value, after))
     }
 
-    /// Adds the node that the operation is; returns what its results are.
+    /// Adds the node of the operation; returns the bindings of its results.
     fn node(
         &mut self,
         operation: &str,
@@ -541,7 +541,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Puts the node's attributes into the sequence that the file had.
+    /// Restores the order of the node's attributes in the file.
     fn reorder(&self, node: &mut Node, sequence: Vec<Entry>, at: usize) -> Parsed<()> {
         let mut left: HashMap<Name, Attr> = node.attributes.drain(..).collect();
         for entry in sequence {
@@ -604,7 +604,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Bytes, with the type if it stands there. Elements must be of the type that is known.
+    /// Bytes, with the type if it is given. The elements must be of the known type.
     fn data(&self, entry: Entry, known: Option<&TensorType>) -> Parsed<(Option<TensorType>, Data)> {
         let at = entry.at;
         let wrong = |message: &str| Err(self.syntax.error(at, message));
@@ -677,7 +677,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Turns names into ids, now that everything has been seen, and checks what the signature says.
+    /// Resolves names to ids, now that everything has been read, and checks the signature.
     fn resolve(&mut self) -> Parsed<()> {
         for (id, name, at) in std::mem::take(&mut self.node_references) {
             let Some(origin) = self.graph.node_named(&name) else {
@@ -718,7 +718,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A name with `%`, and where it stands.
+    /// A name with `%`, and its place.
     fn percent(&mut self) -> Parsed<(&'a str, usize)> {
         let at = self.syntax.at;
         match self.syntax.token {
@@ -730,7 +730,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What `%0` or `%0#1` stands for, how it is written, and where.
+    /// The binding of `%0` or `%0#1`, its spelling, and its place.
     fn operand(&mut self) -> Parsed<(Bound, String, usize)> {
         let (name, at) = self.percent()?;
         let mut written = name.to_owned();
@@ -768,7 +768,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses a type other than that of what the name stands for.
+    /// Refuses a type that differs from that of the binding.
     fn agree(&self, bound: &Bound, stated: &Kind, name: &str, at: usize) -> Parsed<()> {
         let same = match (bound, stated) {
             (Bound::Value(value) | Bound::Waiting(value, _), Kind::Value(ty, host)) => {
@@ -822,7 +822,7 @@ impl<'a> Reader<'a> {
         number.ok_or_else(|| self.syntax.error(entry.at, format!("`{name}` is another kind of number")))
     }
 
-    /// The fields of these names, all of which and none but which are there.
+    /// The fields of these names; all of them, and no others, must be present.
     fn fields<const N: usize>(&self, fields: Dictionary, names: [&str; N], at: usize) -> Parsed<[Entry; N]> {
         let mut found: [Option<Entry>; N] = std::array::from_fn(|_| None);
         for (name, entry) in fields {

@@ -1,4 +1,4 @@
-//! What MLIR's grammar says: types, attributes, operations; nothing of what they mean.
+//! MLIR's grammar: types, attributes, operations; nothing of their meaning.
 
 use lmsc_ir::{ElementType, ParseError, TensorType, Type};
 
@@ -7,7 +7,7 @@ use crate::types::{element_named, float_bytes};
 
 pub(crate) type Parsed<T> = Result<T, ParseError>;
 
-/// Lists in lists, no deeper: what is read here has two levels.
+/// Maximum nesting of lists: the form itself has two levels.
 const DEEPEST: u32 = 16;
 
 /// A type of the form.
@@ -37,7 +37,7 @@ pub(crate) enum Literal {
     Type(TensorType),
 }
 
-/// An attribute and where it stands.
+/// An attribute and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) at: usize,
@@ -50,7 +50,7 @@ pub(crate) type Dictionary = Vec<(String, Entry)>;
 pub(crate) struct Syntax<'a> {
     lexer: Lexer<'a>,
     pub(crate) token: Token<'a>,
-    /// Where the token starts.
+    /// The position of the token.
     pub(crate) at: usize,
 }
 
@@ -237,14 +237,14 @@ impl<'a> Syntax<'a> {
         value.ok_or_else(|| self.error(at, "expected an integer, or a number of type `f32`"))
     }
 
-    /// `dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>`, or one number for all.
+    /// `dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>`, or one number for all elements.
     fn dense(&mut self) -> Parsed<Literal> {
         let at = self.at;
         self.advance()?;
         self.expect("<")?;
         let mut elements: Vec<(bool, Token<'a>, usize)> = Vec::new();
         let listed = self.peek("[");
-        // How many brackets are open: they are counted, not followed.
+        // Number of open brackets: they are counted without recursion.
         let mut depth = 0u32;
         while depth > 0 || !self.peek(">") {
             if self.eat("[")? {
@@ -295,7 +295,7 @@ impl<'a> Syntax<'a> {
             bytes.extend_from_slice(&element);
         }
         if !listed && elements.len() == 1 {
-            // Everything is filled with it. What is read here was small when it was written.
+            // All elements have this value. Constants in this syntax were small when they were written.
             const MOST: u64 = 1 << 20;
             if count > MOST {
                 return Err(self.error(at, format!("`{ty}` is too large to be filled")));
@@ -394,7 +394,7 @@ impl<'a> Syntax<'a> {
     }
 }
 
-/// Two digits a byte.
+/// Two digits per byte.
 pub(crate) fn hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();

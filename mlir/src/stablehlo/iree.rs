@@ -1,4 +1,4 @@
-//! How IREE is told where tensors are, and what waits for what: two devices, `dev` and `host`, which whoever compiles names.
+//! The form for IREE: two devices, `dev` and `host`, which the user of the compiler defines.
 
 use super::Form;
 
@@ -6,7 +6,7 @@ use super::Form;
 pub(crate) struct Iree;
 
 impl Form for Iree {
-    /// Without one between them, IREE takes two transfers, there and back, for none.
+    /// Without a barrier between them, IREE removes two transfers to the host and back.
     fn barrier(&self) -> &'static str {
         "util.optimization_barrier"
     }
@@ -15,20 +15,20 @@ impl Form for Iree {
         ("flow.tensor.transfer", format!("<{{target = {}}}>", device(host)))
     }
 
-    /// A variable's new value is a result of its own: the caller's buffers are the caller's.
+    /// A variable's new value is a result of its own: IREE does not write into the caller's buffers.
     fn place(&self, out: &mut String, host: bool, _returns_as: Option<usize>) {
-        // On the device, too: what is only copied to the host would be taken to be there already.
+        // Also on the device: otherwise a result that is only copied to the host would be assumed to be there already.
         out.push_str(", iree.abi.affinity = ");
         out.push_str(device(host));
     }
 
-    /// Where operators run, or IREE has some run on the host whose results go there.
+    /// The device on which operators run; otherwise IREE runs some on the host if their results go there.
     fn function(&self) -> &'static str {
         " attributes {stream.affinity = #hal.device.promise<@dev>}"
     }
 
-    /// IREE has one notion of all that goes through a barrier, that of what is first: who else may hold it. What an argument
-    /// is, everything may be: held by the caller. What is not could not be returned.
+    /// IREE assumes for all operands of a barrier the ownership of the first one. If that is an argument, all operands may be
+    /// held by the caller, too; otherwise they could not be returned.
     fn anchors(&self) -> bool {
         true
     }

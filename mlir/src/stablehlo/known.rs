@@ -1,4 +1,4 @@
-//! Integers that follow from extents and constants alone, as graphs compute shapes with them.
+//! Integers that follow from extents and constants alone, as in the shape computations of graphs.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use lmsc_ir::{Attr, Data, ElementType, Graph, Node, NodeId, TensorType, ValueId}
 
 use super::int;
 
-/// Longer lists are no arithmetic of shapes.
+/// Maximum length: longer lists do not occur in shape computations.
 const MOST: u64 = 64;
 
-/// The elements of values, by value, as far as they are known.
+/// The elements of values, by value, if they are known.
 pub(super) struct Known(Vec<Option<Vec<i64>>>);
 
 impl Known {
@@ -32,12 +32,12 @@ impl Known {
         known
     }
 
-    /// The elements of the value, in the order of memory.
+    /// The elements of the value, in row-major order.
     pub(super) fn get(&self, value: ValueId) -> Option<&[i64]> {
         self.0[index(value)].as_deref()
     }
 
-    /// What the node's only result holds.
+    /// The elements of the node's only result.
     fn computed(&self, graph: &Graph, id: NodeId) -> Option<Vec<i64>> {
         let node = graph.node(id);
         if !node.op.domain().is_empty() || !node.updates.is_empty() {
@@ -69,7 +69,7 @@ impl Known {
             }
             "Concat" => {
                 let parts: Option<Vec<&[i64]>> = (0..node.operands.len()).map(list).collect();
-                // Along the only dimension there is.
+                // Along the only dimension.
                 (dims(0)?.len() == 1).then_some(parts?.concat())
             }
             "Slice" if dims(0)?.len() == 1 => {
@@ -98,7 +98,7 @@ impl Known {
     }
 }
 
-/// Which extents a `Shape` tells, of so many.
+/// The range of extents, out of `rank`, that a `Shape` returns.
 pub(super) fn shape_range(node: &Node, rank: usize) -> Range<usize> {
     let last = rank as i64;
     let bound = |name, default| {
@@ -109,7 +109,7 @@ pub(super) fn shape_range(node: &Node, rank: usize) -> Range<usize> {
     start..bound("end", last).max(start)
 }
 
-/// What a `Constant` holds.
+/// The elements of a `Constant`.
 fn constant(node: &Node) -> Option<Vec<i64>> {
     match (node.attribute("value"), node.attribute("value_int"), node.attribute("value_ints")) {
         (Some(Attr::Tensor(ty, data)), ..) => integers(ty, data),
@@ -133,7 +133,7 @@ fn integers(ty: &TensorType, data: &Data) -> Option<Vec<i64>> {
     }
 }
 
-/// Whether it is a short list of integers, or one.
+/// Whether it is an integer, or a short list of integers.
 fn is_short(ty: &TensorType) -> bool {
     matches!(ty.element, ElementType::Int64 | ElementType::Int32)
         && ty.element_count().is_some_and(|count| count <= MOST)

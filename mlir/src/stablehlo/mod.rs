@@ -1,13 +1,13 @@
-//! The graph as a module of StableHLO, which XLA and IREE compile.
+//! The graph as a module of StableHLO, for XLA and IREE.
 //!
-//! Each operator has a rule (`rules`). How a consumer is told where a tensor is, and what waits for what, is its form's
-//! (`xla`, `iree`). A compiler orders operations by what they read, and as it likes otherwise, which need not fit into the
-//! memory that was planned with. So there is a barrier where something comes back, where something waits for what leaves, and
-//! where something is computed again: what has been computed and is still needed goes through it, with what is waited for,
-//! and is used as it comes out of it, because a compiler drops a barrier's result that nobody uses, and the edge with it.
-//! What the plan has before that place, the compiler has before it. Between such places the order is its own: barriers there
-//! would keep it from fusing. What is computed again reads its operands through the barrier, or it would be found to have
-//! been computed before.
+//! Each operator has a rule (`rules`). The placement of tensors and the order of copies are expressed in a form per compiler
+//! (`xla`, `iree`). A compiler orders operations by their operands only, and otherwise freely, so the result might not fit the
+//! planned memory. Therefore there is a barrier where a tensor is swapped in, where a node waits for a swap-out, and where a node
+//! is recomputed: all values that have been computed and are still needed go through it, together with the values that are waited
+//! for. Later readers use the barrier's results, because a compiler drops an unused result of a barrier, and the edge with it.
+//! The compiler then computes everything before the barrier that the plan computes before it. Between barriers the compiler
+//! chooses the order: more barriers would prevent fusion. A recomputed node reads its operands through the barrier, otherwise the
+//! compiler would merge it with its origin.
 
 mod iree;
 mod known;
@@ -29,32 +29,32 @@ use writer::{Val, Writer};
 pub(crate) use iree::Iree;
 pub(crate) use xla::Xla;
 
-/// How a compiler of StableHLO is told what StableHLO has no words for.
+/// The constructs of a compiler for facts that StableHLO cannot express.
 pub(crate) trait Form: Sync {
-    /// The operation that gives its operands again, none before all of them are there.
+    /// The operation that returns its operands, none before all of them are available.
     fn barrier(&self) -> &'static str;
 
-    /// Name and attributes of the operation that gives a tensor in host memory, or back on the device.
+    /// Name and attributes of the operation that copies a tensor to host memory, or back to the device.
     fn transfer(&self, host: bool) -> (&'static str, String);
 
-    /// What is said of an argument or a result beside its name: whether it is on the host, and of an argument, as which result
-    /// its buffer comes back.
+    /// Appends the attributes of an argument or a result besides its name: whether it is on the host, and for an argument, the
+    /// result that reuses its buffer.
     fn place(&self, out: &mut String, host: bool, returns_as: Option<usize>);
 
-    /// What is said of the function.
+    /// The attributes of the function.
     fn function(&self) -> &'static str;
 
     /// Whether the first operand of every barrier must be an argument of the function.
     fn anchors(&self) -> bool;
 
-    /// Whether it makes what depends on nothing when it likes, however long that lies around.
+    /// Whether the compiler may compute values without operands at any time, so that they occupy memory for long.
     fn hoists(&self) -> bool;
 
-    /// Whether its compiler fails where it fuses a window of two results with what reads them.
+    /// Whether the compiler fails when it fuses a window of two results with its readers.
     fn splits_windows(&self) -> bool;
 }
 
-/// What StableHLO has no way to say, or no rule says.
+/// Why a graph cannot be written in StableHLO.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StablehloError {
     /// Operators without a rule, each with one of its nodes.
@@ -63,12 +63,12 @@ pub enum StablehloError {
         /// The nodes.
         places: Vec<String>,
     },
-    /// An operator used in a way that its rule does not know.
+    /// An operator in a form that its rule does not support.
     #[error("{place} cannot be written in StableHLO: {why}")]
     Refused {
         /// The node.
         place: String,
-        /// What is in the way.
+        /// The reason.
         why: String,
     },
     /// A type that StableHLO does not have.
@@ -91,7 +91,7 @@ pub(crate) fn module(graph: &Graph, form: &'static dyn Form) -> Result<String, S
     lowering.finish(head)
 }
 
-/// The rule of every node; copies and joins, which are no operators, have none.
+/// The rule of every node; copies and joins have none, as they are not operators.
 fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, StablehloError> {
     let mut rules = Vec::with_capacity(graph.order().len());
     let mut missing: BTreeMap<String, String> = BTreeMap::new();
@@ -109,7 +109,7 @@ fn rules_of(graph: &Graph) -> Result<Vec<Option<Rule>>, StablehloError> {
     }
 }
 
-/// After which tick nobody reads a value; what the caller gets is read at the end.
+/// By value, the tick of its last reader; outputs are read at the end.
 struct LastUse(Vec<u32>);
 
 impl LastUse {
@@ -133,7 +133,7 @@ impl LastUse {
         last
     }
 
-    /// Whether somebody reads the value at this tick or later.
+    /// Whether the value is read at this tick or later.
     fn is_from(&self, value: ValueId, tick: u32) -> bool {
         self.0[index(value)] >= tick
     }
@@ -142,9 +142,9 @@ impl LastUse {
 /// One result of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
-    /// A value, and of which variable it is the next value, if of one.
+    /// A value, and the variable whose next value it is, if any.
     Value(ValueId, Option<ValueId>),
-    /// What a variable holds at the end, which has no name of its own.
+    /// The final contents of a variable, which have no name of their own.
     State(ValueId),
 }
 
@@ -157,7 +157,7 @@ impl Output {
         }
     }
 
-    /// What it is called by.
+    /// The value that names it.
     fn value(self) -> ValueId {
         match self {
             Output::Value(value, _) | Output::State(value) => value,
@@ -168,22 +168,22 @@ impl Output {
 struct Lowering<'g> {
     graph: &'g Graph,
     writer: Writer,
-    /// By value, what it is called now: a barrier gives new names.
+    /// By value, its current name: a barrier gives new names.
     values: Vec<Option<Val>>,
     known: Known,
     results: Vec<Output>,
     last_use: LastUse,
-    /// The ticks with a barrier that are to come, the next one last.
+    /// The ticks with a barrier that are still to come, the next one last.
     places: Vec<u32>,
-    /// What has been computed, on the device, since the last barrier.
+    /// Values that have been computed, on the device, since the last barrier.
     computed: Vec<ValueId>,
-    /// By value, whether it went through one.
+    /// By value, whether it went through a barrier.
     passed: Vec<bool>,
-    /// Of what went through one, what is needed longest.
+    /// Of the values that went through a barrier, the one that is needed longest.
     link: Option<ValueId>,
-    /// SwapOuts that nothing has waited for.
+    /// SwapOuts that no node has waited for yet.
     leaving: BTreeSet<NodeId>,
-    /// The run's seed and the number of the step, if anything is drawn.
+    /// The run's seed and the number of the step, if the graph draws random numbers.
     draws: Option<[Val; 2]>,
 }
 
@@ -270,7 +270,7 @@ impl<'g> Lowering<'g> {
         Ok(out)
     }
 
-    /// Has barriers begin with the argument, if it is the smallest so far, and they must begin with one.
+    /// Makes barriers begin with the argument, if it is the smallest so far and the form needs such an anchor.
     fn anchor(&mut self, argument: &Val) {
         let smaller = |other: &Val| argument.ty.byte_size() < other.ty.byte_size();
         if self.writer.form.anchors() && self.writer.anchor.as_ref().is_none_or(smaller) {
@@ -293,7 +293,7 @@ impl<'g> Lowering<'g> {
             .collect::<Result<_, _>>()?;
         let operands = node.operands.iter().map(|operand| operand.map(|value| self.value(value)));
         let mut operands: Vec<Option<Val>> = operands.collect();
-        // What a Join updates is what was there before.
+        // A Join on the host updates the old contents of the variable.
         if let (true, Some(update)) = (node.op.is_join(), node.updates.first()) {
             operands[0] = Some(self.value(update.variable));
         }
@@ -314,7 +314,8 @@ impl<'g> Lowering<'g> {
             let written = written.filter(|(i, _)| node.operands.get(*i) == Some(&Some(update.variable)));
             let result = update.result.or_else(|| written.map(|(_, result)| *result).next());
             if let Some((_, val)) = given.iter().find(|(i, _)| Some(*i) == result) {
-                // Whoever reads the variable from here on reads what it holds now; on the host once it is there.
+                // Later readers of the variable read its new contents; a variable on the host changes only when they are copied
+                // there.
                 let is_host = |value: ValueId| self.graph.value(value).place.is_host();
                 let variable = brought(self.graph, update.variable);
                 self.values[index(update.variable)] = Some(val.clone());
@@ -342,7 +343,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// What stands for the value.
+    /// The current name of the value.
     fn value(&mut self, value: ValueId) -> Val {
         if let Some(val) = &self.values[index(value)] {
             return val.clone();
@@ -354,10 +355,12 @@ impl<'g> Lowering<'g> {
         val
     }
 
-    /// Has the node, and all that follows, wait for what comes before it in the plan, where a compiler would not.
+    /// Adds a barrier before the node, if the plan needs one there, so that the node and all later ones wait for everything that
+    /// the plan computes before.
     ///
-    /// What has been computed since the last such place goes through the barrier if it is still needed, and what is read
-    /// before the next one. The rest went through an earlier one, and will go through the one before whoever reads it.
+    /// Values that were computed since the last barrier go through it if they are still needed, and so do values that are read
+    /// before the next one. The other values went through an earlier barrier, and will go through the one before their next
+    /// reader.
     fn wait(&mut self, tick: u32, id: NodeId) {
         if self.places.last() != Some(&tick) {
             return;
@@ -373,7 +376,7 @@ impl<'g> Lowering<'g> {
         let read = readers.filter(|node| !node.op.effects().shape_only).flat_map(Node::reads);
         let here = |value: &ValueId| self.passed[index(*value)] && self.last_use.is_from(*value, tick);
         let here: Vec<ValueId> = read.filter(here).collect();
-        // One value goes through them all, as long as it is needed, so that barriers have an order.
+        // One value goes through all barriers, as long as it is needed, so that the barriers are ordered.
         self.link = self.link.filter(|&link| self.last_use.is_from(link, tick));
         through.extend(self.link);
         through.extend(here);
@@ -402,8 +405,8 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The ticks before which something waits: where something comes back, where room is made by what leaves, and where
-    /// something runs again.
+    /// The ticks that need a barrier: where a tensor is swapped in, where a node waits for a swap-out, and where a node is
+    /// recomputed.
     fn places(graph: &Graph, known: &Known) -> Vec<u32> {
         let mut leaving: BTreeSet<NodeId> = BTreeSet::new();
         let mut places = Vec::new();
@@ -466,36 +469,36 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// Operands that are no integers known beforehand.
+/// Operands except known integers.
 fn operands<'a>(known: &'a Known, node: &'a Node) -> impl Iterator<Item = ValueId> + 'a {
     node.operands.iter().flatten().copied().filter(|&value| known.get(value).is_none())
 }
 
-/// Whether a compiler would find that what the node computes again is there.
+/// Whether a compiler would merge the recomputed node with its origin.
 fn runs_again(graph: &Graph, known: &Known, node: &Node) -> bool {
     node.recomputes.is_some() && !operands(known, node).any(|value| is_fresh(graph, value))
 }
 
-/// Whether the value is one that no compiler can take for another: it has come back, or its operands went through a barrier.
+/// Whether no compiler can merge the value with another one: it was swapped in, or its operands went through a barrier.
 fn is_fresh(graph: &Graph, value: ValueId) -> bool {
     let producer = graph.producer(value).map(|id| graph.node(id));
     producer.is_some_and(|node| node.op.is_swap_in() || node.recomputes.is_some())
 }
 
-/// What depends on the node's having run: its results, or the variable that it writes, where that has no other name. The
-/// flag of an accumulator is always the same.
+/// The values that exist only after the node has run: its results, or the variable that it writes, if that has no other name. The
+/// flag of an accumulator is constant.
 fn computed(node: &Node) -> impl Iterator<Item = ValueId> + '_ {
     let unnamed = node.updates.iter().filter(|update| update.result.is_none());
     let results = node.defines().filter(|_| node.updates.iter().all(|update| update.result.is_some()));
     unnamed.map(|update| update.variable).chain(results)
 }
 
-/// What the function returns: the graph's outputs, then what variables hold at the end that is no output.
+/// The results of the function: the graph's outputs, then the final contents of variables that are not outputs.
 fn results_of(graph: &Graph) -> Vec<Output> {
     let mut states: BTreeMap<ValueId, Output> = BTreeMap::new();
     for &id in graph.order() {
         let node = graph.node(id);
-        // One that has only been away comes back, too: else its argument would be there all the time.
+        // A variable that was only swapped out and in is a result, too: otherwise its argument would be resident all the time.
         for update in &node.updates {
             let variable = brought(graph, update.variable);
             let result = update.result.and_then(|index| node.results.get(index).copied().flatten());
@@ -515,7 +518,7 @@ fn results_of(graph: &Graph) -> Vec<Output> {
     results
 }
 
-/// The variable itself, of a value that SwapIns may have brought of it.
+/// The variable of which the value is a copy, by any number of SwapIns; or the value itself.
 fn brought(graph: &Graph, value: ValueId) -> ValueId {
     let names = |node: &&Node| node.op.is_swap() || node.op.is_join();
     let copied = graph.producer(value).map(|id| graph.node(id)).filter(names);
@@ -525,7 +528,7 @@ fn brought(graph: &Graph, value: ValueId) -> ValueId {
     }
 }
 
-/// Whether StableHLO has tensors of the element type that the rules can work with.
+/// Whether StableHLO has tensors of the element type, and the rules support them.
 fn has_element(element: ElementType) -> bool {
     use ElementType::*;
     matches!(

@@ -6,12 +6,12 @@ use super::Form;
 use crate::print::{Ssa, dense, print_ssa};
 use crate::types::{double, float, push, quoted, separated, tensor};
 
-/// What stands for a tensor in the text, and its type.
+/// The name of a tensor in the text, and its type.
 #[derive(Clone, Debug)]
 pub(super) struct Val {
     pub(super) ssa: Ssa,
     pub(super) ty: TensorType,
-    /// Whether it follows from constants alone.
+    /// Whether it is computed from constants only.
     pub(super) fixed: bool,
 }
 
@@ -29,13 +29,13 @@ impl Val {
     }
 }
 
-/// The window of a convolution or pooling, along each dimension of space.
+/// The window of a convolution or pooling, along each spatial dimension.
 pub(super) struct Window<'a> {
     pub(super) strides: &'a [i64],
     pub(super) padding: &'a [(i64, i64)],
-    /// How far apart elements of the first operand are moved.
+    /// Distances to which elements of the first operand are spread.
     pub(super) base: &'a [i64],
-    /// How far apart elements of the window are.
+    /// Distances of the elements of the window.
     pub(super) dilations: &'a [i64],
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Writer {
     /// The smallest argument, if barriers begin with one.
     pub(super) anchor: Option<Val>,
     pub(super) out: String,
-    /// Where the operations come from, as MLIR says it.
+    /// The location of the operations, in MLIR's syntax.
     location: String,
     next: u32,
 }
@@ -61,7 +61,7 @@ impl Writer {
         Writer { form, anchor: None, out: String::with_capacity(capacity), location: String::new(), next: 0 }
     }
 
-    /// Says what the operations that follow are made of: compilers show it beside what they make.
+    /// Sets the location of the following operations, which compilers show with their results.
     pub(super) fn locate(&mut self, name: &str) {
         self.location.clear();
         self.location.push_str(" loc(");
@@ -69,7 +69,7 @@ impl Writer {
         self.location.push(')');
     }
 
-    /// An operation with any number of results; `attributes` is what stands between operands and types.
+    /// An operation with any number of results; `attributes` is the text between operands and types.
     pub(super) fn operation(
         &mut self,
         name: &str,
@@ -113,7 +113,7 @@ impl Writer {
         results.pop().expect("there is one result")
     }
 
-    /// An operation that takes elements of tensors of one type, one by one.
+    /// An elementwise operation on tensors of one type.
     pub(super) fn elementwise(&mut self, name: &str, operands: &[&Val]) -> Val {
         let ty = operands[0].ty.clone();
         self.one(name, operands, "", ty)
@@ -124,7 +124,7 @@ impl Writer {
         self.operation("chlo.erf", &[x], "", std::slice::from_ref(&x.ty)).pop().expect("there is one result")
     }
 
-    /// Elements as they lie in memory; `None` where MLIR has no literals for them.
+    /// A constant from elements in memory layout; `None` if MLIR has no literals for them.
     pub(super) fn constant(&mut self, ty: &TensorType, bytes: &[u8]) -> Option<Val> {
         let mut literal = String::new();
         if ty.element_count() == Some(0) {
@@ -145,7 +145,7 @@ impl Writer {
         self.constant(ty, &bytes).expect("integers have literals")
     }
 
-    /// A tensor that holds one number everywhere.
+    /// A tensor filled with one number.
     pub(super) fn splat(&mut self, value: f64, ty: &TensorType) -> Val {
         let mut literal = String::from("value = dense<");
         match ty.element {
@@ -161,14 +161,14 @@ impl Writer {
         self.one("constant", &[], &literal, ty.clone())
     }
 
-    /// A tensor of words that holds one number everywhere, every bit of it.
+    /// A tensor of words filled with one number, exactly.
     pub(super) fn whole(&mut self, value: u64, ty: &TensorType) -> Val {
         let mut literal = format!("value = dense<{value}> : ");
         tensor(&mut literal, ty);
         self.one("constant", &[], &literal, ty.clone())
     }
 
-    /// The element that every other one is above (`lowest`) or below, as a scalar.
+    /// The lower (`lowest`) or upper bound of all elements, as a scalar.
     pub(super) fn extreme(&mut self, element: ElementType, lowest: bool) -> Val {
         let bits = |negative: &'static str, positive: &'static str| if lowest { negative } else { positive };
         let literal = match element {
@@ -192,13 +192,13 @@ impl Writer {
         self.one("constant", &[], &properties, ty)
     }
 
-    /// The operand's dimensions become these of the result, which may repeat them.
+    /// Maps the operand's dimensions to these dimensions of the result, and repeats it along the others.
     pub(super) fn broadcast_along(&mut self, x: &Val, along: &[usize], dims: &[u64]) -> Val {
         let properties = format!("broadcast_dimensions = {}", array(along));
         self.one("broadcast_in_dim", &[x], &properties, TensorType::new(x.element(), dims))
     }
 
-    /// The tensor repeated as ONNX does it: its last dimensions are the last ones of the result.
+    /// Broadcasts the tensor as ONNX does: its last dimensions are the last ones of the result.
     pub(super) fn broadcast(&mut self, x: &Val, dims: &[u64]) -> Val {
         if x.dims() == dims {
             return x.clone();
@@ -221,7 +221,7 @@ impl Writer {
         self.one("convert", &[x], "", TensorType::new(element, x.dims()))
     }
 
-    /// The same bits as elements of another type, as wide.
+    /// The same bits as elements of another type of the same width.
     pub(super) fn bits(&mut self, x: &Val, element: ElementType) -> Val {
         self.one("bitcast_convert", &[x], "", TensorType::new(element, x.dims()))
     }
@@ -259,7 +259,7 @@ impl Writer {
         self.one("slice", &[x], &properties, TensorType::new(x.element(), dims))
     }
 
-    /// The tensor with elements `value` before, after and between its own; negative numbers cut.
+    /// The tensor with elements `value` before, after and between its own; negative numbers crop.
     pub(super) fn pad(&mut self, x: &Val, value: &Val, edges: &[(i64, i64, i64)]) -> Val {
         if edges.iter().all(|&edge| edge == (0, 0, 0)) {
             return x.clone();
@@ -298,7 +298,7 @@ impl Writer {
         self.one("select", &[condition, a, b], "", a.ty.clone())
     }
 
-    /// Combines the elements along some dimensions, which go, with `add`, `maximum` and the like.
+    /// Reduces some dimensions with `add`, `maximum` or similar operations.
     pub(super) fn reduce(&mut self, op: &str, x: &Val, initial: &Val, axes: &[usize]) -> Val {
         let left = x.dims().iter().enumerate().filter(|(axis, _)| !axes.contains(axis));
         let ty = TensorType::new(x.element(), left.map(|(_, &dim)| dim).collect::<Vec<_>>());
@@ -334,7 +334,7 @@ impl Writer {
         results.pop().expect("there is one result")
     }
 
-    /// The largest element of every window, and the number that stands beside it; of equal ones the smallest number.
+    /// The largest element of every window, and the number paired with it; of equal elements the smallest number.
     pub(super) fn largest_in_window(
         &mut self,
         (x, numbers): (&Val, &Val),
@@ -402,7 +402,7 @@ impl Writer {
         self.one("dot_general", &[a, b], &properties, TensorType::new(a.element(), dims))
     }
 
-    /// A convolution; `numbers` says what the dimensions mean, as StableHLO writes it. Channels, or the batch, are in groups.
+    /// A convolution; `numbers` are the dimension numbers in StableHLO's syntax. Channels, or the batch, are in groups.
     pub(super) fn convolution(
         &mut self,
         [x, w]: [&Val; 2],
@@ -421,7 +421,7 @@ impl Writer {
         self.one("convolution", &[x, w], &properties, TensorType::new(x.element(), dims))
     }
 
-    /// `numbers` and `extents` as StableHLO's gather has them.
+    /// A gather, with `numbers` and `extents` as in StableHLO.
     pub(super) fn gather(
         &mut self,
         [x, indices]: [&Val; 2],
@@ -436,7 +436,7 @@ impl Writer {
         self.one("gather", &[x, indices], &properties, TensorType::new(x.element(), dims))
     }
 
-    /// What is there combined with the updates, or replaced where `op` is none.
+    /// Combines the existing elements with the updates, or replaces them if `op` is none.
     pub(super) fn scatter(
         &mut self,
         [x, indices, updates]: [&Val; 3],
@@ -468,10 +468,10 @@ impl Writer {
         results.pop().expect("there is one result")
     }
 
-    /// The same tensors, none before all of them are there.
+    /// The same tensors, none before all of them are available.
     pub(super) fn barrier(&mut self, operands: &[&Val]) -> Vec<Val> {
         let anchor = self.anchor.clone();
-        // What is first speaks for all, and no constant is what an argument is.
+        // The first operand determines the ownership of all, and a constant must not be treated like an argument.
         let passes = |operand: &Val| anchor.is_none() || !operand.fixed;
         let moving: Vec<&Val> =
             anchor.iter().chain(operands.iter().copied().filter(|operand| passes(operand))).collect();
@@ -485,8 +485,8 @@ impl Writer {
         operands.iter().map(result).collect()
     }
 
-    /// What stands for a number that counts from 0 to before `steps` and for what the operations that follow, to
-    /// [`end_loop`](Self::end_loop), are given of their last time.
+    /// Begins a loop of `steps` iterations; the following operations, up to [`end_loop`](Self::end_loop), are its body. Returns
+    /// the counter, from 0, and the carried values.
     pub(super) fn begin_loop(&mut self, steps: u64, carried: &[Val]) -> (Loop, Val, Vec<Val>) {
         let scalar = TensorType::new(ElementType::Int32, []);
         let [start, limit] = [0, steps as i64].map(|number| self.integers(&scalar, &[number]));
@@ -506,7 +506,7 @@ impl Writer {
         (Loop { number, types }, counter, inside)
     }
 
-    /// What the loop carries after its last time, if `next` is what one time gives the next one.
+    /// Ends the loop; `next` are the carried values of the next iteration. Returns the carried values after the last iteration.
     pub(super) fn end_loop(&mut self, loops: Loop, counter: &Val, next: &[Val]) -> Vec<Val> {
         let one = self.integers(&counter.ty, &[1]);
         let count = self.elementwise("add", &[counter, &one]);
@@ -554,7 +554,7 @@ impl Writer {
         self.out.push_str(") -> ()\n");
     }
 
-    /// The element of the first dimension at a place, without that dimension.
+    /// The element of the first dimension at an index, without that dimension.
     pub(super) fn element(&mut self, x: &Val, at: &Val) -> Val {
         let starts = self.starts(x, at);
         let dims = [&[1], &x.dims()[1..]].concat();
@@ -565,7 +565,7 @@ impl Writer {
         self.reshape(&found, &dims[1..])
     }
 
-    /// The tensor with another element of the first dimension at a place.
+    /// The tensor with the element of the first dimension at an index replaced.
     pub(super) fn with_element(&mut self, x: &Val, element: &Val, at: &Val) -> Val {
         let starts = self.starts(x, at);
         let element = self.reshape(element, &[&[1], element.dims()].concat());
@@ -573,13 +573,13 @@ impl Writer {
         self.one("dynamic_update_slice", &operands, "", x.ty.clone())
     }
 
-    /// The list with others of its elements from a place on.
+    /// The list with the elements from `begin` on replaced by those of `range`.
     pub(super) fn with_range(&mut self, list: &Val, range: &Val, begin: u64) -> Val {
         let begin = self.integers(&TensorType::new(ElementType::Int64, []), &[begin as i64]);
         self.one("dynamic_update_slice", &[list, range, &begin], "", list.ty.clone())
     }
 
-    /// Where the element of the first dimension at a place begins.
+    /// The start indices of the element of the first dimension at an index.
     fn starts(&mut self, x: &Val, at: &Val) -> Vec<Val> {
         let zero = self.integers(&at.ty, &[0]);
         (0..x.rank()).map(|axis| if axis == 0 { at.clone() } else { zero.clone() }).collect()

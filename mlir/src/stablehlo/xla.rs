@@ -1,4 +1,4 @@
-//! How XLA is told where tensors are, and what waits for what: as JAX writes it.
+//! The form for XLA: placement and order as JAX writes them.
 
 use super::Form;
 use crate::types::push;

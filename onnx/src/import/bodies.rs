@@ -346,7 +346,7 @@ fn recursive<'m>(
     };
     let mut recursive = HashMap::new();
     let mut seen: HashSet<Key<'m>> = HashSet::new();
-    // By function on the path, where it stands there.
+    // By function on the path, its position.
     let mut depths: HashMap<Key<'m>, usize> = HashMap::new();
     for root in all.iter().map(key) {
         let mut path = Vec::new();
@@ -374,7 +374,7 @@ fn recursive<'m>(
     recursive
 }
 
-/// The nodes of a function or a branch, and what they refer to.
+/// The nodes of a function or a branch, and their context.
 struct Body<'b, 'c> {
     nodes: &'b [NodeProto],
     declared: &'b [ValueInfoProto],

@@ -21,10 +21,10 @@ use crate::proto::{FunctionProto, TypeProto, TypeValue};
 use crate::shapes::{self, Const, Constants, Fact, Query, ShapeError, Wanted, operands, producer};
 use crate::values::fixed_values;
 
-/// How many elements all sequences of the graph together have.
+/// Maximum number of elements of all sequences of the graph together.
 pub(super) const MOST_SEQUENCE_ELEMENTS: usize = 1 << 22;
 
-/// An operator as it occurs in the file, with what does not change from node to node.
+/// An operator of the file, with the facts that do not change from node to node.
 #[derive(Clone)]
 struct KnownOp<'m> {
     op: Op,
@@ -36,7 +36,7 @@ struct KnownOp<'m> {
 pub(super) struct Build<'a, 'm> {
     file: &'a Resolved<'m>,
     graph: Graph,
-    /// The value of every number of the file; `None` for one that is not there, or could not be understood.
+    /// The value of every number of the file; `None` if it does not exist, or has an error.
     values: Vec<Option<ValueId>>,
     known: Constants,
     /// The node of every index of the file.
@@ -84,7 +84,7 @@ impl<'a, 'm> Build<'a, 'm> {
         for &i in &order {
             build.add_node(i, errors);
         }
-        // Last, because an origin may stand behind its copy.
+        // Last, because an origin may come after its recomputed node.
         for &i in &order {
             let (Some(node), Some(extra)) = (build.nodes[i], file.extras.get(&i)) else { continue };
             if let Some(origin) = extra.recomputes.and_then(|o| build.nodes[o]) {
@@ -99,8 +99,7 @@ impl<'a, 'm> Build<'a, 'm> {
         (build.graph, build.decided)
     }
 
-    /// Adds the node at an index of the file, unless something that it needs could not be understood: then that
-    /// has been said.
+    /// Adds the node at an index of the file, unless something that it needs has an error, which has then been reported.
     fn add_node(&mut self, i: usize, errors: &mut Errors) {
         let none = Extra::default();
         let extra = self.file.extras.get(&i).unwrap_or(&none);
@@ -143,7 +142,7 @@ impl<'a, 'm> Build<'a, 'm> {
         let mut node = Node::new(self.file.names[i].clone(), op.clone());
         node.source = Some(i as u32);
         let mut lost = false;
-        // The operator that stands for a copy is no part of the graph.
+        // The operator that represents a copy is not part of the graph.
         let stands_for_copy = extra.copy.is_some() && domain(proto) != LMSC_DOMAIN;
         let attributes = if stands_for_copy { &[][..] } else { &proto.attribute };
         node.attributes.reserve_exact(attributes.len());
@@ -170,7 +169,7 @@ impl<'a, 'm> Build<'a, 'm> {
             lost |= number != NONE && value.is_none();
             value
         };
-        // The function for what came back as a whole has no operand for what stayed.
+        // The function for a join without a base has no operand for it.
         let nothing_stayed = (extra.join == Some(false)).then_some(None);
         node.operands = nothing_stayed.into_iter().chain(data.iter().map(&mut resolve)).collect();
         node.captures = extra.captures.iter().filter_map(&mut resolve).collect();
@@ -256,7 +255,7 @@ impl<'a, 'm> Build<'a, 'm> {
                 ));
             }
         }
-        // What is joined lies where its pieces do.
+        // A joined tensor is in the memory of its pieces.
         let is_host = |value: ValueId| self.graph.value(value).place.is_host();
         let on_host = node.op.is_swap_out() || node.op.is_join() && node.reads().all(is_host);
         let place = if on_host { Place::Host } else { Place::Device };
@@ -306,9 +305,9 @@ impl<'a, 'm> Build<'a, 'm> {
         }
     }
 
-    /// Moves inputs and initializers to the host that nothing reads but copies from there.
+    /// Moves inputs and initializers to the host if only copies from the host read them.
     fn place_what_travels(&mut self) {
-        // By value, whether a copy from the host reads it, and whether anything else does.
+        // By value, whether a copy from the host reads it, and whether another node does.
         let mut readers = vec![(false, false); self.graph.value_capacity()];
         for &id in self.graph.order() {
             let node = self.graph.node(id);
@@ -326,7 +325,7 @@ impl<'a, 'm> Build<'a, 'm> {
         }
     }
 
-    /// Keeps new values from the names that subgraphs define, and from those that the file declares and nothing defines.
+    /// Reserves the names that subgraphs define, and those that the file declares but does not define.
     fn keep_names_free(&mut self) {
         let declared = self.file.proto.value_info.iter().map(|info| info.name());
         let declared = declared.filter(|name| !self.file.numbers.contains_key(name));
@@ -409,7 +408,7 @@ impl<'a, 'm> Build<'a, 'm> {
     }
 
     fn add_initializers(&mut self, errors: &mut Errors) {
-        // An initializer that the step writes is a variable: its value in the file is not the one of later steps.
+        // An initializer that the step writes is a variable: its value in the file is only that of the first step.
         let mut written: HashSet<u32> = HashSet::new();
         let mut writes: HashMap<(&str, &str), &[(usize, usize)]> = HashMap::new();
         for (i, node) in self.file.proto.node.iter().enumerate() {
@@ -420,7 +419,7 @@ impl<'a, 'm> Build<'a, 'm> {
         written.extend(self.file.state());
         let stated = self.file.extras.values().flat_map(|extra| &extra.updates);
         written.extend(stated.map(|&(_, variable)| variable));
-        // Inputs that a caller may give another value than the file does. Before IR version 4 every initializer was an input.
+        // Inputs for which a caller may give another value than the file's. Before IR version 4 every initializer was an input.
         let mut fed: HashSet<&str> = HashSet::new();
         if self.file.model.proto.ir_version() >= 4 {
             fed.extend(self.file.proto.input.iter().map(|input| input.name()));

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// How deep an expression may nest.
+/// Maximum nesting of an expression.
 const MOST_DEPTH: usize = 32;
-/// The longest name that is read as an expression.
+/// Maximum length of a name that is parsed as an expression.
 const MOST_BYTES: usize = 1024;
 
 /// An expression over names of extents.
@@ -15,7 +15,7 @@ pub(super) enum Extent<'n> {
     Call(Function, Vec<Extent<'n>>),
 }
 
-/// What an expression computes of its arguments.
+/// The functions of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Add,
@@ -32,7 +32,7 @@ pub(super) enum Function {
 }
 
 impl<'n> Extent<'n> {
-    /// The expression that the text is; `None` for a text that is none.
+    /// Parses the text; `None` if it is not an expression.
     pub(super) fn parse(text: &'n str) -> Option<Extent<'n>> {
         if text.len() > MOST_BYTES {
             return None;
@@ -58,7 +58,7 @@ impl<'n> Extent<'n> {
         }
     }
 
-    /// The value, where all names have one and the result is a whole number of at least 0.
+    /// The value, if all names have one and the result is a nonnegative integer.
     pub(super) fn value(&self, of: &dyn Fn(&str) -> Option<u64>) -> Option<u64> {
         let Ratio { over, under } = self.ratio(of)?;
         (under == 1).then(|| u64::try_from(over).ok()).flatten()
@@ -77,7 +77,7 @@ impl<'n> Extent<'n> {
 }
 
 impl Function {
-    /// The function of this name, as Python, SymPy and exporters write it.
+    /// The function of this name in Python, SymPy and exporters.
     fn named(name: &str) -> Option<Function> {
         Some(match name.to_ascii_lowercase().as_str() {
             "floor" | "floortoint" | "trunctoint" | "int" => Function::Floor,
@@ -185,7 +185,7 @@ impl<'n> Parser<'n> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Whether the text goes on with this, which is then behind.
+    /// Consumes the token, if the text continues with it.
     fn eat(&mut self, token: &str) -> bool {
         self.skip_blanks();
         let there = self.text[self.at..].starts_with(token);

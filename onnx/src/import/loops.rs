@@ -7,30 +7,30 @@ use super::bodies::{Around, Bodies, wrong};
 use crate::proto::{GraphProto, NodeProto};
 use crate::shapes::{Const, Fact, Query, Refusal};
 
-/// How many nodes of a body are walked, each as often as it runs, to find what every iteration computes.
+/// Maximum number of nodes of a body that are visited, over all iterations, to find the results of every iteration.
 const MOST_WALKED: usize = 10_000;
 
 /// A loop whose number of iterations is known, and the results of its body.
 pub(super) struct Simulated {
     pub(super) count: usize,
-    /// How many nodes all iterations have.
+    /// Number of nodes of all iterations.
     pub(super) nodes: usize,
     carried: Vec<Option<Fact>>,
     /// By result, the elements of the iterations.
     scans: Vec<Vec<Option<Fact>>>,
 }
 
-/// A loop as it stands in the graph.
+/// A loop in the graph.
 struct Loop<'q> {
     body: &'q GraphProto,
-    /// How often the body runs at most; `None` where that is not limited.
+    /// Maximum number of iterations; `None` if it is not limited.
     most: Option<u64>,
-    /// The values that go from one iteration to the next, as they are before the first.
+    /// The values carried from one iteration to the next, as before the first one.
     carried: Vec<Option<Fact>>,
 }
 
 impl Bodies<'_> {
-    /// How the control flow of the node goes, where that is known.
+    /// The decided control flow of the node, if it is known.
     pub(super) fn decided(&self, node: &NodeProto, query: &Query<'_>, around: Around<'_>) -> Option<Decided> {
         let is_plain = |name: &str| subgraph(node, name).is_ok_and(|body| body.sparse_initializer.is_empty());
         match query.op.key() {
@@ -88,7 +88,7 @@ impl Bodies<'_> {
         Ok(states.into_iter().chain(scans).collect())
     }
 
-    /// What all iterations compute, one after the other; `None` where their number is not known or too large.
+    /// The results of all iterations in order; `None` if their number is not known or too large.
     pub(super) fn simulate(
         &self,
         node: &NodeProto,
@@ -163,12 +163,12 @@ impl Bodies<'_> {
     }
 }
 
-/// The list of integers in the attribute; none where it is left out.
+/// The list of integers in the attribute; empty if it is left out.
 fn scan_attribute<'n>(node: &'n NodeProto, name: &str) -> &'n [i64] {
     node.attribute.iter().find(|a| a.name() == name).map_or(&[], |a| &a.ints)
 }
 
-/// How many operands of a `Scan` go from one iteration to the next.
+/// Number of operands of a `Scan` that are carried from one iteration to the next.
 fn scan_states(node: &NodeProto, query: &Query<'_>) -> Result<usize, Refusal> {
     let scanned = node.attribute.iter().find(|a| a.name() == "num_scan_inputs").map_or(0, |a| a.i());
     let scanned = usize::try_from(scanned).ok().filter(|&s| (1..=query.operands.len()).contains(&s));
@@ -176,7 +176,7 @@ fn scan_states(node: &NodeProto, query: &Query<'_>) -> Result<usize, Refusal> {
     scanned.map(|scanned| query.operands.len() - scanned).ok_or_else(problem)
 }
 
-/// How many iterations a `Scan` has.
+/// Number of iterations of a `Scan`.
 fn scan_length(node: &NodeProto, query: &Query<'_>) -> Result<Option<u64>, Refusal> {
     let axes = scan_attribute(node, "scan_input_axes");
     let mut length = None;
@@ -190,7 +190,7 @@ fn scan_length(node: &NodeProto, query: &Query<'_>) -> Result<Option<u64>, Refus
     Ok(length)
 }
 
-/// The loop, if it is known when it ends at the latest, or when its body says so.
+/// The loop, if its maximum number of iterations is known, or the body decides its end.
 fn known_loop<'q>(node: &'q NodeProto, query: &Query<'_>) -> Result<Option<Loop<'q>>, Refusal> {
     let body = subgraph(node, "body")?;
     let operand = |index: usize| query.operands.get(index).copied().flatten();

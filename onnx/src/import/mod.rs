@@ -1,7 +1,7 @@
-//! From a model's messages to the graph.
+//! Imports a model's messages into the graph.
 //!
-//! - A graph input that is also an initializer is an initializer: its bytes are in the file. Whoever feeds another
-//!   value for it must feed one that gives the same shapes.
+//! - A graph input that is also an initializer is treated as an initializer: its bytes are in the file. A caller that feeds
+//!   another value for it must feed one that gives the same shapes.
 //! - Extents are numbers: symbols of graph inputs are bound by [`Dims`], expressions such as `2*n` follow from them, and
 //!   everything else follows from the inputs by [`shapes`]. Other symbols, such as `unk__7`, declare
 //!   nothing: exporters give one size several names.
@@ -38,12 +38,12 @@ pub(crate) use read::declaration;
 use resolve::Resolved;
 pub use sizes::symbolic;
 
-/// The graph of a model, and the faults of the file that do not keep it from being used.
+/// The graph of a model, and the faults of the file that do not prevent its use.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The graph.
     pub graph: Graph,
-    /// One sentence a fault, in the order of the file.
+    /// One sentence per fault, in the order of the file.
     pub warnings: Vec<String>,
 }
 
@@ -64,8 +64,8 @@ pub fn import_warned(model: &Model, dims: &Dims) -> Result<Imported, ImportError
     import_with(model, dims, None)
 }
 
-/// The same, for a caller that only looks at the model: versions that are too new, and nodes that breach the contracts of
-/// their operators, are warnings, each kind once. Nothing may run or rewrite that graph.
+/// The same, for a caller that only inspects the model: too new versions, and nodes that violate the contracts of their
+/// operators, are warnings, each kind once. The graph must not be run or rewritten.
 ///
 /// # Errors
 /// [`ImportErrors`] with everything else.
@@ -81,7 +81,7 @@ pub fn look(model: &Model, dims: &Dims) -> Result<Imported, ImportErrors> {
 fn import_with(model: &Model, dims: &Dims, breaches: Option<&Breaches>) -> Result<Imported, ImportErrors> {
     let mut errors = Errors::default();
     let mut graph = read(model, dims, Plan::Read, breaches, &mut errors);
-    // One entry that does not fit the file any more makes all of them suspect.
+    // One entry that no longer matches the file makes all of them suspect.
     if let Some(stale) = std::mem::take(&mut errors.stale).in_words() {
         errors = Errors::default();
         breaches.iter().for_each(|breaches| _ = breaches.take());
@@ -104,7 +104,7 @@ enum Plan {
     Ignored,
 }
 
-/// The graph as far as it can be understood.
+/// The graph, as far as it is free of errors.
 fn read(
     model: &Model,
     dims: &Dims,
@@ -129,7 +129,7 @@ fn read(
     let order = resolved.order(errors)?;
     let (mut graph, _) = Build::graph(&resolved, order, Constancy::OfDefaults, errors);
     let entry = model.proto.metadata_props.iter().find(|p| p.key() == key::ADDRESSES);
-    // Names that are missing because something else is wrong are no news.
+    // Names that are missing because of other errors are not reported.
     if let (Some(entry), Plan::Read, true) = (entry, plan, errors.list.is_empty())
         && let Err(reason) = addresses::read(entry.value(), &mut graph)
     {
@@ -138,21 +138,21 @@ fn read(
     Some(graph)
 }
 
-/// Whether the values that a file has for inputs are constants.
+/// Whether the values of inputs in a file are constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Constancy {
-    /// They are, as sizes depend on them.
+    /// They are, because sizes depend on them.
     OfDefaults,
-    /// They are not, as a caller may feed others.
+    /// They are not, because a caller may feed other values.
     OfConstants,
 }
 
-/// How control flow goes, where that is known when a model is read.
+/// Control flow that is known when a model is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
     /// The condition of an `If`.
     Branch(bool),
-    /// How often the body of a `Loop` runs, and how many nodes that makes.
+    /// The number of iterations of a `Loop`, and the number of nodes of all iterations.
     Iterations { count: usize, nodes: usize },
 }
 
@@ -167,14 +167,14 @@ pub(crate) fn decided(model: &Model, dims: &Dims) -> Vec<(usize, Decided)> {
     decided
 }
 
-/// The names that the graph, a subgraph, reads from outside; none where subgraphs stand too deeply in one another.
+/// The names that the graph, a subgraph, reads from outside; none if subgraphs are nested too deeply.
 pub(crate) fn names_read(graph: &GraphProto) -> Vec<String> {
     let mut free = Vec::new();
     _ = names::free_names(graph, 0, &mut free);
     free.into_iter().map(str::to_owned).collect()
 }
 
-/// Refuses versions of the format and of domains that are newer than any that is implemented.
+/// Refuses versions of the format and of domains that are newer than the implemented ones.
 fn versions(model: &Model, errors: &mut Errors) {
     let found = model.proto.ir_version();
     if found > NEWEST_IR {
@@ -195,10 +195,10 @@ fn versions(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// The dense initializers of the model's graph, by name: no size needs to be known for them.
+/// The dense initializers of the model's graph, by name: they do not depend on any size.
 ///
 /// # Errors
-/// The first that is no tensor.
+/// The first error in a tensor.
 pub fn initializers(model: &Model) -> Result<Vec<(String, TensorType, Data)>, ImportError> {
     let graph = model.proto.graph.as_ref().ok_or(ImportError::NoGraph)?;
     let read = |(index, tensor): (usize, &TensorProto)| {

@@ -1,4 +1,4 @@
-//! What names refer to: nodes, metadata and the outer values of subgraphs.
+//! Resolves names: nodes, metadata and the outer values of subgraphs.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use lmsc_ir::Name;
@@ -9,7 +9,7 @@ use super::resolve::Extra;
 use crate::key;
 use crate::proto::{GraphProto, NodeProto};
 
-/// A name for every node: its own, or one that says what it is and where it stands.
+/// A name for every node: its own, or one made from its operator and position.
 pub(super) fn unique_names(nodes: &[NodeProto]) -> Vec<Name> {
     let mut taken: HashSet<&str> = HashSet::with_capacity(nodes.len());
     let own: Vec<bool> = nodes.iter().map(|n| !n.name().is_empty() && taken.insert(n.name())).collect();
@@ -90,7 +90,7 @@ pub(super) fn metadata(
             "copy" => extra.copy = Some("Copy"),
             _ => return Err((key::KIND, format!("`{value}` is neither `swap_out`, `swap_in` nor `copy`"))),
         },
-        // Other entries are notes for other readers.
+        // Other entries are for other readers.
         _ => {}
     }
     Ok(())
@@ -114,7 +114,7 @@ pub(crate) fn inner_names(nodes: &[NodeProto]) -> Vec<&str> {
     names
 }
 
-/// The graphs that the node's attributes hold.
+/// The graphs in the node's attributes.
 fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     node.attribute.iter().flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs))
 }

@@ -1,4 +1,4 @@
-//! What the names of the file refer to, and an order of its nodes.
+//! Resolves the names of the file, and finds an order of its nodes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use crate::shapes::Declared;
 use crate::state::{STRONG, Stated};
 use crate::{copy, key};
 
-/// Where a value of the file comes from.
+/// The definition of a value of the file.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Input(usize),
@@ -29,13 +29,13 @@ pub(super) enum Source {
     Node(usize),
 }
 
-/// What a node's metadata says, and what else is not read as data.
+/// A node's metadata, and other facts that are not its data operands.
 #[derive(Default)]
 pub(super) struct Extra<'m> {
     /// Nodes that complete before this one starts.
     pub(super) after: Vec<usize>,
     pub(super) recomputes: Option<usize>,
-    /// What it draws from if it is random.
+    /// Its seed if it is random.
     pub(super) seed: Option<u64>,
     /// Results that are new values of variables, by their indices, with the variables' numbers.
     pub(super) updates: Vec<(usize, u32)>,
@@ -43,7 +43,7 @@ pub(super) struct Extra<'m> {
     pub(super) captures: Vec<u32>,
     /// `SwapOut`, `SwapIn` or `Copy`, whatever the operator's name.
     pub(super) copy: Option<&'m str>,
-    /// That it joins pieces, and whether with something that stayed.
+    /// Whether the node joins pieces with a base; none if it is not a join.
     pub(super) join: Option<bool>,
 }
 
@@ -52,22 +52,22 @@ pub(super) struct Resolved<'m> {
     pub(super) model: &'m Model,
     pub(super) proto: &'m GraphProto,
     pub(super) sizes: Sizes<'m>,
-    /// The number of every value name of the file. The hasher's seed is another one in every process: no file can be
-    /// made whose names collide.
+    /// The number of every value name of the file. The hasher's seed differs in every process: no file can be made whose names
+    /// collide.
     pub(super) numbers: HashMap<&'m str, u32>,
-    /// Where each comes from, by number.
+    /// The definition of each value, by number.
     pub(super) sources: Vec<Source>,
-    /// What the file declares, by number.
+    /// The file's declaration, by number.
     pub(super) declared: Vec<Option<Declared>>,
-    /// For every node its operands' numbers, one after another; `u32::MAX` where one is left out.
+    /// For every node its operands' numbers, one after another; `u32::MAX` if one is left out.
     reads: Vec<u32>,
-    /// Where a node's operands begin in `reads`.
+    /// The begin of each node's operands in `reads`.
     begins: Vec<u32>,
-    /// For every node its results' numbers, one after another; `u32::MAX` where one is left out.
+    /// For every node its results' numbers, one after another; `u32::MAX` if one is left out.
     defines: Vec<u32>,
-    /// Where a node's results begin in `defines`.
+    /// The begin of each node's results in `defines`.
     define_begins: Vec<u32>,
-    /// What few nodes have.
+    /// Facts that only few nodes have.
     pub(super) extras: HashMap<usize, Extra<'m>>,
     pub(super) names: Vec<Name>,
     pub(super) bodies: Bodies<'m>,
@@ -79,7 +79,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const LOST: u32 = u32::MAX - 1;
 
 impl<'m> Resolved<'m> {
-    /// The graph with its names resolved, those that have no meaning marked as [`LOST`].
+    /// The graph with its names resolved; undefined names are marked as [`LOST`].
     pub(super) fn new(
         model: &'m Model,
         proto: &'m GraphProto,
@@ -265,7 +265,7 @@ impl<'m> Resolved<'m> {
         errors.push(ImportError::Undefined { value: value.to_owned(), reader });
     }
 
-    /// What the node's subgraphs read from this graph.
+    /// Finds the values that the node's subgraphs read from this graph.
     fn capture(&self, node: usize, extra: &mut Extra<'m>, errors: &mut Errors) {
         let proto = &self.proto.node[node];
         let mut free = Vec::new();
@@ -291,8 +291,8 @@ impl<'m> Resolved<'m> {
         }
     }
 
-    /// The numbers of values that an output's name, or the file, says are state: the value in the file is that of the
-    /// first step only.
+    /// The numbers of values that an output's name, or the file, declares as state: the value in the file is only that of the
+    /// first step.
     pub(super) fn state(&self) -> impl Iterator<Item = u32> + '_ {
         let stated = Stated::of(self.model).unwrap_or_default().pairs.into_iter().map(|(input, _)| input);
         let stated = stated.filter_map(|input| self.numbers.get(&*input).copied());
@@ -338,7 +338,7 @@ impl<'m> Resolved<'m> {
         reads.filter_map(producer).chain(after.iter().copied())
     }
 
-    /// A topological order: the file's, or the nearest.
+    /// A topological order: the file's order, or the nearest one.
     pub(super) fn order(&self, errors: &mut Errors) -> Option<Vec<usize>> {
         let count = self.proto.node.len();
         if (0..count).all(|i| self.before(i).all(|b| b < i)) {
@@ -367,7 +367,7 @@ impl<'m> Resolved<'m> {
         if order.len() == count {
             return Some(order);
         }
-        // Every node that still waits has a predecessor that does: walking back must come to a node twice.
+        // Every node that still waits has such a predecessor: walking back must reach a node twice.
         let mut at = waiting.iter().position(|&w| w > 0)?;
         let mut seen = vec![false; count];
         while !std::mem::replace(&mut seen[at], true) {
@@ -385,7 +385,7 @@ impl<'m> Resolved<'m> {
         nodes.pop();
         let name = |i: usize| format!("`{}` ({})", self.names[nodes[i]], op_name(&self.proto.node[nodes[i]]));
         if self.extras.values().any(|extra| !extra.after.is_empty()) {
-            // Without them there may be none.
+            // Without these edges there may be no cycle.
             let reason = format!(
                 "with the edges of metadata `{}`, nodes wait for one another in a cycle: ",
                 key::AFTER

@@ -10,16 +10,16 @@ use super::read::{extent_text, typed_input};
 use super::{Dims, ImportError};
 use crate::proto::{DimValue, Dimension, GraphProto, TensorShapeProto, TypeProto, TypeValue, ValueInfoProto};
 
-/// Values of names of extents, each with where it comes from.
+/// Values of names of extents, each with its origin.
 pub(super) struct Sizes<'a> {
     dims: &'a Dims,
     /// By name, its value, and the option that gives it.
     known: BTreeMap<&'a str, (u64, String)>,
-    /// Names to which two options give different values.
+    /// Names that two options give different values.
     ambiguous: BTreeSet<&'a str>,
 }
 
-/// What is known of an extent of an input.
+/// The known facts about an extent of an input.
 pub(super) enum Found<'a> {
     /// Its value.
     Value(u64),
@@ -58,12 +58,12 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The extents that the caller states for the input.
+    /// The extents that the caller gives for the input.
     pub(super) fn given_shape(&self, input: &str) -> Option<Vec<u64>> {
         self.dims.shape(input).map(<[u64]>::to_vec)
     }
 
-    /// What is known of an extent of an input.
+    /// The known facts about an extent of an input.
     pub(super) fn find(&self, dim: &'a Dimension) -> Found<'a> {
         let name = match dim.value() {
             Some(DimValue::Extent(extent)) => {
@@ -78,7 +78,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The names that would give the extent its value. A text such as `batch-size`, which could be an expression, may be a name.
+    /// The names that determine the extent's value. A text such as `batch-size`, which could be an expression, may be a name.
     fn missing(&self, name: &'a str) -> Vec<&'a str> {
         let names = Extent::parse(name).map(|extent| extent.names()).unwrap_or_default();
         let (known, missing): (Vec<&str>, Vec<&str>) =
@@ -87,7 +87,7 @@ impl<'a> Sizes<'a> {
         if missing.is_empty() || is_name { vec![name] } else { missing }
     }
 
-    /// Gives the names in the input's shape the values that the caller states for the input.
+    /// Binds the names in the input's shape to the extents that the caller gives for the input.
     fn bind(
         &mut self,
         input: &'a ValueInfoProto,
@@ -130,7 +130,7 @@ impl<'a> Sizes<'a> {
         self.known.retain(|name, _| !self.ambiguous.contains(name));
     }
 
-    /// Refuses stated shapes of what is no input, and such that contradict an expression.
+    /// Refuses shapes given for names that are not inputs, and shapes that contradict an expression.
     fn check_given_shapes(&self, graph: &'a GraphProto, errors: &mut Errors) {
         for (name, extents) in self.dims.shapes() {
             let Some(input) = graph.input.iter().find(|input| input.name() == name) else {
@@ -154,7 +154,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Refuses values of expressions that do not follow from the values of their names, and names that nothing has.
+    /// Refuses values of expressions that do not follow from the values of their names, and names that do not occur.
     fn check_names(&self, graph: &'a GraphProto, errors: &mut Errors) {
         let names: BTreeSet<&str> =
             graph.input.iter().filter_map(declared_shape).flat_map(dim_names).collect();
@@ -179,7 +179,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The options that give the name, or the names in the expression, their values.
+    /// The options that determine the name, or the names in the expression.
     fn sources(&self, name: &str) -> String {
         match self.known.get(name) {
             Some((_, source)) => source.clone(),
@@ -193,8 +193,8 @@ impl<'a> Sizes<'a> {
         sources.into_iter().collect::<Vec<_>>().join(" and ")
     }
 
-    /// Refuses sizes with which no input of a symbolic size has an element. Only the size of a state may be zero, such as
-    /// that of a cache.
+    /// Refuses sizes with which no input of a symbolic size has an element. Only the size of a state, such as that of a cache,
+    /// may be zero.
     pub(super) fn check_not_empty(&self, graph: &GraphProto, errors: &mut Errors) {
         let given = |input: &&ValueInfoProto| {
             let symbolic = |shape: &TensorShapeProto| {
@@ -216,12 +216,12 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// Whether it is one name, not an expression.
+/// Whether it is a single name, not an expression.
 fn is_plain(name: &str) -> bool {
     !matches!(Extent::parse(name), Some(Extent::Call(..)))
 }
 
-/// Whether it is a name that writers give to what they do not know: two extents of that name need not be equal.
+/// Whether it is a name that exporters use for unknown extents: two extents of that name need not be equal.
 fn is_placeholder(name: &str) -> bool {
     matches!(name, "" | "?" | "-1" | "None" | "none" | "null" | "*")
 }
@@ -251,7 +251,7 @@ fn dim_names(shape: &TensorShapeProto) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The option as it is written: `--shape x=2x3`.
+/// The option in its command-line form: `--shape x=2x3`.
 fn shape_option(input: &str, extents: &[u64]) -> String {
     format!("--shape {input}={}", extent_text(extents))
 }

@@ -96,7 +96,7 @@ fn each_node(
     known.values
 }
 
-/// The values of constants, by value, within a bound on all of them together.
+/// The values of constants, by value, with a limit on all of them together.
 pub(crate) struct Constants {
     pub(crate) values: Vec<Option<Const>>,
     elements: u64,
@@ -139,10 +139,10 @@ pub(crate) fn operands<'a>(
     ids.iter().map(operand).collect()
 }
 
-/// Through how many copies the producer of an operand is looked for.
+/// Maximum number of copies that are followed to the producer of an operand.
 const MOST_COPIES: usize = 64;
 
-/// The node that computes the operand, seen through copies, joins and `Identity`.
+/// The node that computes the operand, with copies, joins and `Identity` skipped.
 pub(crate) fn producer<'a>(
     graph: &'a Graph,
     operands: &[Option<ValueId>],

@@ -25,7 +25,7 @@ fn labelled<'a>(cx: &Cx<'a>, scores: &TensorType, at: usize) -> Result<&'a [u64]
     Ok(labels)
 }
 
-/// The loss, reduced or for each label.
+/// The loss, reduced or one per label.
 fn reduced(cx: &Cx<'_>, scores: &TensorType, labels: &[u64]) -> Result<TensorType, Refusal> {
     let element = cx.element("output_type")?.unwrap_or(scores.element);
     match cx.string("reduction")? {
@@ -35,7 +35,7 @@ fn reduced(cx: &Cx<'_>, scores: &TensorType, labels: &[u64]) -> Result<TensorTyp
     }
 }
 
-/// `SoftmaxCrossEntropyLoss`: the loss and the logarithms of the probabilities.
+/// `SoftmaxCrossEntropyLoss`: the loss and the log-probabilities.
 pub(super) fn cross_entropy(cx: &Cx<'_>) -> Answer {
     let scores = cx.tensor(0)?;
     let loss = reduced(cx, scores, labelled(cx, scores, 1)?)?;
@@ -49,7 +49,7 @@ pub(super) fn negative_log_likelihood(cx: &Cx<'_>) -> Answer {
     Ok(vec![Some(reduced(cx, scores, labelled(cx, scores, 1)?)?.into())])
 }
 
-/// `SoftmaxCrossEntropyLossGrad(dY, log_prob, labels, …)`: as the scores.
+/// `SoftmaxCrossEntropyLossGrad(dY, log_prob, labels, …)`: the type of the scores.
 pub(super) fn cross_entropy_gradient(cx: &Cx<'_>) -> Answer {
     let log_prob = cx.tensor(1)?;
     let labels = labelled(cx, log_prob, 2)?;

@@ -563,7 +563,7 @@ fn one(element: ElementType, dims: impl Into<Vec<u64>>) -> Answer {
     Ok(vec![Some(TensorType::new(element, dims).into())])
 }
 
-/// One result, a tensor with elements that `value` computes if a tensor of that size may be constant.
+/// One result, a tensor; `value` computes its elements if a tensor of that size may be constant.
 fn folded(
     element: ElementType,
     dims: impl Into<Vec<u64>>,
@@ -580,7 +580,7 @@ fn fold(
     let ty = TensorType::new(element, dims);
     let value = match ty.element_count() {
         _ if !Const::may_be(&ty) => None,
-        // There is nothing to compute, and the other extents may be anything.
+        // There is nothing to compute, and the other extents may have any size.
         Some(0) if element.is_float() => Const::floats(element, []),
         Some(0) => Const::ints(element, []),
         _ => value(&ty.dims),
@@ -596,7 +596,7 @@ fn product(dims: &[u64]) -> Result<u64, Refusal> {
     product.map_or_else(|| wrong(format!("extents {} make 2^64 elements or more", show(dims))), Ok)
 }
 
-/// The extents of all broadcast with one another.
+/// The broadcast of all extents.
 fn broadcast(all: &[&[u64]]) -> Result<Vec<u64>, Refusal> {
     broadcast_or(all, |_, _| {
         let shown: Vec<String> = all.iter().map(|d| show(d)).collect();
@@ -604,7 +604,7 @@ fn broadcast(all: &[&[u64]]) -> Result<Vec<u64>, Refusal> {
     })
 }
 
-/// The same; `refusal` makes the message from the position of what does not fit those before it, and the axis
+/// The same; `refusal` makes the message from the position of the operand that does not match the earlier ones, and from the axis
 /// counted from the last, which is 1.
 fn broadcast_or(all: &[&[u64]], refusal: impl FnOnce(usize, usize) -> String) -> Result<Vec<u64>, Refusal> {
     let rank = all.iter().map(|d| d.len()).max().unwrap_or(0);
@@ -623,10 +623,10 @@ fn broadcast_or(all: &[&[u64]], refusal: impl FnOnce(usize, usize) -> String) ->
     Ok(out)
 }
 
-/// What [`element_type`] knows, in words.
+/// The known element types, in words.
 pub(crate) const ELEMENT_TYPES: &str = "ONNX numbers them from 1 (float) to 26 (int2)";
 
-/// The element type that ONNX's `TensorProto.DataType` numbers so.
+/// The element type with this number in ONNX's `TensorProto.DataType`.
 pub fn element_type(code: i64) -> Option<ElementType> {
     use ElementType::*;
     Some(match code {

@@ -8,7 +8,7 @@ use super::{
     show, unknown, wrong,
 };
 
-/// What messages call the operand that most operators work on.
+/// The name in messages of the operand that most operators work on.
 const X: &str = "operand 0";
 
 /// `Transpose`.
@@ -35,7 +35,7 @@ pub(super) fn transpose(cx: &Cx<'_>) -> Answer {
     })
 }
 
-/// The extents of the operands joined along `at`, with their element type.
+/// The extents of the operands concatenated along `at`, with their element type.
 fn joined(cx: &Cx<'_>, all: &[&TensorType], at: usize) -> Result<TensorType, Refusal> {
     let mut out = all[0].clone();
     for (i, ty) in all.iter().enumerate().skip(1) {
@@ -187,7 +187,7 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
         };
         let (span, pace) =
             if step < 0 { (start - end, -i128::from(step)) } else { (end - start, step.into()) };
-        // An empty axis has nothing to walk back over.
+        // An empty axis has no elements for negative steps.
         let length = if n == 0 { 0 } else { (span + pace - 1).div_euclid(pace).max(0) };
         dims[at] = result_extent(at, length)?;
         offset = offset.wrapping_add((start as usize).wrapping_mul(strides[at]));
@@ -196,7 +196,7 @@ pub(super) fn slice(cx: &Cx<'_>) -> Answer {
     folded(x.element, dims, |out| cx.value(0)?.select(positions(out, &walk, offset)))
 }
 
-/// Refuses indices that have more than the data along an axis that is not indexed.
+/// Refuses indices with more elements than the data along an axis that is not indexed.
 fn elements_fit(cx: &Cx<'_>, data: &[u64], indices: usize) -> Result<(), Refusal> {
     let at = cx.axis_of(0, data.len(), &"the data")?;
     let dims = cx.dims(indices)?;
@@ -296,7 +296,7 @@ pub(super) fn gather_nd(cx: &Cx<'_>) -> Answer {
     one(x.element, gathered_nd(cx, &x.dims)?)
 }
 
-/// The extents of what the tuples of operand 1 name in a tensor.
+/// The extents of the slices that the tuples of operand 1 select from a tensor.
 fn gathered_nd(cx: &Cx<'_>, x: &[u64]) -> Result<Vec<u64>, Refusal> {
     let indices = cx.tensor(1)?;
     let batch = usize::try_from(cx.int_or("batch_dims", 0)?).unwrap_or(usize::MAX);

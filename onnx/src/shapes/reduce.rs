@@ -1,11 +1,11 @@
-//! Operators that fold axes away, or work along one.
+//! Operators that reduce axes, or work along one.
 
 use lmsc_ir::{ElementType, TensorType};
 
 use super::constant::{Const, positions, strides};
 use super::{Answer, Cx, Refusal, axis_mask, extent, fold, folded, one, unknown, wrong};
 
-/// Which axes are reduced; `None` if the operator does nothing.
+/// The mask of reduced axes; `None` if the operator does nothing.
 fn reduced(cx: &Cx<'_>) -> Result<Option<Vec<bool>>, Refusal> {
     let rank = cx.dims(0)?.len();
     match cx.int_list_or_ints("axes", 1)? {
@@ -27,7 +27,7 @@ pub(super) fn reduce(cx: &Cx<'_>) -> Answer {
     fold_reduce(cx, |_| None)
 }
 
-/// `Reduce…` whose integers shapes may be computed from.
+/// `Reduce…` on integers that shapes may be computed from.
 pub(super) fn fold_reduce(cx: &Cx<'_>, int: fn(&[i64]) -> Option<i64>) -> Answer {
     let x = cx.tensor(0)?;
     let keep = cx.int_or("keepdims", 1)? != 0;

@@ -1,4 +1,4 @@
-//! Sequences, whose elements are known one by one.
+//! Sequences, with a known type for each element.
 
 use lmsc_ir::{ElementType, TensorType, Type};
 
@@ -17,7 +17,7 @@ fn of(elements: Vec<TensorType>) -> Answer {
     Ok(vec![Some(Type::Sequence(elements).into())])
 }
 
-/// The position that operand `at` names in a sequence of `count`; `None` if the operand is left out.
+/// The position in a sequence of `count` elements that operand `at` gives; `None` if the operand is left out.
 fn position(cx: &Cx<'_>, at: usize, count: usize) -> Result<Option<usize>, Refusal> {
     let Some(i) = cx.maybe_scalar(at)? else { return Ok(None) };
     let signed = count as i64;

@@ -1,4 +1,4 @@
-//! Shapes as data: what asks for a shape, what is shaped by numbers, what only renames the same elements.
+//! Shapes as data: operators that read a shape, that take extents as operands, or that give the same elements other extents.
 
 use lmsc_ir::{Attr, ElementType, TensorType};
 

@@ -1,4 +1,4 @@
-//! The table of rules: one row an operator, and the only place to add one.
+//! The table of rules: one row per operator, and the only place to add one.
 
 use std::sync::LazyLock;
 
@@ -15,11 +15,11 @@ const MS: &str = "com.microsoft";
 const PREVIEW: &str = "ai.onnx.preview.training";
 const LMSC: &str = "ai.lmsc";
 
-/// `(domain, operator, rule, contract)`; [`contract`](super::contract) says how a contract is written. Operands that moved
+/// `(domain, operator, rule, contract)`; [`contract`](super::contract) documents the syntax of contracts. Parameters that moved
 /// between attribute and operand over the versions are read in both places, so one row serves every version.
 #[rustfmt::skip]
 static RULES: &[(&str, &str, Rule, &str)] = &[
-    // Elementwise, one operand. Two functions where shapes may be computed with it: on integers and on floats.
+    // Elementwise, one operand. If shapes may be computed with it, two functions: on integers and on floats.
     (ONNX, "Abs", |cx| each::unary(cx, i64::checked_abs, f64::abs), "1 X -> Y"),
     (ONNX, "Acos", each::same, "7 input -> output"),
     (ONNX, "Acosh", each::same, "9 input -> output"),

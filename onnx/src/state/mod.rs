@@ -38,8 +38,8 @@ impl Stated {
     /// The statements in the file's metadata. A file that lists its state ([`key::STATE`]) lists all of it, so names do not make
     /// pairs then.
     ///
+    /// # Errors
     /// [`StateError::Metadata`] if the entry is not a list of pairs.
-    /// [`StateError::Metadata`] if the entry is no list of pairs.
     pub fn of(model: &Model) -> Result<Stated, StateError> {
         let Some(entry) = model.proto.metadata_props.iter().find(|p| p.key() == key::STATE) else {
             return Ok(Stated::default());

@@ -45,7 +45,7 @@ impl Copies {
     /// copies of the same size go the other way.
     ///
     /// # Errors
-    /// [`RunError::Device`], with what the driver says.
+    /// [`RunError::Device`], with the driver's message.
     ///
     /// # Panics
     /// If `bytes` exceeds the room.
@@ -106,7 +106,7 @@ impl Costs {
     /// The overheads of the device of this number: medians of five.
     ///
     /// # Errors
-    /// [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
+    /// [`RunError::NoDevice`]; [`RunError::Device`], with the message of the driver or the compiler.
     pub fn measure(ordinal: u32, compiler: &Compiler) -> Result<Costs, RunError> {
         let gpu = Gpu::open(ordinal).map_err(|error| RunError::NoDevice(error.to_string()))?;
         Costs::of(&gpu, compiler).map_err(RunError::Device)

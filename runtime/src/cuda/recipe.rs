@@ -146,7 +146,8 @@ pub struct Each {
     pub elements: u64,
     /// Numeric parameters of the function, as bits.
     pub parameters: Vec<u64>,
-    /// What the numbers are, where they and the operands' first elements are turned into something once, before all elements.
+    /// The type of the parameters, if they and the operands' first elements are combined into one value before the loop over
+    /// elements.
     pub made_of: Option<&'static str>,
     /// By operand, the type of its elements, and which of them is read.
     pub operands: Vec<(&'static str, Reach)>,

@@ -452,7 +452,7 @@ impl Session {
     /// place. All other memory is zero.
     ///
     /// # Errors
-    /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with what the driver or the compiler says.
+    /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with the message of the driver or the compiler.
     pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
         let gpu = || Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()));
         Session::ready(gpu, program, options, compiler, None)

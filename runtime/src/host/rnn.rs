@@ -411,7 +411,7 @@ pub(crate) fn gru(spec: &Spec<'_>) -> Made {
                         }
                     }
                 } else {
-                    // The state, reset, goes through the gates' last part of this step, whose inputs wait meanwhile.
+                    // The product uses the reset state, r · h.
                     by_reset(&l, h, gates, r_candidate, candidate, room);
                 }
                 for n in 0..l.batch {

@@ -1,4 +1,4 @@
-//! What moves elements, names them otherwise, or makes them of their places.
+//! Operators that move elements, reinterpret them, or generate them from their positions.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Every element along every dimension, but those of `range` along `axis`.
+/// The bounds of all elements along every dimension, except `axis`, which is limited to `range`.
 fn along(x: &Val, axis: usize, range: Range<u64>) -> Vec<(u64, u64, u64)> {
     let mut bounds: Vec<_> = x.dims().iter().map(|&dim| (0, dim, 1)).collect();
     bounds[axis] = (range.start, range.end, 1);
@@ -58,7 +58,7 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Result<(), Why> {
     Ok(())
 }
 
-/// A slice along one axis: the first element, and how many, every how manyth, and whether backwards.
+/// A slice along one axis: the first element, the number of elements, the step, and the direction.
 struct Cut {
     axis: usize,
     first: u64,
@@ -67,7 +67,7 @@ struct Cut {
     backwards: bool,
 }
 
-/// Where the operands from `first` on (starts, ends, axes, steps) cut a tensor of these extents.
+/// The slices that the operands from `first` on (starts, ends, axes, steps) take of a tensor of these extents.
 fn cuts(cx: &Cx<'_>, dims: &[u64], first: usize) -> Result<Vec<Cut>, Why> {
     let (starts, ends) = (cx.list(first)?, cx.list(first + 1)?);
     let axes = match cx.optional(first + 2) {
@@ -110,7 +110,7 @@ pub(super) fn slice(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, x)
 }
 
-/// dY where the slice was taken, 0 elsewhere.
+/// dY at the place of the slice, 0 elsewhere.
 pub(super) fn slice_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, ty) = (cx.operand(0)?, cx.ty(0)?);
     let mut edges = vec![(0, 0, 0); dy.rank()];
@@ -240,7 +240,7 @@ pub(super) fn gather(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// For each index along the axis the place of its element in all dimensions, in a last dimension.
+/// For each index along the axis, the position of its element in all dimensions, as a last dimension.
 fn places(cx: &mut Cx<'_>, indices: &Val, axis: usize) -> Val {
     let dims = [indices.dims(), &[1]].concat();
     let parts: Vec<Val> = (0..indices.rank())
@@ -266,7 +266,7 @@ pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// The operation that combines what is there with what is scattered; none where that takes its place.
+/// The operation that combines existing and scattered elements; none if the scattered element replaces the existing one.
 fn reduction(cx: &Cx<'_>) -> Result<Option<&'static str>, Why> {
     match cx.text("reduction") {
         None | Some(b"none") => Ok(None),
@@ -307,15 +307,15 @@ pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Elements of the tensor, counted in the order of memory, as a list.
+/// Elements of the tensor, in row-major order, as a list.
 pub(super) fn range_of(cx: &mut Cx<'_>, x: &Val, elements: Range<u64>) -> Result<Val, Why> {
     let count = x.ty.element_count().ok_or("it has too many elements")?;
     let list = cx.w.reshape(x, &[count]);
     Ok(cx.w.slice(&list, &[(elements.start, elements.end, 1)]))
 }
 
-/// The whole of ranges that came back and, where there are none, of what has stayed. On the host, ranges are written into
-/// what was there: that is what XLA does in place.
+/// The whole tensor of swapped-in ranges and, for the other elements, of the base. On the host, ranges are written into the base:
+/// XLA does that in place.
 pub(super) fn join(cx: &mut Cx<'_>) -> Result<(), Why> {
     let ty = cx.ty(0)?;
     let count = ty.element_count().ok_or("it has too many elements")?;
@@ -345,7 +345,7 @@ pub(super) fn join(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Adds a range of what has stayed, the first operand, unless it is empty.
+/// Adds a range of the base, the first operand, unless it is empty.
 fn stayed(cx: &mut Cx<'_>, parts: &mut Vec<Val>, range: Range<u64>) -> Result<(), Why> {
     if !range.is_empty() {
         let whole = cx.optional(0).ok_or("a range of it is missing")?;

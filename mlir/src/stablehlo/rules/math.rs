@@ -1,4 +1,4 @@
-//! What computes numbers from numbers.
+//! Operators that compute numbers from numbers.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -7,7 +7,7 @@ use lmsc_ir::Attr;
 use super::{Cx, Why};
 use crate::stablehlo::writer::Val;
 
-/// Operators that are one operation, on operands of one shape.
+/// Operators that are a single operation, on operands of one shape.
 #[rustfmt::skip]
 const SAME: &[(&str, &str)] = &[
     ("Abs", "abs"),
@@ -155,7 +155,7 @@ pub(super) fn clip(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, x)
 }
 
-/// Along which axes it reduces, by operand or by attribute; all of them where neither says.
+/// The axes of a reduction, from an operand or an attribute; all axes if there is neither.
 fn axes(cx: &Cx<'_>, rank: usize) -> Result<Vec<usize>, Why> {
     let list = match (cx.optional(1), cx.ints("axes")) {
         (Some(_), _) => cx.list(1)?,
@@ -200,7 +200,7 @@ pub(super) fn reduce(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Matrices beside matrices; what one operand lacks in front, the other's are repeated for.
+/// Batched matrix products; leading dimensions that one operand lacks are broadcast.
 pub(super) fn matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (mut a, mut b, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     if a.rank() == 1 {
@@ -214,7 +214,7 @@ pub(super) fn matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Matrices beside matrices, some of them with rows and columns exchanged.
+/// Batched matrix products, with some operands transposed.
 pub(super) fn product(cx: &mut Cx<'_>, a: &Val, b: &Val, exchanged: [bool; 2]) -> Val {
     let (m, n) = (a.rank() - 2, b.rank() - 2);
     let inner = [usize::from(!exchanged[0]), usize::from(exchanged[1])];
@@ -258,7 +258,7 @@ fn log_softmax_along(cx: &mut Cx<'_>, x: &Val, axis: usize) -> Val {
     cx.op("subtract", &shifted, &log)
 }
 
-/// The axis of a softmax; before version 13 all axes from it on were one.
+/// The axis of a softmax; before version 13 all axes from it on were flattened.
 fn softmax_axis(cx: &Cx<'_>, rank: usize) -> Result<usize, Why> {
     let axis = cx.axis(cx.int("axis", if cx.version < 13 { 1 } else { -1 }), rank)?;
     if cx.version < 13 && axis + 1 != rank {
@@ -287,7 +287,7 @@ pub(super) fn softmax(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Minus the logarithm of the probability of each label, and all logarithms.
+/// The negative log-probability of each label, and all log-probabilities.
 pub(super) fn cross_entropy(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, labels) = (cx.operand(0)?, cx.operand(1)?);
     if cx.optional(2).is_some() {
@@ -329,7 +329,7 @@ pub(super) fn cross_entropy(cx: &mut Cx<'_>) -> Result<(), Why> {
     Ok(())
 }
 
-/// `X - mean`, the mean and the variance along some dimensions, which stay.
+/// `X - mean`, the mean and the variance along some dimensions, which are kept.
 pub(super) fn moments(cx: &mut Cx<'_>, x: &Val, axes: &[usize]) -> [Val; 3] {
     let count: u64 = axes.iter().map(|&axis| x.dims()[axis]).product();
     let sum = cx.sum_kept(x, axes);
@@ -366,7 +366,7 @@ pub(super) fn layer_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     Ok(())
 }
 
-/// A value for each channel, beside tensors of this rank.
+/// A value for each channel, reshaped to broadcast with tensors of this rank.
 pub(super) fn beside(cx: &mut Cx<'_>, channels: &Val, rank: usize) -> Val {
     let mut dims = vec![1; rank];
     dims[1] = channels.dims()[0];

@@ -1,4 +1,4 @@
-//! A rule for each operator: what it computes, in operations of StableHLO.
+//! A rule for each operator: its computation in operations of StableHLO.
 
 mod index;
 mod math;
@@ -12,21 +12,21 @@ use lmsc_ir::{Attr, ElementType, Float, LMSC_DOMAIN, Node, TensorType};
 use super::int;
 use super::writer::{Val, Writer};
 
-/// What a rule works with: a node, what its operands are called, and the text.
+/// The context of a rule: a node, the names of its operands, and the text.
 pub(super) struct Cx<'a> {
     pub(super) node: &'a Node,
-    /// Of ONNX's operators.
+    /// The version of ONNX's operators.
     pub(super) version: i64,
     pub(super) w: &'a mut Writer,
     pub(super) operands: Vec<Option<Val>>,
-    /// By operand, its elements where they follow from extents and constants.
+    /// By operand, its elements if they follow from extents and constants.
     pub(super) known: Vec<Option<Vec<i64>>>,
-    /// By result, its type if it is asked for.
+    /// By result, its type if it is used.
     pub(super) types: Vec<Option<TensorType>>,
-    /// What a random node draws from: its seed, and what the function is given, the run's seed and the number of the step.
+    /// The sources of a random node: its seed, and the function's arguments with the run's seed and the number of the step.
     pub(super) seed: u64,
     pub(super) draws: Option<[Val; 2]>,
-    /// By which index, what the rule gives.
+    /// The rule's results, with their indices.
     pub(super) given: Vec<(usize, Val)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) type Rule = fn(&mut Cx<'_>) -> Result<(), Why>;
 
 const MS: &str = "com.microsoft";
 
-/// One row an operator.
+/// One row per operator.
 #[rustfmt::skip]
 const RULES: &[(&str, &str, Rule)] = &[
     ("", "Abs", math::unary),
@@ -166,7 +166,7 @@ pub(super) fn rule((domain, name): (&str, &str)) -> Option<Rule> {
     RULES.iter().find(|row| (row.0, row.1) == (domain, name)).map(|row| row.2)
 }
 
-/// A tensor, or a range of its elements, put into host memory, or back on the device from there.
+/// Copies a tensor, or a range of its elements, to host memory, or back to the device.
 pub(super) fn copy(cx: &mut Cx<'_>, out: bool) -> Result<(), Why> {
     let mut x = cx.operand(0)?;
     if let (Some(begin), Some(end)) = (int(cx.node, "begin"), int(cx.node, "end")) {
@@ -190,7 +190,7 @@ impl Cx<'_> {
         (0..self.operands.len()).map(|index| self.operand(index)).collect()
     }
 
-    /// The elements of an operand that StableHLO wants to know.
+    /// The elements of an operand that StableHLO needs as constants.
     fn list(&self, index: usize) -> Result<Vec<i64>, Why> {
         self.known.get(index).cloned().flatten().ok_or_else(|| {
             Why(format!("its operand {index} does not follow from extents and constants; StableHLO wants numbers there"))
@@ -236,7 +236,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// Gives a result in the extents that the graph has for it, if it is asked for.
+    /// Gives a result with the graph's extents, if it is used.
     fn give_if_wanted(&mut self, index: usize, val: &Val) -> Result<(), Why> {
         let Some(ty) = self.wanted(index) else { return Ok(()) };
         let val = self.w.reshape(val, &ty.dims);
@@ -250,7 +250,7 @@ impl Cx<'_> {
         found.ok_or_else(|| Why(format!("there is no axis {axis} of {rank}")))
     }
 
-    /// One number, everywhere in a tensor of this type.
+    /// One number in all elements of a tensor of this type.
     fn splat(&mut self, value: f64, ty: &TensorType) -> Val {
         self.w.splat(value, ty)
     }
@@ -259,7 +259,7 @@ impl Cx<'_> {
         self.w.splat(value, &TensorType::new(element, []))
     }
 
-    /// Zeros to add something to, which are not there before `x` is.
+    /// Zeros as a start of sums, which are not created before `x` is available.
     fn zeros_beside(&mut self, x: &Val, ty: &TensorType) -> (Val, Val) {
         let zero = self.scalar(0.0, ty.element);
         if !self.w.form.hoists() {
@@ -270,13 +270,13 @@ impl Cx<'_> {
         (self.w.broadcast(&zero, &ty.dims), x)
     }
 
-    /// Both tensors, repeated to the extents that they have together.
+    /// Both tensors, broadcast to their common extents.
     fn alike(&mut self, a: &Val, b: &Val) -> [Val; 2] {
         let dims = common(a.dims(), b.dims());
         [self.w.broadcast(a, &dims), self.w.broadcast(b, &dims)]
     }
 
-    /// An operation on two tensors, repeated to the extents that they have together.
+    /// An operation on two tensors, broadcast to their common extents.
     fn op(&mut self, name: &str, a: &Val, b: &Val) -> Val {
         let [a, b] = self.alike(a, b);
         self.w.elementwise(name, &[&a, &b])
@@ -288,20 +288,20 @@ impl Cx<'_> {
         self.w.elementwise(name, &[x, &number])
     }
 
-    /// The sum along some dimensions, which stay with the extent 1.
+    /// The sum along some dimensions, which are kept with extent 1.
     fn sum_kept(&mut self, x: &Val, axes: &[usize]) -> Val {
         let sum = self.w.sum(x, axes);
         self.kept(&sum, x.dims(), axes)
     }
 
-    /// What was reduced along some dimensions of these extents, with 1 in their place.
+    /// A tensor reduced along some dimensions of these extents, with these dimensions as extent 1.
     fn kept(&mut self, reduced: &Val, dims: &[u64], axes: &[usize]) -> Val {
         let extent = |(axis, &dim)| if axes.contains(&axis) { 1 } else { dim };
         let dims: Vec<u64> = dims.iter().enumerate().map(extent).collect();
         self.w.reshape(reduced, &dims)
     }
 
-    /// Which elements of `ty` stand at the place along the axis that `indices`, without that axis, name.
+    /// Whether each element of `ty` is at the position along the axis that `indices` (without that axis) gives.
     fn hot(&mut self, indices: &Val, ty: &TensorType, axis: usize) -> Val {
         let counted = self.w.iota(&TensorType::new(indices.element(), &ty.dims[..]), axis);
         let along: Vec<usize> = (0..ty.dims.len()).filter(|&at| at != axis).collect();
@@ -309,7 +309,7 @@ impl Cx<'_> {
         self.w.compare("EQ", &counted, &indices)
     }
 
-    /// Indices of which negative ones count from the end.
+    /// Indices, with negative ones counted from the end.
     fn wrapped(&mut self, indices: &Val, extent: u64) -> Val {
         let zero = self.splat(0.0, &indices.ty);
         let negative = self.w.compare("LT", indices, &zero);
@@ -318,7 +318,7 @@ impl Cx<'_> {
     }
 }
 
-/// The extents that two tensors have together, by ONNX's rule.
+/// The common extents of two tensors by ONNX's broadcasting rule.
 fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
     let rank = a.len().max(b.len());
     let at = |dims: &[u64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);

@@ -1,11 +1,12 @@
-//! Random operators: they draw what lmsc's own runtimes draw, from the node's seed, the run's and the number of the step.
+//! Random operators: they draw the same numbers as lmsc's own runtimes, from the node's seed, the run's seed and the number of
+//! the step.
 
 use lmsc_ir::{Attr, ElementType, Float, TensorType};
 
 use super::{Cx, Why};
 use crate::stablehlo::writer::Val;
 
-/// Words of so many bits.
+/// Words of `bits` bits.
 fn words(bits: u32, dims: &[u64]) -> TensorType {
     TensorType::new(if bits == 32 { ElementType::Uint32 } else { ElementType::Uint64 }, dims)
 }
@@ -24,7 +25,7 @@ impl Cx<'_> {
         [low, high].map(|half| self.w.convert(&half, ElementType::Uint32))
     }
 
-    /// The seed of the node, with that of its attribute.
+    /// The seed of the node, combined with that of its attribute.
     fn seed(&self) -> Result<u64, Why> {
         match self.node.attribute("seed") {
             None => Ok(self.seed),
@@ -75,14 +76,14 @@ fn philox(cx: &mut Cx<'_>, key: &Val, step: &Val, blocks: u64) -> [Val; 4] {
     c
 }
 
-/// A number in [0, 1) of 24 bits for every element of `x`, and `x`, before which they are not drawn.
+/// A number in [0, 1) of 24 bits for every element of `x`; and `x`, which delays the drawing until it is available.
 fn uniform(cx: &mut Cx<'_>, x: &Val) -> Result<[Val; 2], Why> {
     let draws = cx.draws.clone().ok_or("the function has no seed")?;
     let [seed, step] = draws.map(|given| cx.w.bits(&given, ElementType::Uint64));
     let key = key(cx, &seed)?;
     let (mut key, mut x) = (key, x.clone());
     if cx.w.form.hoists() || cx.node.recomputes.is_some() {
-        // Or what is drawn again would be found to have been drawn before.
+        // Otherwise the compiler would merge the recomputed numbers with the original ones.
         let mut both = cx.w.barrier(&[&key, &x]);
         (x, key) = (both.pop().expect("two go in"), both.pop().expect("two go in"));
     }
@@ -101,7 +102,7 @@ fn uniform(cx: &mut Cx<'_>, x: &Val) -> Result<[Val; 2], Why> {
     Ok([cx.w.reshape(&drawn, x.dims()), x])
 }
 
-/// In training some elements are dropped, and the others scaled; else all stay.
+/// In training some elements are dropped, and the others scaled; otherwise all are kept.
 pub(super) fn dropout(cx: &mut Cx<'_>) -> Result<(), Why> {
     let x = cx.operand(0)?;
     let Some(training) = cx.optional(2) else {
@@ -138,7 +139,7 @@ fn scale(cx: &mut Cx<'_>, ratio: &Val, element: ElementType) -> Val {
     cx.w.convert(&scale, element)
 }
 
-/// `dY / (1 - ratio)` where the mask kept what went through, else 0.
+/// `dY / (1 - ratio)` where the mask is true, else 0.
 pub(super) fn dropout_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, mask) = (cx.operand(0)?, cx.operand(1)?);
     let ratio = match cx.optional(2) {

@@ -1,11 +1,12 @@
-//! Recurrent layers, as loops over their steps: their text does not grow with the steps, and what they fill is one buffer.
+//! Recurrent layers, as loops over their steps: their text does not grow with the number of steps, and their results are one
+//! buffer each.
 
 use lmsc_ir::{Attr, TensorType};
 
 use super::{Cx, Why};
 use crate::stablehlo::writer::Val;
 
-/// Extents, and which way the directions go.
+/// Extents, and the direction of the passes.
 struct Layer {
     steps: u64,
     batch: u64,
@@ -15,7 +16,7 @@ struct Layer {
 }
 
 impl Layer {
-    /// Of an LSTM, from X and R, the operands 0 and 2.
+    /// The layer of an LSTM, from X and R, the operands 0 and 2.
     fn of(cx: &Cx<'_>, lengths: usize) -> Result<Layer, Why> {
         let (x, r) = (cx.operand(0)?, cx.operand(2)?);
         let (&[steps, batch, _], &[directions, _, hidden]) = (x.dims(), r.dims()) else {
@@ -64,7 +65,7 @@ impl Cx<'_> {
         self.w.reshape(&part, &x.dims()[1..])
     }
 
-    /// A direction's part of what a step keeps: of `[steps, directions, …]`.
+    /// A direction's part of a tensor `[steps, directions, …]`.
     fn of_direction(&mut self, x: &Val, direction: u64) -> Val {
         let mut bounds: Vec<(u64, u64, u64)> = x.dims().iter().map(|&dim| (0, dim, 1)).collect();
         bounds[1] = (direction, direction + 1, 1);
@@ -72,7 +73,7 @@ impl Cx<'_> {
         self.w.reshape(&part, &[&x.dims()[..1], &x.dims()[2..]].concat())
     }
 
-    /// What the directions gave, beside each other along a new dimension.
+    /// The directions' results, stacked along a new dimension.
     fn directions(&mut self, parts: &[Val], axis: usize) -> Val {
         let parts: Vec<Val> = parts
             .iter()
@@ -88,7 +89,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The state of a direction that an operand gives, or zeros.
+    /// The initial state of a direction: the operand's, or zeros.
     fn state(&mut self, index: usize, direction: u64, ty: &TensorType) -> Val {
         match self.optional(index) {
             Some(states) => self.part(&states, direction),
@@ -96,7 +97,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The gates of `[rows, gates · hidden]`, so many of them.
+    /// The gates in `[rows, gates · hidden]`, one tensor each.
     fn gates(&mut self, x: &Val, hidden: u64) -> Vec<Val> {
         let bounds = |gate: u64| [(0, x.dims()[0], 1), (gate * hidden, (gate + 1) * hidden, 1)];
         (0..x.dims()[1] / hidden).map(|gate| self.w.slice(x, &bounds(gate))).collect()
@@ -109,7 +110,7 @@ impl Cx<'_> {
         self.op("multiply", x, &rest)
     }
 
-    /// The step that a loop is at, if it goes through them backward.
+    /// The step of a loop's iteration, counted backward if `backward` is set.
     fn step(&mut self, counter: &Val, steps: u64, backward: bool) -> Val {
         if !backward {
             return counter.clone();
@@ -139,8 +140,8 @@ pub(super) fn lstm(cx: &mut Cx<'_>) -> Result<(), Why> {
             gates = cx.op("add", &gates, &bias);
         }
         let (h, c) = (cx.state(5, d, &state), cx.state(6, d, &state));
-        // What of each step is asked for. The gates take the place of what they are computed from; what the others hold
-        // before does not matter, but IREE takes what begins alike for one buffer.
+        // The values of each step that are used. The gates overwrite the values that they are computed from. The initial contents
+        // of the other buffers do not matter, but IREE merges buffers with equal initial contents.
         let asked = [0, 3].map(|index| cx.wanted(index).is_some());
         let beginning = |at: u64| [(0, steps, 1), (0, batch, 1), (at * hidden, (at + 1) * hidden, 1)];
         let filled: Vec<Val> = (0..2)
@@ -194,7 +195,7 @@ pub(super) fn lstm(cx: &mut Cx<'_>) -> Result<(), Why> {
     Ok(())
 }
 
-/// The states before each step, of those after it and the first one.
+/// The states before each step, from the states after each step and the first state.
 fn before(cx: &mut Cx<'_>, first: &Val, states: &Val, backward: bool) -> Val {
     let steps = states.dims()[0];
     let first = cx.w.reshape(first, &[&[1], first.dims()].concat());
@@ -222,9 +223,9 @@ pub(super) fn lstm_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         let (h0, c0) = (cx.state(4, d, &state), cx.state(5, d, &state));
         let cells_before = before(cx, &c0, &cells, layer.backward(d));
         let (dh, dc) = (cx.state(10, d, &state), cx.state(11, d, &state));
-        // The gradients of the gates take the place of the gates.
+        // The gradients of the gates overwrite the gates.
         let (loops, counter, carried) = cx.w.begin_loop(steps, &[dh, dc, gates]);
-        // Against the direction.
+        // In the reverse direction.
         let at = cx.step(&counter, steps, !layer.backward(d));
         let [dh, dc, dgates] = &carried[..] else { unreachable!("a loop carries what it was given") };
         let mut dh = dh.clone();

@@ -5,7 +5,7 @@ use lmsc_ir::{ElementType, TensorType};
 use super::{Cx, Why};
 use crate::stablehlo::writer::{Val, Window};
 
-/// What convolutions and pooling say of each dimension of space.
+/// The attributes of convolutions and pooling for each spatial dimension.
 struct Space {
     kernel: Vec<i64>,
     strides: Vec<i64>,
@@ -15,7 +15,7 @@ struct Space {
 }
 
 impl Space {
-    /// From the attributes; a convolution's kernel is as large as its weights say.
+    /// From the attributes; the extents of a convolution's kernel are those of its weights.
     fn of(cx: &Cx<'_>, kernel: &[u64]) -> Result<Space, Why> {
         let count = kernel.len();
         match cx.text("auto_pad") {
@@ -33,7 +33,7 @@ impl Space {
         if cx.ints("output_shape").is_some() {
             return Err("there is no rule for its `output_shape`".into());
         }
-        // Without padding nothing is added, whatever `pads` says.
+        // `VALID` means no padding, whatever `pads` is.
         let is_valid = cx.text("auto_pad") == Some(b"VALID");
         let mut low = if is_valid { vec![0; 2 * count] } else { list("pads", 2 * count, 0) };
         let high = low.split_off(count);
@@ -46,7 +46,7 @@ impl Space {
         })
     }
 
-    /// From the attributes of pooling, which name the kernel.
+    /// From the attributes of pooling, which include the kernel.
     fn of_pool(cx: &Cx<'_>) -> Result<Space, Why> {
         let kernel: Vec<u64> =
             cx.ints("kernel_shape").unwrap_or_default().iter().map(|&k| k as u64).collect();
@@ -57,17 +57,17 @@ impl Space {
         self.kernel.len()
     }
 
-    /// How far a kernel reaches beyond its first element.
+    /// The reach of a kernel beyond its first element.
     fn reach(&self, axis: usize) -> i64 {
         self.dilations[axis] * (self.kernel[axis] - 1)
     }
 
-    /// What must be added behind `extent` elements for a window to have `places` places.
+    /// The padding behind `extent` elements with which a window has `places` positions.
     fn behind(&self, axis: usize, extent: i64, places: i64) -> i64 {
         (places - 1) * self.strides[axis] + self.reach(axis) + 1 - extent - self.low[axis]
     }
 
-    /// What must be added around a result, its elements moved apart by strides, for every place of a window over `ty`.
+    /// The padding around a result, its elements spread by the strides, for every position of a window over `ty`.
     fn around(&self, axis: usize, result: &Val, ty: &TensorType) -> (i64, i64) {
         let low = self.reach(axis) - self.low[axis];
         let spread = (result.dims()[2 + axis] as i64 - 1) * self.strides[axis] + 1;
@@ -75,7 +75,7 @@ impl Space {
     }
 }
 
-/// `[b, f, 0, 1]`, with the first two as they are called here.
+/// `[b, f, 0, 1]`, with these names of the first two dimensions.
 fn names(first: [&str; 2], count: usize) -> String {
     let space = (0..count).map(|axis| format!(", {axis}")).collect::<String>();
     format!("[{}, {}{space}]", first[0], first[1])
@@ -85,7 +85,7 @@ fn conv_names(x: [&str; 2], w: [&str; 2], y: [&str; 2], count: usize) -> String 
     format!("{}x{}->{}", names(x, count), names(w, count), names(y, count))
 }
 
-/// With a bias for each channel, if there is one.
+/// Adds a bias for each channel, if there is one.
 fn biased(cx: &mut Cx<'_>, y: Val, index: usize) -> Val {
     match cx.optional(index) {
         Some(bias) => {
@@ -100,7 +100,7 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     let space = Space::of(cx, &w.dims()[2..])?;
     let count = space.count();
-    // Where the window has one place, IREE wants nothing added that it does not reach; elsewhere equal padding is faster.
+    // If the window has one position, IREE fails on padding that the window does not read; otherwise equal padding is faster.
     let high = |axis: usize| match ty.dims[2 + axis] {
         1 => space.high[axis].min(space.behind(axis, x.dims()[2 + axis] as i64, 1).max(0)),
         _ => space.high[axis],
@@ -116,7 +116,7 @@ pub(super) fn conv(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// The convolution whose gradient it is: over X with elements moved apart, with the kernel turned around.
+/// The gradient of a convolution: a convolution over X with its elements spread, with a reversed kernel.
 pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (x, w, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     let space = Space::of(cx, &w.dims()[2..])?;
@@ -130,7 +130,7 @@ fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType
     let groups = cx.int("group", 1);
     let mut w = w.clone();
     if groups > 1 {
-        // Groups stand beside each other in the dimension of what goes in; StableHLO wants them in that of what comes out.
+        // The groups are in the dimension of input channels; StableHLO expects them in that of output channels.
         let (into, out) = (w.dims()[0], w.dims()[1]);
         let each = into / groups as u64;
         let rest = w.dims()[2..].to_vec();
@@ -149,7 +149,7 @@ fn transposed(cx: &mut Cx<'_>, [x, w]: [&Val; 2], space: &Space, ty: &TensorType
     cx.w.convolution([x, &w], &names, [groups, 1], &window, &ty.dims)
 }
 
-/// The gradients of X, W and the bias: dY carried back by the kernel, a convolution of X by dY, and a sum.
+/// The gradients of X, W and the bias: a transposed convolution of dY, a convolution of X by dY, and a sum.
 pub(super) fn conv_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, x, w) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
     let space = Space::of(cx, &w.dims()[2..])?;
@@ -159,7 +159,7 @@ pub(super) fn conv_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         cx.give(0, dx)?;
     }
     if let Some(ty) = cx.wanted(1) {
-        // The batch is what is added over; dY, its elements moved apart, is the kernel.
+        // The batch is the summed dimension; dY, its elements spread, is the kernel.
         let extent = |v: &Val, axis: usize| v.dims()[2 + axis] as i64;
         let padding: Vec<(i64, i64)> = (0..count)
             .map(|axis| (space.low[axis], space.behind(axis, extent(&x, axis), extent(&dy, axis))))
@@ -206,7 +206,7 @@ pub(super) fn conv_transpose_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         cx.give(0, dx)?;
     }
     if let Some(ty) = cx.wanted(1) {
-        // The batch is what is added over; X, its elements moved apart, is the kernel.
+        // The batch is the summed dimension; X, its elements spread, is the kernel.
         let window =
             Window { strides: &space.dilations, padding: &padding, base: &ones, dilations: &space.strides };
         let names = conv_names(["f", "b"], ["i", "o"], ["f", "b"], count);
@@ -216,12 +216,12 @@ pub(super) fn conv_transpose_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     bias_grad(cx, &dy, count)
 }
 
-/// The list with an entry for each of the first two dimensions, batch and channels, before it.
+/// The list preceded by an entry for each of the first two dimensions, batch and channels.
 fn all<T: Copy>(first: T, space: &[T]) -> Vec<T> {
     [&[first, first], space].concat()
 }
 
-/// How a window of pooling lies over `extents`, with as much behind them as the result's extents ask for.
+/// The padding of a pooling window over `extents`; the padding at the end follows from the result's extents.
 fn padding_of(space: &Space, x: &TensorType, y: &TensorType) -> Vec<(i64, i64)> {
     let extent = |ty: &TensorType, axis: usize| ty.dims[2 + axis] as i64;
     let along = |axis| (space.low[axis], space.behind(axis, extent(x, axis), extent(y, axis)));
@@ -259,7 +259,7 @@ pub(super) fn max_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(1, number)
 }
 
-/// By how many elements each mean of a window is divided.
+/// The divisor of the mean of a window.
 fn counted(cx: &Cx<'_>, space: &Space) -> Result<f64, Why> {
     let pads = space.low.iter().chain(&space.high).any(|&pad| pad != 0);
     if cx.int("ceil_mode", 0) != 0 || (pads && cx.int("count_include_pad", 0) == 0) {
@@ -283,7 +283,7 @@ pub(super) fn average_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// A share of dY for every element of its windows.
+/// Distributes dY equally over the elements of its windows.
 pub(super) fn average_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, ty) = (cx.operand(0)?, cx.ty(0)?);
     let space = Space::of_pool(cx)?;
@@ -293,7 +293,7 @@ pub(super) fn average_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     for axis in 0..space.count() {
         padding.push(space.around(axis, &dy, &ty));
     }
-    // Moved apart by padding: not every compiler moves apart what a window goes over.
+    // Spread by padding: not every compiler supports a spread operand of a window.
     let zero = cx.scalar(0.0, dy.element());
     let between = all(0, &space.strides.iter().map(|stride| stride - 1).collect::<Vec<_>>());
     let edges: Vec<(i64, i64, i64)> =
@@ -316,7 +316,7 @@ pub(super) fn global_average_pool(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// dY, added up where the largest elements were: the second operand counts elements of all of X.
+/// dY, added at the positions of the largest elements: the second operand has indices into all of X.
 pub(super) fn max_pool_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dy, places, ty) = (cx.operand(0)?, cx.operand(1)?, cx.ty(0)?);
     if cx.int("storage_order", 0) != 0 {

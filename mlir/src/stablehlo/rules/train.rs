@@ -1,4 +1,4 @@
-//! Gradients, and what else only training needs: operators of onnxruntime and of ours.
+//! Gradients, and other operators that occur only in training: those of onnxruntime and our own.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -64,7 +64,8 @@ fn fast_gelu_factors() -> (f64, f64) {
     (root, root * 0.044_715)
 }
 
-/// `X`, its square, and `tanh(√(2/π) · (X + 0.044715 · X³))`, the operand `index + 1` added to the operand `index`.
+/// `X`, its square, and `tanh(√(2/π) · (X + 0.044715 · X³))`; X is the operand `index`, plus the operand `index + 1` if it is
+/// given.
 fn fast_gelu_parts(cx: &mut Cx<'_>, index: usize) -> Result<[Val; 3], Why> {
     let mut x = cx.operand(index)?;
     if let Some(bias) = cx.optional(index + 1) {
@@ -126,7 +127,7 @@ pub(super) fn log_softmax_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, dx)
 }
 
-/// `alpha · A · B`, with rows and columns of A or B exchanged before.
+/// `alpha · A · B`, with A or B transposed first if the attributes say so.
 pub(super) fn fused_matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
     if cx.int("transBatchA", 0) != 0 || cx.int("transBatchB", 0) != 0 {
         return Err("there is no rule for exchanged batches".into());
@@ -144,7 +145,7 @@ pub(super) fn fused_matmul(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// What `Concat` does, and the extents of the parts.
+/// `Concat`, and the extents of the parts.
 pub(super) fn concat(cx: &mut Cx<'_>) -> Result<(), Why> {
     if let Some(ty) = cx.wanted(1) {
         let parts = cx.all()?;
@@ -200,8 +201,8 @@ fn all_but_channels(rank: usize) -> Vec<usize> {
     (0..rank).filter(|&axis| axis != 1).collect()
 }
 
-/// In training: by the statistics of the batch, which the running ones follow unless they are left out, as they are where
-/// it runs again.
+/// In training: normalizes by the statistics of the batch, and updates the running ones unless they are left out, as in a
+/// recomputed node.
 pub(super) fn batch_norm(cx: &mut Cx<'_>) -> Result<(), Why> {
     if cx.int("training_mode", 0) != 1 {
         return Err("it does not train".into());
@@ -268,7 +269,7 @@ pub(super) fn scale(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, y)
 }
 
-/// Along the first axis: rows of dY, added up where the indices say.
+/// Along the first axis: rows of dY, added at the indices.
 pub(super) fn gather_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (indices, dy, ty) = (cx.operand(1)?, cx.operand(2)?, cx.ty(0)?);
     if cx.axis(cx.int("axis", 0), ty.dims.len())? != 0 {
@@ -286,8 +287,8 @@ pub(super) fn gather_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, dx)
 }
 
-/// `(exp(log-probabilities) - one-hot(labels)) · dloss` where the label counts, else 0; over the number of labels that
-/// count where the loss is a mean.
+/// `(exp(log-probabilities) - one-hot(labels)) · dloss` where the label counts, else 0; divided by the number of labels that
+/// count if the loss is a mean.
 pub(super) fn cross_entropy_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (dloss, log, labels) = (cx.operand(0)?, cx.operand(1)?, cx.operand(2)?);
     if cx.optional(3).is_some() {
@@ -307,7 +308,7 @@ pub(super) fn cross_entropy_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
         (_, Some(counts)) => {
             let all: Vec<usize> = (0..labels.rank()).collect();
             let count = cx.w.sum(counts, &all);
-            // If none counts, nothing has a gradient.
+            // If no label counts, all gradients are zero.
             let count = cx.with("maximum", &count, 1.0);
             cx.op("divide", &dloss, &count)
         }
@@ -324,7 +325,7 @@ pub(super) fn cross_entropy_grad(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, dx)
 }
 
-/// The buffer and the gradient added up, or the gradient where the flag is set; and that something has been added.
+/// The sum of buffer and gradient, or the gradient if the flag is set; and a flag that something was added.
 pub(super) fn accumulate(cx: &mut Cx<'_>) -> Result<(), Why> {
     let (buffer, gradient) = (cx.operand(0)?, cx.operand(1)?);
     let mut sum = cx.op("add", &buffer, &gradient);
@@ -341,7 +342,7 @@ pub(super) fn accumulate(cx: &mut Cx<'_>) -> Result<(), Why> {
     Ok(())
 }
 
-/// A number that is given as a tensor of one element.
+/// A number given as a tensor of one element.
 fn number(cx: &mut Cx<'_>, index: usize) -> Result<Val, Why> {
     let value = cx.operand(index)?;
     Ok(cx.w.reshape(&value, &[]))
@@ -355,7 +356,7 @@ pub(super) fn sgd(cx: &mut Cx<'_>) -> Result<(), Why> {
     cx.give(0, new)
 }
 
-/// `1 - base^step`, or 1 where biases are not corrected.
+/// `1 - base^step`, or 1 without bias correction.
 fn correction(cx: &mut Cx<'_>, base: f64, step: &Val, corrects: bool) -> Val {
     let one = cx.scalar(1.0, ElementType::Float);
     if !corrects {

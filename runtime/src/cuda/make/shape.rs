@@ -92,7 +92,7 @@ pub(crate) fn broadcast_gradient_args(spec: &Spec<'_>) -> Made {
     Ok(recipe)
 }
 
-/// Copies the elements one behind the other.
+/// Concatenates the bytes of the elements.
 pub(crate) fn sequence_construct(spec: &Spec<'_>) -> Made {
     let mut recipe = Recipe::default();
     let mut to = result(0);

@@ -30,7 +30,7 @@ impl Session {
     /// else: afterwards the values of variables are meaningless.
     ///
     /// # Errors
-    /// [`RunError::Device`], with what the driver says.
+    /// [`RunError::Device`], with the driver's message.
     pub fn time(&mut self, steps: u64) -> Result<Vec<Timed>, RunError> {
         let timed = self.time_steps(steps);
         // Even after an error, nothing goes on running when this returns.
