@@ -118,11 +118,11 @@ fn names(graph: &Graph) -> Vec<&str> {
 fn symbols_are_bound_from_the_command_line() {
     let proto =
         || graph(&[("x", "float[batch,seq,4]"), ("y", "float[batch,?]")], &["a: Relu(x) -> z"], &["z"]);
-    let errors = refused(proto(), &[("batch", 2)]).to_string();
+    let errors = refused(proto(), &[("batch", 2)]).message().to_string();
     let seq = "dimension `seq` has no value: input `x` float[batch,seq,4]\n";
     assert!(errors.contains(seq) && errors.contains("example --dim seq=32"), "{errors}");
     assert!(errors.contains("input `y`: its extent 1 has neither a number nor a name"), "{errors}");
-    let errors = refused(proto(), &[("batch", 2), ("sequence", 3)]).to_string();
+    let errors = refused(proto(), &[("batch", 2), ("sequence", 3)]).message().to_string();
     assert!(errors.contains("--dim sequence") && errors.contains("dimensions are batch, seq"), "{errors}");
 }
 
@@ -136,7 +136,7 @@ fn symbols_that_no_input_has_declare_nothing() {
     proto.value_info = vec![info("y", "float[unk__7,5]"), info("z", "float[unk__8,9]")];
     let errors = refused(proto, &[("batch", 3)]);
     assert_eq!(errors.errors.len(), 1, "{errors}");
-    assert!(errors.to_string().contains("the type of result 0 `z`"), "{errors}");
+    assert!(errors.message().to_string().contains("the type of result 0 `z`"), "{errors}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn contradicting_declarations_say_nothing() {
     let mut proto = graph(&[("x", "float[4]")], &["a: my.Op(x) -> y"], &[]);
     proto.value_info = vec![info("y", "float[4]")];
     proto.output = vec![info("y", "float[5]")];
-    assert!(refused(proto.clone(), &[]).to_string().contains("the type of result 0 `y`"));
+    assert!(refused(proto.clone(), &[]).message().to_string().contains("the type of result 0 `y`"));
     proto.output = vec![info("y", "float[?]")];
     assert_eq!(warned(proto, &[]).warnings, [""; 0]);
 }
@@ -223,7 +223,7 @@ fn sizes_follow_from_one_another() {
     let proto = |x: &str, y: &str| graph(&[("x", x), ("y", y)], &nodes, &["p", "q"]);
     let shapes = |proto: GraphProto, dims: &Dims| {
         let Imported { graph: g, warnings } =
-            import_warned(&model(proto), dims).map_err(|e| e.to_string())?;
+            import_warned(&model(proto), dims).map_err(|e| e.message().to_string())?;
         let shown = g.outputs.iter().map(|&o| g.value(o).ty.to_string()).collect::<Vec<_>>().join(" ");
         Ok::<_, String>((shown, warnings.join("; ")))
     };
@@ -381,7 +381,7 @@ fn a_counted_loop_is_its_iterations() {
         ..AttributeProto::default()
     };
     grows.node[0].attribute[0].g.as_mut().unwrap().node[1].attribute.push(axis);
-    let errors = refused(grows, &[]).to_string();
+    let errors = refused(grows, &[]).message().to_string();
     assert!(errors.contains("an iteration makes carried value 0, which is float[2], float[4]"), "{errors}");
 }
 
@@ -457,7 +457,8 @@ fn a_scan_has_the_types_of_its_body() {
 
 #[test]
 fn operators_without_rule_need_value_info() {
-    let errors = refused(graph(&[("x", "float[4]")], &["a: my.Op(x) -> y"], &["y"]), &[]).to_string();
+    let errors =
+        refused(graph(&[("x", "float[4]")], &["a: my.Op(x) -> y"], &["y"]), &[]).message().to_string();
     assert!(
         errors.contains("node `a` (my.Op): the type of result 0 `y`")
             && errors.contains("add a value_info entry"),
@@ -578,7 +579,7 @@ fn what_draws_keeps_its_seed_whatever_its_name_and_position() {
     assert_eq!(counts, [1, 0, 1, 1, 1, 1], "what draws nothing has none");
     let mut wrong = graph(&inputs[..1], &[": Bernoulli(x) -> a"], &["a"]);
     wrong.node[0] = with(wrong.node[0].clone(), key::SEED, "-1");
-    assert!(refused(wrong, &[]).to_string().contains("`-1` is no number of 64 bits"));
+    assert!(refused(wrong, &[]).message().to_string().contains("`-1` is no number of 64 bits"));
 }
 
 #[test]
@@ -834,12 +835,12 @@ fn initializers_are_slices_of_the_file() {
     assert_eq!(bytes.as_ptr(), raw.as_ptr());
     assert_eq!(g.value(g.outputs[0]).ty.to_string(), "float[2,2]");
     proto.initializer[0].dims = vec![5];
-    let errors = refused(proto.clone(), &[]).to_string();
+    let errors = refused(proto.clone(), &[]).message().to_string();
     assert!(errors.contains("initializer `w`: it holds 16 bytes, but float[5] has 20"), "{errors}");
     proto.initializer[0].dims = vec![i64::MAX, i64::MAX];
-    assert!(refused(proto.clone(), &[]).to_string().contains("2^60"));
+    assert!(refused(proto.clone(), &[]).message().to_string().contains("2^60"));
     proto.initializer[0].dims = vec![-4];
-    assert!(refused(proto, &[]).to_string().contains("its extent 0 is -4"));
+    assert!(refused(proto, &[]).message().to_string().contains("its extent 0 is -4"));
 }
 
 #[test]
@@ -851,7 +852,7 @@ fn a_variable_that_is_an_initializer_is_no_constant() {
         &["z"],
     );
     proto.initializer = vec![int_tensor("step", &[1])];
-    assert!(refused(proto, &[]).to_string().contains("no constants"));
+    assert!(refused(proto, &[]).message().to_string().contains("no constants"));
 }
 
 #[test]
@@ -859,7 +860,7 @@ fn sequences_of_unknown_length_need_the_training_graph() {
     let mut proto = graph(&[("x", "float[4]")], &[], &[]);
     let ty = TypeProto { sequence_type: Some(Box::default()), ..TypeProto::default() };
     proto.input[0].r#type = Some(ty);
-    assert!(refused(proto, &[]).to_string().contains("--optimizer"));
+    assert!(refused(proto, &[]).message().to_string().contains("--optimizer"));
 }
 
 fn branch(name: &str, graph: GraphProto) -> AttributeProto {
@@ -890,9 +891,11 @@ fn subgraphs_capture_outer_values() {
     assert!(matches!(node.attribute("then_branch"), Some(Attr::Opaque(_))));
 
     proto.node[1].attribute[1] = branch("else_branch", graph(&[], &["e: Shape(x) -> s"], &["s"]));
-    assert!(refused(proto.clone(), &[]).to_string().contains("the type of result 0 `z` is not known"));
+    assert!(
+        refused(proto.clone(), &[]).message().to_string().contains("the type of result 0 `z` is not known")
+    );
     proto.node[1].attribute[1] = branch("else_branch", graph(&[], &["e: Relu(nowhere) -> s"], &["s"]));
-    assert!(refused(proto.clone(), &[]).to_string().contains("value `nowhere`"));
+    assert!(refused(proto.clone(), &[]).message().to_string().contains("value `nowhere`"));
 
     let mut deep = graph(&[], &["e: Relu(x) -> s"], &["s"]);
     for _ in 0..40 {
@@ -902,7 +905,7 @@ fn subgraphs_capture_outer_values() {
         deep = outer;
     }
     proto.node[1].attribute[1] = branch("else_branch", deep);
-    assert!(refused(proto, &[]).to_string().contains("deep"));
+    assert!(refused(proto, &[]).message().to_string().contains("deep"));
 }
 
 #[test]
@@ -958,7 +961,7 @@ fn no_more_than_twenty_errors_are_told() {
     assert!(errors.message().to_string().contains("\n  and 30 more\nhelp: "), "{errors}");
     let errors = of(&|_| "my.Op".to_owned());
     assert_eq!((errors.errors.len(), errors.more), (1, 0));
-    assert!(errors.to_string().contains("(and so of 49 more nodes of this operator)"), "{errors}");
+    assert!(errors.message().to_string().contains("(and so of 49 more nodes of this operator)"), "{errors}");
 }
 
 /// A chain of `count` nodes with a shape computation beside every fourth.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lmsc_ir::{Graph, Type};
+use lmsc_ir::{Advice, Graph, Type};
 use lmsc_onnx::file::Model;
 use lmsc_onnx::import::{Dims, import};
 use lmsc_onnx::proto::{DimValue, TypeValue};
@@ -218,7 +218,7 @@ fn every_value_has_its_true_type() {
         let truth = truth(&path);
         if let Some(reason) = refusal(&path) {
             match import(&model, &bindings(&model, None)) {
-                Err(e) if e.to_string().contains(reason) => with.refused += 1,
+                Err(e) if e.message().to_string().contains(reason) => with.refused += 1,
                 Err(e) => faults.push(format!("refused for another reason than {reason}: {e}")),
                 Ok(_) => faults.push(format!("{} was not refused", path.display())),
             }

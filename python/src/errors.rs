@@ -1,6 +1,7 @@
 //! The exceptions: one type for each family of errors, and a base of them.
 
-use lmsc::{Error as Fault, Kind};
+use lmsc::{Code, Error as Fault, Kind};
+use lmsc_ir::Message;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBaseException, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -35,7 +36,9 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         refusal.setattr(name, py.None())?;
     }
     module.add("Refusal", refusal)?;
-    module.add("InternalError", py.get_type::<InternalError>())
+    let internal = py.get_type::<InternalError>();
+    internal.setattr("code", Code::Bug.number())?;
+    module.add("InternalError", internal)
 }
 
 /// The exception for an error of the library.
@@ -69,7 +72,6 @@ pub(crate) fn panicked(payload: &(dyn std::any::Any + Send)) -> PyErr {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let why = text.unwrap_or("it does not say why");
-    InternalError::new_err(format!(
-        "lmsc has panicked: {why}\nThis is a bug of lmsc.\nhelp: report it with the model"
-    ))
+    let message = Message::new(format!("lmsc has panicked: {why}")).with_fact("This is a bug of lmsc.");
+    InternalError::new_err(message.with_help("report it with the model").to_string())
 }
