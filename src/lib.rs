@@ -189,7 +189,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
     let of_text = model.is_none();
     let original = graph.clone();
-    if nothing_planned && (args.output.is_none() || args.run) {
+    if !is_library && nothing_planned && (args.output.is_none() || args.run) {
         return Err(no_budget(&pass_cx(&args.plan, machine, &original)?, &original));
     }
 
