@@ -9,6 +9,7 @@ use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
+use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
 
@@ -24,21 +25,38 @@ use crate::{Code, DEFAULT_PLANNER, Error, device};
 /// Exit codes: 0 done; 1 the answer is no (does not fit, differs); 2 the input or the call is at fault; 101 a bug
 /// of lmsc; 130 a signal ended it between two steps.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(arg_required_else_help = true)]
+#[command(version, long_version = crate::version(), args_conflicts_with_subcommands = true)]
+#[command(subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   lmsc inspect training_model.onnx --dim batch=256
   lmsc training_model.onnx --optimizer optimizer_model.onnx --dim batch=256 \\
        --budget 16GiB -o step.onnx
-  lmsc verify training_model.onnx step.onnx --optimizer optimizer_model.onnx --dim batch=256
-  lmsc opt step.onnx --dim batch=256 -o step.lms")]
+  lmsc verify training_model.onnx step.onnx --optimizer optimizer_model.onnx --dim batch=256")]
 pub struct Cli {
     /// What to do; without a command, compile MODEL.
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// What is said.
+    #[command(flatten)]
+    pub term: TermArgs,
     /// The main job.
     #[command(flatten)]
     pub compile: CompileArgs,
+}
+
+/// How much is said on standard error, and in which colours.
+#[derive(Debug, Args, Clone)]
+pub struct TermArgs {
+    /// Print errors alone, and what --json asks for.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more of tensors and of a GPU's libraries; twice, when each stage began.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Colours in messages: auto, always or never. [default: auto]
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = clap::ColorChoice::Auto)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub color: clap::ColorChoice,
 }
 
 /// Everything but the main job.
@@ -104,6 +122,7 @@ pub enum Command {
     /// List the targets that costs are known for, or print one as TOML, to copy and change; `auto` is a GPU of this machine.
     Targets {
         /// Which target to print.
+        #[arg(value_parser = target(), hide_possible_values = true)]
         name: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -111,6 +130,11 @@ pub enum Command {
     },
     /// Check that two models compute the same.
     Verify(VerifyArgs),
+    /// Write the manual pages, of `lmsc` and of each command, to a folder.
+    Man {
+        /// The folder, which is made if it is not there.
+        folder: PathBuf,
+    },
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -204,6 +228,9 @@ pub struct PlanArgs {
     #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
     #[arg(help = planner_help(), long_help = planners_help())]
     pub planner: Option<String>,
+    /// Show what a planner does, and the options that are its own.
+    #[arg(long, value_name = "PLANNER", value_parser = planners(), hide_possible_values = true)]
+    pub help_planner: Option<String>,
     /// Let ranges of a tensor leave and return each by itself. For few and huge tensors; planners that decide by whole
     /// tensors refuse it.
     #[arg(long)]
@@ -224,7 +251,7 @@ pub struct PlanArgs {
     /// The machine that runs the step, which decides how long operators take and how much memory they need besides
     /// their tensors: a name that `lmsc targets` lists; a TOML file of that form; or `auto` (`auto:1` and so on), which asks a GPU
     /// of this machine and measures its link. [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
     /// model, which stands for what is missing; and the link, if that was measured.
@@ -471,9 +498,6 @@ pub struct CompileArgs {
     /// step as it was simulated and as it ran.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Print a reason for every tensor that stays.
-    #[arg(short, long)]
-    pub verbose: bool,
     /// Write the plan to this file, as JSON: for --plan of this command, of `lmsc plan` and of `lmsc explain`, which then need not
     /// plan again, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
@@ -621,7 +645,7 @@ pub struct InspectArgs {
     pub optimizer_scopes: Vec<String>,
     /// The machine that runs the step, which decides how much memory operators need besides their tensors.
     /// [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
     /// How many of the largest storages to list.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
@@ -643,7 +667,7 @@ pub struct LaunchesArgs {
     #[command(flatten)]
     pub input: ModelArgs,
     /// The machine whose memory and processor set the floors; `lmsc targets` lists them. [default: h100-pcie5]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
     /// List the kernels that run where cuBLAS and cuDNN are not found.
     #[arg(long)]
@@ -728,7 +752,7 @@ pub struct TaskArgs {
     pub host_budget: Option<Budget>,
     /// The machine that runs a model: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
     /// machine. [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET", conflicts_with = "instance")]
+    #[arg(long, value_name = "TARGET", conflicts_with = "instance", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
     /// model, which stands for what is missing; and the link, if that was measured.
@@ -760,8 +784,11 @@ pub struct PlanCommandArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]
     pub emit_instance: Option<PathBuf>,
     /// Which planner; a wrong name lists them.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
+    /// Show what a planner does, and the options that are its own.
+    #[arg(long, value_name = "NAME", value_parser = planners(), hide_possible_values = true)]
+    pub help_planner: Option<String>,
     /// Other planners to show beside it; `all` stands for all but `dqn`, which learns for minutes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub compare: Vec<String>,
@@ -965,11 +992,11 @@ pub struct SweepArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
     /// Which planner; a wrong name lists them.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
     /// The machine that runs the step: a name that `lmsc targets` lists, a TOML file of that form, or `auto` for a GPU of this
     /// machine. [default: a100-pcie4]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub target: Option<String>,
     /// What was measured on that machine, as JSON: times and workspace by signature of a node, in place of the target's
     /// model, which stands for what is missing; and the link, if that was measured.
@@ -1004,7 +1031,7 @@ pub struct FitArgs {
     pub model: PathBuf,
     /// The cards: names that `lmsc targets` lists, such as rtx4090; TOML files of that form; or `auto` for a GPU of this machine.
     /// [default: t4, rtx4090, l40s, h100-sxm]
-    #[arg(long = "gpu", visible_alias = "target", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "gpu", visible_alias = "target", value_name = "NAME", value_delimiter = ',', value_parser = target(), hide_possible_values = true)]
     pub gpus: Vec<String>,
     /// Try these batches alone, and search for no largest.
     #[arg(long = "batch", value_name = "SIZE", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
@@ -1033,7 +1060,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "BUDGET")]
     pub host_budget: Option<Budget>,
     /// Which planner; a wrong name lists them.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = planner_name(), hide_possible_values = true)]
     pub planner: String,
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
@@ -1128,9 +1155,6 @@ pub struct RunArgs {
     /// What runs it.
     #[command(flatten)]
     pub on: DeviceArgs,
-    /// Print also the version and the path of each library that a GPU uses.
-    #[arg(short, long)]
-    pub verbose: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -1383,6 +1407,37 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+/// Takes any text; what shells complete it to are these names.
+#[derive(Clone)]
+struct AnyOf(Vec<&'static str>);
+
+impl TypedValueParser for AnyOf {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().copied().map(clap::builder::PossibleValue::new)))
+    }
+}
+
+/// A target: a name, a file, or a GPU of this machine.
+fn target() -> AnyOf {
+    AnyOf(BUILT_IN.iter().map(|(name, _)| *name).chain([device::AUTO]).collect())
+}
+
+/// A planner, which is looked up where it is used.
+fn planner_name() -> AnyOf {
+    AnyOf(PLANNERS.iter().map(|planner| planner.name).collect())
+}
+
 fn planners() -> PossibleValuesParser {
     PLANNERS.iter().map(|planner| planner.name).collect::<Vec<_>>().into()
 }
@@ -1391,7 +1446,7 @@ fn planners_help() -> String {
     let list: String =
         PLANNERS.iter().map(|planner| format!("\n- {}: {}", planner.name, planner.summary)).collect();
     let levels = format!(
-        "{TFLMS} counts levels and bytes, not time; the parameters below are its own, and to give one is to choose it."
+        "{TFLMS} counts levels and bytes, not time; `--help-planner {TFLMS}` lists its parameters, and to give one is to choose it."
     );
     format!("{}\n\n{levels}\n{list}", planner_help())
 }

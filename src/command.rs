@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use lmsc_ir::words;
 
 use crate::cli::{Cli, Command};
-use crate::{Code, Error, run};
+use crate::{Code, Error, help, run, term};
 
 /// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
 /// standard output, errors to standard error.
@@ -17,10 +17,17 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     lmsc_onnx::file::exit_on_truncation();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    if arguments.len() < 2 {
+        _ = io::stderr().write_all(help::BRIEF.as_bytes());
+        return 2;
+    }
+    if let Some(told) = help::planner_asked(&arguments).map(help::of_planner) {
+        return finish(told, &mut io::stdout().lock(), wants_json);
+    }
     let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed standard error is nothing to die of.
+            // A closed standard error does not end the work.
             _ = error.print();
             if wants_json && error.use_stderr() {
                 _ = writeln!(io::stdout(), "{}", misused(&error).to_json());
@@ -28,14 +35,21 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
+    term::set(&cli.term);
     // These compute as much as the model needs, once they know it; others only what is known before a step.
     if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
         lmsc_runtime::compute_here(1);
     }
     let mut out = io::stdout().lock();
-    let result = answer(&cli, &mut out).and_then(|text| {
+    let result = answer(&cli, &mut out);
+    finish(result, &mut out, wants_json)
+}
+
+/// Prints the answer, and returns the exit code. With `wants_json` an error is JSON on standard output, too.
+fn finish(result: Result<String, Error>, out: &mut dyn Write, wants_json: bool) -> u8 {
+    let result = result.and_then(|text| {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // Who reads us may have seen enough.
+            // The reader of a pipe may have seen enough.
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::writing(Path::new("-"), &e)),
             _ => Ok(()),
         }
@@ -46,7 +60,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             match error.answer() {
                 Some(answer) => _ = writeln!(out, "{answer}"),
                 None => {
-                    _ = writeln!(io::stderr(), "{}", said(&error));
+                    _ = writeln!(io::stderr(), "{} {error}", term::error(error.code().number()));
                     if wants_json {
                         _ = writeln!(out, "{}", error.to_json());
                     }
@@ -57,12 +71,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// What standard error says of an error.
-fn said(error: &Error) -> String {
-    format!("lmsc: error[{}]: {error}", error.code().number())
-}
-
-/// What clap says of a call.
+/// The error of a call that clap refuses.
 fn misused(error: &clap::Error) -> Error {
     let text = error.to_string();
     Error::new(Code::Option, text.strip_prefix("error: ").unwrap_or(&text).trim_end())
@@ -85,17 +94,19 @@ pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String
 /// The first word is a model unless it is a command; so what follows a misspelt command is a second model, of which
 /// clap says that it is a command that conflicts with the first.
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let error = match Cli::try_parse_from(&arguments) {
+    behind_command(&mut arguments, &commands);
+    let parsed = shaped(&arguments).try_get_matches_from_mut(&arguments);
+    let error = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => return if_command(cli, &commands),
         Err(error) => error,
     };
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(message) = negative(&arguments, &error)
     {
-        return Err(Cli::command().error(ErrorKind::InvalidValue, message));
+        return Err(shaped(&arguments).error(ErrorKind::InvalidValue, message));
     }
     let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidSubcommand) else {
         return Err(error);
@@ -108,7 +119,36 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
         Some(command) => format!("there is no command `{first}`; did you mean `{command}`?"),
         None => format!("unexpected argument '{extra}' found; one model is compiled at a time"),
     };
-    Err(Cli::command().error(ErrorKind::UnknownArgument, message))
+    Err(shaped(&arguments).error(ErrorKind::UnknownArgument, message))
+}
+
+/// The command line as it is parsed, for these arguments.
+fn shaped(arguments: &[OsString]) -> clap::Command {
+    let words = || arguments.iter().filter_map(|argument| argument.to_str());
+    let color = match words().position(|word| word == "--color").and_then(|at| arguments.get(at + 1)) {
+        Some(when) => when.to_str(),
+        None => words().find_map(|word| word.strip_prefix("--color=")),
+    };
+    let color = match color {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    };
+    help::command(words().any(|word| word == "-h"), color)
+}
+
+/// Brings what is said about messages before a command behind it, where clap takes it: `lmsc -q plan`.
+fn behind_command(arguments: &mut [OsString], commands: &[String]) {
+    let is_of_messages = |argument: &OsString| {
+        let word = argument.to_str().unwrap_or_default();
+        ["-q", "-v", "-vv", "--quiet", "--verbose"].contains(&word) || word.starts_with("--color=")
+    };
+    let first = arguments.iter().skip(1).take_while(|argument| is_of_messages(argument)).count();
+    let is_command =
+        |argument: &OsString| argument.to_str().is_some_and(|it| commands.iter().any(|c| c == it));
+    if arguments.get(1 + first).is_some_and(is_command) {
+        arguments[1..=1 + first].rotate_right(1);
+    }
 }
 
 /// The command line, unless its model is a misspelt command: a plain word that is no file.
@@ -123,7 +163,7 @@ fn if_command(cli: Cli, commands: &[String]) -> Result<Cli, clap::Error> {
         Some(command) => format!("there is no command `{word}`; did you mean `{command}`?"),
         None => format!("there is no command and no file `{word}`"),
     };
-    Err(Cli::command().error(ErrorKind::UnknownArgument, message))
+    Err(help::command(true, ColorChoice::Auto).error(ErrorKind::UnknownArgument, message))
 }
 
 /// What is said of a negative number after an option, which clap takes for another option.
@@ -163,6 +203,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Targets { name, json: true }) => crate::targets_as_json(name.as_deref()),
         Some(Command::Targets { name: Some(name), json: false }) => crate::target(name),
         Some(Command::Verify(args)) => crate::verify(args),
+        Some(Command::Man { folder }) => help::manual(folder),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "lmsc", &mut script);
@@ -179,11 +220,14 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
             let model_on_stdout = args.output.as_deref() == Some(Path::new("-"));
             let text = match (model_on_stdout, args.json) {
                 (true, _) => {
-                    _ = io::stderr().write_all(report.to_text(args.verbose).as_bytes());
+                    if !term::is_quiet() {
+                        _ = io::stderr().write_all(report.to_text(term::verbosity() > 0).as_bytes());
+                    }
                     String::new()
                 }
                 (false, true) => serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n",
-                (false, false) => report.to_text(args.verbose),
+                (false, false) if term::is_quiet() => String::new(),
+                (false, false) => report.to_text(term::verbosity() > 0),
             };
             // The process ends: the system takes the memory back faster than we could give it.
             std::mem::forget(compiled);

@@ -227,7 +227,9 @@ impl From<PassError> for Error {
 /// Says on standard error what is to be known, though it keeps nothing from being done.
 pub(crate) fn note(message: impl Display) {
     // A closed standard error is nothing to die of.
-    _ = writeln!(io::stderr(), "lmsc: note: {message}");
+    if !crate::term::is_quiet() {
+        _ = writeln!(io::stderr(), "{} {message}", crate::term::note());
+    }
 }
 
 /// What messages call the input at this path.

@@ -18,6 +18,7 @@ mod excerpt;
 mod explain;
 mod external;
 mod fit;
+mod help;
 mod inspect;
 mod learning;
 mod load;
@@ -30,13 +31,14 @@ mod state;
 mod survival;
 mod sweep;
 mod targets;
+mod term;
 mod view;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -72,11 +74,30 @@ pub use plan::plan;
 use proof::Written;
 pub use proof::verify;
 pub use report::Report;
-use report::{GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts};
+use report::{
+    GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts, WrittenFacts,
+};
 pub use run::{Session, Tensor};
 use state::StateFacts;
 pub use sweep::sweep;
 pub use targets::{list_targets, target, target_names, targets_as_json};
+
+/// The version, with the commit of a release build and the features.
+pub(crate) fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(long_version);
+    &VERSION
+}
+
+fn long_version() -> String {
+    let commit = match env!("LMSC_COMMIT") {
+        "" => "a development build".to_owned(),
+        commit => format!("commit {commit}"),
+    };
+    let features = [("candle", cfg!(feature = "candle")), ("melior", cfg!(feature = "melior"))];
+    let features: Vec<&str> = features.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
+    let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
+    format!("{} ({commit}; features: {features})", env!("CARGO_PKG_VERSION"))
+}
 
 /// Who plans where the user does not say.
 pub const DEFAULT_PLANNER: &str = "auto";
@@ -170,7 +191,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let fixed = model.as_ref().map(lmsc_onnx::fixed_values).unwrap_or_default();
     let of_text = model.is_none();
     let original = graph.clone();
-    if nothing_planned && (args.output.is_none() || args.run) {
+    if !is_library && nothing_planned && (args.output.is_none() || args.run) {
         return Err(no_budget(&pass_cx(&args.plan, machine, &original)?, &original));
     }
 
@@ -182,8 +203,14 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let cx = PassCx { keep_plan, weights_stay, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
-    let ((came, before, profile), ran) =
-        side_by_side(|| facts(&original, &cx), || run(&mut graph, &passes, &cx, &args.look));
+    let ((came, before, profile), ran) = side_by_side(
+        || {
+            let facts = facts(&original, &cx);
+            stage.above(|| report::first_facts(path, &facts.0, &facts.1));
+            facts
+        },
+        || run(&mut graph, &passes, &cx, &args.look),
+    );
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     stage.show("proving");
@@ -255,7 +282,10 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     stage.done();
     let pages = pages_of(&ran);
     let report = report(path.display().to_string(), (came, profile), (before, after), &cx, ran, &proof, hash);
-    let report = Report { warnings, state: StateFacts::of(&original), ..report };
+    let state = StateFacts::of(&original);
+    let written =
+        args.output.iter().filter(|_| emitted.is_some()).filter_map(|output| WrittenFacts::of(output));
+    let report = Report { warnings, state, written: written.collect(), ..report };
     if let Some(file) = args.report.as_deref().filter(|file| !is_page(file)) {
         let json = serde_json::to_string_pretty(&report).expect("a report is JSON") + "\n";
         write_atomically(file, |w| w.write_all(json.as_bytes()))?;
@@ -784,6 +814,7 @@ fn report(
         kept: ran.into_iter().flat_map(|r| r.outcome.kept).map(KeptFacts::from).collect(),
         proof: ProofFacts::from(proof),
         hash,
+        written: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -793,12 +824,12 @@ struct Stage(Option<ProgressBar>);
 
 impl Stage {
     fn new() -> Stage {
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || term::is_quiet() {
             return Stage(None);
         }
         let bar = ProgressBar::new_spinner();
         bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("the template is right"),
+            ProgressStyle::with_template("{prefix}{spinner} {msg} {elapsed}").expect("the template is right"),
         );
         // It ticks in a thread of its own, and panics where there is none to be had.
         if std::thread::Builder::new().spawn(|| ()).is_ok() {
@@ -808,8 +839,17 @@ impl Stage {
     }
 
     fn show(&self, what: impl Into<Cow<'static, str>>) {
+        let what = what.into();
+        term::stage(&what);
         if let Some(bar) = &self.0 {
             bar.set_message(what);
+        }
+    }
+
+    /// Shows what is known already above what is being done.
+    fn above(&self, facts: impl FnOnce() -> String) {
+        if let Some(bar) = &self.0 {
+            bar.set_prefix(facts());
         }
     }
 

@@ -131,9 +131,9 @@ pub(crate) fn symbolic(path: &Path) -> Result<Vec<String>, Error> {
 /// Prints warnings to standard error.
 pub(crate) fn warn(warnings: &[String]) {
     let mut err = std::io::stderr().lock();
-    for warning in warnings {
+    for warning in warnings.iter().filter(|_| !crate::term::is_quiet()) {
         // A closed standard error does not end the work.
-        _ = writeln!(err, "lmsc: warning: {warning}");
+        _ = writeln!(err, "{} {warning}", crate::term::warning());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::words::count;
@@ -49,6 +50,9 @@ pub struct Report {
     pub proof: ProofFacts,
     /// Of the plan, which is the same wherever the input and the call are.
     pub hash: String,
+    /// The model that was written to a file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<WrittenFacts>,
     /// Faults of the file that do not keep it from being used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -56,6 +60,23 @@ pub struct Report {
 
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct WrittenFacts {
+    /// Its path as it was given.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl WrittenFacts {
+    /// The file at this path, if it is one.
+    pub fn of(path: &Path) -> Option<WrittenFacts> {
+        let bytes = path.metadata().ok().filter(|it| it.is_file())?.len();
+        Some(WrittenFacts { path: path.display().to_string(), bytes })
+    }
 }
 
 /// What came in.
@@ -178,6 +199,32 @@ impl GraphFacts {
     }
 }
 
+impl GraphFacts {
+    /// Nodes by phase, in a line.
+    fn to_text(&self) -> String {
+        let nodes = count(self.nodes, "node");
+        match self.backward {
+            0 => format!("{nodes}, no backward pass: inference, not a training step"),
+            _ => {
+                format!(
+                    "{nodes}: {} forward, {} backward, {} update",
+                    self.forward, self.backward, self.update
+                )
+            }
+        }
+    }
+}
+
+/// What is known before anything is planned.
+pub(crate) fn first_facts(path: &Path, graph: &GraphFacts, before: &MemoryFacts) -> String {
+    format!(
+        "model     {}\ngraph     {}\nbefore    {}\n",
+        path.display(),
+        graph.to_text(),
+        memory_line(before)
+    )
+}
+
 impl MemoryFacts {
     /// The facts of the memory.
     pub fn of(graph: &Graph, memory: &Memory) -> MemoryFacts {
@@ -272,19 +319,7 @@ impl Report {
         };
         let g = &self.graph;
         line("model", self.model.clone());
-        line(
-            "graph",
-            match g.backward {
-                0 => format!("{}, no backward pass: inference, not a training step", count(g.nodes, "node")),
-                _ => format!(
-                    "{}: {} forward, {} backward, {} update",
-                    count(g.nodes, "node"),
-                    g.forward,
-                    g.backward,
-                    g.update
-                ),
-            },
-        );
+        line("graph", g.to_text());
         line("variables", state::summary(&self.state));
         if let Some(profile) = &self.profile {
             line("profile", profile.to_text());
@@ -334,6 +369,9 @@ impl Report {
         }
         line("proof", self.proof.to_text());
         line("hash", self.hash.clone());
+        for written in &self.written {
+            line("wrote", format!("{}, {}", written.path, Bytes(written.bytes)));
+        }
         out
     }
 

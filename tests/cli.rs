@@ -50,11 +50,61 @@ fn help() {
         "targets",
         "verify",
         "completions",
+        "man",
     ] {
         check(&format!("help-{command}"), &format!("{command} --help"), 0);
     }
-    let version = Bench::new().run("--version");
+    check("help-planner", "--help-planner tflms", 0);
+    check("help-planner-dqn", "plan --help-planner dqn", 0);
+    check("help-planner-none", "--help-planner=tfmls", 2);
+    let version = Bench::new().run("-V");
     assert_eq!(version.stdout, concat!("lmsc ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    let version = String::from_utf8(Bench::new().run("--version").stdout).unwrap();
+    let begin = concat!("lmsc ", env!("CARGO_PKG_VERSION"), " (");
+    assert!(version.starts_with(begin) && version.contains("; features: "), "{version}");
+    let short = String::from_utf8(Bench::new().run("-h").stdout).unwrap();
+    assert!(short.lines().count() <= 60, "{} lines", short.lines().count());
+    let brief = Bench::new().run("").stderr;
+    assert_eq!(brief.lines().count(), 12, "{brief}");
+}
+
+/// A page for each command, as `man` reads it.
+#[test]
+fn manual_pages() {
+    let bench = Bench::new();
+    let written = bench.run("man @/man");
+    assert_eq!(written.code, 0, "{written:?}");
+    let pages = String::from_utf8(written.stdout).unwrap();
+    assert!(pages.lines().count() > 10, "{pages}");
+    for page in pages.lines() {
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert!(std::fs::read_to_string(bench.path("man/lmsc-fit.1")).unwrap().contains("rtx4090"));
+}
+
+/// How much is said, before a command or after it.
+#[test]
+fn quiet_verbose_and_colored() {
+    let bench = Bench::new();
+    let call = format!("{CNN} --n-tensors 1 -o @/out.onnx");
+    let quiet = bench.run(&format!("{call} -q"));
+    assert_eq!((quiet.code, &*quiet.stdout, &*quiet.stderr), (0, &b""[..], ""));
+    assert_eq!(bench.run(&format!("-q inspect {CNN}")).stderr, "");
+    assert!(bench.run(&format!("{call} -q --budget 1KiB")).stderr.starts_with("lmsc: "));
+    let stages = bench.run(&format!("{call} -vv"));
+    assert!(
+        stages.stderr.contains(" s: planning\n") && stages.stderr.contains(" s: proving\n"),
+        "{stages:?}"
+    );
+    let wrote = String::from_utf8(stages.stdout).unwrap();
+    let size = lmsc_ir::Bytes(std::fs::metadata(bench.path("out.onnx")).unwrap().len());
+    let last = wrote.lines().next_back().map(|line| bench.anonymous(line));
+    assert_eq!(last, Some(format!("wrote     @/out.onnx, {size}")));
+    let colored = bench.run(&format!("{call} --color always"));
+    assert!(colored.stderr.starts_with("lmsc: \x1b[1;33mwarning:\x1b[0m "), "{colored:?}");
+    assert!(bench.run("--color always --bugdet").stderr.contains("\x1b["));
+    assert!(!bench.run("--color never --bugdet").stderr.contains("\x1b["));
 }
 
 #[test]
@@ -661,7 +711,12 @@ fn completions() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = bench.run(&format!("completions {shell}"));
         assert_eq!(script.code, 0);
-        assert!(String::from_utf8(script.stdout).unwrap().contains("budget"), "{shell}");
+        let script = String::from_utf8(script.stdout).unwrap();
+        let known = if ["bash", "zsh", "fish"].contains(&shell) { 3 } else { 1 };
+        assert!(
+            ["budget", "rtx4090", "memonger"][..known].iter().all(|word| script.contains(word)),
+            "{shell}"
+        );
     }
     check("completions-unknown-shell", "completions tcsh", 2);
 }

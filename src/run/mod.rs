@@ -79,7 +79,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), Error> {
     // Memory in pages keeps the budget that the plan keeps in pages.
     let chunk = args.options.chunk.or(pages.filter(|_| cx.budget.is_some()));
     let options = &RunOptions { chunk, ..args.options.clone() };
-    let verbose = args.verbose;
+    let verbose = crate::term::verbosity() > 0;
     let job = Job { path, graph, files, mapped: &[], cx: &cx, options, device, planned_for, verbose };
     let ran = job.run(args.report.as_deref(), (!args.json).then_some(&mut *out))?;
     if args.json {
@@ -105,13 +105,13 @@ pub fn run_compiled(args: &CompileArgs, compiled: &Compiled, out: &mut dyn Write
     let chunk = args.options.chunk.or(compiled.pages());
     let device = args.on.device(&args.options)?;
     let options = &RunOptions { chunk, ..args.options.clone() };
-    let (planned_for, verbose) = (Some(cx.target().name), args.verbose);
+    let (planned_for, verbose) = (Some(cx.target().name), crate::term::verbosity() > 0);
     let job = Job { path, graph, files, mapped, cx, options, device, planned_for, verbose };
     let mut print =
         |text: &str| out.write_all(text.as_bytes()).map_err(|e| Error::writing(Path::new("-"), &e));
     let page = args.report.as_deref().filter(|file| crate::is_page(file));
     if !args.json {
-        print(&compiled.report.to_text(args.verbose))?;
+        print(&compiled.report.to_text(verbose))?;
         return job.run(page, Some(out))?.end;
     }
     let ran = job.run(page, None)?;

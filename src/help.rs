@@ -1,0 +1,285 @@
+//! What `-h`, `--help`, `--help-planner` and the manual pages say.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{ColorChoice, CommandFactory};
+use lmsc_passes::TFLMS;
+use lmsc_plan::planners::Planner;
+
+use crate::Error;
+use crate::cli::Cli;
+use crate::emit::write_atomically;
+use crate::plan::named;
+
+/// What the bare command prints.
+pub(crate) const BRIEF: &str = "\
+lmsc fits the training step of an ONNX model into a device-memory budget.
+
+  lmsc MODEL --budget 16GiB -o OUT.onnx        rewrite the model so that it needs no more memory
+  lmsc fit MODEL                               tell which cards it fits, and with which batch sizes
+  lmsc inspect MODEL                           show where its memory goes
+  lmsc sweep MODEL --budget 4GiB..16GiB        show how its time falls with memory
+  lmsc explain MODEL --budget 8GiB --tensor T  tell what happens to one tensor, and why
+  lmsc run OUT.onnx                            run steps of it on this machine
+  lmsc verify MODEL OUT.onnx                   check that the two compute the same
+
+An ONNX model with a symbolic batch needs its size: --dim batch=32.
+More: lmsc -h, lmsc COMMAND -h, lmsc --help
+";
+
+/// The commands by what they are for, each in a few words.
+const GROUPS: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "Plan a training step",
+        &[
+            ("fit", "Tell which cards a model fits, with which batch sizes"),
+            ("inspect", "Show phases, variables, the peak and the memory curve"),
+            ("plan", "Show what a planner makes of a model, beside others"),
+            ("sweep", "Show how time falls with memory, over sizes and budgets"),
+            ("explain", "Tell what happens to one tensor, when, and why"),
+            ("verify", "Check that two models compute the same"),
+            ("check", "Check a plan, a schedule or a certificate"),
+        ],
+    ),
+    (
+        "Run it",
+        &[
+            ("run", "Run training steps on this machine, within the budget"),
+            ("calibrate", "Measure operators and copies on this machine"),
+            ("launches", "List the calls of a step on a GPU, with their least times"),
+        ],
+    ),
+    (
+        "Work on passes and planners",
+        &[
+            ("opt", "Run passes, print the graph as text, or convert it"),
+            ("passes", "List the passes"),
+            ("targets", "List the machines that costs are known for"),
+            ("offsets", "Give buffers with known lifetimes addresses"),
+            ("env", "Let a program decide what leaves, in JSON lines"),
+        ],
+    ),
+    (
+        "Other",
+        &[
+            ("completions", "Print a completion script for a shell"),
+            ("man", "Write the manual pages to a folder"),
+            ("help", "Print the help of a command"),
+        ],
+    ),
+];
+
+/// The options of the main job that `-h` shows, each in a few words.
+const SHORT: [(&str, &str); 13] = [
+    ("budget", "Device memory of the step: 16GiB, 90% of the card, 0.7x the peak"),
+    ("output", "Where to write: .onnx, .lms (text), .mlir, or - for standard output"),
+    ("optimizer", "The optimizer graph of onnxruntime-training, linked to the model"),
+    ("dims", "The value of a symbolic dimension, such as batch=32"),
+    ("target", "The machine that runs it, such as rtx4090 [default: a100-pcie4]"),
+    ("planner", "Who decides what leaves the device [default: auto]"),
+    ("help_planner", "Show what a planner does, and the options that are its own"),
+    ("effort", "How much to search, in percent of the usual [default: 100]"),
+    ("host_budget", "Host memory that tensors may use that leave the device"),
+    ("report", "Write the report to this file, as .json"),
+    ("json", "Print the report as JSON"),
+    ("save_plan", "Write the plan to this file, for --plan and `lmsc explain`"),
+    ("run", "Run steps of the result, too"),
+];
+
+/// The options of the main job that belong to the planner `tflms`.
+const OF_TFLMS: [&str; 14] = [
+    "threshold",
+    "lb",
+    "ub",
+    "n_tensors",
+    "ctrld_strategy",
+    "fuse_swapins",
+    "swap_branches",
+    "branch_threshold",
+    "encode",
+    "incl_scopes",
+    "excl_scopes",
+    "incl_types",
+    "excl_types",
+    "starting_scopes",
+];
+
+/// The options of `lmsc plan` that belong to planners begin with the planner's name.
+const OF_PLANNERS: [&str; 10] = [
+    "window",
+    "n_tensors",
+    "ahead",
+    "threshold",
+    "branch_threshold",
+    "fuse_swapins",
+    "episodes",
+    "seed",
+    "weights",
+    "save_weights",
+];
+
+/// The command line as it is parsed: with commands in groups, and planners' own options in `--help-planner`.
+pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
+    let commands: String =
+        GROUPS.iter().map(|(group, commands)| format!("{group}:\n{}\n", lines(commands))).collect();
+    let rest = if is_short { "Arguments:\n{positionals}\n\nOptions:\n{options}" } else { "{all-args}" };
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}{rest}{{after-help}}");
+    let mut command = Cli::command()
+        .color(color)
+        .help_template(template)
+        .override_usage("lmsc [OPTIONS] <MODEL>\n       lmsc <COMMAND>");
+    let all: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    // Those of all commands stay as they are: what is changed here is changed there.
+    for id in all.iter().filter(|id| !["model", "quiet", "verbose", "color"].contains(&id.as_str())) {
+        let short = SHORT.iter().enumerate().find(|(_, (name, _))| name == id);
+        command = command.mut_arg(id, |arg| match short {
+            Some((place, (_, words))) => {
+                let long = arg.get_long_help().or(arg.get_help()).cloned().unwrap_or_default();
+                let arg = arg.help(*words).long_help(long);
+                if is_short { arg.display_order(place) } else { arg }
+            }
+            None => arg.hide_short_help(true),
+        });
+    }
+    let hidden = |mut command: clap::Command, ids: &[&str]| {
+        for id in ids {
+            command = command.mut_arg(id, |arg| arg.hide(true));
+        }
+        command
+    };
+    command = hidden(command, &OF_TFLMS);
+    command = hidden(command, &["starting_op_names"]);
+    for name in ["opt", "explain"] {
+        command = command.mut_subcommand(name, |it| hidden(hidden(it, &OF_TFLMS), &["starting_op_names"]));
+    }
+    command = command.mut_subcommand("plan", |it| hidden(it, &OF_PLANNERS));
+    // They stand in groups above.
+    let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |it| it.hide(true));
+    }
+    command
+}
+
+fn lines(commands: &[(&str, &str)]) -> String {
+    commands.iter().map(|(name, words)| format!("  {name:<12} {words}\n")).collect()
+}
+
+/// The planner of which `--help-planner` asks, if it does.
+pub(crate) fn planner_asked(arguments: &[OsString]) -> Option<&str> {
+    const OPTION: &str = "--help-planner";
+    let at =
+        arguments.iter().position(|argument| argument.to_str().is_some_and(|it| it.starts_with(OPTION)))?;
+    let rest = arguments[at].to_str()?.strip_prefix(OPTION)?;
+    match rest.strip_prefix('=') {
+        Some(name) => Some(name),
+        None if rest.is_empty() => arguments.get(at + 1)?.to_str(),
+        None => None,
+    }
+}
+
+/// What the planner does, and its own options.
+///
+/// # Errors
+/// [`Error::Input`] with the names that there are.
+pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
+    let Planner { name, summary, .. } = *named(name)?;
+    let mut text = format!("{name}: {summary}\n");
+    let mut sections = 0;
+    let mut section = |of: &str, options: Vec<clap::Arg>| {
+        if options.is_empty() {
+            return;
+        }
+        sections += 1;
+        let shown = options.into_iter().map(|arg| arg.hide(false).help_heading(None::<&str>));
+        let shown = shown.map(|arg| arg.conflicts_with_all([] as [&str; 0]));
+        let mut command =
+            clap::Command::new("lmsc").disable_help_flag(true).args(shown).help_template("{options}");
+        text += &format!("\nOptions of {of}:\n{}", command.render_help());
+    };
+    let command = Cli::command();
+    let of_main = command.get_arguments().filter(|arg| {
+        let id = arg.get_id().as_str();
+        name == TFLMS && (OF_TFLMS.contains(&id) || id == "starting_op_names")
+    });
+    section(
+        "`lmsc MODEL`, `lmsc opt` and `lmsc explain`, each of which chooses this planner",
+        of_main.cloned().collect(),
+    );
+    let plan = command.find_subcommand("plan").into_iter().flat_map(clap::Command::get_arguments);
+    let family = if name.starts_with(TFLMS) { TFLMS } else { name };
+    let of_plan = plan.filter(|arg| {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        OF_PLANNERS.contains(&arg.get_id().as_str()) && help.starts_with(&format!("{family}: "))
+    });
+    section("`lmsc plan`", of_plan.cloned().collect());
+    if sections == 0 {
+        text += "\nIt has no options of its own; --effort says how much it searches.\n";
+    }
+    Ok(text)
+}
+
+/// Writes the manual pages to a folder: one of the main job, and one for each command.
+///
+/// # Errors
+/// [`Error::Input`] where a file cannot be written.
+pub(crate) fn manual(folder: &Path) -> Result<String, Error> {
+    let pages = |command: clap::Command, name: String| {
+        let mut page = Vec::new();
+        let written = clap_mangen::Man::new(command).title(name.to_uppercase()).render(&mut page);
+        written.map(|()| (format!("{name}.1"), page))
+    };
+    let mut root = Cli::command();
+    root.build();
+    let mut all = vec![pages(root.clone(), "lmsc".to_owned())];
+    for command in root.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set()) {
+        let name = format!("lmsc-{}", command.get_name());
+        all.push(pages(command.clone(), name));
+    }
+    std::fs::create_dir_all(folder).map_err(|e| Error::writing(folder, &e))?;
+    let mut text = String::new();
+    for page in all {
+        let (name, page) = page.map_err(|e| Error::writing(folder, &e))?;
+        let path = folder.join(name);
+        write_atomically(&path, |w| w.write_all(&page))?;
+        text += &format!("{}\n", path.display());
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_a_group() {
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, commands)| *commands).map(|(name, _)| *name).collect();
+        grouped.retain(|name| *name != "help");
+        grouped.sort_unstable();
+        let command = Cli::command();
+        let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+    }
+
+    #[test]
+    fn options_are_those_that_there_are() {
+        let command = Cli::command();
+        let ids: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        for id in SHORT.iter().map(|(id, _)| id).chain(&OF_TFLMS) {
+            assert!(ids.contains(id), "{id}");
+        }
+        command.debug_assert();
+    }
+
+    #[test]
+    fn planners_tell_their_options() {
+        assert!(of_planner("tflms").unwrap().contains("--lb <LEVELS>"));
+        assert!(of_planner("dqn").unwrap().contains("--episodes <COUNT>"));
+        assert!(of_planner("auto").unwrap().contains("no options of its own"));
+        assert!(of_planner("tfmls").unwrap_err().to_string().contains("did you mean `tflms`?"));
+    }
+}

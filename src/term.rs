@@ -1,0 +1,80 @@
+//! How much is said on standard error, and in which colours.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Instant;
+
+use crate::cli::TermArgs;
+
+/// Whether warnings, notes, progress and the report of the main job are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// How often `-v` was given.
+static VERBOSE: AtomicU8 = AtomicU8::new(0);
+
+/// Whether words on standard error have colours.
+static COLOR: AtomicBool = AtomicBool::new(false);
+
+/// Does from now on what the options say.
+pub(crate) fn set(args: &TermArgs) {
+    QUIET.store(args.quiet, Ordering::Relaxed);
+    VERBOSE.store(args.verbose, Ordering::Relaxed);
+    COLOR.store(is_colored(args.color), Ordering::Relaxed);
+}
+
+/// Whether words on standard error have colours: where it is a terminal that knows them, unless NO_COLOR is set.
+fn is_colored(choice: clap::ColorChoice) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    match choice {
+        clap::ColorChoice::Always => true,
+        clap::ColorChoice::Never => false,
+        clap::ColorChoice::Auto => {
+            let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+            std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+        }
+    }
+}
+
+/// Whether only errors are said.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// How much more is said.
+pub(crate) fn verbosity() -> u8 {
+    VERBOSE.load(Ordering::Relaxed)
+}
+
+/// Says with `-vv` when a stage begins.
+pub(crate) fn stage(what: &str) {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let elapsed = START.elapsed();
+    if verbosity() > 1 {
+        // A closed standard error does not end the work.
+        _ = writeln!(std::io::stderr(), "{} {:.3} s: {what}", note(), elapsed.as_secs_f64());
+    }
+}
+
+/// The beginning of a warning.
+pub(crate) fn warning() -> impl Display {
+    label("warning:", "33")
+}
+
+/// The beginning of a note.
+pub(crate) fn note() -> impl Display {
+    label("note:", "36")
+}
+
+/// The beginning of an error with this code.
+pub(crate) fn error(code: &str) -> impl Display {
+    label(&format!("error[{code}]:"), "31")
+}
+
+fn label(word: &str, color: &str) -> String {
+    match COLOR.load(Ordering::Relaxed) {
+        true => format!("lmsc: \x1b[1;{color}m{word}\x1b[0m"),
+        false => format!("lmsc: {word}"),
+    }
+}
