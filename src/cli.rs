@@ -50,7 +50,7 @@ pub struct TermArgs {
     /// Print errors alone, and what --json asks for.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more of tensors and of a GPU's libraries; twice, when each stage began.
+    /// Say more of tensors and libraries; twice, when each stage began.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Colours in messages: auto, always or never. [default: auto]

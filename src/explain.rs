@@ -168,9 +168,9 @@ fn reason(original: &Graph, root: ValueId, ran: &[Ran]) -> String {
         (Some(kept), _) => kept.reason.to_string(),
         (None, None) => "the caller or the file provides it, and it is there throughout".to_owned(),
         (None, Some(_)) if ran.iter().all(|r| r.outcome.swaps.is_empty()) => {
-            "the budget holds without".to_owned()
+            "the budget is met without swapping it".to_owned()
         }
-        (None, Some(_)) => "the plan does without its leaving".to_owned(),
+        (None, Some(_)) => "the plan fits without swapping it".to_owned(),
     }
 }
 

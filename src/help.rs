@@ -63,6 +63,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
     (
         "Other",
         &[
+            ("explain-error", "Explain an error's code, or list the codes"),
             ("completions", "Print a completion script for a shell"),
             ("man", "Write the manual pages to a folder"),
             ("help", "Print the help of a command"),

@@ -745,24 +745,28 @@ impl Answer {
         }
         let fact = |label: &str, value: String| serde_json::json!([label, value]);
         let waits = |cause: &str| data["waits"][cause].as_f64().unwrap_or_default();
-        let facts = [
-            fact("makespan", format!("{:.2} ms", found.makespan_ms)),
-            fact("lower bound", format!("{:.2} ms", found.lower_bound_ms)),
-            fact("over the bound", percent(found.over_bound)),
-            fact("operators alone", format!("{:.2} ms", self.compute_ms)),
+        let more = |ms: f64| format!("+{}", percent(ms / self.compute_ms));
+        let peak = Bytes(problem.live_bytes().into_iter().max().unwrap_or_default());
+        let mut facts = vec![
+            fact("peak without and with the plan", format!("{peak} → {}", Bytes(found.peak_bytes))),
+            fact("time beyond unlimited memory", more(found.makespan_ms)),
+            fact("no plan below", more(found.lower_bound_ms)),
+            fact("step, modelled", format!("{:.2} ms", found.makespan_ms)),
             fact("computed again", format!("{:.2} ms", found.recompute_ms)),
-            fact("exposed", format!("{:.2} ms", found.exposed_ms)),
-            fact("waits for copies in", format!("{:.2} ms", waits("copy_in_ms"))),
-            fact("waits for copies out", format!("{:.2} ms", waits("copy_out_ms"))),
-            fact("waits for memory", format!("{:.2} ms", waits("memory_ms"))),
-            fact("peak", Bytes(found.peak_bytes).to_string()),
-            fact("budget", Bytes(self.memory_bytes).to_string()),
-            fact("out", Bytes(found.swapped_bytes).to_string()),
-            fact("in", Bytes(found.returned_bytes).to_string()),
+            fact("copied out", Bytes(found.swapped_bytes).to_string()),
+            fact("copied in", Bytes(found.returned_bytes).to_string()),
         ];
+        for (label, waits) in [
+            ("exposed", found.exposed_ms),
+            ("waits for copies in", waits("copy_in_ms")),
+            ("waits for copies out", waits("copy_out_ms")),
+            ("waits for memory", waits("memory_ms")),
+        ] {
+            facts.extend((waits > 0.0).then(|| fact(label, format!("{waits:.2} ms"))));
+        }
         data["title"] = format!("{} within {}", task.name(), Bytes(self.memory_bytes)).into();
         data["subtitle"] = format!("planner {}, {} operators", found.planner, problem.ops.len()).into();
-        data["facts"] = facts.to_vec().into();
+        data["facts"] = facts.into();
         data["budget_bytes"] = self.memory_bytes.into();
         let row = |compared: &Compared| {
             let mut row = serde_json::to_value(compared.found.as_ref()).unwrap_or_default();
@@ -771,7 +775,10 @@ impl Answer {
             }
             row
         };
-        data["compared"] = self.compared.iter().map(row).collect();
+        if !self.compared.is_empty() {
+            let own = serde_json::to_value(found).expect("an answer is JSON");
+            data["compared"] = std::iter::once(own).chain(self.compared.iter().map(row)).collect();
+        }
         write_atomically(file, |w| w.write_all(view::page(&data).as_bytes()))
     }
 

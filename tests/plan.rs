@@ -187,10 +187,20 @@ fn a_report_for_programs_has_all_that_the_page_shows() {
         assert_eq!(page.code, 0);
         let page = std::fs::read_to_string(bench.path("p.html")).unwrap();
         assert!(page.contains("what would change it") && page.contains("\"cause\":\"copy_out\""));
+        assert!(page.contains(r#""made_by":"lmsc "#) && page.contains(r#""command":"lmsc plan "#));
         let trace: Value = serde_json::from_slice(&std::fs::read(bench.path("t.json")).unwrap()).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         let steps = report["steps"].as_array().unwrap().len();
         assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), steps);
+        // An arrow leads from a copy out to a later copy in.
+        let ends = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+        let (from, to) = (ends("s"), ends("f"));
+        assert!(from.len() == to.len() && !from.is_empty());
+        for (from, to) in from.iter().zip(&to) {
+            assert_eq!(from["id"], to["id"]);
+            assert_eq!((&from["tid"], &to["tid"]), (&1.into(), &2.into()));
+            assert!(from["ts"].as_f64() < to["ts"].as_f64());
+        }
     }
 }
 

@@ -290,7 +290,7 @@ fn told(
         } else if repeats[index] == 1 && root.is_some_and(|n| phases.phase(n) == Phase::Forward) {
             let reason = match bridge.stays[tensor] {
                 Some(stays) => stays.describe(graph).into(),
-                None => "the plan does without its leaving".into(),
+                None => "the plan fits without swapping it".into(),
             };
             outcome.kept.push(KeptRecord { value, bytes, reason });
         }

@@ -89,7 +89,7 @@ impl Stays {
             Stays::Captured(node) => format!("a subgraph reads it (that of `{}`)", graph.node(*node).name),
             Stays::Sequence => "it is a sequence".to_owned(),
             Stays::View(node) => {
-                format!("one of its views reads what may be gone later (`{}`)", graph.node(*node).name)
+                format!("one of its views reads values that may be gone later (`{}`)", graph.node(*node).name)
             }
             Stays::Names(count) => format!("too many views would have to be repeated ({count})"),
             Stays::Small => "it is too small to be worth a copy".to_owned(),

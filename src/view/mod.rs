@@ -4,6 +4,8 @@ mod picture;
 mod stalls;
 mod tensors;
 
+use std::collections::BTreeMap;
+
 use lmsc_ir::{Graph, Phase};
 use lmsc_plan::Bridge;
 use lmsc_plan::planners::Plan;
@@ -64,8 +66,15 @@ impl Names for OfModel {
     }
 }
 
-/// The page that shows these data: see `report.html` for what it reads.
+/// The page that shows these data, with the version and the call of this program at its foot. `report.html` reads the data.
 pub(crate) fn page(data: &Value) -> String {
+    let mut data = data.clone();
+    data["made_by"] = format!("lmsc {}", env!("CARGO_PKG_VERSION")).into();
+    let call: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_ours = call.first().is_some_and(|program| program.rsplit('/').next() == Some("lmsc"));
+    if is_ours {
+        data["command"] = format!("lmsc {}", call[1..].join(" ")).into();
+    }
     // The data stand in a script element, which a `</` would end.
     let text = data.to_string().replace("</", "<\\/");
     include_str!("report.html").replacen("/*DATA*/", &text, 1)
@@ -97,21 +106,45 @@ pub(crate) fn plan_data(
     }))
 }
 
-/// A Chrome trace of [`plan_data`]: one lane an engine, and the memory as a counter.
+/// A Chrome trace of [`plan_data`]: one thread an engine, the memory as a counter for each kind of bytes, and an arrow from each
+/// swap-out to the swap-ins of its copy.
 pub(crate) fn trace(data: &Value) -> String {
-    let lanes = ["compute", "out", "in", "stalls"];
+    let lanes =
+        [("compute", "operator"), ("copies out", "swap-out"), ("copies in", "swap-in"), ("stalls", "stall")];
     let micros = |v: &Value| v.as_f64().unwrap_or(0.0) * 1e3;
-    let mut events: Vec<Value> = lanes
-        .iter()
-        .enumerate()
-        .map(|(lane, name)| json!({"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": name}}))
-        .collect();
-    for step in data["steps"].as_array().into_iter().flatten() {
+    let named = |kind: &str, tid: usize, name: &str| json!({"ph": "M", "pid": 0, "tid": tid, "name": kind, "args": {"name": name}});
+    let mut events = vec![named("process_name", 0, "a training step, as planned")];
+    for (lane, (name, _)) in lanes.iter().enumerate() {
+        events.push(named("thread_name", lane, name));
+        events.push(json!({"ph": "M", "pid": 0, "tid": lane, "name": "thread_sort_index", "args": {"sort_index": lane}}));
+    }
+    let steps = || data["steps"].as_array().into_iter().flatten();
+    for step in steps() {
         let (start, end) = (micros(&step["start"]), micros(&step["end"]));
+        let category = step["lane"].as_u64().and_then(|lane| lanes.get(lane as usize)).map(|lane| lane.1);
         events.push(json!({
-            "ph": "X", "pid": 0, "tid": step["lane"], "ts": start, "dur": end - start,
-            "name": step["name"], "args": {"bytes": step["bytes"], "cause": step["cause"]},
+            "ph": "X", "pid": 0, "tid": step["lane"], "ts": start, "dur": end - start, "cat": category,
+            "name": step["name"], "args": {"bytes": step["bytes"], "phase": step["phase"], "again": step["again"], "cause": step["cause"]},
         }));
+    }
+    let mut copies: Vec<&Value> = steps().filter(|step| step["lane"] == 1 || step["lane"] == 2).collect();
+    copies.sort_by(|a, b| micros(&a["start"]).total_cmp(&micros(&b["start"])));
+    let mut last_out = BTreeMap::new();
+    let mut flow = |id: usize, out: &Value, back: &Value| {
+        for (phase, step) in [("s", out), ("f", back)] {
+            let at = (micros(&step["start"]) + micros(&step["end"])) / 2.0;
+            events.push(json!({
+                "ph": phase, "bp": "e", "pid": 0, "tid": step["lane"], "ts": at, "id": id, "cat": "swap", "name": "swap",
+            }));
+        }
+    };
+    for (id, step) in copies.into_iter().enumerate() {
+        let name = step["name"].as_str().unwrap_or_default();
+        if step["lane"] == 1 {
+            last_out.insert(name, step);
+        } else if let Some(out) = last_out.get(name) {
+            flow(id, out, step);
+        }
     }
     for point in data["memory"]["after"].as_array().into_iter().flatten() {
         events.push(json!({

@@ -61,8 +61,8 @@ pub(crate) fn picture(data: &Value, title: &str, budget: u64) -> String {
             BOTTOM + 18.0
         ));
     }
-    line(format!("<path class=\"after\" d=\"M{LEFT} {BOTTOM}{}V{BOTTOM}Z\"/>", steps(&after, end, &x, &y)));
-    line(format!("<path class=\"before\" d=\"M{LEFT} {BOTTOM}{}\"/>", steps(&before, end, &x, &y)));
+    line(format!("<path class=\"after\" d=\"M{LEFT} {BOTTOM}{}V{BOTTOM}Z\"/>", steps(&after, end, x, y)));
+    line(format!("<path class=\"before\" d=\"M{LEFT} {BOTTOM}{}\"/>", steps(&before, end, x, y)));
     let limit = y(budget as f64);
     line(format!("<path class=\"limit\" d=\"M{LEFT} {limit:.1}H{RIGHT}\"/>"));
     line(format!(

@@ -285,7 +285,9 @@ impl Kept {
             Kept::NearUses { levels, threshold } => {
                 format!("used again too soon ({levels} levels on; the threshold is {threshold})").into()
             }
-            Kept::ForwardOnly => "only the forward phase uses it; --swap-branches swaps such as well".into(),
+            Kept::ForwardOnly => {
+                "only the forward phase uses it; --swap-branches swaps such tensors, too".into()
+            }
             Kept::NoTrigger(node) => {
                 format!("no node before its late use could start its return (`{}` uses it)", name(node))
                     .into()
