@@ -247,7 +247,7 @@ def lmsc(*arguments: str) -> str:
 def command_line() -> str:
     """The page of the command line: the help of each command."""
     top = lmsc("--help")
-    names = re.findall(r"^  ([a-z][a-z-]*)(?:  |$)", top.split("Commands:")[1].split("\n\n")[0], re.MULTILINE)
+    names = re.findall(r"^  ([a-z][a-z-]*) +[A-Z]", top.split("Arguments:")[0], re.MULTILINE)
     parts = [("lmsc MODEL", top)] + [(f"lmsc {name}", lmsc(name, "--help")) for name in names if name != "help"]
     text = "# Command line\n\nMade from `lmsc --help` and the help of each command. `lmsc COMMAND -h` prints a shorter form.\n"
     for title, help_text in parts:

@@ -165,7 +165,7 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
 }
 
 fn lines(commands: &[(&str, &str)]) -> String {
-    commands.iter().map(|(name, words)| format!("  {name:<12} {words}\n")).collect()
+    commands.iter().map(|(name, words)| format!("  {name:<13} {words}\n")).collect()
 }
 
 /// The planner of which `--help-planner` asks, if it does.
