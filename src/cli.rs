@@ -453,6 +453,7 @@ impl PlanArgs {
             given: None,
             keep_plan: false,
             weights_stay: false,
+            small_stay: false,
         }
     }
 }

@@ -200,7 +200,9 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     // ONNX Runtime, XLA and IREE compute copies of constants when they load or compile a model.
     let emit = args.output.as_deref().map(|output| args.emit(output));
     let weights_stay = args.form == cli::Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
-    let cx = PassCx { keep_plan, weights_stay, ..pass_cx(&args.plan, machine, &original)? };
+    // IREE's compiler fuses copies of small tensors into the operators beside them.
+    let small_stay = matches!(emit, Some(Emit::MlirIree));
+    let cx = PassCx { keep_plan, weights_stay, small_stay, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) = side_by_side(

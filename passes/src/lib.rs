@@ -116,6 +116,8 @@ pub struct PassCx {
     pub pages: Option<Bytes>,
     /// Whether constants of the file stay on the device, for a runtime that computes copies of constants away.
     pub weights_stay: bool,
+    /// Whether small tensors stay on the device however small the budget is, for a compiler that computes copies of them away.
+    pub small_stay: bool,
     /// The machine for which the step is planned; [`DEFAULT_TARGET`] where none is given.
     pub target: Option<Target>,
     /// What was measured on that machine, if anything was.

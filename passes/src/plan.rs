@@ -31,7 +31,7 @@ pub fn bridge(graph: &Graph, cx: &PassCx) -> Result<Bridge, PassError> {
     let auto = planner("auto").expect("it is registered");
     let least = |budget| service::least(&question(&coarse.problem, auto, budget, cx));
     match cx.budget {
-        Some(budget) if has_small() && budget.0 / 9 < least(budget) / 8 => {
+        Some(budget) if !cx.small_stay && has_small() && budget.0 / 9 < least(budget) / 8 => {
             with(&Terms { smallest: Bytes::ZERO, ..terms })
         }
         _ => Ok(coarse),
