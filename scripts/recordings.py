@@ -61,7 +61,7 @@ def compiled(form: str, reading: list, budget: str, *more: str) -> Compiled:
         texts = []
         plan = Path(name) / "plan.json"
         asked = ["--budget", budget, *more]
-        # The text shows the plan of the form, in which more tensors may have to stay. What fits may have copies, and no plan.
+        # The text shows the plan of the form, in which more tensors may have to stay. A step that fits may contain copies, and then it has no plan.
         ways = [asked, asked] if budget == PLENTY else [[*asked, "--save-plan", plan], ["--plan", plan]]
         for emit, planned in zip((form, "lms"), ways, strict=True):
             file = Path(name) / emit

@@ -47,7 +47,7 @@ pub struct Cli {
 /// How much is said on standard error, and in which colours.
 #[derive(Debug, Args, Clone)]
 pub struct TermArgs {
-    /// Print errors alone, and what --json asks for.
+    /// Print errors only, and the output of --json.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more of tensors and libraries; twice, when each stage began.
@@ -311,17 +311,12 @@ pub struct PlanArgs {
     pub swap_limit: Option<usize>,
     /// Carry out the plan in this file, which --save-plan has written, instead of planning. It is checked against the model:
     /// same sizes, same --target, same --profile; --budget, if given, is that for which it was made.
-    #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = STEERING)]
+    #[arg(long = "plan", id = "plan", value_name = "FILE", conflicts_with_all = steering())]
     pub given: Option<PathBuf>,
 }
 
-/// The options that only steer planning: a plan that is given is carried out as it is.
-const STEERING: [&str; 21] = [
-    "planner",
-    "ranges",
-    "effort",
-    "addresses",
-    "pages",
+/// The options of the planner `tflms`.
+pub(crate) const OF_TFLMS: [&str; 15] = [
     "threshold",
     "lb",
     "ub",
@@ -337,8 +332,12 @@ const STEERING: [&str; 21] = [
     "excl_types",
     "starting_scopes",
     "starting_op_names",
-    "swap_limit",
 ];
+
+/// The options that only steer planning: a given plan is carried out as it is.
+fn steering() -> impl Iterator<Item = &'static str> {
+    ["planner", "ranges", "effort", "addresses", "pages", "swap_limit"].into_iter().chain(OF_TFLMS)
+}
 
 /// TFLMS `ctrld_strategy`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -1013,7 +1012,7 @@ pub struct SweepArgs {
     /// or `off`, which counts bytes.
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub addresses: Addresses,
-    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
+    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print JSON.
@@ -1066,7 +1065,7 @@ pub struct FitArgs {
     /// How much to search, in percent of the usual number of evaluations.
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
     pub effort: u32,
-    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, what `--json` prints.
+    /// Write a page with the curves to this file, as HTML; or, if it ends in `.json`, the output of `--json`.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print JSON.
@@ -1408,7 +1407,7 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-/// Takes any text; what shells complete it to are these names.
+/// Accepts any text. Shells complete it to these names.
 #[derive(Clone)]
 struct AnyOf(Vec<&'static str>);
 

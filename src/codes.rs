@@ -17,7 +17,7 @@ pub enum Code {
     NoPlan,
     /// No addresses are found for a plan.
     NoAddresses,
-    /// What leaves the device does not fit the host's budget.
+    /// Tensors that leave the device do not fit the host's budget.
     HostIsFull,
     /// Parameters fix a plan that needs more than the budget.
     Parameters,
@@ -126,7 +126,7 @@ What to do:
 - Give --addresses off, which counts bytes, if the runtime has an allocator of its own; or --pages, if it
   maps memory in pages.
 "},
-    Explained { code: Code::HostIsFull, number: "LMS0105", title: "what leaves the device does not fit the host's budget", text: "\
+    Explained { code: Code::HostIsFull, number: "LMS0105", title: "tensors that leave the device do not fit the host's budget", text: "\
 There are plans for the device's budget, but they move more bytes to the host than --host-budget allows;
 without the option, more than the host memory of the target.
 

@@ -8,7 +8,7 @@ use lmsc_passes::TFLMS;
 use lmsc_plan::planners::Planner;
 
 use crate::Error;
-use crate::cli::Cli;
+use crate::cli::{Cli, OF_TFLMS};
 use crate::emit::write_atomically;
 use crate::plan::named;
 
@@ -88,24 +88,6 @@ const SHORT: [(&str, &str); 13] = [
     ("run", "Run steps of the result, too"),
 ];
 
-/// The options of the main job that belong to the planner `tflms`.
-const OF_TFLMS: [&str; 14] = [
-    "threshold",
-    "lb",
-    "ub",
-    "n_tensors",
-    "ctrld_strategy",
-    "fuse_swapins",
-    "swap_branches",
-    "branch_threshold",
-    "encode",
-    "incl_scopes",
-    "excl_scopes",
-    "incl_types",
-    "excl_types",
-    "starting_scopes",
-];
-
 /// The options of `lmsc plan` that belong to planners begin with the planner's name.
 const OF_PLANNERS: [&str; 10] = [
     "window",
@@ -151,9 +133,8 @@ pub(crate) fn command(is_short: bool, color: ColorChoice) -> clap::Command {
         command
     };
     command = hidden(command, &OF_TFLMS);
-    command = hidden(command, &["starting_op_names"]);
     for name in ["opt", "explain"] {
-        command = command.mut_subcommand(name, |it| hidden(hidden(it, &OF_TFLMS), &["starting_op_names"]));
+        command = command.mut_subcommand(name, |it| hidden(it, &OF_TFLMS));
     }
     command = command.mut_subcommand("plan", |it| hidden(it, &OF_PLANNERS));
     // They stand in groups above.
@@ -201,10 +182,8 @@ pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
         text += &format!("\nOptions of {of}:\n{}", command.render_help());
     };
     let command = Cli::command();
-    let of_main = command.get_arguments().filter(|arg| {
-        let id = arg.get_id().as_str();
-        name == TFLMS && (OF_TFLMS.contains(&id) || id == "starting_op_names")
-    });
+    let is_of_tflms = |id: &str| name == TFLMS && OF_TFLMS.contains(&id);
+    let of_main = command.get_arguments().filter(|arg| is_of_tflms(arg.get_id().as_str()));
     section(
         "`lmsc MODEL`, `lmsc opt` and `lmsc explain`, each of which chooses this planner",
         of_main.cloned().collect(),

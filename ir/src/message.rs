@@ -1,8 +1,8 @@
-//! A message in its parts, which are put together in one place.
+//! A message in parts, with the one place that joins them.
 
 use std::fmt;
 
-/// A message in its parts: what is wrong, further facts about it, and advice. Its `Display` puts them together.
+/// A message in parts: the fault, further facts about it, and advice. Its `Display` joins them.
 ///
 /// ```
 /// let message = lmsc_ir::Message::new("a.onnx is empty").with_help("export the model again");

@@ -1,9 +1,9 @@
 //! ONNX bytes to and from the graph of `lmsc`.
 //!
 //! [`Model`] is a file, mapped: weights are ranges of it and are never copied. [`import`](import()) makes a graph of it, with the
-//! sizes of symbolic dimensions given and the type of every result inferred by rules of its own; whatever is not understood is
-//! an error that names it. [`export`](export()) writes a graph back, as changes of the model that was read: what no pass has
-//! changed keeps its bytes.
+//! given sizes of symbolic dimensions and with the type of every result inferred by rules of this crate; an unknown field, attribute
+//! or operator is an error that names it. [`export`](export()) writes a graph back as changes of the model that was read: nodes and
+//! tensors that no pass has changed keep their bytes.
 
 mod addresses;
 mod aside;

@@ -313,7 +313,7 @@ pub struct NotGiven {
     pub is_unreadable: bool,
     /// What is wrong with the plan, without the file's name.
     pub fault: String,
-    /// The same with the file's name, and what to do.
+    /// The message with the file's name and advice.
     pub message: Message,
 }
 

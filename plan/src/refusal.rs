@@ -181,7 +181,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal of a budget, because a node needs more at once; without a node, what is resident alone needs more.
+    /// The refusal of a budget that is smaller than the need of one node; without a node, smaller than the resident storages.
     /// `stays` knows what is resident.
     pub fn of_node(
         graph: &Graph,
@@ -237,7 +237,7 @@ impl Refusal {
         self
     }
 
-    /// The same, with the smallest budget for plans of the kind that was asked for: what is needed, where bytes are counted.
+    /// The refusal with its `needed` bytes as the smallest budget of the requested kind of plan, where budgets count bytes.
     #[must_use]
     pub fn reached(mut self, reach: Reach) -> Refusal {
         self.smallest.extend(self.needed.map(|bytes| Smallest { bytes, reach }));
