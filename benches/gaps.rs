@@ -175,7 +175,7 @@ impl Line {
         let effort = if recompute { EFFORT } else { asked.effort };
         let request = Request { effort, ..asked };
         let planner = planner(name).expect("is a planner");
-        let plan = (planner.run)(&request).unwrap_or_else(|no| panic!("{self} at {budget}: {no}"));
+        let plan = planner.plan(&request).unwrap_or_else(|no| panic!("{self} at {budget}: {no}"));
         check(&plan.problem, &plan.schedule, budget).unwrap_or_else(|flaw| panic!("{self}: {flaw:?}"));
         let bound = bound::best(&request);
         bound::certify(problem, budget, &bound).unwrap_or_else(|flaw| panic!("{self}: {flaw}"));

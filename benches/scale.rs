@@ -143,7 +143,7 @@ fn planning(bencher: Bencher, share: u64, name: &str, recompute: bool) {
     let request = Request::new(&problem, floor + (peak - floor) * share / 100);
     let request = Request { granularity: Granularity::Ranges, recompute, ..request };
     let planner = planner(name).expect("it is registered");
-    bencher.bench_local(|| (planner.run)(&request).is_ok());
+    bencher.bench_local(|| planner.plan(&request).is_ok());
 }
 
 /// Four ResNets-152 beside each other, the first to run forward the last to run backward: 4,740 operators.

@@ -177,22 +177,33 @@ def proofs() -> None:
 
 def crates() -> None:
     """Crates and who depends on whom."""
-    d = Drawing("crates", 760, 310, "The crates and their dependencies")
+    d = Drawing("crates", 760, 470, "The crates and their dependencies")
     d.box(300, 10, 160, ["python", "the package lmsc"])
     d.box(260, 90, 240, ["lmsc", "library and command line (src/)"])
-    row = (("onnx", "files in and out"), ("mlir", "MLIR, StableHLO"), ("passes", "apply plans"), ("runtime", "host and CUDA"))
+    row = (("onnx", "files in and out"), ("mlir", "MLIR, StableHLO"), ("runtime", "host and CUDA"), ("passes", "apply plans"))
     for at, (name, words) in enumerate(row):
         x = 20 + 185 * at
         d.box(x, 170, 160, [name, words])
         d.arrow([(380, 141), (380, 155), (x + 80, 155), (x + 80, 168)])
     d.arrow([(380, 61), (380, 88)])
-    d.box(390, 250, 160, ["plan", "decide"])
-    d.arrow([(470, 220), (470, 248)])
-    d.box(20, 250, 310, ["ir", "graph, program, text form, checkers"])
-    for x in (100, 285):
-        d.arrow([(x, 220), (x, 248)])
-    d.arrow([(390, 276), (332, 276)])
-    d.arrow([(655, 220), (655, 308), (345, 308), (345, 290), (332, 290)])
+    d.box(575, 250, 160, ["plan", "one service"])
+    d.arrow([(655, 220), (655, 248)])
+    parts = (("cost", "how long it takes"), ("address", "where bytes lie"), ("planners", "who decides"))
+    for at, (name, words) in enumerate(parts):
+        x = 205 + 185 * at
+        d.box(x, 330, 160, [name, words])
+        d.arrow([(655, 300), (655, 315), (x + 80, 315), (x + 80, 328)])
+    d.box(575, 410, 160, ["bound", "what no plan beats"])
+    d.arrow([(655, 380), (655, 408)])
+    d.box(205, 410, 345, ["schedule", "problems, schedules, their checker"])
+    for x in (285, 470):
+        d.arrow([(x, 380), (x, 408)])
+    d.arrow([(575, 436), (552, 436)])
+    d.box(20, 410, 160, ["ir", "graph, program"])
+    d.arrow([(205, 436), (182, 436)])
+    d.arrow([(100, 220), (100, 408)])
+    d.arrow([(285, 220), (285, 240), (100, 240)])
+    d.arrow([(470, 220), (470, 240), (285, 240)])
     d.write()
 
 

@@ -453,6 +453,7 @@ impl PlanArgs {
             keep_plan: false,
             weights_stay: false,
             small_stay: false,
+            watch: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The library's way to compile a step, which is the command's: the same options, the same passes, the same proof.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lmsc_onnx::{Dims, Model};
 use lmsc_plan::planners::{PLANNERS, planner};
@@ -9,7 +10,7 @@ use crate::budget::Budget;
 use crate::cli::{Addresses, CompileArgs, Device, Form, ModelArgs, StateArg};
 use crate::emit::{Emitted, Says, check_not_read, check_target};
 use crate::proof::Written;
-use crate::{Caller, Code, Compiled, Error, Session, compile_for, external, load};
+use crate::{Caller, Code, Compiled, Error, Session, Watch, compile_for, external, load};
 
 /// What messages and reports call a model that is given as bytes.
 const UNNAMED: &str = "<bytes>";
@@ -43,18 +44,25 @@ const UNNAMED: &str = "<bytes>";
 pub struct Compiler {
     args: CompileArgs,
     bytes: Option<bytes::Bytes>,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Compiler {
     /// A compiler of the model at this path: `.onnx`, `.lms` or `.mlir`.
     pub fn new(path: impl Into<PathBuf>) -> Compiler {
         let args = CompileArgs { input: ModelArgs::of(path.into()), ..CompileArgs::default() };
-        Compiler { args, bytes: None }
+        Compiler { args, bytes: None, watch: None }
     }
 
     /// A compiler of the model that these bytes are: an ONNX model without files beside it, or text.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Compiler {
         Compiler { bytes: Some(bytes.into().into()), ..Compiler::new(UNNAMED) }
+    }
+
+    /// Follows the search for a plan from another thread, which may end it with the best plan found so far.
+    pub fn watch(mut self, watch: Arc<Watch>) -> Compiler {
+        self.watch = Some(watch);
+        self
     }
 
     /// The optimizer graph that onnxruntime-training wrote beside the training graph; the two become one step.
@@ -164,7 +172,7 @@ impl Compiler {
             let instead = lmsc_ir::words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
             return Err(Error::new(Code::Option, format!("there is no planner `{name}`; {instead}")));
         }
-        compile_for(&self.args, Caller::Library { bytes: self.bytes })
+        compile_for(&self.args, Caller::Library { bytes: self.bytes, watch: self.watch })
     }
 }
 

@@ -14,7 +14,8 @@ use crate::cli::{BindingArgs, FitArgs, FitDim};
 use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::{self, noted_if_idle, noted_if_inference};
 use crate::plan::{before_planning, named};
-use crate::{Code, Error, Stage, machine, step_peak, view, with_budgets};
+use crate::progress::Stage;
+use crate::{Code, Error, machine, step_peak, view, with_budgets};
 
 /// The cards that are asked where none are named: one of each size of memory that is common.
 const CARDS: [&str; 4] = ["t4", "rtx4090", "l40s", "h100-sxm"];

@@ -165,8 +165,8 @@ mod tests {
             told.lock().unwrap().push((best, this));
         };
         let learning = Learning { episodes: 6, watch: Some(&watch), ..Learning::default() };
-        let request = Request { recompute: true, learning, ..Request::new(&problem, 118 << 20) };
-        dqn::plan(&request).unwrap();
+        let request = Request { recompute: true, ..Request::new(&problem, 118 << 20) };
+        dqn::plan(&request, &learning).unwrap();
         let told = told.into_inner().unwrap();
         assert_eq!(told.len(), 6);
         let mut least = f64::INFINITY;

@@ -24,6 +24,7 @@ mod learning;
 mod load;
 mod offsets;
 mod plan;
+mod progress;
 mod proof;
 mod report;
 pub mod run;
@@ -34,14 +35,11 @@ mod targets;
 mod term;
 mod view;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
@@ -49,6 +47,7 @@ use lmsc_passes::{
     GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
 };
 use lmsc_plan::planners::planner;
+pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
@@ -71,6 +70,7 @@ pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
 pub use plan::plan;
+use progress::{Search, Stage};
 use proof::Written;
 pub use proof::verify;
 pub use report::Report;
@@ -149,7 +149,7 @@ enum Caller<'a> {
     /// The command: progress and warnings are shown, and a model may go to `out`.
     Command { out: &'a mut dyn Write },
     /// The library: nothing is printed, the model may be bytes, and it is kept for [`Compiled::write`].
-    Library { bytes: Option<bytes::Bytes> },
+    Library { bytes: Option<bytes::Bytes>, watch: Option<Arc<Watch>> },
 }
 
 /// Compiles a model: the main job. Prints the model if it goes to standard output, and nothing else.
@@ -166,11 +166,11 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let planner = args.plan.planner();
     let nothing_planned = args.plans_nothing();
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let (bytes, is_library, mut out) = match caller {
-        Caller::Command { out } => (None, false, Some(out)),
-        Caller::Library { bytes } => (bytes, true, None),
+    let (bytes, is_library, followed, mut out) = match caller {
+        Caller::Command { out } => (None, false, None, Some(out)),
+        Caller::Library { bytes, watch } => (bytes, true, watch, None),
     };
-    let stage = if is_library { Stage(None) } else { Stage::new() };
+    let stage = if is_library { Stage::hidden() } else { Stage::new() };
     stage.show("reading");
     let path = args.input.path();
     // A library's process must not end because another program cuts a mapped file short.
@@ -202,7 +202,10 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let weights_stay = args.form == cli::Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
     // IREE's compiler fuses copies of small tensors into the operators beside them.
     let small_stay = matches!(emit, Some(Emit::MlirIree));
-    let cx = PassCx { keep_plan, weights_stay, small_stay, ..pass_cx(&args.plan, machine, &original)? };
+    let search = (!is_library).then(|| stage.search());
+    let watch = followed.or_else(|| search.as_ref().map(Search::watch));
+    let cx =
+        PassCx { keep_plan, weights_stay, small_stay, watch, ..pass_cx(&args.plan, machine, &original)? };
     let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
     let passes = passes(pipeline, args.look.pass_limit)?;
     let ((came, before, profile), ran) = side_by_side(
@@ -213,6 +216,8 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         },
         || run(&mut graph, &passes, &cx, &args.look),
     );
+    drop(search);
+    let cx = PassCx { watch: None, ..cx };
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     stage.show("proving");
@@ -818,46 +823,5 @@ fn report(
         hash,
         written: Vec::new(),
         warnings: Vec::new(),
-    }
-}
-
-/// What is being done, shown on a terminal when it takes long.
-struct Stage(Option<ProgressBar>);
-
-impl Stage {
-    fn new() -> Stage {
-        if !std::io::stderr().is_terminal() || term::is_quiet() {
-            return Stage(None);
-        }
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(
-            ProgressStyle::with_template("{prefix}{spinner} {msg} {elapsed}").expect("the template is right"),
-        );
-        // It ticks in a thread of its own, and panics where there is none to be had.
-        if std::thread::Builder::new().spawn(|| ()).is_ok() {
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Stage(Some(bar))
-    }
-
-    fn show(&self, what: impl Into<Cow<'static, str>>) {
-        let what = what.into();
-        term::stage(&what);
-        if let Some(bar) = &self.0 {
-            bar.set_message(what);
-        }
-    }
-
-    /// Shows what is known already above what is being done.
-    fn above(&self, facts: impl FnOnce() -> String) {
-        if let Some(bar) = &self.0 {
-            bar.set_prefix(facts());
-        }
-    }
-
-    fn done(self) {
-        if let Some(bar) = self.0 {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -10,7 +10,9 @@ use lmsc_passes::{GivenPlan, PassCx, bridge, carry_out, pipeline, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
-use lmsc_plan::planners::{self, DoesNotFit, Granularity, PLANNERS, Plan, Planner, Request, Scheduler};
+use lmsc_plan::planners::{
+    self, DoesNotFit, Granularity, PLANNERS, Parameters, Plan, Planner, Request, Scheduler,
+};
 use lmsc_plan::problem::{Duplex, Link, Problem};
 use lmsc_plan::saved::{Saved, schedule};
 use lmsc_plan::schedule::{Noise, Replay};
@@ -23,6 +25,7 @@ use crate::cli::{Addresses, DuplexArg, LookArgs, PlanCommandArgs, SchedulerArg, 
 use crate::emit::{check_report, check_target, same_file, write_atomically};
 use crate::learning::{self, Listener, learning, weights};
 use crate::load::{load_quietly, told_if_inference};
+use crate::progress::{Search, Stage};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
@@ -129,6 +132,10 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let weights = weights(&args.parameters)?;
     let given = args.given.as_deref().map(given_plan).transpose()?;
     let planner = given.as_ref().map_or_else(|| named(&args.planner), |given| Ok(given.planner))?;
+    let stage = Stage::new();
+    stage.show("planning");
+    // A planner that learns has a bar of its own.
+    let search = (!planner.learns).then(|| stage.search());
     let asked = PassCx {
         planner: Some(planner),
         ranges: args.ranges,
@@ -138,6 +145,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
         pages: args.pages,
         scheduler: scheduler(args.scheduler),
         options: args.parameters.options(),
+        watch: search.as_ref().map(Search::watch),
         ..PassCx::default()
     };
     let mut task = Task::of(&args.task, args.memory, asked, given)?;
@@ -151,19 +159,23 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     }
     let question = task.question(planner, args.whole, args.recompute);
     let learning = learning(&args.parameters, weights.as_ref());
-    let question = Question { request: Request { learning, ..question.request }, ..question };
+    let question = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
     let listener = Listener::new(problem.compute_nanos());
     let watch = |episode: &Episode| listener.hear(episode);
     let learning = Learning { watch: Some(&watch), ..learning };
-    let watched = Question { request: Request { learning, ..question.request }, ..question };
-    let (planned, planning_ms) =
-        answered(&watched, task.given())?.map_err(|why| no_plan(args, &task, &question, &why))?;
+    let watched = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
+    let answer = answered(&watched, task.given())?;
+    drop(search);
+    stage.done();
+    // Other plans below are not of the search that was followed.
+    let question = Question { request: Request { watch: None, ..question.request }, ..question };
+    let (planned, planning_ms) = answer.map_err(|why| no_plan(args, &task, &question, &why))?;
     // A bound on plans of whole tensors says nothing about ranges.
     let granularity = match has_ranges(&planned.plan) {
         true => Granularity::Ranges,
-        false => watched.request.granularity,
+        false => question.request.granularity,
     };
-    let bounds = Bounds::of(&Request { granularity, ..watched.request });
+    let bounds = Bounds::of(&Request { granularity, ..question.request });
     let found = Found::of(planner.name, &planned, planning_ms, &bounds)?;
     write_files(args, &task, &question, &planned, &bounds)?;
     let replayed = replayed(args, &question, &planned)?;
@@ -625,7 +637,7 @@ const RUNGS: u64 = 8;
 /// What the same planner does with larger budgets, up to the one that needs no plan. Together they are given as much effort
 /// as the plan.
 fn ladder(question: &Question<'_>, plan: &Plan) -> Ladder {
-    let Question { planner, request, .. } = question;
+    let Question { planner, parameters, request, .. } = question;
     let problem = request.problem;
     let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
     let more = peak.saturating_sub(request.budget);
@@ -635,7 +647,7 @@ fn ladder(question: &Question<'_>, plan: &Plan) -> Ladder {
     let effort = request.effort.div_ceil(RUNGS as u32);
     let rung = |step: u64| {
         let budget = request.budget + (u128::from(more) * u128::from(step) / u128::from(RUNGS)) as u64;
-        let plan = (planner.run)(&Request { budget, effort, ..*request });
+        let plan = planner.with(*parameters).plan(&Request { budget, effort, ..*request });
         let touched = plan.map_or_else(|_| vec![true; problem.tensors.len()], |p| view::touched(problem, &p));
         (budget, touched)
     };

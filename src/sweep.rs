@@ -14,8 +14,9 @@ use crate::cli::{Addresses, BindingArgs, SweepArgs};
 use crate::emit::{PAGES, check_report, write_atomically};
 use crate::load::{load_quietly, warn};
 use crate::plan::{before_planning, named};
+use crate::progress::Stage;
 use crate::report::ProfileFacts;
-use crate::{Code, Error, Stage, knows_ranges, machine, view, with_budgets};
+use crate::{Code, Error, knows_ranges, machine, view, with_budgets};
 
 /// What was found. Times are milliseconds.
 #[derive(Debug, Serialize)]

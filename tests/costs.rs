@@ -103,7 +103,7 @@ fn every_operator_with_a_shape_has_a_cost() {
     let operators = lmsc_onnx::shapes::operators();
     let unknown: Vec<_> =
         operators.iter().filter(|(domain, name)| !is_known(&Op::new(domain, name))).collect();
-    assert!(unknown.is_empty(), "add a row to plan/src/cost/table.rs for each of {unknown:?}");
+    assert!(unknown.is_empty(), "add a row to plan/cost/src/table.rs for each of {unknown:?}");
 }
 
 #[test]

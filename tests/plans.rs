@@ -9,8 +9,10 @@ use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
 use lmsc_passes::{PassCx, PassError, apply, bridge, observe, pass_named, pipeline, question, run_pipeline};
-use lmsc_plan::bridge::{Bridge, Cost, Terms};
-use lmsc_plan::planners::{self, Granularity, Plan, Request, optimal};
+use lmsc_plan::bridge::{Bridge, Terms};
+use lmsc_plan::cost::Cost;
+use lmsc_plan::planners::ours::swap_only;
+use lmsc_plan::planners::{self, Granularity, Plan, Request};
 use lmsc_plan::problem::Link;
 use lmsc_plan::schedule::{self, Room};
 use lmsc_plan::{Execution, Floors, Memory, service};
@@ -44,7 +46,7 @@ fn every_model_runs_as_planned() {
         let half = floor.midpoint(memory.peak().0);
         let in_pieces = |budget| {
             let piece = (memory.peak().0 / 200).max(1 << 12);
-            let schedule = optimal::swaps(&bridge.problem, budget, piece).unwrap();
+            let schedule = swap_only::swaps(&bridge.problem, budget, piece).unwrap();
             Plan::without_recomputation(&bridge.problem, schedule)
         };
         let mut plans = vec![(floor, in_pieces(floor)), (half, in_pieces(half))];
@@ -54,7 +56,7 @@ fn every_model_runs_as_planned() {
             let effort = if planner == "optimal" { 1 } else { 100 };
             let request =
                 Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
-            match (planners::planner(planner).unwrap().run)(&request) {
+            match planners::planner(planner).unwrap().plan(&request) {
                 Ok(plan) => plans.push((budget, plan)),
                 // TFLMS lets only what the forward phase produces leave, which is not always enough.
                 Err(_) if planner == "tflms-best" => {}

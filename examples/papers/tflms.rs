@@ -2,7 +2,7 @@
 
 use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, pass_named, run_pipeline};
-use lmsc_plan::bridge::Cost;
+use lmsc_plan::cost::Cost;
 use lmsc_plan::tflms::{Params, Strategy};
 use lmsc_plan::{Execution, Target};
 

@@ -10,7 +10,7 @@ use lmsc_ir::{Bytes, Graph};
 use lmsc_passes::{PassCx, bridge, pass_named, run_pipeline};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::dqn::{self, Learning};
-use lmsc_plan::planners::{self, Granularity, Plan, Request, Scheduler};
+use lmsc_plan::planners::{self, Granularity, Parameters, Plan, Request, Scheduler};
 use lmsc_plan::problem::{Duplex, Problem};
 use lmsc_plan::{Target, bound, schedule};
 
@@ -216,12 +216,14 @@ impl Way {
         scale: Scale,
         learning: Learning<'_>,
     ) -> Option<Plan> {
-        let request = Request { learning, effort: scale.effort(), ..self.request(problem, budget) };
-        let run = match self.planner {
-            "random" => dqn::at_random,
-            name => planners::planner(name).expect("the experiments name planners that are there").run,
+        let request = Request { effort: scale.effort(), ..self.request(problem, budget) };
+        let plan = match self.planner {
+            "random" => dqn::at_random(&request, &learning).ok()?,
+            name => {
+                let planner = planners::planner(name).expect("the experiments name planners that are there");
+                planner.with(Parameters { learning, ..Parameters::default() }).plan(&request).ok()?
+            }
         };
-        let plan = run(&request).ok()?;
         schedule::check(&plan.problem, &plan.schedule, budget)
             .unwrap_or_else(|flaw| panic!("{}: {flaw}", self.label));
         Some(plan)

@@ -49,6 +49,7 @@ use lmsc_ir::{Bytes, Graph, Message, Node, NodeId, Phase};
 use lmsc_plan::cost::{Costs, Profile};
 use lmsc_plan::planners::{Options, Planner, Scheduler};
 use lmsc_plan::saved::Saved;
+use lmsc_plan::schedule::Watch;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::{Cause, Memory, Reach, Refusal, Target, pages, tflms};
 
@@ -140,6 +141,8 @@ pub struct PassCx {
     pub given: Option<Arc<GivenPlan>>,
     /// Whether the pass `plan` tells the plan in its [`Outcome`], to be saved.
     pub keep_plan: bool,
+    /// Follows the search of the pass `plan`, and may end it.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// The machine for which plans are made where the user does not say.

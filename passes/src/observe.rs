@@ -3,7 +3,8 @@
 use cranelift_entity::PrimaryMap;
 use foldhash::{HashMap, HashMapExt};
 use lmsc_ir::{Graph, NodeId, Storages};
-use lmsc_plan::bridge::{Cost, is_view};
+use lmsc_plan::bridge::is_view;
+use lmsc_plan::cost::Cost;
 use lmsc_plan::planners::Plan;
 use lmsc_plan::problem::TensorId;
 use lmsc_plan::schedule::{Edge, Instruction, Piece, PieceId, Schedule, Step};

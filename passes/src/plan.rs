@@ -1,7 +1,7 @@
 use lmsc_ir::{Advice, Bytes, Graph, NodeId, Phase, Phases, words};
 use lmsc_plan::bound;
 use lmsc_plan::bridge::{Bridge, Stays, Terms};
-use lmsc_plan::planners::{self, DoesNotFit, Granularity, Planner, Request, planner};
+use lmsc_plan::planners::{self, DoesNotFit, Granularity, Parameters, Planner, Request, planner};
 use lmsc_plan::problem::{Problem, TensorId};
 use lmsc_plan::saved::Saved;
 use lmsc_plan::schedule::Instruction;
@@ -47,7 +47,7 @@ pub fn question<'a>(
     problem: &'a Problem,
     planner: &'static Planner,
     budget: Bytes,
-    cx: &PassCx,
+    cx: &'a PassCx,
 ) -> Question<'a> {
     let space = match cx.pages {
         Some(page) => Space::Pages(page.0),
@@ -62,12 +62,13 @@ pub fn question<'a>(
         recompute: true,
         effort: cx.effort.unwrap_or(100),
         scheduler: cx.scheduler,
-        options: cx.options,
         alignment: cx.alignment().0,
+        watch: cx.watch.as_deref(),
         ..Request::new(problem, budget.0)
     };
     let or_as_it_is = cx.or_pages && space == Space::Arena;
-    Question { planner, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
+    let parameters = Parameters { options: cx.options, ..Parameters::default() };
+    Question { planner, parameters, request, space, or_pages, or_as_it_is, host_bytes: cx.host_budget().0 }
 }
 
 /// Rewrites the graph as the planner decides: what leaves and returns when, what runs again.
@@ -118,6 +119,9 @@ impl Pass for Plan {
             service::plan(&question).map_err(|why| unplanned(graph, &bridge, &question, why, cx))?;
         let mut outcome = carry_out(graph, &bridge, &question, &planned, cx)?;
         outcome.remarks.extend(gap(&question, &planned));
+        if question.request.is_ended() {
+            outcome.remarks.push("the search was ended: the whole search may find less".to_owned());
+        }
         Ok(outcome)
     }
 }

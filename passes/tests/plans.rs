@@ -5,9 +5,12 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, Place, Storage, Storages, equiv};
 use lmsc_passes::apply;
-use lmsc_plan::address::{Arena, check, covers, place};
-use lmsc_plan::bridge::{Bridge, Cost, Terms};
-use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
+use lmsc_plan::address::{Arena, check, place};
+use lmsc_plan::bridge::{Bridge, Terms};
+use lmsc_plan::cost::Cost;
+use lmsc_plan::placing::covers;
+use lmsc_plan::planners::ours::swap_only;
+use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::problem::{Duplex, Link, Problem, TensorId};
 use lmsc_plan::schedule::{self, Piece, Room};
 use lmsc_plan::{Execution, Memory};
@@ -190,7 +193,7 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
                 effort: 1,
                 ..Request::new(&bridge.problem, budget)
             };
-            let plan = optimal::plan(&request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let plan = swap_only::plan(&request).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
             let moved = case.moved_variables(&bridge, &plan);
             variables.iter_mut().zip(moved).for_each(|(sum, moved)| *sum += moved);
@@ -207,7 +210,7 @@ fn the_edges_of_a_rewritten_graph_allow_what_was_planned() {
 
 /// The plan of `optimal` with pieces of at most so many bytes.
 fn in_pieces(problem: &Problem, budget: u64, bytes: u64) -> Plan {
-    Plan::without_recomputation(problem, optimal::swaps(problem, budget, bytes).unwrap())
+    Plan::without_recomputation(problem, swap_only::swaps(problem, budget, bytes).unwrap())
 }
 
 #[test]
@@ -337,7 +340,7 @@ fn addresses_of_a_plan_stand_in_the_graph() {
         let (bridge, mut plan, budget) = case.with_repetitions(&mut rng);
         let granularity = if rng.chance(50) { Granularity::Whole } else { Granularity::Ranges };
         plan.schedule =
-            optimal::plan(&Request { granularity, effort: 1, ..Request::new(&plan.problem, budget) })
+            swap_only::plan(&Request { granularity, effort: 1, ..Request::new(&plan.problem, budget) })
                 .unwrap()
                 .schedule;
         let arena = Arena { bytes: budget, alignment: 1 << rng.below(7) };
@@ -386,7 +389,7 @@ fn without_its_edges_a_plan_guarantees_nothing() {
         let budget = bridge.problem.needed_bytes().into_iter().max().unwrap();
         let request =
             Request { granularity: Granularity::Whole, effort: 1, ..Request::new(&bridge.problem, budget) };
-        let plan = optimal::plan(&request).unwrap();
+        let plan = swap_only::plan(&request).unwrap();
         let mut graph = case.graph.clone();
         apply(&mut graph, &bridge, &plan, &[], &[]).unwrap();
         let workspace = |n| Bytes(case.cost(&graph, n).workspace);
@@ -403,7 +406,7 @@ fn operators_that_run_again_are_clones() {
         let (bridge, mut plan, budget) = case.with_repetitions(&mut rng);
         let request =
             Request { granularity: Granularity::Whole, effort: 1, ..Request::new(&plan.problem, budget) };
-        plan.schedule = optimal::plan(&request).unwrap().schedule;
+        plan.schedule = swap_only::plan(&request).unwrap().schedule;
         assert!(case.check(seed, &bridge, &plan, budget), "seed {seed}: other times");
         twins += plan.problem.ops.len() - bridge.problem.ops.len();
         swaps += plan.schedule.steps.len() - plan.problem.ops.len();

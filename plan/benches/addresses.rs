@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc_plan::address::{self, Arena};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::{Request, planner};
+use lmsc_plan::planners::{Parameters, Request, planner};
 use lmsc_plan::problem::Duplex;
-use lmsc_plan::{pages, schedule};
+use lmsc_plan::{pages, placing, schedule};
 use serde_json::Value;
 
 const INSTANCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
@@ -146,14 +146,14 @@ fn one(run: &Run) -> Found {
     let (name, recompute, effort) = run.planner;
     let planner = planner(name).expect("is one of ours");
     let request = Request { recompute, effort, ..Request::new(&problem, run.budget) };
-    let plan = (planner.run)(&request).expect("fits");
+    let plan = planner.plan(&request).expect("fits");
     schedule::check(&plan.problem, &plan.schedule, run.budget).expect("is valid");
-    let arena = address::place_plan(planner, &request, &plan).map(|placed| {
+    let arena = placing::place_plan(&planner.with(Parameters::default()), &request, &plan).map(|placed| {
         address::check(&placed, Arena::of(&request)).expect("is valid");
         placed.plan.schedule.makespan()
     });
     let paged = PAGES.map(|page| {
-        let paged = pages::plan(planner, &request, page).expect("fits");
+        let paged = pages::plan(|request| planner.plan(request), &request, page).expect("fits");
         pages::check(&paged, run.budget).expect("is valid");
         paged.plan.schedule.makespan()
     });

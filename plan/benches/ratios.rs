@@ -162,7 +162,7 @@ fn one(run: &Run, asked: Option<u32>, bounds: &Bounds) -> (Found, Duration) {
     let granularity = run.granularity;
     let request = Request { granularity, recompute, effort, ..Request::new(&problem, run.budget) };
     let started = Instant::now();
-    let plan = (planner(name).expect("is a planner").run)(&request).ok();
+    let plan = planner(name).expect("is a planner").plan(&request).ok();
     let took = started.elapsed();
     if let Some(plan) = &plan {
         check(&plan.problem, &plan.schedule, run.budget).unwrap_or_else(|flaw| panic!("{}: {flaw}", run.key));

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
+use lmsc_cost::Cost;
 use lmsc_ir::{
     Advice, Bytes, Def, Graph, Node, NodeId, Phase, Phases, Storage, StorageId, Storages, Type, ValueId, ops,
 };
-
-use crate::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
+use lmsc_schedule::problem::{Link, Op, Problem, ProblemError, Tensor, TensorId};
 
 /// A graph as a problem.
 #[derive(Clone, Debug)]
@@ -45,15 +45,6 @@ impl Terms {
     pub fn new(link: Link, peak: Bytes) -> Terms {
         Terms { link, smallest: Bytes((peak.0 / 1000).min(1 << 20)), weights_stay: false }
     }
-}
-
-/// The cost of running a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Duration in nanoseconds.
-    pub nanos: u64,
-    /// Bytes that it needs besides its values while it runs.
-    pub workspace: u64,
 }
 
 /// Why a tensor stays on the device. The text completes "kept `name`: …".

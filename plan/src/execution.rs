@@ -4,10 +4,11 @@
 //! graph's order. A node starts once its engine is free and its data and control dependences have ended. Shares no code with
 //! the planners: if a rewritten graph takes the time that its plan predicted, its edges are complete, and no more is implied.
 
+use lmsc_cost::Cost;
 use lmsc_ir::{Graph, Moves, NodeId, Storages};
+use lmsc_schedule::problem::{Duplex, Link};
 
-use crate::bridge::{Cost, only_names};
-use crate::problem::{Duplex, Link};
+use crate::bridge::only_names;
 
 /// The times of the nodes of a graph.
 #[derive(Clone, Debug)]

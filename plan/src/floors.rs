@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use lmsc_address as address;
 use lmsc_ir::Bytes;
+use lmsc_planners::{Planner, planner};
+use lmsc_schedule::problem::Problem;
+use lmsc_schedule::{Granularity, Request};
 use serde::Serialize;
 
-use crate::address;
-use crate::planners::{Granularity, Planner, Request, planner};
-use crate::problem::Problem;
+use crate::placing;
 
 /// The smallest budgets for which a plan was found; for one byte less there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,7 +31,7 @@ impl Floors {
         let asks = |planner: &'static Planner, granularity, recompute| {
             // The existence of a plan does not depend on the effort of the search.
             let request = Request { granularity, recompute, effort: 0, ..Request::new(problem, 0) };
-            move |budget| (planner.run)(&Request { budget, ..request }).map(drop).map_err(|no| no.needed)
+            move |budget| planner.plan(&Request { budget, ..request }).map(drop).map_err(|no| no.needed)
         };
         let all = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
         let whole_tensors = smallest(all, asks(of("optimal"), Granularity::Whole, false));
@@ -42,7 +44,7 @@ impl Floors {
     /// enough for that. For each of them a plan with addresses was made.
     pub fn in_arena(problem: &Problem, alignment: u64) -> Floors {
         let counted = Floors::of(problem);
-        let plans = address::Counted::of(problem, counted);
+        let plans = placing::Counted::of(problem, counted);
         let whole_tensors = address::least(problem, alignment);
         let recomputation = plans.recomputation(whole_tensors, alignment);
         let ranges = plans.ranges(recomputation, alignment);
@@ -124,8 +126,9 @@ fn smallest(most: u64, asks: impl Fn(u64) -> Result<(), u64>) -> u64 {
 mod tests {
     use std::cell::Cell;
 
+    use lmsc_planners::instance::Instance;
+
     use super::*;
-    use crate::instance::Instance;
 
     #[test]
     fn a_plan_is_found_at_the_floor_and_none_a_byte_below() {
@@ -135,7 +138,7 @@ mod tests {
             let floors = Floors::of(&problem);
             let fits = |name: &str, recompute, granularity, budget| {
                 let request = Request { recompute, granularity, effort: 1, ..Request::new(&problem, budget) };
-                (planner(name).unwrap().run)(&request).is_ok()
+                planner(name).unwrap().plan(&request).is_ok()
             };
             for (name, recompute, granularity, floor) in [
                 ("optimal", false, Granularity::Whole, floors.whole_tensors),

@@ -1,8 +1,7 @@
 //! Plans within a limit of host memory.
 
-use crate::planners::Plan;
-use crate::problem::{Problem, TensorId};
-use crate::schedule::{Piece, Schedule};
+use lmsc_schedule::problem::{Problem, TensorId};
+use lmsc_schedule::{Piece, Plan, Schedule};
 
 /// The bytes of all swapped ranges. No more are on the host at any time; mostly they are all there at once, when the backward
 /// phase begins.
@@ -72,8 +71,9 @@ fn limited(problem: &Problem, plan: &Plan, host_bytes: u64) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use crate::planners::{Request, planner};
-    use crate::random::problem;
+    use lmsc_planners::planner;
+    use lmsc_schedule::Request;
+    use lmsc_schedule::random::problem;
 
     use super::*;
 
@@ -85,7 +85,7 @@ mod tests {
             let budget = (problem.floor().1 + problem.live_bytes().into_iter().max().unwrap()) / 2;
             let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
             let auto = planner("auto").unwrap();
-            let run = |problem: &Problem| (auto.run)(&Request { problem, ..request });
+            let run = |problem: &Problem| auto.plan(&Request { problem, ..request });
             let Ok(plan) = run(&problem) else { continue };
             let host_bytes = bytes(&plan.schedule) * 2 / 3;
             match within(&problem, host_bytes, |plan| plan, run) {

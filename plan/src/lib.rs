@@ -1,64 +1,56 @@
-//! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a
-//! plan, a value that `lmsc-passes` applies.
+//! Deciding what leaves device memory and when. Nothing here changes a graph: planners take one and return a plan, a value that
+//! `lmsc-passes` applies.
+//!
+//! This crate is the side of planning that knows graphs: a [`Bridge`] makes a [`problem`] of a graph, [`service::plan`] answers a
+//! question about it, [`memory`] and [`order`] look at the graph itself, and [`tflms`] plans on it. The rest is in crates of its
+//! own, which know only problems and are named here, too:
 //!
 //! | module | is |
 //! |---|---|
-//! | [`problem`], [`instance`] | operators with times, tensors with bytes, a link; the same as a file |
-//! | [`planners`] | functions from a request to a plan, by name |
-//! | [`schedule`] | what each engine does when; edges, replays and a checker |
+//! | [`problem`], [`schedule`] | operators with times, tensors with bytes, a link; times of all activities; edges, replays, a checker |
+//! | [`cost`], [`target`] | how long operators and copies take |
 //! | [`bound`] | times that no plan beats, with certificates |
 //! | [`address`], [`pages`], [`offsets`] | where everything lies |
-//! | [`cost`], [`target`] | how long operators and copies take |
-//! | [`service`] | the one place where plans of graphs are made |
-//!
-//! Planners need no graph:
+//! | [`planners`] | functions from a request to a plan, by name |
 //!
 //! ```
-//! use lmsc_plan::planners::{Request, planner};
+//! use lmsc_ir::Graph;
+//! use lmsc_plan::Memory;
 //!
-//! let text = r#"{"format": "lmsc-planner-chain-1", "name": "two", "beta": 1e9, "uF": [1000, 1000], "uB": [2000, 2000],
-//!     "x": [0, 4000000, 4000000], "y": [0, 0, 0], "exF": [0, 0], "exB": [0, 0]}"#;
-//! let instance = lmsc_plan::instance::Instance::parse(text)?;
-//! let request = Request::new(&instance.problem, 8_000_000);
-//! let plan = (planner("auto").expect("it is registered").run)(&request).expect("all of it fits");
-//! assert_eq!(plan.schedule.makespan(), 6_000_000);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let graph = Graph::parse(
+//!     "two (float[256] x) => (float[256] y) { [a] float[256] h = Exp(x)  [b] float[256] y = Relu(h) }",
+//! )?;
+//! // The input stays where it is.
+//! assert_eq!(Memory::of(&graph).peak().0, 3 * 1024);
+//! # Ok::<(), lmsc_ir::ParseError>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
-pub mod address;
-pub mod bound;
 pub mod bridge;
-pub mod chain;
-pub mod cost;
-pub mod env;
 pub mod execution;
 mod floors;
 pub mod host;
-pub mod instance;
 pub mod memory;
-pub mod offsets;
 pub mod order;
-pub mod pages;
-pub mod planners;
-pub mod problem;
-#[cfg(any(test, feature = "random"))]
-pub mod random;
+pub mod placing;
 mod refusal;
-pub mod remat;
 pub mod saved;
-pub mod schedule;
-mod segment_tree;
 pub mod service;
-pub mod target;
 pub mod tflms;
-pub mod threads;
+
+pub use lmsc_address as address;
+pub use lmsc_address::{offsets, pages};
+pub use lmsc_bound as bound;
+pub use lmsc_cost::{self as cost, Costs, target, target::Target};
+pub use lmsc_planners::{self as planners, env, instance};
+pub use lmsc_schedule as schedule;
+#[cfg(any(test, feature = "random"))]
+pub use lmsc_schedule::random;
+pub use lmsc_schedule::{problem, threads};
 
 pub use bridge::Bridge;
-pub use cost::Costs;
 pub use execution::Execution;
 pub use floors::Floors;
 pub use memory::Memory;
 pub use refusal::{Cause, Needs, Otherwise, Parts, Reach, Refusal, Smallest};
-pub use target::Target;

@@ -6,9 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use lmsc_cost::Cost;
 use lmsc_ir::{Adjacency, Bytes, Def, Graph, NodeId, StorageId, Storages};
-
-use crate::bridge::Cost;
 
 /// Maximum number of nodes that move together, and maximum number of followers, dependences and touched storages of a node
 /// that are considered when the next of them is chosen.

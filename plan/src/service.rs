@@ -1,19 +1,22 @@
 //! The planning service: one question, one answer. Every command and the pass `plan` ask here, so that the same question has
 //! the same answer whatever asks it.
 
-use crate::address::{self, Arena, Placed, Spot};
-use crate::pages::{self, Paged, Unpaged};
-use crate::planners::dqn::Learning;
-use crate::planners::{DoesNotFit, Plan, Planner, Request};
-use crate::problem::Problem;
-use crate::schedule::{self, Edge, Room};
-use crate::{Floors, host};
+use lmsc_address::pages::{self, Paged, Unpaged};
+use lmsc_address::{self as address, Arena, Placed, Spot};
+use lmsc_planners::dqn::Learning;
+use lmsc_planners::{Configured, Parameters, Planner};
+use lmsc_schedule::problem::Problem;
+use lmsc_schedule::{self as schedule, DoesNotFit, Edge, Plan, Request, Room};
+
+use crate::{Floors, host, placing};
 
 /// What is asked: a plan of the request's problem within the request's budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The planner that decides.
     pub planner: &'static Planner,
+    /// What it takes besides the request.
+    pub parameters: Parameters<'a>,
     /// The problem, the budget, and how to search.
     pub request: Request<'a>,
     /// How the budget is held.
@@ -90,7 +93,7 @@ pub enum Unplanned {
 ///
 /// # Examples
 /// ```
-/// use lmsc_plan::planners::{Request, planner};
+/// use lmsc_plan::planners::{Parameters, Request, planner};
 /// use lmsc_plan::problem::{Op, Problem, Tensor};
 /// use lmsc_plan::service::{Question, Space, plan};
 /// # use lmsc_ir::Phase;
@@ -104,6 +107,7 @@ pub enum Unplanned {
 /// problem.ops = vec![op(vec![], vec![a]), op(vec![], vec![b]), op(vec![b], vec![]), op(vec![a], vec![])];
 /// let question = Question {
 ///     planner: planner("auto").unwrap(),
+///     parameters: Parameters::default(),
 ///     request: Request::new(&problem, 1200),
 ///     space: Space::Arena,
 ///     or_pages: None,
@@ -221,7 +225,8 @@ fn worthwhile(question: &Question<'_>) -> u32 {
 
 /// The planner's plan of the request, held as the space says.
 fn held(question: &Question<'_>) -> Result<Planned, Unplanned> {
-    let Question { planner, ref request, space, .. } = *question;
+    let Question { ref request, space, .. } = *question;
+    let planner = &question.planner.with(question.parameters);
     match space {
         Space::Counted => in_bytes(planner, request),
         Space::Pages(page) => in_pages(planner, request, page),
@@ -235,24 +240,24 @@ fn held(question: &Question<'_>) -> Result<Planned, Unplanned> {
 }
 
 /// The planner's plan, and the bytes that it needs at once where bytes are counted.
-fn counted(planner: &'static Planner, request: &Request<'_>) -> Result<(Plan, u64), Unplanned> {
-    let plan = (planner.run)(request).map_err(Unplanned::DoesNotFit)?;
+fn counted(planner: &Configured<'_>, request: &Request<'_>) -> Result<(Plan, u64), Unplanned> {
+    let plan = planner.plan(request).map_err(Unplanned::DoesNotFit)?;
     let peak = schedule::check(&plan.problem, &plan.schedule, request.budget)
-        .map_err(|flaw| Unplanned::Ours { planner: planner.name, flaw: flaw.to_string() })?;
+        .map_err(|flaw| Unplanned::Ours { planner: planner.planner.name, flaw: flaw.to_string() })?;
     Ok((plan, peak))
 }
 
-fn in_bytes(planner: &'static Planner, request: &Request<'_>) -> Result<Planned, Unplanned> {
+fn in_bytes(planner: &Configured<'_>, request: &Request<'_>) -> Result<Planned, Unplanned> {
     let (plan, peak) = counted(planner, request)?;
     let edges = schedule::edges(&plan.problem, &plan.schedule, Room::Counted(request.budget))
-        .map_err(|flaw| Unplanned::Ours { planner: planner.name, flaw: flaw.to_string() })?;
+        .map_err(|flaw| Unplanned::Ours { planner: planner.planner.name, flaw: flaw.to_string() })?;
     let counted_nanos = plan.schedule.makespan();
     Ok(Planned { plan, edges, spots: Vec::new(), space: Space::Counted, peak, counted_nanos })
 }
 
-fn in_pages(planner: &'static Planner, request: &Request<'_>, page: u64) -> Result<Planned, Unplanned> {
-    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
-    let paged = pages::plan(planner, request, page).map_err(|why| match why {
+fn in_pages(planner: &Configured<'_>, request: &Request<'_>, page: u64) -> Result<Planned, Unplanned> {
+    let ours = |flaw: String| Unplanned::Ours { planner: planner.planner.name, flaw };
+    let paged = pages::plan(|request| planner.plan(request), request, page).map_err(|why| match why {
         Unpaged::DoesNotFit(no) => Unplanned::DoesNotFit(no),
         Unpaged::NotInOrder(_) => ours(why.to_string()),
     })?;
@@ -264,11 +269,11 @@ fn in_pages(planner: &'static Planner, request: &Request<'_>, page: u64) -> Resu
 
 /// The plan in an arena; or in pages of so many bytes, where that is shorter than what a quick search for addresses finds.
 fn in_arena_or(
-    planner: &'static Planner,
+    planner: &Configured<'_>,
     request: &Request<'_>,
     page: Option<u64>,
 ) -> Result<Planned, Unplanned> {
-    let ours = |flaw: String| Unplanned::Ours { planner: planner.name, flaw };
+    let ours = |flaw: String| Unplanned::Ours { planner: planner.planner.name, flaw };
     if live(request.problem) <= request.budget
         && let Some((placed, arena)) = address::at_peak(request)
     {
@@ -276,20 +281,20 @@ fn in_arena_or(
         return in_arena(request, (placed, arena), counted_nanos).map_err(ours);
     }
     // Whoever watches a planner learn sees the plan's episodes, and none of those for other budgets.
-    let learning = Learning { watch: None, ..request.learning };
-    let again = &Request { learning, ..*request };
+    let learning = Learning { watch: None, ..planner.parameters.learning };
+    let again = &planner.planner.with(Parameters { learning, ..planner.parameters });
     let (plan, _) = match counted(planner, request) {
         Ok(found) => found,
         // In pages less may stay side by side than counts together, so there may be a plan.
-        Err(refusal) => return page.and_then(|page| in_pages(planner, again, page).ok()).ok_or(refusal),
+        Err(refusal) => return page.and_then(|page| in_pages(again, request, page).ok()).ok_or(refusal),
     };
     let counted_nanos = plan.schedule.makespan();
     let mut paged = None;
     let is_longer_than_paged = |nanos: u64| {
-        paged = page.and_then(|page| in_pages(planner, again, page).ok());
+        paged = page.and_then(|page| in_pages(again, request, page).ok());
         paged.as_ref().is_some_and(|paged| paged.nanos() < nanos)
     };
-    let placed = address::place_plan_unless(planner, again, &plan, is_longer_than_paged);
+    let placed = placing::place_plan_unless(again, request, &plan, is_longer_than_paged);
     let placed = placed.map(|placed| (placed, Arena::of(request)));
     if let Some(paged) = paged {
         let placed_nanos = placed.as_ref().map_or(u64::MAX, |(placed, _)| placed.plan.schedule.makespan());
@@ -297,7 +302,8 @@ fn in_arena_or(
             return Ok(Planned { counted_nanos, ..paged });
         }
     }
-    let placed = placed.or_else(|| planner.ours.then(|| address::at_floor(planner, again))?);
+    let placed =
+        placed.or_else(|| planner.planner.ours.then(|| placing::at_floor(planner.planner, request))?);
     let placed = placed.ok_or(Unplanned::NoAddresses(request.budget))?;
     in_arena(request, placed, counted_nanos).map_err(ours)
 }

@@ -2,7 +2,9 @@
 
 use lmsc_plan::address::{self, Arena};
 use lmsc_plan::instance::Instance;
-use lmsc_plan::planners::{Granularity, Plan, Request, optimal};
+use lmsc_plan::placing;
+use lmsc_plan::planners::ours::swap_only;
+use lmsc_plan::planners::{Granularity, Plan, Request};
 use lmsc_plan::problem::Duplex;
 use serde_json::Value;
 
@@ -22,12 +24,12 @@ fn losses(file: &str, fractions: &[f64], effort: u32) -> Vec<(String, u64)> {
     let loss = |row: &Value| {
         let budget = row["M"].as_u64().unwrap();
         let plan = |granularity| -> Plan {
-            optimal::plan(&Request { granularity, effort: 0, ..Request::new(&problem, budget) }).unwrap()
+            swap_only::plan(&Request { granularity, effort: 0, ..Request::new(&problem, budget) }).unwrap()
         };
         let (whole, ranges) = (plan(Granularity::Whole), plan(Granularity::Ranges));
         let without = whole.schedule.makespan().min(ranges.schedule.makespan());
         let arena = Arena::of(&Request::new(&problem, budget));
-        let placed = address::place(arena, effort, address::covers(&ranges, Granularity::Ranges)).unwrap();
+        let placed = address::place(arena, effort, placing::covers(&ranges, Granularity::Ranges)).unwrap();
         assert!(address::check(&placed, arena).unwrap() <= budget);
         (format!("{file} {}", row["f"]), placed.plan.schedule.makespan() * 10_000 / without)
     };

@@ -33,14 +33,10 @@ fn learned_and_by_chance(name: &str, less: u64) -> (f64, f64) {
     let (mut learned, mut by_chance) = (0.0, 0.0);
     for seed in 0..SEEDS {
         let learning = Learning { episodes: EPISODES, seed, ..Learning::default() };
-        let request = Request {
-            recompute: true,
-            scheduler: Scheduler::Paper,
-            learning,
-            ..Request::new(&problem, budget)
-        };
-        learned += overhead(&dqn::plan(&request).unwrap(), &request);
-        by_chance += overhead(&dqn::at_random(&request).unwrap(), &request);
+        let request =
+            Request { recompute: true, scheduler: Scheduler::Paper, ..Request::new(&problem, budget) };
+        learned += overhead(&dqn::plan(&request, &learning).unwrap(), &request);
+        by_chance += overhead(&dqn::at_random(&request, &learning).unwrap(), &request);
     }
     (learned / SEEDS as f64, by_chance / SEEDS as f64)
 }

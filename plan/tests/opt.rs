@@ -42,7 +42,7 @@ fn case(row: &Value) -> Case {
     let found = |name: &str, effort: u32, scheduler: Scheduler| {
         let granularity = Granularity::Whole;
         let request = Request { granularity, effort, scheduler, ..Request::new(&instance.problem, budget) };
-        let plan = (planners::planner(name).unwrap().run)(&request).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let plan = planners::planner(name).unwrap().plan(&request).unwrap_or_else(|e| panic!("{file}: {e}"));
         check(&plan.problem, &plan.schedule, budget).unwrap_or_else(|flaw| panic!("{file}, {name}: {flaw}"));
         plan.schedule.makespan()
     };

@@ -33,7 +33,7 @@ fn rows(planner: &str, scheduler: Scheduler, column: &str, parts: &[&str]) -> Ve
         problem.link.duplex = if row["duplex"] == "half" { Duplex::Half } else { Duplex::Full };
         let budget = row["M"].as_u64().unwrap();
         let request = Request { scheduler, ..Request::new(&problem, budget) };
-        let ours = (planners::planner(planner).unwrap().run)(&request).ok().map(|plan| {
+        let ours = planners::planner(planner).unwrap().plan(&request).ok().map(|plan| {
             check(&problem, &plan.schedule, budget).unwrap();
             plan.schedule.makespan() as f64 / 1e6
         });
@@ -125,7 +125,7 @@ fn the_planners_that_say_so_split_tensors_and_no_others() {
         let mut split = false;
         for budget in [1_800_000_000, 3_000_000_000] {
             let request = Request { effort: 1, ..Request::new(&problem, budget) };
-            let Ok(plan) = (planner.run)(&request) else { continue };
+            let Ok(plan) = planner.plan(&request) else { continue };
             let bytes = |tensor| plan.problem.tensors[tensor].bytes;
             split |= plan.schedule.pieces.values().any(|piece| piece.bytes != (0..bytes(piece.tensor)));
         }

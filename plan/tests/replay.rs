@@ -21,7 +21,7 @@ fn ratios(planner: &str, recompute: bool, noise: Noise) -> Vec<(String, f64)> {
         problem.link.duplex = Duplex::Full;
         let budget = row["M"].as_u64().unwrap();
         let request = Request { recompute, effort: 1, ..Request::new(&problem, budget) };
-        let plan = (planners::planner(planner).unwrap().run)(&request).unwrap();
+        let plan = planners::planner(planner).unwrap().plan(&request).unwrap();
         let edges = edges(&plan.problem, &plan.schedule, Room::Counted(budget)).unwrap();
         // Also checks that no replay exceeds the budget.
         let replayed = Replay::new(&plan.problem, &plan.schedule, &edges).several(noise, 10, budget).unwrap();

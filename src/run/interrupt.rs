@@ -6,18 +6,26 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
+use crate::progress::stop_listening;
+
 /// What the first Ctrl-C, the first request to end, or the end of the terminal sets from now on; the second one ends the
 /// process at once.
 ///
 /// A signal that whoever started the process has it ignore, as `nohup` does, is ignored.
 pub(super) fn listen() -> Arc<AtomicBool> {
-    let (flag, ignored) = (Arc::new(AtomicBool::new(false)), ignored());
-    for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0) {
+    stop_listening();
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)) {
         // In this order: the first signal finds the flag not set yet. Where it cannot be listened to, it ends the process.
         let second = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag));
         _ = second.and_then(|_| register(signal, Arc::clone(&flag)));
     }
     flag
+}
+
+/// Whether the process ignores the signal.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    ignored() >> (signal - 1) & 1 == 1
 }
 
 /// The signals that the process ignores, the first in the lowest bit; none where the system does not say.

@@ -138,7 +138,7 @@ pub(crate) fn instance(text: &str) -> Reached {
     let live = problem.live_bytes().into_iter().max().unwrap_or(0);
     let budget = live / 4 * 3;
     let greedy = planner("greedy").expect("there is a planner of this name");
-    match (greedy.run)(&Request::new(&problem, budget)) {
+    match greedy.plan(&Request::new(&problem, budget)) {
         Ok(plan) => {
             if let Err(flaw) = lmsc_plan::schedule::check(&problem, &plan.schedule, budget) {
                 panic!("{flaw}, of\n{text}");

@@ -180,7 +180,7 @@ fn deny(job: &mut Job<'_>) -> bool {
 /// The planner `dqn` with the network that the feature `candle` puts in its place; a step of its own for the crates it needs.
 /// What is learned in many episodes the step `test` says: that depends on no network's crate.
 fn candle(job: &mut Job<'_>) -> bool {
-    let tests = ["test", "--package", "lmsc-plan", "--features", "candle", "--lib", "planners::dqn"];
+    let tests = ["test", "--package", "lmsc-planners", "--features", "candle", "--lib", "dqn"];
     let command = job.command(&[&tests[..], &["--", "--skip", "what_is_learned"]].concat(), &[]);
     job.counted(command)
 }

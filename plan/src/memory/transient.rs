@@ -5,9 +5,9 @@
 //! be resident. A sweep over the computing nodes keeps these bytes for every number of swap-ins that is possible beside them.
 
 use lmsc_ir::{Bytes, Graph, Moves, NodeId, Storages};
+use lmsc_schedule::segment_tree::SegmentTree;
 
 use super::lines::{COMPUTE, IN, Lines, OUT};
-use crate::segment_tree::SegmentTree;
 
 /// Device bytes that are allocated and freed.
 #[derive(Clone, Copy)]

@@ -1,13 +1,12 @@
 //! The JSON fields of a saved plan, and the checks that they name operators and tensors of the problem.
 
 use cranelift_entity::{EntityRef, PrimaryMap};
+use lmsc_address::{Run, Spot};
+use lmsc_schedule::problem::{Op, Problem, TensorId};
+use lmsc_schedule::{Edge, Instruction, Piece, PieceId, Plan, Schedule, Step};
 use serde::{Deserialize, Serialize};
 
 use super::{About, FORMAT, Head, Saved, SavedError};
-use crate::address::{Run, Spot};
-use crate::planners::Plan;
-use crate::problem::{Op, Problem, TensorId};
-use crate::schedule::{Edge, Instruction, Piece, PieceId, Schedule, Step};
 use crate::service::{Planned, Space};
 
 /// The latest time of a step, so that sums of a few fit in 64 signed bits.

@@ -1,23 +1,22 @@
 //! Plans and schedules as files: JSON of the formats `lmsc-plan-1`, which holds everything that executing a plan needs
 //! besides its problem, and `lmsc-schedule-1`, which is for other programs to read.
 //!
-//! Files are not trusted: a file becomes a plan of the problem only if the checkers of [`crate::schedule`],
-//! [`crate::address`] and [`crate::pages`] accept it.
+//! Files are not trusted: a file becomes a plan of the problem only if the checkers of [`lmsc_schedule`],
+//! [`lmsc_address`] and [`lmsc_address::pages`] accept it.
 
 mod file;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
 
+use file::File;
+use lmsc_address::pages::{self, Paged, Unordered};
+use lmsc_address::{self as address, Arena, Placed, Spot};
+use lmsc_schedule::problem::Problem;
+use lmsc_schedule::{Edge, Flaw, Plan, Request, Room, check, edges};
 use serde::{Deserialize, Serialize};
 
-use crate::address::{self, Arena, Placed, Spot};
-use crate::pages::{self, Paged, Unordered};
-use crate::planners::{Plan, Request};
-use crate::problem::Problem;
-use crate::schedule::{Edge, Flaw, Room, check, edges};
 use crate::service::{Planned, Question, Space};
-use file::File;
 
 /// The name of the format.
 pub const FORMAT: &str = "lmsc-plan-1";

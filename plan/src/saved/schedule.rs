@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use lmsc_address::{Run, Spot};
+use lmsc_schedule::problem::{Problem, TensorId};
+use lmsc_schedule::{Edge, Instruction, Plan, Request};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Does, OpFile, PlanFile, SpotFile, StepFile, known};
 use super::{SavedError, checked, format, json};
-use crate::address::{Run, Spot};
-use crate::planners::{Plan, Request};
-use crate::problem::{Problem, TensorId};
-use crate::schedule::{Edge, Instruction};
 use crate::service::{Planned, Space};
 
 /// The name of the format.

@@ -1,8 +1,8 @@
 use lmsc_ir::random::Source;
+use lmsc_planners::{Parameters, planner};
+use lmsc_schedule::random::problem;
 
 use super::*;
-use crate::planners::planner;
-use crate::random::problem;
 use crate::service;
 
 fn problem_of(seed: u64) -> Problem {
@@ -21,6 +21,7 @@ fn saved(seed: u64, space: Space) -> Option<(Problem, Saved)> {
     let name = ["auto", "optimal", "lru", "memonger"][seed as usize % 4];
     let question = Question {
         planner: planner(name).unwrap(),
+        parameters: Parameters::default(),
         request,
         space,
         or_pages: None,

@@ -1,13 +1,13 @@
 //! Parameters for a budget (TFLMS §5.2), found by simulating memory.
 
 use lmsc_ir::{Bytes, NodeId};
+use lmsc_schedule::segment_tree::SegmentTree;
 
 use super::absence::{Candidate, Candidates, candidates};
 use super::release::{finish, floor, ideal};
 use super::trigger::Search;
 use super::{Analysis, Params, Strategy, SwapPlan, encode};
 use crate::refusal::Refusal;
-use crate::segment_tree::SegmentTree;
 
 /// A plan within the budget and the parameters that led to it.
 #[derive(Clone, Debug)]

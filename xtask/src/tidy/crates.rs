@@ -4,7 +4,7 @@ use super::Tree;
 use crate::lex;
 use crate::manifest::{self, Table};
 
-/// DESIGN §1: `lmsc -> { onnx, mlir, passes -> plan, runtime } -> ir`, as the packages below each package.
+/// ARCHITECTURE.md, *Crates*: the packages below each package.
 ///
 /// An arrow may skip rooms on its way down (`lmsc` may name types of `ir`); it never points up or sideways.
 const BELOW: &[(&str, &[&str])] = &[
@@ -13,27 +13,37 @@ const BELOW: &[(&str, &[&str])] = &[
     ("lmsc-onnx", &["lmsc-ir"]),
     ("lmsc-mlir", &["lmsc-ir"]),
     ("lmsc-passes", &["lmsc-plan", "lmsc-ir"]),
-    ("lmsc-plan", &["lmsc-ir"]),
+    ("lmsc-plan", &["lmsc-planners", "lmsc-address", "lmsc-bound", "lmsc-cost", "lmsc-schedule", "lmsc-ir"]),
+    ("lmsc-planners", &["lmsc-bound", "lmsc-schedule", "lmsc-ir"]),
+    ("lmsc-address", &["lmsc-schedule", "lmsc-ir"]),
+    ("lmsc-bound", &["lmsc-schedule", "lmsc-ir"]),
+    ("lmsc-cost", &["lmsc-schedule", "lmsc-ir"]),
+    ("lmsc-schedule", &["lmsc-ir"]),
     ("lmsc-runtime", &["lmsc-ir"]),
     ("lmsc-ir", &[]),
     ("xtask", &[]),
 ];
 
+/// Packages whose feature `random` has inputs for the tests of others.
+const FOR_TESTS: &[&str] = &["lmsc-ir", "lmsc-schedule", "lmsc-planners"];
+
 /// Dependencies between members follow the design's arrows.
 ///
-/// Development dependencies do too; only `lmsc-ir` with its `random` feature is open to everyone's tests.
+/// Development dependencies do too; only packages with the feature `random`, which have inputs for tests, are open to the tests of
+/// those below them.
 pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
     let mut messages = Vec::new();
     for (path, text) in tree.members() {
         let Some(package) = manifest::string(text, "package", "name") else { continue };
         let Some((_, below)) = BELOW.iter().find(|(name, _)| *name == package) else {
             messages.push(format!(
-                "{path}:1: `{package}` has no place in the design, add it to DESIGN §1 and to BELOW in xtask/src/tidy/crates.rs"
+                "{path}:1: `{package}` has no place in the design, add it to ARCHITECTURE.md and to BELOW in xtask/src/tidy/crates.rs"
             ));
             continue;
         };
         for (line, dependency, entry, kind) in manifest::tables(text).iter().flat_map(dependencies) {
-            let for_tests = kind == Kind::Dev && dependency == "lmsc-ir" && entry.contains("\"random\"");
+            let for_tests =
+                kind == Kind::Dev && FOR_TESTS.contains(&&*dependency) && entry.contains("\"random\"");
             if kind == Kind::Workspace {
                 if !entry.starts_with(&dependency) {
                     messages.push(format!("{path}:{line}: `{dependency}` is renamed, use its own name"));
@@ -42,7 +52,7 @@ pub(super) fn arrows_are_those_of_the_design(tree: &Tree) -> Vec<String> {
                 let may =
                     if below.is_empty() { "none".to_owned() } else { format!("`{}`", below.join("`, `")) };
                 messages.push(format!(
-                    "{path}:{line}: `{package}` depends on `{dependency}`, against the arrows of DESIGN §1; of ours it may depend on: {may}"
+                    "{path}:{line}: `{package}` depends on `{dependency}`, against the arrows of ARCHITECTURE.md; of ours it may depend on: {may}"
                 ));
             }
         }
@@ -121,7 +131,7 @@ mod tests {
     #[test]
     fn an_arrow_against_the_design_fails() {
         let expected = [
-            "plan/Cargo.toml:4: `lmsc-plan` depends on `lmsc-passes`, against the arrows of DESIGN §1; of ours it may depend on: `lmsc-ir`",
+            "plan/Cargo.toml:4: `lmsc-plan` depends on `lmsc-passes`, against the arrows of ARCHITECTURE.md; of ours it may depend on: `lmsc-ir`",
         ];
         assert_eq!(plan_depends("[dependencies]\nlmsc-passes.workspace = true"), expected);
         assert_eq!(plan_depends("[dev-dependencies]\nlmsc-passes.workspace = true"), expected);

@@ -1,0 +1,332 @@
+//! The search for a placement: many plans are placed in several ways, and the best placements are improved.
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+use lmsc_schedule::problem::TensorId;
+use lmsc_schedule::{self as schedule, Act, ActId, Edge, Plan, Room, Schedule, Step};
+
+use super::construct::{RULES, construct};
+use super::frame::Frame;
+use super::improve::{Placement, improve};
+use super::objects::Owner;
+use super::quick::quick;
+use super::repair::repair;
+use super::seek::Seeker;
+use super::tight::tight;
+use super::timing::Timing;
+use super::{Arena, Placed, Run, Spot};
+
+/// Number of budgets for which plans are made, and the step between them, in thousandths of the arena.
+const SHARES: u64 = 30;
+const SHARE: u64 = 5;
+
+/// If no such plan has a placement, the step between budgets in thousandths of the arena, without a limit on the makespan.
+const LARGE_SHARE: u64 = 50;
+
+/// A plan is skipped if its makespan exceeds the best one for the whole arena by more than this many percent, unless nothing
+/// else has a placement.
+const MOST_LOSS: u64 = 5;
+
+/// Work limit for placing plans once a placement is found, in units of about a nanosecond, at effort 100.
+const CONSTRUCTED: u64 = 4_000_000_000;
+
+/// Work charged for making a plan, for each of its activities, in the same units.
+const MADE: u64 = 4_000;
+
+/// The search for a plan with addresses ends after this number of consecutive budgets, or rounds of improvement, that shorten
+/// the best makespan by less than 1/`LITTLE_GAIN`.
+const STAGNANT: u32 = 5;
+const STAGNANT_ROUNDS: u32 = 2;
+const LITTLE_GAIN: u64 = 1000;
+
+/// Number of placements improved in the first round; each further round improves half as many for twice as long.
+const IMPROVED: usize = 16;
+
+/// Above this number of objects, objects are not compared with one another, and the first plan that has a placement is taken,
+/// over budgets that differ by the following number of thousandths of the arena.
+pub const MOST_COMPARED: usize = 3000;
+const COARSE_SHARE: u64 = 25;
+
+/// Number of placements of one plan that are improved.
+const OF_ONE_PLAN: usize = 2;
+
+/// Number of moves that make room for objects without a place.
+const ATTEMPTS: u32 = 200;
+
+/// Work limit for the improvement of one placement in the first round, in units of about a nanosecond, at effort 100.
+const WORK: u64 = 12_000_000;
+
+/// The plan with addresses in the arena that has the smallest makespan found; none if none is found.
+///
+/// `plans` makes plans whose live bytes fit a budget.
+pub fn place(arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+    Search::default().placed(arena, effort, plans)
+}
+
+/// [`place`], starting from the operators of `plan` with swaps and addresses chosen together, where the arena has room for that.
+pub fn place_from(
+    arena: Arena,
+    plan: &Plan,
+    effort: u32,
+    plans: impl FnMut(u64) -> Vec<Plan>,
+) -> Option<Placed> {
+    Search::from_tight(arena, plan).placed(arena, effort, plans)
+}
+
+impl Search {
+    fn placed(mut self, arena: Arena, effort: u32, plans: impl FnMut(u64) -> Vec<Plan>) -> Option<Placed> {
+        self.construct(arena, plans, CONSTRUCTED / 100 * u64::from(effort));
+        self.improve(u64::from(effort) * WORK / 100);
+        let (case, placement) = self.best?;
+        let (plan, frame) = self.cases.swap_remove(case);
+        emit(plan, &frame, &placement)
+    }
+
+    /// A search that starts from the plan's operators with swaps and addresses chosen together, where the arena has room for
+    /// that.
+    fn from_tight(arena: Arena, plan: &Plan) -> Search {
+        let mut search = Search::default();
+        if let Ok((plan, frame, placement)) = tight(plan, arena) {
+            search.many = frame.movable.len() > MOST_COMPARED;
+            search.cases.push((plan, frame));
+            search.note(0, &placement);
+            if !search.many {
+                search.tries.push((0, placement));
+            }
+        }
+        search
+    }
+}
+
+/// The plans that are tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Plans with a small loss.
+    Near,
+    /// All plans, as long as nothing has a placement.
+    Far,
+    /// All plans shorter than the best one placed, if that has a large loss.
+    Between,
+}
+
+/// The development of the best makespan.
+#[derive(Default)]
+struct Progress {
+    /// The last makespan that was shorter by enough.
+    best: Option<u64>,
+    /// Number of consecutive makespans since then that were not.
+    idle: u32,
+}
+
+impl Progress {
+    /// Records a makespan, and returns whether the search ends: after `idle` consecutive makespans that were not shorter than
+    /// the best one by 1/[`LITTLE_GAIN`]. Makespans before the first plan is found do not count.
+    fn ends(&mut self, makespan: u64, idle: u32) -> bool {
+        match self.best {
+            _ if makespan == u64::MAX => return false,
+            Some(best) if makespan + best / LITTLE_GAIN > best => self.idle += 1,
+            _ => (self.best, self.idle) = (Some(makespan), 0),
+        }
+        self.idle >= idle
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    seeker: Seeker,
+    cases: Vec<(Plan, Frame)>,
+    /// Placements to improve, each with the index of its case.
+    tries: Vec<(usize, Placement)>,
+    /// The best placement of all objects.
+    best: Option<(usize, Placement)>,
+    /// Whether there are too many objects to compare them with one another.
+    many: bool,
+}
+
+impl Search {
+    /// The makespan that a placement must be below.
+    fn limit(&self) -> u64 {
+        self.best.as_ref().map_or(u64::MAX, |(_, placement)| placement.makespan)
+    }
+
+    fn note(&mut self, case: usize, placement: &Placement) {
+        if placement.left.is_empty() && placement.makespan < self.limit() {
+            self.best = Some((case, placement.clone()));
+        }
+    }
+
+    /// Makes plans and places each by every rule, up to the work limit: first the plans that take little longer than the best
+    /// one for the whole arena; if none of these has a placement, plans for far smaller budgets; and then plans with
+    /// makespans between the two.
+    fn construct(&mut self, arena: Arena, mut plans: impl FnMut(u64) -> Vec<Plan>, most_work: u64) {
+        let mut longest = None;
+        let shares = |less: u64, count: u64, kind: Kind| (0..count).map(move |i| (1000 - i * less, kind));
+        let near = shares(SHARE, SHARES, Kind::Near);
+        let far = shares(LARGE_SHARE, 1000 / LARGE_SHARE, Kind::Far);
+        let between = shares(SHARE, SHARES, Kind::Between);
+        // Plans from the start of the search do not count as progress of this one.
+        let (mut progress, known) = (Progress::default(), self.cases.len());
+        for (share, kind) in near.chain(far).chain(between) {
+            let constructed = self.best.as_ref().filter(|(case, _)| *case >= known);
+            let shortest = constructed.map_or(u64::MAX, |(_, placement)| placement.makespan);
+            let any = constructed.is_some();
+            if kind != Kind::Far && progress.ends(shortest, STAGNANT) {
+                return;
+            }
+            let is_done = match kind {
+                Kind::Near => any && (self.many || self.seeker.work > most_work),
+                Kind::Far => false,
+                Kind::Between => {
+                    let is_near = longest.is_none_or(|longest| self.limit() <= longest);
+                    !any || is_near || self.many || self.seeker.work > most_work
+                }
+            };
+            if is_done {
+                return;
+            }
+            let is_found = kind == Kind::Far && any;
+            if is_found || self.many && !(1000 - share).is_multiple_of(COARSE_SHARE) {
+                continue;
+            }
+            let budget = (u128::from(arena.bytes) * u128::from(share) / 1000) as u64;
+            let plans = plans(budget);
+            let shortest = plans.iter().map(|plan| plan.schedule.makespan()).min().unwrap_or(0);
+            let longest = *longest.get_or_insert(shortest + shortest / 100 * MOST_LOSS);
+            if self.limit() <= shortest {
+                return;
+            }
+            for plan in plans {
+                self.seeker.work += MADE * plan.schedule.steps.len() as u64;
+                let makespan = plan.schedule.makespan();
+                let same = |(case, _): &(Plan, Frame)| case.schedule.steps == plan.schedule.steps;
+                let is_long = kind == Kind::Near && makespan > longest;
+                if is_long || makespan >= self.limit() || self.cases.iter().any(same) {
+                    continue;
+                }
+                if let Some(frame) = Frame::new(&plan, budget, arena) {
+                    self.many = frame.movable.len() > MOST_COMPARED;
+                    self.construct_one(&frame);
+                    let is_of_use = !self.many || self.best.as_ref().is_some_and(|b| b.0 == self.cases.len());
+                    if is_of_use {
+                        self.cases.push((plan, frame));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Places one plan by every rule.
+    ///
+    /// A placement without a loss needs no further rule; if there are too many objects to compare them all, only the quick
+    /// rule is used.
+    fn construct_one(&mut self, frame: &Frame) {
+        let guess = Timing::nominal(frame);
+        let mut timing = guess.clone();
+        let mut found = vec![Placement::of(frame, &mut timing, quick(frame, &guess))];
+        let rules = if self.many { &[] } else { &RULES[..] };
+        for &rule in rules {
+            let best = found.iter().filter(|p| p.left.is_empty()).map(|p| p.makespan).min();
+            if best.is_some_and(|best| best <= frame.nominal()) {
+                break;
+            }
+            let places = construct(frame, &guess, &mut self.seeker, rule);
+            found.push(Placement::of(frame, &mut timing, places));
+        }
+        found.sort_by_key(Placement::rank);
+        let case = self.cases.len();
+        found.iter().for_each(|placement| self.note(case, placement));
+        if self.many {
+            return;
+        }
+        self.tries.extend(found.into_iter().take(OF_ONE_PLAN).map(|placement| (case, placement)));
+    }
+
+    /// Improves the best placements with little work, the better half of them with twice as much, and so on.
+    fn improve(&mut self, mut work: u64) {
+        let (mut count, mut seed) = (IMPROVED, 0);
+        let mut progress = Progress::default();
+        while count > 0 && !progress.ends(self.limit(), STAGNANT_ROUNDS) {
+            let mut tries = std::mem::take(&mut self.tries);
+            tries.retain(|(case, _)| self.cases[*case].1.nominal() < self.limit());
+            tries.sort_by_key(|(_, placement)| placement.rank());
+            tries.truncate(count);
+            for (case, placement) in &mut tries {
+                if self.cases[*case].1.nominal() < self.limit() {
+                    seed += 1;
+                    self.improve_one(*case, placement, (work, seed));
+                    self.note(*case, placement);
+                }
+            }
+            self.tries = tries;
+            count /= 2;
+            work *= 2;
+        }
+    }
+
+    fn improve_one(&mut self, case: usize, placement: &mut Placement, (work, seed): (u64, u64)) {
+        let frame = &self.cases[case].1;
+        let mut timing = Timing::nominal(frame);
+        if !placement.left.is_empty() {
+            let limit = frame.nominal() + frame.nominal() / 100;
+            timing.run(frame, &placement.places);
+            repair(frame, &timing, &mut self.seeker, &mut placement.places, (limit, ATTEMPTS, seed));
+            *placement = Placement::of(frame, &mut timing, placement.places.clone());
+        }
+        improve(frame, &mut timing, &mut self.seeker, placement, (work, seed));
+    }
+}
+
+/// The placement as a plan with times, addresses and edges.
+pub(super) fn emit(plan: Plan, frame: &Frame, placement: &Placement) -> Option<Placed> {
+    let mut timing = Timing::nominal(frame);
+    timing.run(frame, &placement.places);
+    let mirrored = mirrored(frame, placement);
+    let mut pieces = frame.absences.pieces.clone();
+    for piece in pieces.values_mut().filter(|piece| mirrored[piece.tensor]) {
+        let bytes = plan.problem.tensors[piece.tensor].bytes;
+        piece.bytes = bytes - piece.bytes.end..bytes - piece.bytes.start;
+    }
+    let mut index: SecondaryMap<ActId, Option<usize>> = SecondaryMap::new();
+    let mut steps: Vec<Step> = Vec::with_capacity(frame.order.len());
+    let mut given = Vec::new();
+    for (&act, &(begin, end)) in frame.order.iter().zip(&timing.owner_ranges) {
+        let Act::Do(instruction) = frame.acts.what[act] else { continue };
+        index[act] = Some(steps.len());
+        let owners = &timing.owners[begin as usize..end as usize];
+        let before = owners.iter().flat_map(|&owner| frame.objects.spans[owner].last);
+        given.extend(before.filter_map(|before| Some(Edge { step: steps.len(), before: index[before]? })));
+        let ends = timing.end[act];
+        steps.push(Step { instruction, start: ends - frame.acts.nanos[act.index()], end: ends });
+    }
+    let schedule = Schedule { pieces, steps };
+    given.sort_unstable();
+    given.dedup();
+    let edges = schedule::edges(&plan.problem, &schedule, Room::Given(&given)).ok()?;
+    let mut spots = Vec::new();
+    for (block, span) in &frame.objects.spans {
+        let place = placement.places[span.object]?;
+        let object = &frame.objects.all[span.object];
+        for &range in frame.objects.ranges(block) {
+            let (address, end) = frame.lies(span.object, place, range);
+            let run = match object.owner {
+                Owner::Workspace(tick) => Run::Workspace(tick),
+                Owner::Tensor(tensor) => {
+                    Run::Bytes { tensor, begin: address - place.base, end: end - place.base }
+                }
+            };
+            spots.push(Spot { run, from: index[span.first], address });
+        }
+    }
+    spots.sort_unstable_by(|a, b| (a.from, &a.run).cmp(&(b.from, &b.run)));
+    Some(Placed { plan: Plan { schedule, ..plan }, spots, edges })
+}
+
+/// By tensor, whether its bytes count from the other end.
+fn mirrored(frame: &Frame, placement: &Placement) -> SecondaryMap<TensorId, bool> {
+    let mut mirrored: SecondaryMap<TensorId, bool> = SecondaryMap::new();
+    for (object, facts) in &frame.objects.all {
+        if let (Some(tensor), Some(place)) = (facts.tensor(), placement.places[object]) {
+            mirrored[tensor] |= place.mirrored;
+        }
+    }
+    mirrored
+}

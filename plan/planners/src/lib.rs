@@ -1,0 +1,239 @@
+//! Every planner, by name.
+//!
+//! A planner is a function from a [`Request`] to a [`Plan`], or to the reason why there is none. Planners differ in which
+//! tensors they swap out or recompute, and in how they order the copies.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`ours`] | `auto` and `swap-only`, and what they are made of |
+//! | [`papers`] | the planners of the papers, as their authors describe them |
+//! | [`dqn`], [`env`] | the planner that learns, and planning as a game |
+//! | [`instance`] | planning problems as files |
+//!
+//! Planners need no graph:
+//!
+//! ```
+//! use lmsc_planners::{Request, planner};
+//!
+//! let text = r#"{"format": "lmsc-planner-chain-1", "name": "two", "beta": 1e9, "uF": [1000, 1000], "uB": [2000, 2000],
+//!     "x": [0, 4000000, 4000000], "y": [0, 0, 0], "exF": [0, 0], "exB": [0, 0]}"#;
+//! let instance = lmsc_planners::instance::Instance::parse(text)?;
+//! let request = Request::new(&instance.problem, 8_000_000);
+//! let plan = planner("auto").expect("it is registered").plan(&request).expect("all of it fits");
+//! assert_eq!(plan.schedule.makespan(), 6_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod dqn;
+pub mod env;
+pub mod instance;
+pub mod ours;
+pub mod papers;
+#[cfg(test)]
+mod testing;
+
+use ours::{auto, swap_only};
+use papers::{autoswap, dynprog, greedy, lru, memonger, tflms, vdnn, window};
+
+pub use lmsc_schedule::{DoesNotFit, Granularity, Plan, Request, Scheduler};
+
+/// What one planner alone takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parameters<'a> {
+    /// Numbers.
+    pub options: Options,
+    /// `dqn`: settings of the training.
+    pub learning: dqn::Learning<'a>,
+}
+
+/// Parameters of planners; a planner searches for those that are not given, or uses the defaults of its paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `window`: lookahead, in bytes of the tensors of the next uses.
+    pub window: Option<u64>,
+    /// `tflms`: maximum number of swapped tensors, those produced first.
+    pub n_tensors: Option<u32>,
+    /// `tflms`: number of operators before its use at which a tensor's swap-in begins, at least 1.
+    pub ahead: Option<u32>,
+    /// `tflms`: a tensor is swapped between a forward and a later use that are at least this many operators apart (α).
+    pub threshold: Option<u32>,
+    /// `tflms`: a tensor is also swapped between forward uses that are at least this many operators apart.
+    pub branch_threshold: Option<u32>,
+    /// `tflms`: after a swap-in, a tensor stays resident for uses that are at most this many operators apart.
+    pub fuse_swapins: Option<u32>,
+}
+
+/// A planner: name, description and function.
+#[derive(Clone, Copy, Debug)]
+pub struct Planner {
+    /// Kebab-case; the value of `--planner`.
+    pub name: &'static str,
+    /// A noun phrase without a full stop.
+    pub summary: &'static str,
+    /// Whether its plans can copy ranges of a tensor separately; otherwise it copies whole tensors, if any.
+    pub ranges: bool,
+    /// Whether the swap set may be chosen anew for its recomputed operators without changing the planner's decision.
+    pub ours: bool,
+    /// Whether it trains a network, which takes minutes where other planners take seconds.
+    pub learns: bool,
+    /// Cheap upper bound on the makespan of its plan, used to rank operator orders; nothing if it finds no plan. None for
+    /// planners that do not reorder operators.
+    pub glance: Option<fn(&Request) -> Option<u64>>,
+    /// The planner itself.
+    pub run: fn(&Request, &Parameters) -> Result<Plan, DoesNotFit>,
+}
+
+impl Planner {
+    /// The plan for the request with the default parameters.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] if the planner has no plan within the budget.
+    pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
+        (self.run)(request, &Parameters::default())
+    }
+
+    /// The planner with these parameters.
+    pub fn with<'a>(&'static self, parameters: Parameters<'a>) -> Configured<'a> {
+        Configured { planner: self, parameters }
+    }
+}
+
+/// A planner with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Configured<'a> {
+    /// The planner.
+    pub planner: &'static Planner,
+    /// Its parameters.
+    pub parameters: Parameters<'a>,
+}
+
+impl Configured<'_> {
+    /// The plan for the request.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] if the planner has no plan within the budget.
+    pub fn plan(&self, request: &Request) -> Result<Plan, DoesNotFit> {
+        (self.planner.run)(request, &self.parameters)
+    }
+}
+
+/// Every planner. The only registration point.
+pub static PLANNERS: &[Planner] = &[
+    Planner {
+        name: "auto",
+        summary: "swapping and recomputation together (ours)",
+        ranges: true,
+        ours: true,
+        learns: false,
+        glance: Some(auto::glance),
+        run: |request, _| auto::plan(request),
+    },
+    Planner {
+        name: "optimal",
+        summary: "swapping only, near the bound (ours)",
+        ranges: true,
+        ours: true,
+        learns: false,
+        glance: Some(swap_only::glance),
+        run: |request, _| swap_only::plan(request),
+    },
+    Planner {
+        name: "greedy",
+        summary: "swapping the first activations (OPT §4)",
+        ranges: true,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| greedy::plan(request),
+    },
+    Planner {
+        name: "dynprog",
+        summary: "swapping what is best if copies could stop (OPT §5)",
+        ranges: true,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| dynprog::plan(request),
+    },
+    Planner {
+        name: "vdnn",
+        summary: "swapping what overlaps best, or half of it (OPT §6.1)",
+        ranges: true,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| vdnn::plan(request),
+    },
+    Planner {
+        name: "autoswap",
+        summary: "swapping by four scores, weighted best (AutoSwap)",
+        ranges: true,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| autoswap::plan(request),
+    },
+    Planner {
+        name: "memonger",
+        summary: "recomputation between kept tensors (Memonger)",
+        ranges: false,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| memonger::plan(request),
+    },
+    Planner {
+        name: "window",
+        summary: "an adaptive window over the next uses (OOC)",
+        ranges: false,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, parameters| window::plan(request, &parameters.options),
+    },
+    Planner {
+        name: "lru",
+        summary: "eviction of what was used longest ago (SuperNeurons)",
+        ranges: false,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, _| lru::plan(request),
+    },
+    Planner {
+        name: "tflms",
+        summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
+        ranges: false,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, parameters| tflms::plan(request, &parameters.options),
+    },
+    Planner {
+        name: "tflms-best",
+        summary: "the same, with the parameters that fit and take the least time",
+        ranges: false,
+        ours: false,
+        learns: false,
+        glance: None,
+        run: |request, parameters| tflms::plan_best(request, &parameters.options),
+    },
+    // If the planner's own plan has no addresses, its choice of recomputed operators is used: to train again for a slightly
+    // smaller budget takes too long.
+    Planner {
+        name: "dqn",
+        summary: "swapping and recomputation as a network learns them (DQN)",
+        ranges: false,
+        ours: true,
+        learns: true,
+        glance: None,
+        run: |request, parameters| dqn::plan(request, &parameters.learning),
+    },
+];
+
+/// The planner with this name.
+pub fn planner(name: &str) -> Option<&'static Planner> {
+    PLANNERS.iter().find(|planner| planner.name == name)
+}

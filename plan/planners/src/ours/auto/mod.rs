@@ -1,0 +1,784 @@
+//! Swapping and recomputation together: a search over sets of recomputed tensors, with a swap set computed for each.
+//!
+//! A choice determines which tensors are dropped after a use and recomputed in the backward phase ([`crate::ours::remat`]), and
+//! which are kept beyond their last use for that. For each choice, the excess over the budget is swapped as in
+//! [`super::optimal`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
+//! segments between cuts), anneals the best of them, and then the best found so far. The choices found are combined by
+//! crossover in parts of the step, then changed one tensor at a time and by exchanges of a tensor for cheaper ones, as long
+//! as that gains. Up to here, eviction sets only count bytes; from the best choices, further walks use time-aware eviction
+//! sets, which recognize choices worth a short wait. The search counts evaluations, never time.
+
+mod candidates;
+mod follow;
+mod moves;
+mod starts;
+
+use std::cell::LazyCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use candidates::{Candidate, Choice, Fate, candidates};
+use cranelift_entity::SecondaryMap;
+use follow::{Follow, Part};
+use lmsc_bound::{self as bound, Certificate};
+use lmsc_ir::Phase;
+use lmsc_ir::rng::{Rng, Source};
+use lmsc_schedule::problem::{Problem, TensorId};
+use lmsc_schedule::threads::each;
+use lmsc_schedule::{Acts, DoesNotFit, Granularity, Plan, Request, Schedule, Simulator, justified_within};
+
+use crate::ours::annealing::{cooled, uphill};
+use crate::ours::remat::{Dead, Rematerializer, Rewritten};
+use crate::ours::swap_set::{self, Manner};
+use crate::ours::variables::{staying_and_leaving, staying_or_leaving};
+use crate::ours::{swap_only, whole};
+
+/// Number of pieces into which the peak is divided during the search.
+const SEARCH_PIECES: u64 = 150;
+
+/// Annealing starts from this number of choices; the initial temperature of each walk is the time of all operators divided by
+/// its entry. The cost of one more recomputed operator lies within this range.
+const HEATS: [u64; 4] = [100, 300, 1000, 4000];
+
+/// Divisors for the temperatures of walks that start again from the best choices found so far.
+const AGAIN: [u64; 2] = [2000, 6000];
+
+/// Size of the crossover pool.
+const CROSSED: usize = 8;
+
+/// The number of walks of a round that start from the best choices of the previous round; the others start from constructed
+/// choices.
+const SEEDS: usize = 2;
+
+/// The numbers of the walks of one round are less than this.
+const FIRST_OF_ROUND: u64 = 1 << 32;
+
+/// Numbers of parts into which crossover cuts the step; the best choice may take over a part of another choice.
+const PARTS: [usize; 5] = [2, 4, 8, 16, 32];
+
+/// Number of the best choices from which the last walks start.
+const FINISHED: usize = 3;
+
+/// Number of the best plans that are polished with small pieces, and of the plans found then whose swap sets are chosen anew
+/// with regard to copy times.
+const REFINED: usize = 5;
+
+/// The fates that walks and polishing choose from.
+const FATES: [Fate; 3] = [Fate::Kept, Fate::Dropped, Fate::DroppedAgain];
+
+/// Number of the best plans whose recomputations are placed elsewhere, or repeated for each use, at the end of each round;
+/// the divisor of the evaluations spent on it; and the divisors for the temperatures of its walks.
+const PLACED: usize = 3;
+const PLACED_SHARE: usize = 16;
+const PLACED_HEATS: [u64; 4] = [100, 300, 1000, 4000];
+
+/// Polishing with small pieces takes one in this many of all evaluations, each of which then takes longer.
+const FINE: usize = 40;
+
+/// Number of choices that an estimate evaluates, and the number of evaluations of its walks.
+const GLANCED: usize = 64;
+
+/// Budget at an effort of 100, in evaluations times operators: the time of an evaluation grows with the operators, so that a
+/// search takes seconds for any number of them.
+const EVALUATIONS: usize = 20_000_000;
+
+/// Walks with time-aware eviction sets: the divisors for their temperatures; the number of rounds if the best makespan is
+/// within one part in `NEAR` of the bound, where short waits matter most (otherwise one round); the divisor of the
+/// evaluations spent; and the number of steps that an evaluation counts as, where each step of other walks counts as one,
+/// evaluated or not.
+const IN_TIME_HEATS: [u64; FINISHED] = [1500, 3000, 6000];
+const IN_TIME_ROUNDS: u64 = 4;
+const NEAR: u64 = 200;
+const IN_TIME: usize = 10;
+const IN_TIME_STEPS: usize = 8;
+
+/// Maximum number of evaluations remembered.
+const KNOWN: usize = 100_000;
+
+/// Beyond this number of operators, the evaluations per operator are reduced by the square of the ratio: plans hardly get
+/// worse.
+const MANY: usize = 2000;
+
+/// The best plan found.
+///
+/// # Errors
+/// [`DoesNotFit`] if no choice fits, with the bytes of the operator that swapping alone cannot reduce.
+pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    if !request.recompute {
+        return swap_only::plan(request);
+    }
+    let is_whole = |tried: &Request| std::ptr::eq(tried.problem, request.problem);
+    let has_halves = request.problem.any_variable_leaves();
+    let joint = staying_or_leaving(request, |tried| {
+        let part = match (has_halves, is_whole(tried)) {
+            (false, _) => Part::Whole,
+            (true, false) => Part::WithoutVariables,
+            (true, true) => Part::WithVariables,
+        };
+        searched(tried, part)
+    });
+    if joint.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
+        return joint;
+    }
+    let joint = joint.map(|plan| swap_only::in_ranges(request, plan));
+    // The bound takes long to compute, so it is computed only if there is a plan to compare with it.
+    let is_best = joint
+        .as_ref()
+        .is_ok_and(|plan| plan.schedule.makespan() <= bound::swap(request.problem, request.budget).nanos);
+    if is_best || !request.problem.any_variable_leaves() {
+        return joint;
+    }
+    // Variables too small to be included in the joint search may be the ones that swapping alone needs.
+    match (joint, swap_only::plan(request)) {
+        (Ok(joint), Ok(swapping)) if swapping.schedule.makespan() < joint.schedule.makespan() => Ok(swapping),
+        (Err(_), swapping) => swapping,
+        (joint, _) => joint,
+    }
+}
+
+/// Upper bound on the makespan from a short search over constructed choices with large pieces; nothing if none of them fits.
+pub fn glance(request: &Request) -> Option<u64> {
+    staying_and_leaving(&Request { watch: None, ..*request }, |request| {
+        let remat = Rematerializer::new(request.problem);
+        let search = Search::new(&remat, request, Part::Whole);
+        let starts = search.started(GLANCED);
+        let walked = search.walks(&starts, &HEATS, GLANCED / HEATS.len(), 0);
+        walked.first().map(|(makespan, ..)| *makespan).filter(|&makespan| makespan < u64::MAX)
+    })
+}
+
+/// The percentages of the usual number of evaluations at which the rounds of the search end. The last round is the last one that
+/// the request's effort allows. Rounds do not depend on the effort, so a search with more effort begins with the same rounds, and
+/// its plan is no worse.
+const ROUNDS: [u32; 10] = [1, 3, 10, 25, 50, 100, 200, 400, 800, 1600];
+
+/// With the usual effort or less, the search ends after a round if the plan is close to its bound
+/// ([`Certificate::is_close`](bound::Certificate::is_close)), or if at least `ENOUGH_TRIED` percent of the evaluations are made and
+/// the round shortened the makespan by less than 1/`LITTLE_GAIN`. A round is half of all evaluations so far or more.
+const ENOUGH_TRIED: u32 = 10;
+const LITTLE_GAIN: u64 = 1000;
+
+fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
+    let Request { effort, .. } = *request;
+    let swapping = swap_only::covering(request);
+    if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
+        return swapping;
+    }
+    let remat = Rematerializer::new(request.problem);
+    let mut search = Search::new(&remat, request, part);
+    // The bound takes long to compute, so it is computed only if something fits.
+    let least = LazyCell::new(|| bound::quick(request));
+    let all = search.evaluations;
+    let mut found: Vec<(Found, Plan)> = Vec::new();
+    let (mut spent, mut before, mut placed) = (0, u64::MAX, None);
+    // Without effort there is one short round.
+    for (round, percent) in (0u64..).zip(ROUNDS).filter(|&(_, percent)| percent <= effort.max(ROUNDS[0])) {
+        search.evaluations = all * (percent - spent).min(effort) as usize / 100;
+        search.follow.begin(percent);
+        spent = percent;
+        found = search.round(found, &least, round);
+        let Some((_, plan)) = found.first() else { continue };
+        let now = plan.schedule.makespan();
+        search.follow.end(now, least.nanos);
+        if request.is_ended() {
+            break;
+        }
+        if !least.is_close(now) {
+            placed = placed.into_iter().chain(search.placed(&found)).min_by_key(|p| p.schedule.makespan());
+        }
+        let gained = before.saturating_sub(now);
+        let is_little = percent >= ENOUGH_TRIED && gained < now / LITTLE_GAIN;
+        if effort <= 100 && (least.is_close(now) || is_little) {
+            break;
+        }
+        before = now;
+    }
+    let best = found.into_iter().next().map(|(_, plan)| plan);
+    let best = best.into_iter().chain(placed).min_by_key(|plan| plan.schedule.makespan());
+    let best = match (best, swapping) {
+        (Some(best), Ok(swapping)) if swapping.schedule.makespan() < best.schedule.makespan() => swapping,
+        (Some(best), _) => best,
+        (None, swapping) => swapping?,
+    };
+    Ok(match request.granularity {
+        Granularity::Ranges => best,
+        Granularity::Whole => {
+            let schedule = whole::schedule(&best.problem, request, best.schedule);
+            Plan { schedule, ..best }
+        }
+    })
+}
+
+/// A choice with its makespan and the kind of its eviction set.
+type Found = (u64, Manner, Choice);
+
+struct Search<'a> {
+    remat: &'a Rematerializer<'a>,
+    problem: &'a Problem,
+    /// The first tick after the forward phase.
+    turn: u32,
+    budget: u64,
+    piece: u64,
+    final_piece: u64,
+    /// By tick of the producer.
+    candidates: Vec<Candidate>,
+    /// Indices of candidates, the cheapest per byte first, and the inverse.
+    by_cost: Vec<u32>,
+    rank: Vec<u32>,
+    /// Maximum number of evaluations of a round; at first the number at an effort of 100.
+    evaluations: usize,
+    follow: Follow<'a>,
+    /// Results by digest of the rewritten problem: choices that differ only where nothing depends on it have the same digest.
+    known: Mutex<HashMap<u64, Known>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(remat: &'a Rematerializer<'a>, request: &Request<'a>, part: Part) -> Search<'a> {
+        let problem = request.problem;
+        let turn = problem.ops.iter().position(|op| op.phase != Phase::Forward);
+        let turn = turn.unwrap_or(problem.ops.len()) as u32;
+        let candidates = candidates(remat, problem, turn);
+        let mut by_cost: Vec<u32> = (0..candidates.len() as u32).collect();
+        by_cost.sort_by(|&a, &b| {
+            let (a, b) = (&candidates[a as usize], &candidates[b as usize]);
+            (u128::from(a.nanos) * u128::from(b.bytes)).cmp(&(u128::from(b.nanos) * u128::from(a.bytes)))
+        });
+        let mut rank = vec![0; by_cost.len()];
+        by_cost.iter().enumerate().for_each(|(place, &i)| rank[i as usize] = place as u32);
+        let n = problem.ops.len().max(1);
+        let evaluations = EVALUATIONS / n * MANY.pow(2) / n.max(MANY).pow(2);
+        let evaluations = evaluations.clamp(500, 60_000);
+        let piece = |pieces| match request.granularity {
+            Granularity::Whole => u64::MAX,
+            Granularity::Ranges => swap_only::piece_bytes(problem, pieces),
+        };
+        Search {
+            remat,
+            problem,
+            turn,
+            budget: request.budget,
+            piece: piece(SEARCH_PIECES),
+            final_piece: piece(swap_only::PIECES),
+            candidates,
+            by_cost,
+            rank,
+            evaluations,
+            follow: Follow::new(request, part),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The best of at most `most` constructed choices, the best first.
+    fn started(&self, most: usize) -> Vec<Found> {
+        let mut choices = self.starts();
+        choices = choices.iter().step_by(choices.len().div_ceil(most)).cloned().collect();
+        let evaluate = |choices: &[Choice]| -> Vec<Found> {
+            let mut memory = Memory::default();
+            let found = |choice: &Choice| {
+                let makespan = self.makespan(&mut memory, choice, Manner::Gone, self.piece);
+                (makespan, Manner::Gone, choice.clone())
+            };
+            choices.iter().map(found).collect()
+        };
+        let parts = choices.chunks(choices.len().div_ceil(HEATS.len()));
+        let mut starts: Vec<Found> = each(parts, evaluate).into_iter().flatten().collect();
+        starts.sort();
+        starts.truncate(HEATS.len());
+        starts
+    }
+
+    /// The best choices and their plans, the best first: those found before, and those that this round finds from them.
+    fn round(
+        &self,
+        before: Vec<(Found, Plan)>,
+        least: &LazyCell<Certificate, impl FnOnce() -> Certificate>,
+        number: u64,
+    ) -> Vec<(Found, Plan)> {
+        let seeds: Vec<Found> = before.iter().map(|(choice, _)| choice.clone()).collect();
+        let mut found = self.finished(self.run(&seeds, number));
+        let choices: Vec<Found> = found.iter().take(REFINED).map(|(choice, _)| choice.clone()).collect();
+        let polished = self.polished(&choices, self.evaluations / FINE, self.final_piece);
+        let exchanged = self.exchanged(&polished, self.evaluations / FINE, self.final_piece);
+        let is_near = found.first().is_some_and(|(_, plan)| {
+            let least = least.nanos;
+            plan.schedule.makespan() <= least + least / NEAR
+        });
+        let in_time = self.in_time(found.iter().map(|(choice, _)| choice.clone()).collect(), is_near);
+        found.extend(self.finished([polished, exchanged, in_time].concat()));
+        found.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        found.truncate(REFINED);
+        let refined = found.into_iter().map(|(choice, plan)| (choice, self.refined(plan)));
+        let mut best: Vec<(Found, Plan)> = before.into_iter().chain(refined).collect();
+        best.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        best.truncate(REFINED);
+        best
+    }
+
+    /// The best choices found from the seeds and from constructed choices, the best first.
+    fn run(&self, seeds: &[Found], round: u64) -> Vec<Found> {
+        let mut starts = self.started((self.evaluations / 2).max(32));
+        // Either kind of eviction set may be better for the choices found from a start.
+        starts.iter_mut().step_by(2).for_each(|(_, manner, _)| *manner = Manner::Ready);
+        let again = seeds.iter().take(SEEDS).map(|(_, manner, choice)| {
+            // Time-aware walks come last, and are few.
+            let manner = if *manner == Manner::InTime { Manner::Gone } else { *manner };
+            let makespan = self.makespan(&mut Memory::default(), choice, manner, self.piece);
+            (makespan, manner, choice.clone())
+        });
+        starts.splice(0..0, again);
+        starts.truncate(HEATS.len());
+        let share = self.evaluations / 8;
+        // Each round draws other random numbers.
+        let first = round * FIRST_OF_ROUND;
+        let mut found = self.walks(&starts, &HEATS, share, first);
+        // A plan far above the time of its operators alone may have more to gain.
+        let far = found.first().is_some_and(|(best, ..)| *best > self.problem.compute_nanos() / 8 * 9);
+        for round in 1..=if far { 4 } else { 2 } {
+            let again = self.walks(&found, &AGAIN, share, first + round);
+            found.extend(again);
+            found.sort();
+            found.dedup();
+        }
+        let crossed = self.crossed(&found);
+        found.extend(crossed);
+        found.sort();
+        found.dedup();
+        found.truncate(FINISHED);
+        let mut polished = self.polished(&found, share, self.piece);
+        let again = self.walks(&polished, &AGAIN, share, first + 1);
+        polished.extend(self.polished(&again, share, self.piece));
+        found.extend(polished);
+        found.sort();
+        found.dedup();
+        let crossed = self.crossed(&found);
+        found.extend(crossed);
+        let exchanged = self.exchanged(&found[..found.len().min(FINISHED)], share, self.piece);
+        found.extend(exchanged);
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// The best of the choices, with parts of the step taken from others where that is better.
+    fn crossed(&self, found: &[Found]) -> Option<Found> {
+        let ((least, manner, best), others) = found[..found.len().min(CROSSED)].split_first()?;
+        let (mut least, mut choice, n) = (*least, best.clone(), best.len());
+        let mut memory = Memory::default();
+        for parts in PARTS {
+            for (part, (_, _, other)) in (0..parts).flat_map(|part| others.iter().map(move |o| (part, o))) {
+                let part = n * part / parts..n * (part + 1) / parts;
+                if choice[part.clone()] == other[part.clone()] {
+                    continue;
+                }
+                let mut next = choice.clone();
+                next[part.clone()].copy_from_slice(&other[part]);
+                let found = self.evaluate(&mut memory, &next, *manner, self.piece, least.saturating_sub(1));
+                if let Some(found) = found.filter(|found| found.makespan < least) {
+                    (least, choice) = (found.makespan, next);
+                }
+            }
+        }
+        Some((least, *manner, choice))
+    }
+
+    /// Improves each of the choices, in parallel.
+    fn each(&self, choices: &[Found], better: impl Fn(Found) -> Found + Sync) -> Vec<Found> {
+        each(choices.iter().cloned(), better)
+    }
+
+    /// Each of the choices, polished by its makespan with pieces of the given size.
+    fn polished(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        self.each(choices, |one| self.polish(one, evaluations, piece, &FATES))
+    }
+
+    /// The plan of the best of the choices after the search for places of recomputed operators.
+    fn placed(&self, found: &[(Found, Plan)]) -> Option<Plan> {
+        let choices: Vec<Found> = found.iter().take(PLACED).map(|(choice, _)| choice.clone()).collect();
+        let places: Vec<Fate> = Fate::placed().collect();
+        let fates = [&FATES[..], &places].concat();
+        let evaluations = self.evaluations / PLACED_SHARE;
+        let starts = choices.iter().cycle().zip(PLACED_HEATS).map(|(start, heat)| (start.clone(), heat));
+        let walk = |(start, heat)| self.anneal(start, evaluations, heat, (Rng::new(heat), &places));
+        let mut placed = each(starts, walk);
+        placed.extend(choices);
+        placed.sort();
+        placed.truncate(PLACED);
+        for piece in [self.piece, self.final_piece] {
+            let polished = self.each(&placed, |one| self.polish(one, evaluations, piece, &fates));
+            placed.extend(polished);
+        }
+        let (_, plan) = self.finished(placed).into_iter().next()?;
+        Some(self.refined(plan))
+    }
+
+    /// The choice after changes of whole classes and of single candidates as long as these gain.
+    fn polish(
+        &self,
+        (mut least, manner, mut choice): Found,
+        evaluations: usize,
+        piece: u64,
+        fates: &[Fate],
+    ) -> Found {
+        let mut classes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        self.candidates.iter().enumerate().for_each(|(i, c)| classes.entry(c.class).or_default().push(i));
+        let mut groups: Vec<Vec<usize>> = classes.into_values().filter(|class| class.len() > 1).collect();
+        groups.extend((0..choice.len()).map(|i| vec![i]));
+        let changes: Vec<(&[usize], Fate)> =
+            groups.iter().flat_map(|group| fates.iter().map(|&fate| (&group[..], fate))).collect();
+        let mut memory = Memory::default();
+        if piece != self.piece {
+            least = self.makespan(&mut memory, &choice, manner, piece);
+        }
+        // Number of consecutive changes without gain.
+        let (mut at, mut in_vain, mut evaluated) = (0, 0, 0);
+        while in_vain < changes.len() && evaluated < evaluations && !self.follow.is_ended() {
+            let (group, fate) = changes[at];
+            (at, in_vain) = ((at + 1) % changes.len(), in_vain + 1);
+            if group.iter().all(|&i| choice[i] == fate) {
+                continue;
+            }
+            let mut next = choice.clone();
+            group.iter().for_each(|&i| next[i] = fate);
+            evaluated += 1;
+            if let Some(found) = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1))
+                && found.makespan < least
+            {
+                (least, choice, in_vain) = (found.makespan, next, 0);
+            }
+        }
+        (least, manner, choice)
+    }
+
+    /// Each of the choices after exchanges, by its makespan with pieces of the given size.
+    fn exchanged(&self, choices: &[Found], evaluations: usize, piece: u64) -> Vec<Found> {
+        self.each(choices, |one| self.exchange(one, evaluations, piece))
+    }
+
+    /// The choice after exchanges as long as these gain: a recomputed candidate is kept, and one or two others, together
+    /// cheaper, are recomputed in its place.
+    fn exchange(&self, (mut least, manner, mut choice): Found, evaluations: usize, piece: u64) -> Found {
+        let mut memory = Memory::default();
+        if piece != self.piece {
+            least = self.makespan(&mut memory, &choice, manner, piece);
+        }
+        let mut left = evaluations;
+        let mut is_better = true;
+        while std::mem::take(&mut is_better) {
+            for (kept, again) in self.exchanges(&choice, left) {
+                if self.follow.is_ended() {
+                    break;
+                }
+                left -= 1;
+                let mut next = choice.clone();
+                next[kept] = Fate::Kept;
+                again.into_iter().flatten().for_each(|i| next[i] = Fate::Dropped);
+                let found = self.evaluate(&mut memory, &next, manner, piece, least.saturating_sub(1));
+                if let Some(found) = found.filter(|found| found.makespan < least) {
+                    (least, choice, is_better) = (found.makespan, next, true);
+                    break;
+                }
+            }
+        }
+        (least, manner, choice)
+    }
+
+    /// The choices that walks and exchanges with time-aware eviction sets find from the best choices, after several rounds if
+    /// these are near the bound.
+    fn in_time(&self, mut found: Vec<Found>, is_near: bool) -> Vec<Found> {
+        let evaluations = self.evaluations / IN_TIME;
+        found.truncate(FINISHED);
+        found = self.each(&found, |(_, _, choice)| {
+            let makespan = self.makespan(&mut Memory::default(), &choice, Manner::InTime, self.piece);
+            (makespan, Manner::InTime, choice)
+        });
+        found.sort();
+        for round in 0..if is_near && !self.follow.is_ended() { IN_TIME_ROUNDS } else { 1 } {
+            let walked = self.walks(&found, &IN_TIME_HEATS, evaluations, round);
+            found.extend(walked);
+            found.sort();
+            found.dedup();
+            found.truncate(FINISHED);
+            if round % 2 == 1 || !is_near {
+                found = self.exchanged(&found, evaluations / IN_TIME_STEPS, self.piece);
+                found.sort();
+            }
+        }
+        found
+    }
+
+    /// Pairs of a candidate to keep and candidates to recompute in its place, one before two: the most expensive first,
+    /// replaced by the cheapest per byte, at most `most`.
+    fn exchanges(&self, choice: &Choice, most: usize) -> Vec<(usize, [Option<usize>; 2])> {
+        let nanos = |i: usize| self.candidates[i].nanos;
+        let all = self.by_cost.iter().map(|&i| i as usize).filter(|&i| self.candidates[i].dropped.is_some());
+        let (kept, mut again): (Vec<usize>, Vec<usize>) = all.partition(|&i| choice[i] == Fate::Kept);
+        again.sort_by_key(|&i| Reverse(nanos(i)));
+        let kept = &kept[..];
+        let one = again.iter().flat_map(|&i| {
+            kept.iter().filter(move |&&j| nanos(j) < nanos(i)).map(move |&j| (i, [Some(j), None]))
+        });
+        let two = again.iter().flat_map(|&i| {
+            // If most cost the same, few pairs are cheaper: only candidates that are cheaper together with the cheapest of
+            // all are paired.
+            let least = kept.iter().map(|&j| nanos(j)).min().unwrap_or(0);
+            let cheap: Vec<usize> = kept.iter().copied().filter(|&j| nanos(j) + least < nanos(i)).collect();
+            let pairs = (0..cheap.len()).flat_map(|at| (0..at).map(move |other| (at, other)));
+            let pairs: Vec<_> = pairs
+                .map(|(at, other)| (cheap[at], cheap[other]))
+                .filter(|&(j, k)| nanos(j) + nanos(k) < nanos(i))
+                .take(most)
+                .collect();
+            pairs.into_iter().map(move |(j, k)| (i, [Some(j), Some(k)]))
+        });
+        one.chain(two).take(most).collect()
+    }
+
+    /// The best choices of annealing walks from these starts, each with its temperature, the best first.
+    fn walks(&self, starts: &[Found], heats: &[u64], evaluations: usize, round: u64) -> Vec<Found> {
+        let walk = |(start, &heat): (Found, &u64)| {
+            self.anneal(start, evaluations, heat, (Rng::new(heat + round), &[]))
+        };
+        let mut found = each(starts.iter().cloned().zip(heats), walk);
+        found.sort();
+        found
+    }
+
+    /// Rewrites the problem for the choice; false if its operators take longer than `most_nanos`.
+    fn rewrite(&self, choice: &Choice, most_nanos: u64, into: &mut Rewritten) -> bool {
+        let (mut dropped, mut lasting, mut renewed) = (Vec::new(), Vec::new(), Vec::new());
+        for (candidate, &fate) in self.candidates.iter().zip(choice) {
+            match (candidate.dropped, fate) {
+                (Some(window), fate) => dropped.extend(fate.of(window)),
+                (None, Fate::Kept) => lasting.push(candidate.tensor),
+                (None, Fate::Renewed | Fate::RenewedEarly(_)) => renewed.push(candidate.tensor),
+                (None, _) => {}
+            }
+        }
+        dropped.sort_unstable();
+        let dead = Dead { lasting: &lasting, renewed: &renewed };
+        self.remat.rewrite_within(&dropped, dead, most_nanos, into)
+    }
+
+    /// The makespan of the choice; `u64::MAX` if it does not fit.
+    fn makespan(&self, memory: &mut Memory, choice: &Choice, manner: Manner, piece: u64) -> u64 {
+        self.evaluate(memory, choice, manner, piece, u64::MAX).map_or(u64::MAX, |found| found.makespan)
+    }
+
+    /// Evaluates the choice, unless its operators alone take longer than the limit, or the search was ended.
+    fn evaluate(
+        &self,
+        memory: &mut Memory,
+        choice: &Choice,
+        manner: Manner,
+        piece: u64,
+        limit: u64,
+    ) -> Option<Evaluated> {
+        if self.follow.is_ended() {
+            return None;
+        }
+        let Memory { simulator, rewritten, met } = memory;
+        self.rewrite(choice, limit, rewritten).then_some(())?;
+        let digest = digest(rewritten, manner, piece);
+        met.insert(digest);
+        if let Some(known) = self.known().get(&digest)
+            && (known.evaluated.is_some() || limit <= known.limit)
+        {
+            return known.evaluated.clone();
+        }
+        self.follow.evaluated();
+        let evaluated = self.evaluate_anew(simulator, rewritten, manner, piece, limit);
+        let mut known = self.known();
+        if known.len() < KNOWN || known.contains_key(&digest) {
+            known.insert(digest, Known { evaluated: evaluated.clone(), limit });
+        }
+        evaluated
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn evaluate_anew(
+        &self,
+        simulator: &mut Simulator,
+        rewritten: &Rewritten,
+        manner: Manner,
+        piece: u64,
+        limit: u64,
+    ) -> Option<Evaluated> {
+        let uses = rewritten.problem.uses();
+        let absences = swap_set::cover(&rewritten.problem, &uses, self.budget, piece, manner).ok()?;
+        let acts = Acts::of_uses(&rewritten.problem, &uses, &absences);
+        let makespan = justified_within(simulator, &acts, &acts.eager(), self.budget, limit).ok()??;
+        let mut away: SecondaryMap<TensorId, bool> = SecondaryMap::with_capacity(self.problem.tensors.len());
+        absences.pieces.values().for_each(|piece| away[rewritten.tensor_origin[piece.tensor]] = true);
+        let travels = self.candidates.iter().map(|c| away[c.tensor]).collect();
+        Some(Evaluated { makespan, travels })
+    }
+
+    /// The best choice of an annealing walk.
+    ///
+    /// `fates` are tried besides those of all walks.
+    fn anneal(&self, start: Found, evaluations: usize, heat: u64, (mut rng, fates): (Rng, &[Fate])) -> Found {
+        let n = self.candidates.len();
+        let mut memory = Memory::default();
+        let (_, manner, choice) = start.clone();
+        let makespan = self.makespan(&mut memory, &choice, manner, self.piece);
+        let (mut here, mut best) = ((makespan, choice), start);
+        let mut travels = vec![true; n];
+        let hottest = self.problem.compute_nanos() / heat;
+        let steps = if manner == Manner::InTime { IN_TIME_STEPS } else { 1 };
+        let (all, mut spent) = (evaluations * steps, 0);
+        while n > 0 && here.0 < u64::MAX && spent < all && !self.follow.is_ended() {
+            let heat = cooled(hottest, spent, all);
+            spent += 1;
+            let mut next = here.1.clone();
+            match fates.is_empty() || rng.chance(50) {
+                true => self.change(&mut next, &travels, &mut rng),
+                false => self.place(&mut next, fates, &mut rng),
+            }
+            if next == here.1 {
+                continue;
+            }
+            let limit = here.0 + uphill(heat, &mut rng);
+            let met = memory.met.len();
+            let evaluated = self.evaluate(&mut memory, &next, manner, self.piece, limit);
+            spent += (memory.met.len() - met) * (steps - 1);
+            let Some(evaluated) = evaluated else { continue };
+            if evaluated.makespan <= limit {
+                here = (evaluated.makespan, next);
+                travels = evaluated.travels;
+                if here.0 < best.0 {
+                    best = (here.0, manner, here.1.clone());
+                }
+            }
+        }
+        best
+    }
+
+    /// The choices and their plans, the best first.
+    fn finished(&self, choices: Vec<Found>) -> Vec<(Found, Plan)> {
+        let plan = |choice: Found| self.finish(&choice).map(|plan| (choice, plan));
+        let mut plans: Vec<(Found, Plan)> = choices.into_iter().filter_map(plan).collect();
+        plans.sort_by_key(|(_, plan)| plan.schedule.makespan());
+        plans
+    }
+
+    /// The plan of a choice, in small pieces or in those of the search, whichever is better.
+    fn finish(&self, (_, manner, choice): &Found) -> Option<Plan> {
+        let mut rewritten = Rewritten::default();
+        self.rewrite(choice, u64::MAX, &mut rewritten).then_some(())?;
+        let Rewritten { problem, op_origin, tensor_origin } = rewritten;
+        let in_pieces = |piece| swap_only::covered(&problem, self.budget, piece, *manner).ok();
+        let mut pieces = vec![self.final_piece, self.piece];
+        pieces.dedup();
+        let found = pieces.into_iter().filter_map(in_pieces);
+        let schedule = found.min_by_key(Schedule::makespan)?;
+        Some(Plan { problem, op_origin, tensor_origin, schedule })
+    }
+
+    /// The plan with a swap set chosen anew with regard to copy times, if that is better.
+    fn refined(&self, plan: Plan) -> Plan {
+        let swaps = swap_only::swaps(&plan.problem, self.budget, self.final_piece).ok();
+        match swaps.filter(|swaps| swaps.makespan() < plan.schedule.makespan()) {
+            Some(schedule) => Plan { schedule, ..plan },
+            None => plan,
+        }
+    }
+}
+
+/// Buffers that consecutive evaluations reuse.
+#[derive(Default)]
+struct Memory {
+    simulator: Simulator,
+    rewritten: Rewritten,
+    /// Digests of the problems evaluated.
+    met: HashSet<u64>,
+}
+
+#[derive(Clone)]
+struct Evaluated {
+    makespan: u64,
+    /// By candidate, whether any of its bytes are swapped.
+    travels: Vec<bool>,
+}
+
+/// The result of an evaluation with a limit.
+struct Known {
+    evaluated: Option<Evaluated>,
+    limit: u64,
+}
+
+/// Identifies an evaluation.
+fn digest(rewritten: &Rewritten, manner: Manner, piece: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (manner as u8, piece, &rewritten.op_origin).hash(&mut hasher);
+    rewritten.problem.ops.iter().for_each(|op| op.reads.hash(&mut hasher));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_schedule::random::problem;
+    use lmsc_schedule::{Watch, check};
+
+    use super::*;
+
+    #[test]
+    fn a_search_tells_its_progress_and_ends_when_asked() {
+        let mut compared = 0;
+        for seed in 0..40 {
+            let problem = problem(&mut Rng::new(seed), 24);
+            let (floor, peak) =
+                (problem.floor().1, problem.live_by_moment(&problem.uses()).into_iter().max().unwrap());
+            let budget = floor + (peak - floor) / 3;
+            let request = Request { recompute: true, effort: 5, ..Request::new(&problem, budget) };
+            let Ok(alone) = plan(&request) else { continue };
+            let watch = Watch::default();
+            let followed = plan(&Request { watch: Some(&watch), ..request }).unwrap();
+            assert_eq!(followed.schedule.steps, alone.schedule.steps, "seed {seed}");
+            let ended = Watch::default();
+            ended.end();
+            let early = plan(&Request { watch: Some(&ended), ..request }).unwrap();
+            check(&early.problem, &early.schedule, budget)
+                .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+            assert!(early.schedule.makespan() >= alone.schedule.makespan(), "seed {seed}");
+            if let Some(best) = watch.progress().best_nanos {
+                assert!(best >= alone.schedule.makespan(), "seed {seed}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 10, "{compared}");
+    }
+
+    #[test]
+    fn to_compute_again_never_loses_to_swapping_alone() {
+        let mut compared = 0;
+        for seed in 0..100 {
+            let problem = problem(&mut Rng::new(seed), 24);
+            let peak = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
+            let floor = problem.floor().1;
+            for share in [10, 40, 80] {
+                let budget = floor + (peak - floor) * share / 100;
+                let request = Request { effort: 2, ..Request::new(&problem, budget) };
+                let makespan = |found: Result<Plan, DoesNotFit>| {
+                    let plan = found.ok()?;
+                    check(&plan.problem, &plan.schedule, budget)
+                        .unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}"));
+                    Some(plan.schedule.makespan())
+                };
+                if let Some(swapping) = makespan(swap_only::plan(&request)) {
+                    let joint = makespan(plan(&Request { recompute: true, ..request }));
+                    assert!(
+                        joint.is_some_and(|joint| joint <= swapping),
+                        "seed {seed}, {budget}: {joint:?}, {swapping}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
+}

@@ -1,0 +1,379 @@
+//! The best plans that only swap: eviction sets for the moments that exceed the budget, and justification. For whole tensors,
+//! the search in `whole.rs` starts from these.
+
+use std::collections::BTreeMap;
+
+use lmsc_bound as bound;
+use lmsc_schedule::problem::{Problem, Uses, Window};
+use lmsc_schedule::threads::both;
+use lmsc_schedule::{
+    Absences, ActId, Acts, DoesNotFit, Granularity, Plan, ROUNDS, Request, Schedule, Simulator, Stuck,
+    justify,
+};
+
+use crate::ours::nudge::nudged;
+use crate::ours::split::split;
+use crate::ours::swap_set::{Cover, Last, Manner, Sizes};
+use crate::ours::variables::staying_or_leaving;
+use crate::ours::whole;
+
+/// Minimum size of a piece, so that the latency of a copy is small in comparison.
+pub(super) const SMALLEST_PIECE: u64 = 1 << 20;
+
+/// Number of pieces into which the peak is divided.
+pub const PIECES: u64 = 1500;
+
+/// Maximum numbers of adjacent pieces that are merged into one if they are swapped out and in together; the best is taken:
+/// over a link with latency, a few large copies may be faster than many small ones.
+const TOGETHER: [u32; 3] = [1, 8, 64];
+
+/// Over a link with latency, a tensor counts as small if its copy out takes less than this multiple of the latency.
+const SMALL: [u64; 4] = [8, 20, 40, 80];
+
+/// A plan in which variables may be swapped out is far from the bound if its makespan exceeds the bound by more than one part
+/// in this many. Then more is tried: more values of the two constants above, since all small tensors had better stay resident
+/// there, eviction sets that use prices, and local search.
+const FAR: u64 = 100;
+const TOGETHER_IF_FAR: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+const SMALL_IF_FAR: [u64; 2] = [160, 400];
+
+/// From this number of operators on, independent computations run in parallel.
+const AT_ONCE: usize = 1000;
+
+/// Number of time-aware eviction sets made of one kind, each with the pace of the previous schedule.
+const PACES: usize = 4;
+
+/// The plan that only swaps.
+///
+/// # Errors
+/// [`DoesNotFit`] if the tensors of an operator together with the unswappable ones exceed the budget.
+pub fn plan(request: &Request) -> Result<Plan, DoesNotFit> {
+    let plan = covering(request)?;
+    let tries_more = request.effort > 0
+        && request.granularity == Granularity::Ranges
+        && plan.problem.any_variable_leaves()
+        && is_far(&plan.schedule, bound::swap(&plan.problem, request.budget).nanos);
+    Ok(if tries_more { shorter(request, plan) } else { plan })
+}
+
+/// The plan from eviction sets and justification.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn covering(request: &Request) -> Result<Plan, DoesNotFit> {
+    let plan = staying_or_leaving(&Request { recompute: false, ..*request }, swapping)?;
+    Ok(in_ranges(request, plan))
+}
+
+/// The plan, or a shorter one if it is far from the bound that prices prove: from eviction sets that take windows last that
+/// cost more than they gain, and by local search on copies.
+fn shorter(request: &Request, plan: Plan) -> Plan {
+    let Request { budget, .. } = *request;
+    let (problem, mut schedule) = (&plan.problem, plan.schedule);
+    let bound = bound::prices(problem, budget);
+    if is_far(&schedule, bound.nanos) {
+        let uses = problem.uses();
+        let losing = bound::losing(problem, &bound.proof, &problem.windows(&uses));
+        let piece = piece_bytes(problem, PIECES);
+        let covers = Covers { problem, uses, budget, piece };
+        let mut search = Search::new(&covers, &TOGETHER_IF_FAR);
+        let kinds = [Manner::InTime, Manner::Clean].map(|manner| Kind { manner, last: Last::These(&losing) });
+        if !losing.is_empty()
+            && search.look_at(&kinds).is_ok()
+            && let Some((_, found)) = search.best.filter(|best| best.1.makespan() < schedule.makespan())
+        {
+            schedule = found;
+        }
+        if let Some(watch) = request.watch {
+            watch.found(schedule.makespan());
+            watch.proved(bound.nanos);
+        }
+        schedule = nudged(problem, request, bound.nanos + bound.nanos / FAR, schedule);
+    }
+    Plan { schedule, ..plan }
+}
+
+/// The makespan of the plan that is found first; nothing if there is none.
+pub fn glance(request: &Request) -> Option<u64> {
+    plan(&Request { effort: 0, watch: None, ..*request }).ok().map(|plan| plan.schedule.makespan())
+}
+
+/// The plan; if ranges are allowed, with the pieces on the critical path split.
+pub(super) fn in_ranges(request: &Request, plan: Plan) -> Plan {
+    match request.granularity {
+        Granularity::Whole => plan,
+        Granularity::Ranges => {
+            let smallest = piece_bytes(request.problem, PIECES);
+            let schedule = split(&plan.problem, request.budget, smallest, plan.schedule);
+            Plan { schedule, ..plan }
+        }
+    }
+}
+
+fn swapping(request: &Request) -> Result<Plan, DoesNotFit> {
+    let Request { problem, budget, .. } = *request;
+    let schedule = match request.granularity {
+        Granularity::Whole => whole::schedule(problem, request, swaps(problem, budget, u64::MAX)?),
+        Granularity::Ranges => swaps(problem, budget, piece_bytes(problem, PIECES))?,
+    };
+    Ok(Plan::without_recomputation(problem, schedule))
+}
+
+fn is_far(found: &Schedule, bound: u64) -> bool {
+    found.makespan() > bound + bound / FAR
+}
+
+/// The justified schedule of the eviction set that takes windows in this order.
+///
+/// # Errors
+/// [`DoesNotFit`], as for `Cover::new`.
+pub fn covered(problem: &Problem, budget: u64, piece: u64, manner: Manner) -> Result<Schedule, DoesNotFit> {
+    let uses = problem.uses();
+    let cover = Cover::new(problem, &uses, budget, Sizes::of(piece), manner)?;
+    schedule(problem, &uses, budget, &cover.absences(1))
+}
+
+/// The best of the justified schedules of several eviction sets: two eager ones and some time-aware ones.
+///
+/// If copies in are slower than copies out, a third eager one runs in reversed time. Over a link with latency, further sets
+/// of the best kind take small tensors last, and one takes the largest first; if variables may be swapped out and the best is
+/// far from the bound, they are tried again with pieces of more sizes.
+///
+/// # Errors
+/// [`DoesNotFit`], as for `Cover::new`.
+pub fn swaps(problem: &Problem, budget: u64, piece: u64) -> Result<Schedule, DoesNotFit> {
+    let covers = Covers { problem, uses: problem.uses(), budget, piece };
+    let mut search = Search::new(&covers, &TOGETHER);
+    let kind = |manner| Kind { manner, last: Last::Below(0) };
+    let (eager, in_time) = ([kind(Manner::Gone), kind(Manner::Ready)], [kind(Manner::InTime)]);
+    if problem.ops.len() < AT_ONCE {
+        search.look_at(&eager)?;
+        search.look_at(&in_time)?;
+    } else {
+        let mut beside = Search::new(&covers, &TOGETHER);
+        let (beside, found) = both(|| beside.look_at(&in_time).map(|()| beside), || search.look_at(&eager));
+        found?;
+        search.join(beside?);
+    }
+    let link = &problem.link;
+    if link.in_bytes_per_second < link.out_bytes_per_second {
+        search.look_at(&[kind(Manner::Late)])?;
+    }
+    if problem.any_variable_leaves() {
+        search.look_at(&[kind(Manner::Clean)])?;
+    }
+    if covers.cost_to_start() {
+        let smaller =
+            |bytes: u64| problem.tensors.values().filter(|t| t.swappable && t.bytes < bytes).count();
+        let mut small = SMALL.map(|times| times.saturating_mul(link.latency_bytes())).to_vec();
+        small.retain(|&bytes| smaller(bytes) > 0);
+        small.dedup_by_key(|bytes| smaller(*bytes));
+        let below = |manner| move |small| Kind { manner, last: Last::Below(small) };
+        let kinds: Vec<Kind> = small.into_iter().map(below(search.best().0.manner)).collect();
+        search.look_at(&kinds)?;
+        search.look_at(&[kind(Manner::Largest)])?;
+        let (best, found) = search.best();
+        if problem.any_variable_leaves() && is_far(found, bound::swap(problem, budget).nanos) {
+            let small = SMALL_IF_FAR.map(|times| times.saturating_mul(link.latency_bytes()));
+            let clean = small.map(below(Manner::Clean));
+            let again: Vec<Kind> = [*best].into_iter().chain(kinds).chain(clean).collect();
+            (search.together, search.known) = (&TOGETHER_IF_FAR, BTreeMap::new());
+            search.look_at(&again)?;
+        }
+    }
+    Ok(search.best.expect("it has looked at some").1)
+}
+
+/// How an eviction set is chosen.
+#[derive(Clone, Copy)]
+struct Kind<'a> {
+    manner: Manner,
+    last: Last<'a>,
+}
+
+/// The parameters shared by eviction sets of one problem.
+struct Covers<'a> {
+    problem: &'a Problem,
+    uses: Uses,
+    budget: u64,
+    piece: u64,
+}
+
+impl Covers<'_> {
+    fn cost_to_start(&self) -> bool {
+        self.piece < u64::MAX && self.problem.link.latency_nanos > 0
+    }
+}
+
+/// A search over eviction sets of one problem, kind by kind.
+struct Search<'a> {
+    covers: &'a Covers<'a>,
+    /// Maximum numbers of adjacent pieces that are merged into one; the first is 1.
+    together: &'static [u32],
+    /// The paces of eviction sets evaluated so far, by their windows: many are equal.
+    known: BTreeMap<Vec<(Window, u32)>, Vec<u64>>,
+    /// The fastest schedule, the first of equal ones, and the kind of its eviction set.
+    best: Option<(Kind<'a>, Schedule)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(covers: &'a Covers<'a>, together: &'static [u32]) -> Search<'a> {
+        Search { covers, together, known: BTreeMap::new(), best: None }
+    }
+
+    fn best(&self) -> &(Kind<'a>, Schedule) {
+        self.best.as_ref().expect("it has looked at some")
+    }
+
+    fn is_done(&self) -> bool {
+        let nanos = self.covers.problem.compute_nanos();
+        self.best.as_ref().is_some_and(|(_, best)| best.makespan() == nanos)
+    }
+
+    fn compare(&mut self, kind: Kind<'a>, found: Schedule) {
+        if self.best.as_ref().is_none_or(|(_, best)| found.makespan() < best.makespan()) {
+            self.best = Some((kind, found));
+        }
+    }
+
+    /// Merges the results of another search.
+    fn join(&mut self, other: Search<'a>) {
+        self.known.extend(other.known);
+        if let Some((kind, found)) = other.best {
+            self.compare(kind, found);
+        }
+    }
+
+    /// Evaluates eviction sets of these kinds, as long as operators wait for copies.
+    fn look_at(&mut self, kinds: &[Kind<'a>]) -> Result<(), DoesNotFit> {
+        for &kind in kinds {
+            if self.is_done() {
+                break;
+            }
+            self.look_at_kind(kind)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates the eviction set of this kind; for a time-aware kind several, each with the pace of the previous schedule.
+    fn look_at_kind(&mut self, kind: Kind<'a>) -> Result<(), DoesNotFit> {
+        let &Covers { problem, ref uses, budget, piece } = self.covers;
+        let sizes = Sizes { piece, last: kind.last };
+        if !kind.manner.is_in_time() {
+            self.look_at_cover(kind, &Cover::new(problem, uses, budget, sizes, kind.manner)?)?;
+            return Ok(());
+        }
+        let mut pace: Vec<u64> = problem.ops.iter().map(|op| op.nanos).collect();
+        for _ in 0..PACES {
+            let cover = Cover::in_time(problem, uses, budget, sizes, kind.manner, &pace)?;
+            let found = self.look_at_cover(kind, &cover)?;
+            let before = std::mem::replace(&mut pace, found);
+            if self.is_done() || before == pace {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates the eviction set unless it is known, keeps the best schedule, and returns the pace.
+    fn look_at_cover(&mut self, kind: Kind<'a>, cover: &Cover) -> Result<Vec<u64>, DoesNotFit> {
+        let chosen = cover.chosen();
+        if let Some(pace) = self.known.get(&chosen) {
+            return Ok(pace.clone());
+        }
+        let found = self.schedule(cover)?;
+        let pace = found.pace();
+        self.known.insert(chosen, pace.clone());
+        self.compare(kind, found);
+        Ok(pace)
+    }
+
+    /// The best schedule of the eviction set over several degrees of merging its pieces.
+    fn schedule(&self, cover: &Cover) -> Result<Schedule, DoesNotFit> {
+        let &Covers { problem, ref uses, budget, piece } = self.covers;
+        let mut best = schedule(problem, uses, budget, &cover.absences(self.together[0]))?;
+        let more = if self.covers.cost_to_start() { &self.together[1..] } else { &[] };
+        for &together in more {
+            let found = schedule(problem, uses, budget, &cover.absences(together))?;
+            let found = split(problem, budget, piece, found);
+            if found.makespan() < best.makespan() {
+                best = found;
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// The piece size for which `count` pieces make up the peak.
+pub fn piece_bytes(problem: &Problem, count: u64) -> u64 {
+    let peak = problem.live_bytes().into_iter().max().unwrap_or(0);
+    (peak / count).max(SMALLEST_PIECE)
+}
+
+/// The better of the justified schedules of both orders of these absences.
+///
+/// Absences that fit at every moment can be executed sequentially, so the activities of an eviction set are never stuck.
+pub(super) fn schedule(
+    problem: &Problem,
+    uses: &Uses,
+    budget: u64,
+    absences: &Absences,
+) -> Result<Schedule, DoesNotFit> {
+    let acts = Acts::of_uses(problem, uses, absences);
+    let justified = |order: &[ActId]| {
+        justify(&mut Simulator::default(), &acts, order, budget, ROUNDS).map_err(|_: Stuck| {
+            let (tick, needed) = problem.floor();
+            DoesNotFit { tick, needed, budget }
+        })
+    };
+    let (eager, own) = match problem.ops.len() < AT_ONCE {
+        true => {
+            let eager = justified(&acts.eager())?;
+            let is_best = eager.1.makespan == problem.compute_nanos();
+            (eager, if is_best { None } else { Some(justified(&acts.order)?) })
+        }
+        false => {
+            let (own, eager) = both(|| justified(&acts.order), || justified(&acts.eager()));
+            (eager?, Some(own?))
+        }
+    };
+    let best = match own {
+        Some(own) if own.1.makespan < eager.1.makespan => own,
+        _ => eager,
+    };
+    let (order, times) = best;
+    Ok(acts.schedule(absences, &order, &times))
+}
+
+#[cfg(test)]
+mod tests {
+    use lmsc_ir::Phase::{Backward, Forward};
+    use lmsc_schedule::check;
+    use lmsc_schedule::testing::{op, problem, produced};
+
+    use super::*;
+
+    #[test]
+    fn one_large_copy_goes_before_many_small_ones() {
+        // The four small tensors and the large one do not fit together beside the third operator.
+        let tensors = [[produced(256); 4].as_slice(), &[produced(1024), produced(2048)]].concat();
+        let ops = [
+            op(Forward, 100, &[], &[0, 1, 2, 3]),
+            op(Forward, 100, &[], &[4]),
+            op(Forward, 100, &[], &[5]),
+            op(Backward, 100, &[5], &[]),
+            op(Backward, 100, &[0, 1, 2, 3, 4], &[]),
+        ];
+        let mut problem = problem(&tensors, &ops);
+        problem.link.in_bytes_per_second = 1_000_000_000;
+        problem.link.out_bytes_per_second = 1_000_000_000;
+        problem.link.latency_nanos = 100;
+        let budget = 1024 + 2048;
+        let eager = covered(&problem, budget, 4096, Manner::Gone).unwrap();
+        let best = swaps(&problem, budget, 4096).unwrap();
+        check(&problem, &best, budget).unwrap();
+        // The four small copies take 356 ns each; the large one starts later and takes 1124 ns.
+        assert_eq!((eager.pieces.len(), eager.makespan()), (4, 3248));
+        assert_eq!((best.pieces.len(), best.makespan()), (1, 2748));
+    }
+}

@@ -1,0 +1,175 @@
+//! A plan as one total order of operators and copies, its cost, and the rules that make it valid.
+//!
+//! A plan chooses [`Window`]s during which pieces of tensors are swapped out ([`Absences`]). These fix the copies and their
+//! dependences ([`Acts`]); a total order of all activities fixes the rest: each of the three engines (compute, out, in)
+//! executes its activities in that order, memory is allocated in that order, and every activity starts as early as possible
+//! ([`Simulator`]). Every schedule can be expressed this way: sort its steps by the times at which they allocate, and replay.
+//! [`check`] shares no code with any of this.
+
+#![forbid(unsafe_code)]
+
+mod acts;
+mod check;
+mod edges;
+mod justify;
+mod no_wait;
+pub mod problem;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
+mod recover;
+mod replay;
+mod request;
+pub mod segment_tree;
+mod simulate;
+#[cfg(any(test, feature = "random"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+pub mod threads;
+mod watch;
+
+use std::ops::Range;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+
+use crate::problem::{Problem, TensorId, Window};
+
+pub use acts::{Act, ActId, Acts, BlockId, Contents, Lists, last_before};
+pub use check::{At, Flaw, Held, check, check_however_long, held};
+pub use edges::{Edge, NotInOrder, Room, edges};
+pub use justify::{ROUNDS, justified_within, justify, justify_in_order, justify_times};
+pub use no_wait::no_wait;
+pub use replay::{Noise, Replay, Replayed};
+pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};
+pub use simulate::{Direction, Simulator, Stuck, Times};
+pub use watch::{Progress, Watch};
+
+/// A piece of a tensor in a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PieceId(u32);
+entity_impl!(PieceId, "p");
+
+/// A range of a tensor's bytes that is copied as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// Its bytes, half-open.
+    pub bytes: Range<u64>,
+}
+
+impl Piece {
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// Whether the piece has no bytes; never true.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// Which pieces are swapped out during which windows.
+#[derive(Clone, Debug, Default)]
+pub struct Absences {
+    /// Disjoint ranges of tensors. A tensor that is never swapped has none.
+    pub pieces: PrimaryMap<PieceId, Piece>,
+    /// By piece, its windows: disjoint, sorted by [`Window::until`], so that a window that wraps comes first.
+    pub windows: SecondaryMap<PieceId, Vec<Window>>,
+}
+
+impl Absences {
+    /// Splits a piece into at most `parts` pieces, each but the last of at least `smallest` bytes, at multiples of the grain.
+    pub fn split(&mut self, piece: PieceId, parts: u64, (smallest, grain): (u64, u64)) {
+        let Range { start, end } = self.pieces[piece].bytes;
+        let size = (end - start).div_ceil(parts).max(smallest).next_multiple_of(grain);
+        let mut from = start + size;
+        if from >= end {
+            return;
+        }
+        self.pieces[piece].bytes.end = from;
+        let (tensor, windows) = (self.pieces[piece].tensor, self.windows[piece].clone());
+        while from < end {
+            let bytes = from..(from + size).min(end);
+            from = bytes.end;
+            let part = self.pieces.push(Piece { tensor, bytes });
+            self.windows[part] = windows.clone();
+        }
+    }
+
+    /// By moment, the live bytes: see [`Problem::live_by_moment`].
+    pub fn live_by_moment(&self, problem: &Problem) -> Vec<u64> {
+        let mut live = problem.live_by_moment(&problem.uses());
+        let mut away = vec![0i64; live.len() + 1];
+        for (piece, facts) in &self.pieces {
+            for range in self.windows[piece].iter().flat_map(|w| w.moments(problem.ticks())) {
+                away[range.start as usize] += facts.len() as i64;
+                away[range.end as usize] -= facts.len() as i64;
+            }
+        }
+        let mut now = 0;
+        for (live, away) in live.iter_mut().zip(away) {
+            now += away;
+            *live -= now as u64;
+        }
+        live
+    }
+}
+
+/// An activity of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Instruction {
+    /// Runs the operator of the tick.
+    Op(u32),
+    /// Copies the piece to the host.
+    Out(PieceId),
+    /// Copies the piece to the device.
+    In(PieceId),
+}
+
+/// A plan with times: the result of a [`Simulator`] for [`Absences`] and an order.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// The ranges that are copied.
+    pub pieces: PrimaryMap<PieceId, Piece>,
+    /// Every operator once and every copy, in the plan's order.
+    pub steps: Vec<Step>,
+}
+
+/// One instruction of a [`Schedule`] and when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The operator or copy.
+    pub instruction: Instruction,
+    /// Start time, in nanoseconds from the start of the step.
+    pub start: u64,
+    /// End time, exclusive.
+    pub end: u64,
+}
+
+impl Schedule {
+    /// The end of the last step, in nanoseconds.
+    pub fn makespan(&self) -> u64 {
+        self.steps.iter().map(|step| step.end).max().unwrap_or(0)
+    }
+
+    /// By tick, the nanoseconds from the start of its operator to the start of the next one; the first interval begins with
+    /// the step, the last ends with it.
+    pub fn pace(&self) -> Vec<u64> {
+        let of_operators = self.steps.iter().filter(|step| matches!(step.instruction, Instruction::Op(_)));
+        let mut starts: Vec<u64> = of_operators.map(|step| step.start).skip(1).collect();
+        starts.push(self.makespan());
+        let mut before = 0;
+        starts.iter().map(|&start| start - std::mem::replace(&mut before, start)).collect()
+    }
+
+    /// Bytes copied to the host, and bytes copied from it.
+    pub fn copied_bytes(&self) -> (u64, u64) {
+        self.steps.iter().fold((0, 0), |(out, back), step| match step.instruction {
+            Instruction::Op(_) => (out, back),
+            Instruction::Out(piece) => (out + self.pieces[piece].len(), back),
+            Instruction::In(piece) => (out, back + self.pieces[piece].len()),
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Plans with addresses: which plans are placed in the arena, and what is done where none of them has a place.
+
+use std::borrow::Cow;
+
+use lmsc_address::{self as address, Arena, MOST_COMPARED, Placed};
+use lmsc_planners::ours::swap_only;
+use lmsc_planners::ours::swap_set::Manner;
+use lmsc_planners::{Configured, Planner, planner};
+use lmsc_schedule::problem::Problem;
+use lmsc_schedule::{Granularity, Plan, Request, Schedule};
+
+use crate::Floors;
+
+/// Plans are made of whole tensors, and with pieces of which this many make up the peak.
+const PIECES: [u64; 5] = [50, 100, 200, 300, 600];
+
+/// Thousandths by which addresses may lengthen a plan before plans with other recomputed operators are placed, too: plans for
+/// budgets that are smaller by the following thousandths.
+const MOST_SATISFYING_LOSS: u64 = 5;
+const LESS: [u64; 5] = [20, 40, 60, 90, 120];
+
+/// Plans for smaller budgets are made with 1/`QUICKER` of the effort, and each plan is first placed with 1/`QUICK` of it. If
+/// addresses still cost more than `MOST_SATISFYING_LOSS`, the `THOROUGHLY` best plans are placed again with the whole effort.
+const QUICKER: u32 = 30;
+const QUICK: u32 = 10;
+const THOROUGHLY: usize = 2;
+
+/// The effort of the address search for plans that copy ranges, in percent. It is fixed, because the floor that is reported
+/// must not change with `--effort`.
+const EFFORT: u32 = 1;
+
+/// Number of bisection steps between the counted bytes of a plan with ranges and an arena that is known to hold it.
+const HALVINGS: u32 = 4;
+
+/// The planner's plan with addresses: of its plans for the arena and for smaller budgets, the one with the smallest makespan
+/// found that has a placement; none if none is found.
+///
+/// Where the planner is ours, swap sets are chosen anew for the recomputed operators of `plan`.
+pub fn place_plan(planner: &Configured<'_>, request: &Request, plan: &Plan) -> Option<Placed> {
+    place_plan_unless(planner, request, plan, |_| false)
+}
+
+/// [`place_plan`] without its thorough part, if addresses cost more than they may but `enough` accepts the makespan of the
+/// quick part.
+pub(crate) fn place_plan_unless(
+    planner: &Configured<'_>,
+    request: &Request,
+    plan: &Plan,
+    enough: impl FnOnce(u64) -> bool,
+) -> Option<Placed> {
+    let arena = Arena::of(request);
+    // After the end of the search there is one quick attempt.
+    let all = if request.is_ended() { 1 } else { request.effort };
+    let again = |budget, effort| planner.plan(&Request { budget, effort, ..*request });
+    let nominal = plan.schedule.makespan();
+    let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
+    let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
+    if !planner.planner.ours {
+        let placed = address::place(arena, all, |budget| again(budget, all).into_iter().collect());
+        if makespan(&placed) > satisfying {
+            enough(makespan(&placed));
+        }
+        return placed;
+    }
+    let placed = |plan: &Plan, effort: u32| {
+        address::place_from(arena, plan, effort, covers(plan, request.granularity))
+    };
+    // With little work first: it soon shows which plan has the best placement.
+    let quick = (all / QUICK).max(1);
+    let mut found = vec![(placed(plan, quick), Cow::Borrowed(plan))];
+    let others = if request.recompute && plan.problem.ops.len() <= MOST_COMPARED { &LESS[..] } else { &[] };
+    for less in others {
+        let best = found.iter().map(|(placed, _)| makespan(placed)).min().unwrap_or(u64::MAX);
+        if best <= satisfying || request.is_ended() {
+            break;
+        }
+        let budget = (u128::from(request.budget) * u128::from(1000 - less) / 1000) as u64;
+        let plan = again(budget, (all / QUICKER).max(1)).ok();
+        let Some(plan) = plan.filter(|plan| plan.schedule.makespan() < best) else { break };
+        found.push((placed(&plan, quick), Cow::Owned(plan)));
+    }
+    found.sort_by_key(|(placed, _)| makespan(placed));
+    let mut best = found.first().and_then(|(placed, _)| placed.clone());
+    if makespan(&best) > satisfying && enough(makespan(&best)) {
+        return best;
+    }
+    for (_, plan) in found.iter().take(THOROUGHLY) {
+        if plan.schedule.makespan() < makespan(&best) && makespan(&best) > satisfying && !request.is_ended() {
+            best = [best, placed(plan, all)].into_iter().min_by_key(makespan).flatten();
+        }
+    }
+    best
+}
+
+/// Plans for [`address::place`]: the plan itself for the whole arena, and for any budget the operators of the plan with new
+/// swap sets, of whole tensors and, unless tensors are copied whole, of ranges.
+pub fn covers(plan: &Plan, granularity: Granularity) -> impl FnMut(u64) -> Vec<Plan> + '_ {
+    let mut own = Some(plan.clone());
+    let ranges = PIECES.into_iter().map(|pieces| swap_only::piece_bytes(&plan.problem, pieces));
+    let mut sizes = vec![u64::MAX];
+    sizes.extend(ranges.filter(|_| granularity == Granularity::Ranges));
+    move |budget| {
+        let schedules = sizes
+            .iter()
+            .filter_map(|&piece| swap_only::covered(&plan.problem, budget, piece, Manner::Gone).ok());
+        let anew = schedules.map(|schedule| Plan { schedule, ..plan.clone() });
+        anew.chain(own.take()).collect()
+    }
+}
+
+/// Plans with ranges are searched only if their bytes, without addresses, are below this share of the smallest arena for whole
+/// tensors, in percent: the gaps between ranges take the rest.
+const WORTH: u64 = 98;
+
+/// The plans of `auto` for the smallest budgets when bytes are counted and nothing has an address. A plan that recomputes, or
+/// that copies ranges, is present only if it needs less memory than one that does not.
+pub(crate) struct Counted {
+    /// With whole tensors.
+    whole: Option<Plan>,
+    /// With ranges of tensors.
+    ranges: Option<Plan>,
+    /// The budget of that plan.
+    ranges_bytes: u64,
+}
+
+impl Counted {
+    /// The plans of the problem, whose smallest budgets, with counted bytes, are these floors.
+    pub(crate) fn of(problem: &Problem, floors: Floors) -> Counted {
+        let auto = planner("auto").expect("it is registered");
+        let plan = |granularity, budget, larger: u64| {
+            let request =
+                Request { granularity, recompute: true, effort: 0, ..Request::new(problem, budget) };
+            (budget < larger).then(|| auto.plan(&request).ok())?
+        };
+        let Floors { whole_tensors, recomputation, ranges } = floors;
+        Counted {
+            whole: plan(Granularity::Whole, recomputation, whole_tensors),
+            ranges: plan(Granularity::Ranges, ranges, recomputation / 100 * WORTH),
+            ranges_bytes: ranges,
+        }
+    }
+
+    /// The bytes of the smallest arena that is known with recomputation; `least` is one without.
+    pub(crate) fn recomputation(&self, least: u64, alignment: u64) -> u64 {
+        self.whole.as_ref().map_or(least, |plan| address::least_of(plan, alignment).min(least))
+    }
+
+    /// The bytes of the smallest arena that is known for plans of ranges, if it is smaller than `least`; and its plan.
+    pub(crate) fn ranges(&self, least: u64, alignment: u64) -> Option<(u64, Placed)> {
+        let plan = self.ranges.as_ref()?;
+        let (mut below, mut above, mut found) = (self.ranges_bytes, least, None);
+        let mut bytes = below;
+        for _ in 0..HALVINGS {
+            if bytes >= above {
+                break;
+            }
+            match address::place(Arena::with(bytes, alignment), EFFORT, covers(plan, Granularity::Ranges)) {
+                Some(placed) => {
+                    above = bytes;
+                    found = Some((bytes, placed));
+                }
+                None => below = bytes + 1,
+            }
+            bytes = below.midpoint(above);
+        }
+        found
+    }
+}
+
+/// A plan with addresses for the request's budget, and its arena. There is one for every budget that is at least the floor in
+/// [`Floors::in_arena`].
+pub(crate) fn at_floor(planner: &Planner, request: &Request) -> Option<(Placed, Arena)> {
+    let problem = request.problem;
+    let in_arena = |plan: &Plan| address::swaps_placed(request, plan);
+    let recomputes = request.recompute && planner.name != "optimal";
+    let swaps_only = in_arena(&Plan::without_recomputation(problem, Schedule::default()));
+    if swaps_only.is_some() || !recomputes {
+        return swaps_only;
+    }
+    let counted = Counted::of(problem, Floors::of(problem));
+    let found = counted.whole.as_ref().and_then(in_arena);
+    if found.is_some() || request.granularity == Granularity::Whole {
+        return found;
+    }
+    let least = counted.recomputation(address::least(problem, request.alignment), request.alignment);
+    let (bytes, placed) = counted.ranges(least, request.alignment)?;
+    (bytes <= request.budget).then(|| (placed, Arena::with(bytes, request.alignment)))
+}

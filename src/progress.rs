@@ -1,0 +1,160 @@
+//! Progress on standard error: the stage, the best plan found so far, and Ctrl-C, which ends a search.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use lmsc_plan::schedule::{Progress, Watch};
+use signal_hook::SigId;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::{register, register_conditional_default};
+
+use crate::run::interrupt::is_ignored;
+use crate::term;
+
+/// The stage of a command, shown on a terminal when it takes long.
+pub(crate) struct Stage(Option<ProgressBar>);
+
+impl Stage {
+    /// A stage that is shown if standard error is a terminal.
+    pub(crate) fn new() -> Stage {
+        if !std::io::stderr().is_terminal() || term::is_quiet() {
+            return Stage::hidden();
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
+        // It ticks in a thread of its own, and panics where there is none to be had.
+        if std::thread::Builder::new().spawn(|| ()).is_ok() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Stage(Some(bar))
+    }
+
+    /// A stage that is never shown.
+    pub(crate) fn hidden() -> Stage {
+        Stage(None)
+    }
+
+    /// Shows the stage that begins now.
+    pub(crate) fn show(&self, what: impl Into<Cow<'static, str>>) {
+        let what = what.into();
+        term::stage(&what);
+        if let Some(bar) = &self.0 {
+            bar.set_message(what);
+        }
+    }
+
+    /// Shows what is known already above the stage.
+    pub(crate) fn above(&self, facts: impl FnOnce() -> String) {
+        if let Some(bar) = &self.0 {
+            bar.set_prefix(facts());
+        }
+    }
+
+    /// Shows the search that begins now, until the answer is dropped; Ctrl-C ends the search instead of the program.
+    pub(crate) fn search(&self) -> Search {
+        let ended = Arc::new(AtomicBool::new(false));
+        listen(&ended);
+        let watch = Arc::new(Watch::ended_by(Arc::clone(&ended)));
+        if let Some(bar) = &self.0 {
+            let shown = Arc::clone(&watch);
+            let line = move |_: &ProgressState, w: &mut dyn Write| _ = w.write_str(&line(&shown));
+            bar.set_style(style("{prefix}{spinner} {msg} {elapsed}{search}").with_key("search", line));
+        }
+        Search { watch, ended, bar: self.0.clone() }
+    }
+
+    /// Shows nothing any more.
+    pub(crate) fn done(self) {
+        if let Some(bar) = self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is right")
+}
+
+/// The state of a search as the end of a line; empty until there is a plan.
+fn line(watch: &Watch) -> String {
+    let Progress { best_nanos, bound_nanos, done } = watch.progress();
+    let Some(best) = best_nanos else { return String::new() };
+    let millis = best as f64 / 1e6;
+    let gap = bound_nanos.map_or(String::new(), |bound| {
+        let gap = 100.0 * (best as f64 / bound.max(1) as f64 - 1.0).max(0.0);
+        format!(", {gap:.1} % above the bound")
+    });
+    let end = if watch.is_ended() { "; ending" } else { "; Ctrl-C takes it" };
+    format!(": {millis:.1} ms{gap}, {:.0} % of the search{end}", 100.0 * done)
+}
+
+/// A search that is shown, and that Ctrl-C ends.
+pub(crate) struct Search {
+    watch: Arc<Watch>,
+    ended: Arc<AtomicBool>,
+    bar: Option<ProgressBar>,
+}
+
+impl Search {
+    /// What the planner writes its progress to.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        Arc::clone(&self.watch)
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        // From now on Ctrl-C ends the program.
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(bar) = &self.bar {
+            bar.set_style(style("{prefix}{spinner} {msg} {elapsed}"));
+        }
+    }
+}
+
+/// The listeners to Ctrl-C of searches.
+static LISTENERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+
+/// Lets the first Ctrl-C set the flag; once it is set, Ctrl-C ends the program.
+fn listen(flag: &Arc<AtomicBool>) {
+    stop_listening();
+    if is_ignored(SIGINT) {
+        return;
+    }
+    // In this order: the first signal finds the flag not set yet. Where it cannot be listened to, it ends the process.
+    let second = register_conditional_default(SIGINT, Arc::clone(flag));
+    let both = second.and_then(|second| Ok([second, register(SIGINT, Arc::clone(flag))?]));
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).extend(both.into_iter().flatten());
+}
+
+/// Leaves Ctrl-C to other listeners.
+pub(crate) fn stop_listening() {
+    let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+    for listener in listeners.drain(..) {
+        signal_hook::low_level::unregister(listener);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_told_once_there_is_a_plan() {
+        let watch = Watch::default();
+        assert_eq!(line(&watch), "");
+        watch.found(2_000_000);
+        assert_eq!(line(&watch), ": 2.0 ms, 0 % of the search; Ctrl-C takes it");
+        watch.proved(1_600_000);
+        watch.found(1_700_000);
+        watch.done(250);
+        assert_eq!(line(&watch), ": 1.7 ms, 6.2 % above the bound, 25 % of the search; Ctrl-C takes it");
+        watch.end();
+        assert!(line(&watch).ends_with("; ending"));
+    }
+}
