@@ -1,7 +1,7 @@
 //! How far from their bounds the plans of training graphs are, from tight budgets to loose ones.
 //!
 //! `cargo bench --bench gaps` prints a table in Markdown, which stands in `bench/gaps.md`: a line for each graph of full size
-//! under `testdata/models`, at a usual batch, as gradients alone and with the optimizer; and for `optimal` with ranges of
+//! under `testdata/models`, at a usual batch, as gradients alone and with the optimizer; and for `swap-only` with ranges of
 //! bytes, also where variables stay on the device, and `auto`, the makespan by the certified bound, at budgets from the floor
 //! (0) to what the step needs as it is (1).
 //!
@@ -40,8 +40,8 @@ struct Asked {
 }
 
 static ASKED: [Asked; 3] = [
-    Asked { name: "optimal", recompute: false, variables_leave: true },
-    Asked { name: "optimal", recompute: false, variables_leave: false },
+    Asked { name: "swap-only", recompute: false, variables_leave: true },
+    Asked { name: "swap-only", recompute: false, variables_leave: false },
     Asked { name: "auto", recompute: true, variables_leave: true },
 ];
 

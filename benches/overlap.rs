@@ -1,6 +1,6 @@
 //! How much of the copying is hidden on this machine, where it takes as long as computing.
 //!
-//! `cargo bench --bench overlap` does what a user would: `lmsc calibrate`, plans with `optimal`, and
+//! `cargo bench --bench overlap` does what a user would: `lmsc calibrate`, plans with `swap-only`, and
 //! `lmsc run` of gradients with the bandwidth for which all copies of the step, one after the other, take as long as its
 //! operators, or a tenth less. Of five budgets it takes the tightest for which the plan's exposed time, as simulated, is
 //! less than 5 % of the step, and prints that beside what was measured. It fails where computing waits for copies in 15 % of a step or more.
@@ -106,7 +106,7 @@ impl Case {
     fn plan(&self, budget: u64) -> Option<Value> {
         let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
         let (profile, budget) = (self.path("link.json"), budget.to_string());
-        lmsc.arg("plan").args(&self.read).args(["--json", "--planner", "optimal", "--target", "host"]);
+        lmsc.arg("plan").args(&self.read).args(["--json", "--planner", "swap-only", "--target", "host"]);
         let out = lmsc.args(["--profile", &profile, "--budget", &budget]).output().expect("it starts");
         serde_json::from_slice(&out.stdout).ok()
     }
@@ -115,7 +115,7 @@ impl Case {
     fn run(&self, planned: &Planned) -> f64 {
         let (profile, model) = (self.path("link.json"), self.path("model.onnx"));
         let budget = planned.budget.to_string();
-        let how = ["--planner", "optimal", "--target", "host", "--profile", &profile, "--budget", &budget];
+        let how = ["--planner", "swap-only", "--target", "host", "--profile", &profile, "--budget", &budget];
         self.lmsc(&[], &[&how[..], &["-o", &model]].concat());
         let mut lmsc = Command::new(env!("CARGO_BIN_EXE_lmsc"));
         lmsc.args(["run", &model, "--json", "--steps", STEPS, "--profile", &profile]);

@@ -128,7 +128,7 @@ fn writing_mlir(bencher: Bencher, nodes: usize) {
 
 #[divan::bench(args = SHARES, sample_count = 10)]
 fn planning_swaps(bencher: Bencher, share: u64) {
-    planning(bencher, share, "optimal", false);
+    planning(bencher, share, "swap-only", false);
 }
 
 #[divan::bench(args = SHARES, sample_count = 3)]

@@ -133,7 +133,7 @@ class Source:
         counted = ["--addresses", "off"]
         tight = self.smallest_budget(form)
         yield "smallest budget", [*QUICKLY, *counted, "--budget", str(tight)]
-        ranges = ["--planner", "optimal", "--ranges", *QUICKLY]
+        ranges = ["--planner", "swap-only", "--ranges", *QUICKLY]
         yield "ranges", [*ranges, *counted, "--budget", str(self.smallest_budget(form, *ranges))]
         tflms = ["--planner", "tflms"]
         yield "tflms", [*tflms, *counted, "--budget", str(self.smallest_budget(form, *tflms))]
@@ -644,7 +644,7 @@ def check_variables(report: Report) -> None:
         onnx.save(proto, model.path)
         fed = feeds(model)
         expected = run(session(model.path), fed)
-        plan = ["--planner", "optimal", "--ranges"]
+        plan = ["--planner", "swap-only", "--ranges"]
         for form in FORMS:
             budget = ["--addresses", "off", "--budget", str(model.smallest_budget(form, *plan) * 13 // 10)]
             what, output = f"variables in ranges, {form}", scratch / f"{form}.onnx"

@@ -28,7 +28,7 @@ import onnx.reference
 import onnxruntime as ort
 
 LMSC = os.environ.get("LMSC", "lmsc")
-PLANNERS = ("auto", "optimal", "tflms", "memonger")
+PLANNERS = ("auto", "swap-only", "tflms", "memonger")
 STEPS = 4
 TOLERANCE = {"rtol": 2e-5, "atol": 1e-7}
 

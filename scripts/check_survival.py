@@ -109,8 +109,8 @@ def lmsc(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 # What is planned, and by which share of the way from the resident bytes to the peak.
 PLANS = {
-    "swaps": (0.8, ["--planner", "optimal"]),
-    "ranges": (0.83, ["--planner", "optimal", "--ranges", "--addresses", "off"]),
+    "swaps": (0.8, ["--planner", "swap-only"]),
+    "ranges": (0.83, ["--planner", "swap-only", "--ranges", "--addresses", "off"]),
     "recomputed": (0.8, ["--planner", "memonger"]),
 }
 

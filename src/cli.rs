@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
-use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
+use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
 use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
 use lmsc_runtime::cuda::Precision;
@@ -1424,8 +1424,8 @@ impl TypedValueParser for AnyOf {
         clap::builder::StringValueParser::new().parse_ref(command, arg, value)
     }
 
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().copied().map(clap::builder::PossibleValue::new)))
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().copied().map(PossibleValue::new)))
     }
 }
 
@@ -1440,7 +1440,12 @@ fn planner_name() -> AnyOf {
 }
 
 fn planners() -> PossibleValuesParser {
-    PLANNERS.iter().map(|planner| planner.name).collect::<Vec<_>>().into()
+    let value = |planner: &Planner| match planner.name {
+        // The name of the version before 0.2.
+        "swap-only" => PossibleValue::new(planner.name).alias("optimal"),
+        name => PossibleValue::new(name),
+    };
+    PLANNERS.iter().map(value).collect::<Vec<_>>().into()
 }
 
 fn planners_help() -> String {

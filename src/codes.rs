@@ -301,7 +301,7 @@ An option is misspelt, has a value that it does not take, names something that d
 together with another.
 
     $ lmsc model.onnx --budget 8GiB --planner best
-    lmsc: error[LMS0206]: there is no planner `best`; the planners are auto, optimal, …
+    lmsc: error[LMS0206]: there is no planner `best`; the planners are auto, swap-only, …
 
 What to do:
 - The message says what is meant or possible; `lmsc COMMAND --help` lists options with their values.

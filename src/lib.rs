@@ -700,7 +700,7 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!("--ranges: the planner {planner} copies whole tensors");
-    let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
+    let help = "leave it out, or choose a --planner that does not, for example --planner swap-only";
     Err(Error::new(Code::Option, message).with_help(help))
 }
 

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// By name, and whether with addresses.
 const PLANNERS: [(&str, bool); 6] =
-    [("auto", true), ("tflms", true), ("window", true), ("lru", true), ("optimal", true), ("auto", false)];
+    [("auto", true), ("tflms", true), ("window", true), ("lru", true), ("swap-only", true), ("auto", false)];
 
 /// Those that have no turn.
 const OTHERS: [(&str, bool); 7] = [
@@ -138,7 +138,7 @@ fn variables_in_ranges_compute_the_same_bits() {
     for (seed, share) in [0, 5, 20, 50].into_iter().enumerate() {
         for addresses in [true, false] {
             let budget = floor + (peak - floor) * share / 100;
-            let (written, budget) = rewritten(&graph, "optimal", addresses, budget).unwrap();
+            let (written, budget) = rewritten(&graph, "swap-only", addresses, budget).unwrap();
             lmsc_ir::equiv::check(&graph, &written).unwrap();
             let program = lowered(&written, Some(budget));
             let what = format!("{budget}, addresses {addresses}");

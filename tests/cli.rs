@@ -114,7 +114,7 @@ fn calls_that_are_wrong() {
     check("no-such-option", &format!("{CNN} --bugdet 1GiB"), 2);
     check("budget-is-no-number", &format!("{CNN} --budget lots"), 2);
     check("no-such-planner", &format!("{CNN} --budget 1MiB --planner best"), 2);
-    check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner optimal --lb 3"), 2);
+    check("parameters-of-another-planner", &format!("{CNN} --budget 1MiB --planner swap-only --lb 3"), 2);
     check("ranges-of-another-planner", &format!("{CNN} --budget 1MiB --ranges --n-tensors 3"), 2);
     check("no-such-command", "inspct model.onnx", 2);
     check("two-models", &format!("{CNN} other.onnx --budget 1GiB"), 2);
@@ -122,7 +122,7 @@ fn calls_that_are_wrong() {
     check("no-such-node", &format!("{FOUR_LAYERS} --n-tensors 1 --starting-op-names relu5"), 2);
     check(
         "no-such-target-file",
-        &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/no.toml"),
+        &format!("{FOUR_LAYERS} --budget 30MiB --planner swap-only --target @/no.toml"),
         2,
     );
     check("budget-is-negative", &format!("{CNN} --budget -5GiB"), 2);
@@ -150,7 +150,7 @@ fn errors_as_json() {
     check("json-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --json"), 1);
     check(
         "json-host-is-full",
-        &format!("{FOUR_LAYERS} --budget 26MiB --host-budget 2MiB --planner optimal --json"),
+        &format!("{FOUR_LAYERS} --budget 26MiB --host-budget 2MiB --planner swap-only --json"),
         1,
     );
     check(
@@ -180,7 +180,7 @@ fn the_smallest_budget_holds_as_it_is_printed() {
     for options in [
         "",
         "--ranges",
-        "--planner optimal",
+        "--planner swap-only",
         "--planner tflms",
         "--addresses off",
         "--planner lru --addresses off",
@@ -360,10 +360,10 @@ fn explain() {
     check("explain-given", &format!("{within} --tensor x"), 0);
     check("explain-again", &format!("explain {FOUR_LAYERS} --budget 24MiB --tensor a2"), 0);
     let state = "testdata/passes/plan/parameters-live-on-the-host-between-steps.lms";
-    check("explain-variable", &format!("explain {state} --budget 13MiB --planner optimal --tensor m1"), 0);
+    check("explain-variable", &format!("explain {state} --budget 13MiB --planner swap-only --tensor m1"), 0);
     check(
         "explain-ranges",
-        &format!("explain {FOUR_LAYERS} --budget 24MiB --planner optimal --ranges --tensor a1"),
+        &format!("explain {FOUR_LAYERS} --budget 24MiB --planner swap-only --ranges --tensor a1"),
         0,
     );
     check("explain-fixed", &format!("{within} --n-tensors 2 --tensor a1"), 0);
@@ -421,11 +421,11 @@ fn the_main_job() {
     check("compile-text-form", &format!("{FOUR_LAYERS} --budget 30MiB"), 0);
     check("compile-tflms", &format!("{FOUR_LAYERS} --budget 30MiB --planner tflms"), 0);
     check("compile-fits-already", &format!("{CNN_STEP} --budget 1GiB"), 0);
-    check("compile-planner", &format!("{FOUR_LAYERS} --budget 30MiB --planner optimal"), 0);
-    check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner optimal"), 1);
+    check("compile-planner", &format!("{FOUR_LAYERS} --budget 30MiB --planner swap-only"), 0);
+    check("compile-planner-does-not-fit", &format!("{FOUR_LAYERS} --budget 9MiB --planner swap-only"), 1);
     check("compile-does-not-fit", &format!("{UNET} --budget 400KiB"), 1);
     check("compile-host-budget", &format!("{FOUR_LAYERS} --budget 30MiB --host-budget 2MiB"), 0);
-    let swapping = format!("{FOUR_LAYERS} --budget 26MiB --planner optimal --host-budget 2MiB");
+    let swapping = format!("{FOUR_LAYERS} --budget 26MiB --planner swap-only --host-budget 2MiB");
     check("compile-host-budget-does-not-fit", &swapping, 1);
     check(
         "compile-no-addresses",
@@ -620,7 +620,7 @@ fn targets_that_are_wrong() {
     bench.write("link.toml", good.replace("duplex = \"full\"", "duplex = \"half\""));
     let mut all = String::new();
     for target in ["key", "link"] {
-        let call = format!("{FOUR_LAYERS} --budget 30MiB --planner optimal --target @/{target}.toml");
+        let call = format!("{FOUR_LAYERS} --budget 30MiB --planner swap-only --target @/{target}.toml");
         let outcome = bench.run(&call);
         assert_eq!(outcome.code, 2, "{outcome:?}");
         all += &bench.show(&call, &outcome);

@@ -336,7 +336,7 @@ fn small_models(driver: &Driver, part: usize, parts: usize, tell: impl Fn(&str, 
                 continue;
             }
             let budget = floor + (peak - floor) * share / 100;
-            let planner = ["lru", "optimal"][turn % 2];
+            let planner = ["lru", "swap-only"][turn % 2];
             let Some((graph, budget)) = rewritten(&graph, planner, budget) else { continue };
             let swapped = lowered(&graph, Some(budget));
             for (what, program) in [("as it is", &program), ("swapped", &swapped)] {
@@ -884,7 +884,7 @@ fn chunks_hold_the_same_bits_as_an_arena() {
             continue;
         }
         let (floor, peak) = range(&graph);
-        let planner = ["lru", "optimal"][number / 6 % 2];
+        let planner = ["lru", "swap-only"][number / 6 % 2];
         let Some((graph, budget)) = rewritten(&graph, planner, floor + (peak - floor) / 8) else { continue };
         let program = lowered(&graph, Some(budget));
         let options = Options { own_kernels: number % 4 == 0, ..Options::default() };

@@ -47,7 +47,7 @@ fn every_model_is_read_back() {
         let graph = load(&path);
         read_back(&graph, &path.display().to_string());
         let peak = PassCx::default().memory(&graph).peak().0;
-        for (planner, ranges) in [("auto", false), ("optimal", true), ("tflms", false)] {
+        for (planner, ranges) in [("auto", false), ("swap-only", true), ("tflms", false)] {
             let Some(graph) = planned(&graph, planner, Bytes(peak / 20 * 17), ranges) else { continue };
             read_back(&graph, &format!("{} by {planner}", path.display()));
             let any = |holds: &dyn Fn(&lmsc_ir::Node) -> bool| {
@@ -74,7 +74,7 @@ fn models_are_written_in_stablehlo() {
         let name = path.strip_prefix(root).unwrap().display();
         let graph = load(&path);
         let peak = PassCx::default().memory(&graph).peak().0;
-        let plans = [("auto", false), ("optimal", true)].into_iter();
+        let plans = [("auto", false), ("swap-only", true)].into_iter();
         let plans = plans.filter_map(|(by, ranges)| planned(&graph, by, Bytes(peak / 20 * 17), ranges));
         let graphs: Vec<Graph> = std::iter::once(graph.clone()).chain(plans).collect();
         for (i, graph) in graphs.iter().enumerate() {
@@ -109,7 +109,7 @@ fn mlir_in_and_out() {
     assert!(piped.stdout == file("step.lms"), "{piped:?}");
     // What is planned does not depend on which text the graph came in.
     run("opt @/was.lms -o @/was.mlir");
-    for planner in ["auto", "optimal", "tflms"] {
+    for planner in ["auto", "swap-only", "tflms"] {
         let passes =
             if planner == "tflms" { "hoist-shapes,reorder,swap,place" } else { "hoist-shapes,reorder,plan" };
         let planned =

@@ -43,10 +43,10 @@ fn swapped(seed: u64) -> Option<Checked> {
     let mut rng = Rng::new(seed);
     let size = Size { nodes: 10 + rng.below(70), tensor_bytes: 1 << 16 };
     let graph = training_graph(&mut rng, size);
-    let name = ["lru", "optimal", "window"][(seed % 3) as usize];
+    let name = ["lru", "swap-only", "window"][(seed % 3) as usize];
     let cx = PassCx {
         planner: planner(name),
-        ranges: name == "optimal" && rng.chance(50),
+        ranges: name == "swap-only" && rng.chance(50),
         effort: Some(1),
         ..PassCx::default()
     };

@@ -78,7 +78,7 @@ fn what_was_learned_is_written_and_begun_with() {
 
 #[test]
 fn noise_is_replayed_within_the_budget() {
-    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal --addresses off");
+    let arguments = format!("{RESNET} --memory 1.8GB --planner swap-only --addresses off");
     let without = answer(&arguments);
     assert!(without["replayed"].is_null());
     let with = answer(&format!("{arguments} --noise 10 --contention 20"));
@@ -118,7 +118,8 @@ fn the_bound_is_of_the_plans_allowed_and_its_proof_stands_alone() {
 #[test]
 fn planners_are_shown_beside_one_another_and_the_bound() {
     let bench = Bench::new();
-    let compare = format!("plan {RESNET} --memory 1.8GB --planner optimal --compare greedy,memonger,optimal");
+    let compare =
+        format!("plan {RESNET} --memory 1.8GB --planner swap-only --compare greedy,memonger,swap-only");
     let outcome = bench.run(&compare);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let text = String::from_utf8(outcome.stdout).unwrap();
@@ -130,7 +131,7 @@ fn planners_are_shown_beside_one_another_and_the_bound() {
         .lines()
         .find_map(|line| line.strip_prefix("bound ")?.split_whitespace().next()?.parse().ok())
         .unwrap();
-    let [optimal, greedy] = ["optimal", "greedy"].map(ratios);
+    let [optimal, greedy] = ["swap-only", "greedy"].map(ratios);
     assert!((optimal[0] / bound - optimal[2]).abs() < 1e-3 && optimal[2] < 1.01);
     assert!(greedy[2] >= optimal[2] && (greedy[0] / bound - greedy[2]).abs() < 1e-3);
 }
@@ -138,7 +139,8 @@ fn planners_are_shown_beside_one_another_and_the_bound() {
 #[test]
 fn the_schedule_names_operators_and_bytes_of_the_instance() {
     let bench = Bench::new();
-    let arguments = format!("{RESNET} --memory 1.8GB --planner optimal --addresses off --schedule @/s.json");
+    let arguments =
+        format!("{RESNET} --memory 1.8GB --planner swap-only --addresses off --schedule @/s.json");
     let outcome = bench.run(&format!("plan {arguments}"));
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let text = std::fs::read_to_string(bench.path("s.json")).unwrap();
@@ -158,9 +160,9 @@ fn the_schedule_names_operators_and_bytes_of_the_instance() {
 fn a_report_for_programs_has_all_that_the_page_shows() {
     let bench = Bench::new();
     let call = |rest: &str| bench.run(&format!("plan {rest} --effort 5 --addresses off --json"));
-    let instance = format!("{RESNET} --memory 1.8GB --planner optimal --whole");
+    let instance = format!("{RESNET} --memory 1.8GB --planner swap-only --whole");
     let model =
-        "testdata/models/resnet18/training_model.onnx --dim batch=32 --memory 450MiB --planner optimal";
+        "testdata/models/resnet18/training_model.onnx --dim batch=32 --memory 450MiB --planner swap-only";
     for arguments in [&*instance, model] {
         let outcome = call(&format!("{arguments} --report @/r.json --trace @/t.json"));
         assert_eq!(outcome.code, 0, "{outcome:?}");
@@ -209,7 +211,7 @@ fn a_placed_schedule_carries_addresses_inside_the_arena() {
     const VGG: &str = "--instance testdata/instances/dag_vgg16_224_b64.json --memory 3GB";
     let bench = Bench::new();
     let outcome = bench
-        .run(&format!("plan {VGG} --planner optimal --addresses on --effort 1 --schedule @/s.json --json"));
+        .run(&format!("plan {VGG} --planner swap-only --addresses on --effort 1 --schedule @/s.json --json"));
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     assert_eq!(answer["arena_bytes"], 3_000_000_000u64);
@@ -229,7 +231,7 @@ fn a_placed_schedule_carries_addresses_inside_the_arena() {
     for step in (0..steps.len()).filter(|&step| steps[step]["do"] == "in") {
         assert!(spots.iter().any(|spot| spot["from_step"] == step), "{step}");
     }
-    let pages = bench.run(&format!("plan {VGG} --planner optimal --pages 2MiB --schedule @/p.json --json"));
+    let pages = bench.run(&format!("plan {VGG} --planner swap-only --pages 2MiB --schedule @/p.json --json"));
     assert_eq!(pages.code, 0, "{pages:?}");
     let paged: Value = serde_json::from_slice(&pages.stdout).unwrap();
     let text = std::fs::read_to_string(bench.path("p.json")).unwrap();
@@ -241,7 +243,7 @@ fn a_placed_schedule_carries_addresses_inside_the_arena() {
     assert!(
         steps.iter().filter(|s| s["do"] == "in").all(|s| s["bytes"][0].as_u64().unwrap() % (2 << 20) == 0)
     );
-    let without = bench.run(&format!("plan {VGG} --planner optimal --addresses off"));
+    let without = bench.run(&format!("plan {VGG} --planner swap-only --addresses off"));
     assert!(!String::from_utf8(without.stdout).unwrap().contains("held by"));
 }
 
@@ -271,7 +273,8 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn a_model_is_planned_in_ranges_where_asked_for() {
-    let model = "testdata/models/vgg16/training_model.onnx --dim batch=64 --planner optimal --addresses off";
+    let model =
+        "testdata/models/vgg16/training_model.onnx --dim batch=64 --planner swap-only --addresses off";
     let plan = |rest: &str| answer(&format!("{model} --memory 3200MiB {rest}"));
     let (whole, ranges) = (plan(""), plan("--ranges"));
     assert!(ranges["makespan_ms"].as_f64() < whole["makespan_ms"].as_f64());
@@ -293,7 +296,7 @@ fn a_model_is_planned_in_ranges_where_asked_for() {
 fn time_never_rises_with_memory() {
     let bench = Bench::new();
     let model = "testdata/models/resnet50/training_model.onnx";
-    for (planner, batch) in [("auto", 16), ("auto", 32), ("optimal", 16), ("optimal", 32)] {
+    for (planner, batch) in [("auto", 16), ("auto", 32), ("swap-only", 16), ("swap-only", 32)] {
         let arguments = format!(
             "sweep {model} --dim batch={batch} --budget 400MiB..3GiB --steps 50 --effort 1 --planner {planner} --addresses off --json"
         );
@@ -335,7 +338,7 @@ fn the_same_question_has_the_same_answer_from_every_command() {
     for model in ["tiny_cnn/static", "tiny_vgg", "tiny_resnet18", "tiny_gpt_hand/static"] {
         let sizes = if model.contains("static") { "" } else { "--dim batch=4" };
         let step = format!("testdata/models/{model}/training_model.onnx {sizes} --effort 1");
-        for planner in ["auto", "optimal", "window", "lru", "autoswap", "memonger"] {
+        for planner in ["auto", "swap-only", "window", "lru", "autoswap", "memonger"] {
             for (share, more) in [("0.9x", ""), ("0.7x", ""), ("0.6x", "--addresses off"), ("0.4x", "")] {
                 let question = format!("{step} --planner {planner} --budget {share} {more}");
                 let (code, compiled) = asked(&format!("{question} --json -o @/x.lms"));

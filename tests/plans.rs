@@ -50,10 +50,14 @@ fn every_model_runs_as_planned() {
             Plan::without_recomputation(&bridge.problem, schedule)
         };
         let mut plans = vec![(floor, in_pieces(floor)), (half, in_pieces(half))];
-        for (planner, budget) in
-            [("optimal", floor), ("optimal", half), ("window", floor), ("lru", half), ("tflms-best", half)]
-        {
-            let effort = if planner == "optimal" { 1 } else { 100 };
+        for (planner, budget) in [
+            ("swap-only", floor),
+            ("swap-only", half),
+            ("window", floor),
+            ("lru", half),
+            ("tflms-best", half),
+        ] {
+            let effort = if planner == "swap-only" { 1 } else { 100 };
             let request =
                 Request { granularity: Granularity::Whole, effort, ..Request::new(&bridge.problem, budget) };
             match planners::planner(planner).unwrap().plan(&request) {
@@ -157,8 +161,8 @@ fn every_budget_from_the_floor_on_has_a_plan() {
         let floors = Floors::of(&asked[0]);
         let peak = nothing.memory(&graph).peak().0;
         for (planner, ranges, floor) in [
-            ("optimal", false, floors.whole_tensors),
-            ("optimal", true, floors.whole_tensors),
+            ("swap-only", false, floors.whole_tensors),
+            ("swap-only", true, floors.whole_tensors),
             ("auto", false, floors.recomputation),
             ("auto", true, floors.ranges),
         ] {
@@ -168,12 +172,12 @@ fn every_budget_from_the_floor_on_has_a_plan() {
             }
         }
         for (planner, ranges, floor) in
-            [("optimal", false, floors.whole_tensors), ("auto", true, floors.ranges)]
+            [("swap-only", false, floors.whole_tensors), ("auto", true, floors.ranges)]
         {
             assert!(floor == peak || run(planner, ranges, floor - 1).is_err(), "{name}, {planner}");
         }
         // A refusal names the smallest budget of the planner that was asked.
-        for planner in ["tflms", "lru", "auto", "optimal"] {
+        for planner in ["tflms", "lru", "auto", "swap-only"] {
             let Err(PassError::Refused(refusal)) = run(planner, false, 1) else { continue };
             let Some(smallest) = refusal.smallest_budget() else { continue };
             let bytes = smallest.bytes.0;
@@ -224,7 +228,7 @@ fn floors_and_peaks_hold_with_addresses() {
             ran.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"))
         };
         for (planner, ranges, floor) in [
-            ("optimal", false, floors.whole_tensors),
+            ("swap-only", false, floors.whole_tensors),
             ("auto", false, floors.recomputation),
             ("auto", true, floors.ranges),
         ] {

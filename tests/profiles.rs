@@ -38,10 +38,10 @@ fn check(name: &str, profile: &Value, arguments: &str, code: i32) {
 
 #[test]
 fn every_command_says_how_much_was_measured() {
-    let within = "@/step.lms --budget 26MiB --planner optimal --profile @/p.json";
+    let within = "@/step.lms --budget 26MiB --planner swap-only --profile @/p.json";
     check("profile", &profile(), within, 0);
     check("profile-explain", &profile(), &format!("explain {within} --tensor x"), 0);
-    let sweep = "sweep @/step.lms --budget 26MiB --planner optimal --profile @/p.json";
+    let sweep = "sweep @/step.lms --budget 26MiB --planner swap-only --profile @/p.json";
     check("profile-sweep", &profile(), sweep, 0);
     let other = json!({ "format": 1, "device": "a card", "entries": [] });
     check("profile-of-another-model", &other, within, 0);
@@ -51,7 +51,7 @@ fn every_command_says_how_much_was_measured() {
 fn what_was_measured_is_planned_with() {
     let bench = bench(&profile());
     let answer = |arguments: &str| -> Value {
-        let outcome = bench.run(&format!("plan @/step.lms --planner optimal --json {arguments}"));
+        let outcome = bench.run(&format!("plan @/step.lms --planner swap-only --json {arguments}"));
         assert_eq!(outcome.code, 0, "{outcome:?}");
         serde_json::from_slice(&outcome.stdout).unwrap()
     };

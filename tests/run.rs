@@ -379,7 +379,7 @@ fn memory_that_the_system_does_not_give_is_told() {
     let layers =
         include_str!("../testdata/passes/swap/fewest-bytes-for-a-budget.lms").replace("4096", "65536");
     bench.write("layers.lms", layers.replace("com.microsoft.MeanGrad", "Relu"));
-    let plan = "--budget 284MiB --planner optimal --target host";
+    let plan = "--budget 284MiB --planner swap-only --target host";
     ok(&bench, &format!("@/layers.lms {plan} -o @/step.lms"));
     for (kilobytes, refused) in [
         (240_000, "the 260 MiB (272629824 bytes) of the device's arena\nhelp: give a smaller --budget\n"),

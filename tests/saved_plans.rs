@@ -23,7 +23,7 @@ fn a_saved_plan_is_carried_out_as_it_was_made() {
         [("resnet18", "--dim batch=16"), ("vgg16", "--dim batch=8"), ("tiny_gpt_hand/static", "")]
     {
         let model = format!("testdata/models/{model}/training_model.onnx {sizes}");
-        for planner in ["auto", "optimal", "memonger", "lru"] {
+        for planner in ["auto", "swap-only", "memonger", "lru"] {
             for (share, space) in [
                 ("0.85x", ""),
                 ("0.6x", ""),
@@ -115,7 +115,7 @@ fn a_plan_of_something_else_is_refused() {
 fn a_tensor_is_explained_by_a_saved_plan() {
     let bench = Bench::new();
     let model = "testdata/models/resnet18/training_model.onnx --dim batch=16";
-    let question = format!("{model} --budget 0.7x --effort 1 --planner optimal");
+    let question = format!("{model} --budget 0.7x --effort 1 --planner swap-only");
     let (code, compiled) = asked(&bench, &format!("{question} --save-plan @/p.json --json"));
     assert_eq!(code, 0);
     let tensor = compiled["swapped"][0]["value"].as_str().unwrap();
@@ -129,7 +129,7 @@ fn a_tensor_is_explained_by_a_saved_plan() {
     assert_eq!(given, planned);
     let text = bench.run(&format!("explain {model} --tensor {tensor} --plan @/p.json"));
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("planner optimal") && !text.contains("\nbudget"), "{text}");
+    assert!(text.contains("planner swap-only") && !text.contains("\nbudget"), "{text}");
 }
 
 /// With --run it runs, in an arena or in pages as it says itself.
@@ -234,7 +234,7 @@ fn an_instance_of_a_model_has_the_same_plan() {
     let bench = Bench::new();
     for model in ["resnet18/training_model.onnx --dim batch=16", "tiny_gpt_hand/static/training_model.onnx"] {
         let model = format!("testdata/models/{model} --target host");
-        for planner in ["optimal", "lru", "auto"] {
+        for planner in ["swap-only", "lru", "auto"] {
             let how = format!("--planner {planner} --addresses off --effort 1 --json");
             let (code, planned) =
                 asked(&bench, &format!("plan {model} --memory 0.6x {how} --emit-instance @/i.json"));

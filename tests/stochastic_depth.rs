@@ -15,7 +15,7 @@ use support::models::MODELS;
 use support::steps::{Left, Values, execute, lowered, range, rehearse, rewritten};
 use support::stochastic::{Layer, layers, perceptron, stochastic};
 
-const PLANNERS: [&str; 7] = ["auto", "optimal", "tflms", "lru", "window", "memonger", "dqn"];
+const PLANNERS: [&str; 7] = ["auto", "swap-only", "tflms", "lru", "window", "memonger", "dqn"];
 
 /// A step of the tiny ResNet-18 on so many images, with its updates.
 fn resnet(batch: u64) -> Graph {

@@ -280,7 +280,7 @@ pub(crate) fn run(scale: Scale) -> Page {
                 less than the step would take. `memonger` only computes again; `lru` evicts as SuperNeurons does; `tflms-best` \
                 is TFLMS with the number of tensors and the time of the swap-ins that are best within the budget; `dqn` learns, \
                 for each budget from random weights, in 24 episodes; on ResNet-50 in twelve, from the weights that it learned on \
-                ResNet-18; `random` is the best of as many episodes of the same game in which every choice is random; `optimal` only swaps; `auto` swaps and computes again. A dash: the planner has no plan. The last column is certified for swapping and computing again. K-means is \
+                ResNet-18; `random` is the best of as many episodes of the same game in which every choice is random; `swap-only` only swaps; `auto` swaps and computes again. A dash: the planner has no plan. The last column is certified for swapping and computing again. K-means is \
                 the recorded iteration of `testdata/traces`, by its own times and link. Of stochastic depth, the plan is that \
                 of the whole network; the overhead is the mean one of twelve steps in which layers are left out, over the mean time of \
                 these without a limit, and the last column what no plans of their own could beat.",

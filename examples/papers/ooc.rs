@@ -77,7 +77,7 @@ pub(crate) fn run(scale: Scale) -> Page {
             "tflms-best",
             "window",
             "window, our order",
-            "optimal",
+            "swap-only",
             "auto",
         ],
     );
@@ -145,7 +145,7 @@ pub(crate) fn run(scale: Scale) -> Page {
         title: "OOC Table 1: ResNet-50 within 16 GiB, by batch",
         about: "ResNet-50 of `testdata/models` (224 pixels, single precision, SGD) by the cost model of `v100-nvlink2`; the budget is \
                 the device's 16 GiB, parameters, gradients and workspace included. `window` is the paper's planner with the \
-                best of several windows; `window, our order` swaps the same and orders the copies as `optimal` does; `auto` \
+                best of several windows; `window, our order` swaps the same and orders the copies as `swap-only` does; `auto` \
                 computes again, too.",
         tables: vec![paper, ours, shares],
         plots: vec![Plot {

@@ -94,7 +94,7 @@ pub(crate) fn run(scale: Scale) -> Page {
         name: "opt",
         title: "OPT §6: how far from the bound, over memory",
         about: "Budgets lie between the least memory that whole tensors need (0 %) and the peak (100 %). The link is half duplex, as \
-                in the paper, 12.2 GB/s. The planners of papers order their copies as the papers say; `optimal` and `auto` are \
+                in the paper, 12.2 GB/s. The planners of papers order their copies as the papers say; `swap-only` and `auto` are \
                 ours. `(n)` behind a mean: only so many cases had a plan. Chains are the instances of `testdata/instances` \
                 (224, 500 and 1000 pixels, two batches each; ResNet-101 and Inception as coarse chains of six and eight stages), with a \
                 synthetic profile; graphs are ResNet-18, ResNet-50 and \

@@ -207,7 +207,7 @@ fn table_3(scale: Scale, target: &Target) -> Table {
         "without",
         "TFLMS, all",
         "TFLMS, tuned",
-        "optimal",
+        "swap-only",
         "tuned / without",
     ];
     let mut table = Table::new("Table 3: largest batch", &columns);
@@ -267,7 +267,7 @@ fn figure(
     let columns: Vec<&str> = ["batch", "without"]
         .into_iter()
         .chain(names.iter().copied())
-        .chain(["optimal", "auto", "no plan beats"])
+        .chain(["swap-only", "auto", "no plan beats"])
         .collect();
     let mut table = Table::new(format!("{title}, {}: samples a second", model.name), &columns);
     let mut curves: Vec<Curve> =

@@ -189,12 +189,12 @@ impl Way {
         }
     }
 
-    /// `optimal`: swapping of whole tensors.
-    pub(crate) const OPTIMAL: Way = Way::justified("optimal", "optimal");
+    /// `swap-only`: swapping of whole tensors.
+    pub(crate) const OPTIMAL: Way = Way::justified("swap-only", "swap-only");
 
-    /// `optimal`: swapping of ranges.
+    /// `swap-only`: swapping of ranges.
     pub(crate) const RANGES: Way =
-        Way { granularity: Granularity::Ranges, ..Way::justified("optimal, ranges", "optimal") };
+        Way { granularity: Granularity::Ranges, ..Way::justified("swap-only, ranges", "swap-only") };
 
     /// `auto`: swapping of whole tensors, and recomputation.
     pub(crate) const AUTO: Way = Way { recompute: true, ..Way::justified("auto", "auto") };

@@ -86,7 +86,7 @@ impl Pass for Plan {
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let call = |what: &str| PassError::Call(what.into());
         let planner = cx.planner.ok_or_else(|| {
-            call("the pass `plan` needs a planner; give one, for example --planner optimal")
+            call("the pass `plan` needs a planner; give one, for example --planner swap-only")
         })?;
         let budget = cx
             .budget

@@ -106,7 +106,7 @@ mod tests {
     fn the_fastest_order_for_the_planner_is_taken() {
         let own = ["dy", "dx", "wide", "z", "turned", "sum", "bias"];
         let moved = ["dy", "bias", "dx", "turned", "sum", "wide", "z"];
-        for ours in ["auto", "optimal"] {
+        for ours in ["auto", "swap-only"] {
             assert_eq!(order(ours, Some(5500)), moved);
             // Neither a budget above the peak nor one in which nothing fits is a reason to move anything.
             assert_eq!(order(ours, None), own);

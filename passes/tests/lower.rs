@@ -10,10 +10,10 @@ use lmsc_plan::planners::planner;
 
 /// What is decided for a random graph.
 fn context(seed: u64, rng: &mut Rng, graph: &Graph) -> (PassCx, &'static str) {
-    let name = ["lru", "optimal", "window", "tflms", "auto"][(seed % 5) as usize];
+    let name = ["lru", "swap-only", "window", "tflms", "auto"][(seed % 5) as usize];
     let cx = PassCx {
         planner: planner(name).filter(|_| name != "tflms"),
-        ranges: name == "optimal" && rng.chance(50),
+        ranges: name == "swap-only" && rng.chance(50),
         effort: Some(1),
         addresses: rng.chance(70),
         ..PassCx::default()

@@ -22,7 +22,7 @@ use serde_json::Value;
 const INSTANCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/instances");
 
 /// Planners, whether they recompute, and their search effort.
-const PLANNERS: [(&str, bool, u32); 2] = [("optimal", false, 100), ("auto", true, 30)];
+const PLANNERS: [(&str, bool, u32); 2] = [("swap-only", false, 100), ("auto", true, 30)];
 
 /// Shares of the range from the floor to the peak.
 const SHARES: [f64; 4] = [0.05, 0.1, 0.25, 0.5];

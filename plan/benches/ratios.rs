@@ -118,9 +118,9 @@ fn runs(short: bool) -> Vec<Run> {
             continue;
         }
         if row.get("best_pieces_ms").is_some() {
-            add("optimal", Granularity::Ranges, 100, nanos("best_pieces_ms"));
+            add("swap-only", Granularity::Ranges, 100, nanos("best_pieces_ms"));
         }
-        add("optimal-whole", Granularity::Whole, if short { 10 } else { 100 }, nanos("best_whole_ms"));
+        add("swap-only-whole", Granularity::Whole, if short { 10 } else { 100 }, nanos("best_whole_ms"));
         if graph && duplex == "full" {
             for name in PAPERS.into_iter().filter(|name| !short || *name != "tflms-best") {
                 add(name, Granularity::Whole, 100, nanos("best_whole_ms"));

@@ -23,7 +23,7 @@ pub struct Floors {
 }
 
 impl Floors {
-    /// The floors of the problem, found by planning: with `optimal` for plans that only swap, else with `auto`.
+    /// The floors of the problem, found by planning: with `swap-only` for plans that only swap, else with `auto`.
     ///
     /// Each kind of plan includes the previous kind, so no floor is above the one before.
     pub fn of(problem: &Problem) -> Floors {
@@ -34,7 +34,7 @@ impl Floors {
             move |budget| planner.plan(&Request { budget, ..request }).map(drop).map_err(|no| no.needed)
         };
         let all = problem.live_by_moment(&problem.uses()).into_iter().max().unwrap_or(0);
-        let whole_tensors = smallest(all, asks(of("optimal"), Granularity::Whole, false));
+        let whole_tensors = smallest(all, asks(of("swap-only"), Granularity::Whole, false));
         let recomputation = smallest(whole_tensors, asks(of("auto"), Granularity::Whole, true));
         let ranges = smallest(recomputation, asks(of("auto"), Granularity::Ranges, true));
         Floors { whole_tensors, recomputation, ranges }
@@ -78,7 +78,7 @@ impl Floors {
     /// The planner that fits the budget, if one does, as options of a call: the one that needs the fewest means.
     pub fn fitting(&self, budget: u64) -> Option<&'static str> {
         let kinds = [
-            (self.whole_tensors, "--planner optimal"),
+            (self.whole_tensors, "--planner swap-only"),
             (self.recomputation, "--planner auto"),
             (self.ranges, "--planner auto --ranges"),
         ];
@@ -141,7 +141,7 @@ mod tests {
                 planner(name).unwrap().plan(&request).is_ok()
             };
             for (name, recompute, granularity, floor) in [
-                ("optimal", false, Granularity::Whole, floors.whole_tensors),
+                ("swap-only", false, Granularity::Whole, floors.whole_tensors),
                 ("auto", true, Granularity::Whole, floors.recomputation),
                 ("auto", true, Granularity::Ranges, floors.ranges),
             ] {
@@ -149,7 +149,7 @@ mod tests {
                 assert!(!fits(name, recompute, granularity, floor - 1), "{name}");
             }
             assert!(floors.ranges <= floors.recomputation && floors.recomputation <= floors.whole_tensors);
-            assert_eq!(floors.fitting(floors.whole_tensors), Some("--planner optimal"));
+            assert_eq!(floors.fitting(floors.whole_tensors), Some("--planner swap-only"));
             assert_eq!(floors.fitting(floors.ranges - 1), None);
         }
     }

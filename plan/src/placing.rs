@@ -172,7 +172,7 @@ impl Counted {
 pub(crate) fn at_floor(planner: &Planner, request: &Request) -> Option<(Placed, Arena)> {
     let problem = request.problem;
     let in_arena = |plan: &Plan| address::swaps_placed(request, plan);
-    let recomputes = request.recompute && planner.name != "optimal";
+    let recomputes = request.recompute && planner.name != "swap-only";
     let swaps_only = in_arena(&Plan::without_recomputation(problem, Schedule::default()));
     if swaps_only.is_some() || !recomputes {
         return swaps_only;

@@ -134,7 +134,7 @@ impl Reach {
     pub fn options(self) -> Option<String> {
         match self {
             Reach::Planner(name) => Some(format!("--planner {name}")),
-            Reach::WholeTensors => Some("--planner optimal".to_owned()),
+            Reach::WholeTensors => Some("--planner swap-only".to_owned()),
             Reach::Recomputation => Some("--planner auto".to_owned()),
             Reach::Ranges => Some("--planner auto --ranges".to_owned()),
             Reach::AsItIs | Reach::Tried => None,
@@ -144,7 +144,7 @@ impl Reach {
     /// The kind of plan that a planner makes, as far as its smallest budget may be known.
     pub fn of(planner: &'static str, ranges: bool) -> Reach {
         match (planner, ranges) {
-            ("optimal", _) => Reach::WholeTensors,
+            ("swap-only", _) => Reach::WholeTensors,
             ("auto", false) => Reach::Recomputation,
             ("auto", true) => Reach::Ranges,
             (other, _) => Reach::Planner(other),
@@ -298,7 +298,7 @@ impl Refusal {
         for &Smallest { bytes, reach } in &self.smallest {
             let planner = match reach {
                 Reach::Planner(name) => name,
-                Reach::WholeTensors if floors.is_none() => "optimal",
+                Reach::WholeTensors if floors.is_none() => "swap-only",
                 Reach::Recomputation | Reach::Ranges if floors.is_none() => "auto",
                 _ => continue,
             };

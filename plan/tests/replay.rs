@@ -37,7 +37,7 @@ fn mean(ratios: &[(String, f64)]) -> f64 {
 
 #[test]
 fn a_tenth_of_noise_in_operators_costs_less_than_a_hundredth_of_the_time() {
-    for (planner, recompute) in [("optimal", false), ("auto", true)] {
+    for (planner, recompute) in [("swap-only", false), ("auto", true)] {
         let ratios = ratios(planner, recompute, Noise { operators_percent: 10, contention_percent: 0 });
         assert!(ratios.len() >= 60, "{}", ratios.len());
         for (row, ratio) in &ratios {
@@ -50,7 +50,7 @@ fn a_tenth_of_noise_in_operators_costs_less_than_a_hundredth_of_the_time() {
 #[test]
 fn copies_seldom_go_in_both_directions() {
     // A training step fills the memory once: copies out come before that, copies in after.
-    let ratios = ratios("optimal", false, Noise { operators_percent: 0, contention_percent: 50 });
+    let ratios = ratios("swap-only", false, Noise { operators_percent: 0, contention_percent: 50 });
     for (row, ratio) in &ratios {
         assert!(*ratio <= 1.04, "{row}: {ratio}");
     }

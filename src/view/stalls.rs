@@ -124,7 +124,7 @@ mod tests {
                 granularity: Granularity::Whole,
                 ..Request::new(&problem, peak.midpoint(problem.floor().1))
             };
-            let plan = planner("optimal").unwrap().plan(&request).unwrap();
+            let plan = planner("swap-only").unwrap().plan(&request).unwrap();
             let stalls = stalls(&plan);
             let exposed = plan.schedule.makespan() - plan.problem.compute_nanos();
             let waits = Waits::of(&stalls);

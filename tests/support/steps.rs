@@ -134,7 +134,7 @@ pub(crate) fn execute<V>(program: Program, skips: bool, keep: impl Fn(&[u8]) -> 
     (Left { outputs: steps, given: of(&given) }, measured.peak)
 }
 
-/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget. By `optimal`, large
+/// The graph rewritten for the budget, or for a little more where addresses need that; with the budget. By `swap-only`, large
 /// tensors travel in ranges.
 pub(crate) fn rewritten(
     graph: &Graph,
@@ -146,7 +146,7 @@ pub(crate) fn rewritten(
         let cx = PassCx {
             budget: Some(Bytes(budget)),
             planner: planner(name).filter(|_| name != "tflms"),
-            ranges: name == "optimal",
+            ranges: name == "swap-only",
             effort: Some(1),
             addresses,
             workspaces: Some(workspaces),

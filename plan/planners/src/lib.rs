@@ -131,7 +131,7 @@ pub static PLANNERS: &[Planner] = &[
         run: |request, _| auto::plan(request),
     },
     Planner {
-        name: "optimal",
+        name: "swap-only",
         summary: "swapping only, near the bound (ours)",
         ranges: true,
         ours: true,
@@ -233,7 +233,22 @@ pub static PLANNERS: &[Planner] = &[
     },
 ];
 
-/// The planner with this name.
+/// The planner with this name, or with a name that it had in an earlier version.
 pub fn planner(name: &str) -> Option<&'static Planner> {
+    let name = if name == "optimal" { "swap-only" } else { name };
     PLANNERS.iter().find(|planner| planner.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_an_old_one_still_finds_its_planner() {
+        for known in PLANNERS {
+            assert!(std::ptr::eq(planner(known.name).unwrap(), known), "{}", known.name);
+        }
+        assert_eq!(planner("optimal").unwrap().name, "swap-only");
+        assert!(planner("best").is_none());
+    }
 }

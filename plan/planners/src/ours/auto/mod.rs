@@ -2,7 +2,7 @@
 //!
 //! A choice determines which tensors are dropped after a use and recomputed in the backward phase ([`crate::ours::remat`]), and
 //! which are kept beyond their last use for that. For each choice, the excess over the budget is swapped as in
-//! [`super::optimal`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
+//! [`super::swap_only`]. The search starts from constructed choices (the cheapest per byte, the best at a price of bytes,
 //! segments between cuts), anneals the best of them, and then the best found so far. The choices found are combined by
 //! crossover in parts of the step, then changed one tensor at a time and by exchanges of a tensor for cheaper ones, as long
 //! as that gains. Up to here, eviction sets only count bytes; from the best choices, further walks use time-aware eviction
