@@ -24,7 +24,7 @@ const MEASURED: f64 = 15.0;
 const STEPS: &str = "8";
 
 fn main() -> ExitCode {
-    lmsc_runtime::compute_here(usize::MAX);
+    lmsc_kernels::compute_here(usize::MAX);
     let case = Case::new();
     let Some(planned) = case.tightest() else {
         println!("no budget leaves less than {SIMULATED} % of a step exposed");

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lmsc_ir::{ElementType, Type};
+use lmsc_kernels::Step;
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
-use lmsc_runtime::Step;
 
 #[path = "../tests/support/interpreter.rs"]
 mod interpreter;
@@ -19,7 +19,7 @@ mod interpreter;
 use interpreter::Interpreter;
 
 fn main() {
-    lmsc_runtime::compute_here(usize::MAX);
+    lmsc_kernels::compute_here(usize::MAX);
     let mut arguments = std::env::args().skip(1);
     let (mut model, mut optimizer, mut dims, mut steps) = (None, None, Dims::none(), 3);
     while let Some(argument) = arguments.next() {

@@ -180,7 +180,7 @@ def crates() -> None:
     d = Drawing("crates", 760, 470, "The crates and their dependencies")
     d.box(300, 10, 160, ["python", "the package lmsc"])
     d.box(260, 90, 240, ["lmsc", "library and command line (src/)"])
-    row = (("onnx", "files in and out"), ("mlir", "MLIR, StableHLO"), ("runtime", "host and CUDA"), ("passes", "apply plans"))
+    row = (("onnx", "files in and out"), ("mlir", "MLIR, StableHLO"), ("cuda, runtime", "host and GPUs"), ("passes", "apply plans"))
     for at, (name, words) in enumerate(row):
         x = 20 + 185 * at
         d.box(x, 170, 160, [name, words])

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
 use lmsc_passes::{PassCx, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
 use lmsc_plan::target::BUILT_IN;
 use lmsc_plan::tflms::{self, Scope};
-use lmsc_runtime::cuda::Precision;
 
 use crate::budget::{Budget, BudgetRange};
 use crate::{Code, DEFAULT_PLANNER, Error, device};

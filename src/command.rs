@@ -38,7 +38,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     term::set(&cli.term);
     // These compute as much as the model needs, once they know it; others only what is known before a step.
     if !matches!(cli.command, None | Some(Command::Run(_) | Command::Calibrate(_))) {
-        lmsc_runtime::compute_here(1);
+        lmsc_kernels::compute_here(1);
     }
     let mut out = io::stdout().lock();
     let result = answer(&cli, &mut out);

@@ -2,10 +2,10 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use lmsc_cuda::{Facts, OpenError};
 use lmsc_ir::Bytes;
 use lmsc_plan::Target;
 use lmsc_plan::target::{CudaFacts, Duplex, Kernels};
-use lmsc_runtime::cuda::{Facts, OpenError};
 
 use crate::cli::Device;
 use crate::error::note;
@@ -81,9 +81,7 @@ pub(crate) fn for_prediction(ordinal: u32) -> Option<Target> {
 pub(crate) fn check(device: Device) -> Result<(), Error> {
     match device {
         Device::Host => Ok(()),
-        Device::Cuda { ordinal, .. } => {
-            lmsc_runtime::cuda::probe(ordinal).map(drop).map_err(|error| no_gpu(&error))
-        }
+        Device::Cuda { ordinal, .. } => lmsc_cuda::probe(ordinal).map(drop).map_err(|error| no_gpu(&error)),
     }
 }
 

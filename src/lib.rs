@@ -40,20 +40,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use lmsc_ir::equiv::Equivalence;
-use lmsc_ir::{Bytes, Graph, Phases, words};
-use lmsc_onnx::file::Opened;
-use lmsc_passes::{
-    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
-};
-use lmsc_plan::planners::planner;
-pub use lmsc_plan::schedule::{Progress, Watch};
-use lmsc_plan::target::Kernels;
-use lmsc_plan::threads::both;
-use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
-use lmsc_runtime::cuda;
-use xxhash_rust::xxh3::xxh3_64;
-
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
@@ -67,6 +53,18 @@ pub use error::{Error, Kind};
 pub use explain::explain;
 pub use fit::fit;
 pub use inspect::inspect;
+use lmsc_cuda as cuda;
+use lmsc_ir::equiv::Equivalence;
+use lmsc_ir::{Bytes, Graph, Phases, words};
+use lmsc_onnx::file::Opened;
+use lmsc_passes::{
+    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
+};
+use lmsc_plan::planners::planner;
+pub use lmsc_plan::schedule::{Progress, Watch};
+use lmsc_plan::target::Kernels;
+use lmsc_plan::threads::both;
+use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
 pub use plan::plan;
@@ -81,6 +79,7 @@ pub use run::{Session, Tensor};
 use state::StateFacts;
 pub use sweep::sweep;
 pub use targets::{list_targets, target, target_names, targets_as_json};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The version, with the commit of a release build and the features.
 pub(crate) fn version() -> &'static str {
@@ -404,7 +403,7 @@ pub(crate) fn is_page(report: &Path) -> bool {
 
 /// Both answers; the first is found by a thread of its own, where kernels may run on others than this one.
 fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
-    if lmsc_runtime::threads() == 1 { (a(), b()) } else { both(a, b) }
+    if lmsc_kernels::threads() == 1 { (a(), b()) } else { both(a, b) }
 }
 
 /// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the

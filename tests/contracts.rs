@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lmsc_ir::{Graph, NodeId, Storages, Type, ValueId};
-use lmsc_runtime::{Io, Kernel, Spec, Step};
+use lmsc_kernels::{Io, Kernel, Spec, Step};
 
 /// An operand: its type as the text form writes it, and its elements where it is a constant.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ fn computed(line: &str, numbers: &[&[f32]]) -> Vec<Vec<f32>> {
     lmsc_onnx::shapes::check(&graph).unwrap_or_else(|e| panic!("{}", e[0]));
     let storages = Storages::of(&graph);
     let spec = spec(&graph, &storages);
-    let kernel = lmsc_runtime::prepare(&spec).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = lmsc_kernels::prepare(&spec).unwrap_or_else(|e| panic!("{e}"));
     let floats = |bytes: Vec<u8>| bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
     run(&spec, &kernel, numbers).into_iter().map(floats).collect()
 }
@@ -223,8 +223,8 @@ fn fate(case: &Case) -> Result<Fate, String> {
         let refused = !rules(&graph);
         let storages = Storages::of(&graph);
         let spec = spec(&graph, &storages);
-        _ = lmsc_runtime::cuda::prepare(&spec);
-        let fate = match lmsc_runtime::prepare(&spec) {
+        _ = lmsc_cuda::prepare(&spec);
+        let fate = match lmsc_kernels::prepare(&spec) {
             Ok(kernel) => {
                 run(&spec, &kernel, &[]);
                 Fate::Ran
@@ -247,7 +247,7 @@ fn every_operator_with_a_kernel_has_a_node_that_runs() {
         seen.insert((domain.to_owned(), name.to_owned()));
         assert_eq!(fate(&case), Ok(Fate::Ran), "{}", case.text());
     }
-    let without: Vec<_> = lmsc_runtime::operators()
+    let without: Vec<_> = lmsc_kernels::operators()
         .filter(|&(domain, name)| !seen.contains(&(domain.to_owned(), name.to_owned())))
         .collect();
     assert!(without.is_empty(), "{without:?}");
@@ -325,7 +325,7 @@ fn operands_that_do_not_fit_are_refused_or_run() {
 const HEAD: &str = "\
 # Operators
 
-Made from the tables of rules (`onnx/src/shapes/table.rs`) and of kernels (`runtime/src/table.rs`, `runtime/src/cuda/table.rs`)
+Made from the tables of rules (`onnx/src/shapes/table.rs`) and of kernels (`runtime/kernels/src/table.rs`, `runtime/cuda/src/table.rs`)
 by `INSTA_UPDATE=always cargo test --test contracts`. A test fails where this page is of before.
 
 Every operator here is imported, and the types of its results are inferred, in these versions of its domain. A node with another
@@ -341,8 +341,8 @@ operators that are not in these tables are planned and written where their resul
 
 /// `docs/operators.md`, from the tables.
 fn documented() -> String {
-    let host: BTreeSet<_> = lmsc_runtime::operators().collect();
-    let cuda: BTreeSet<_> = lmsc_runtime::cuda::operators().collect();
+    let host: BTreeSet<_> = lmsc_kernels::operators().collect();
+    let cuda: BTreeSet<_> = lmsc_cuda::operators().collect();
     let mut text = HEAD.to_owned();
     let code = |text: &str| match text.trim() {
         "" => String::new(),

@@ -4,7 +4,7 @@
 //! Everything between a program and the driver's calls is what runs on a GPU: recipes, arguments, events, pinned memory,
 //! copies, modules, launches, graphs. Needs a C++ compiler, and says so where there is none.
 
-#[path = "../runtime/tests/support/shim.rs"]
+#[path = "../runtime/cuda/tests/support/shim.rs"]
 mod shim;
 mod support;
 
@@ -15,12 +15,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use lmsc_cuda::{Compiler, Options, Precision, Session, workspaces};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
 use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
-use lmsc_runtime::cuda::{Compiler, Options, Precision, Session, workspaces};
 use lmsc_runtime::{Link, RunError, Turn, Watch};
 use support::models::{load, models};
 use support::steps::{Feeder, STEPS, start};
@@ -415,7 +415,7 @@ fn fused_steps_compute_the_same_bits_in_fewer_launches() {
             assert!(launches[0] <= launches[1], "{name}, {what}");
             if name == "tiny_resnet18/training_model.onnx" {
                 // The residual sum and the activation go with the end of the normalization before them.
-                let text = lmsc_runtime::cuda::fused(&Checked::new(program.clone()).unwrap());
+                let text = lmsc_cuda::fused(&Checked::new(program.clone()).unwrap());
                 let text = text.unwrap().expect("kernels are fused");
                 let with = |lane: &str| {
                     ["batch_apply", "add", "relu"]
@@ -728,8 +728,8 @@ fn convolutions_do_with_the_workspace_that_there_is() {
     // What own kernels need, and not a byte more.
     let storages = lmsc_ir::Storages::of(&graph);
     let needed = |node: &str| {
-        let spec = lmsc_runtime::Spec::of(&graph, &storages, graph.node_named(node).unwrap(), |_| None);
-        lmsc_runtime::cuda::prepare(&spec).map_or(0, |recipe| recipe.needed().0)
+        let spec = lmsc_kernels::Spec::of(&graph, &storages, graph.node_named(node).unwrap(), |_| None);
+        lmsc_cuda::prepare(&spec).map_or(0, |recipe| recipe.needed().0)
     };
     let least = with(&needed);
     // Some algorithms need none.
@@ -1023,7 +1023,7 @@ fn the_command_runs_on_a_device() {
         installed.lmsc(&["run", &model, "--dim", "batch=4", "--steps", "3", "--device", "cuda"], &refuses);
     assert_eq!((driver_pins.0, losses(&driver_pins.1)), (Some(0), losses(&host)), "{}", driver_pins.2);
     let kept = std::fs::read_dir(installed.path("lmsc/kernels")).unwrap().count();
-    assert!(kept >= lmsc_runtime::cuda::SOURCES.len(), "{kept} images are kept");
+    assert!(kept >= lmsc_cuda::SOURCES.len(), "{kept} images are kept");
     // Where kernels need no workspace, both devices have the same chunks.
     let graph =
         "g (float[20000] x) => (float[20000] z) { [a] float[20000] y = Exp(x) [b] float[20000] z = Sqrt(y) }";

@@ -6,8 +6,8 @@ mod support;
 use clap::Parser;
 use lmsc::cli::{Cli, Command};
 use lmsc_ir::{ElementType, Graph, ValueId};
+use lmsc_kernels::Step;
 use lmsc_passes::{PassCx, pass_named, run_pipeline};
-use lmsc_runtime::Step;
 use support::interpreter::Interpreter;
 
 /// Relative to the largest element.

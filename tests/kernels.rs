@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lmsc_ir::{Graph, NodeId, Op};
+use lmsc_kernels::Step;
 use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
 use lmsc_passes::{PassCx, PassError, pass_named, run_pipeline};
-use lmsc_runtime::Step;
 use support::interpreter::Interpreter;
 use support::models::MODELS;
 

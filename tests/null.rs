@@ -3,7 +3,7 @@
 //!
 //! Needs a C++ compiler, and says so where there is none.
 
-#[path = "../runtime/tests/support/shim.rs"]
+#[path = "../runtime/cuda/tests/support/shim.rs"]
 mod shim;
 mod support;
 

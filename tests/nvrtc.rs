@@ -2,15 +2,15 @@
 //!
 //! Needs NVRTC, but no GPU; says so where it is not found. With `LMSC_REQUIRE_NVRTC` that is a failure.
 
-#[path = "../runtime/tests/support/nvrtc.rs"]
+#[path = "../runtime/cuda/tests/support/nvrtc.rs"]
 mod nvrtc;
 mod support;
 
 use std::collections::BTreeSet;
 
+use lmsc_cuda::{fused, workspaces};
 use lmsc_ir::program::Checked;
 use lmsc_passes::{Lowering, lower};
-use lmsc_runtime::cuda::{fused, workspaces};
 use nvrtc::compiler;
 use support::models::{load, models};
 

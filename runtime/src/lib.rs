@@ -1,82 +1,101 @@
-//! The runtime: the kernels of the host, one for every operator of a training step (forward, gradient and optimizer), and the
-//! code that runs a program with them.
+//! Runs programs: three concurrent streams on the host's processor, or all of them in one thread in bad orders.
 //!
 //! A [`Session`] runs a checked [`Program`](lmsc_ir::program::Program) on three threads, one per stream, step after step without
-//! a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow.
-//!
-//! A kernel is [prepared](prepare) once, from the operator, its attributes, the types of its operands and results, and its
-//! constant operands. All errors are found then. It [runs](Kernel::run) any number of times, on bytes; it allocates no tensor,
-//! and computes the same bits on any number of threads.
-//!
-//! `meaning` has the semantics of operators: extents, strides, attributes. `host` has the loops. `table` has one row per
-//! operator.
+//! a pause; a [`Rehearsal`] runs any program in one thread, in orders as bad as its waits allow. Kernels are those of `lmsc-kernels`;
+//! `lmsc-cuda` runs programs on a GPU.
 //!
 //! Knows no file format, no pass and no planner. Which commands may run concurrently it knows from the program alone.
 
-pub mod cuda;
-mod element;
-mod gemm;
+mod chunks;
+pub mod device;
+mod drive;
 mod host;
-mod kernel;
-mod math;
-mod meaning;
-mod run;
-mod short;
-mod spec;
-mod table;
+pub mod kernels;
+mod meter;
+pub mod pages;
+mod progress;
+mod rehearse;
+mod session;
 
-pub use kernel::{Io, Kernel, Step};
-pub use run::{
-    Event, Fragmentation, Kernels, Link, Measured, NotReady, Rehearsal, RunError, Session, Settled, Turn,
-    Unready, Watch, workspaces,
-};
-pub use spec::{Operand, PrepareError, Spec};
-pub use table::{operators, prepare};
+use std::time::Duration;
 
-/// Makes the calling thread one of the threads on which the host's kernels compute, and starts the others: in all at most one for
-/// each processor, and at most `most`. If the system gives fewer threads, kernels compute on fewer.
-///
-/// A kernel that the calling thread runs then begins at once and is not handed to another thread, which takes as long as a small
-/// kernel. Call it from the main thread of a program; it does nothing on another thread, or if kernels have run before.
-///
-/// ```
-/// lmsc_runtime::compute_here(usize::MAX);
-/// ```
-pub fn compute_here(most: usize) {
-    if std::thread::current().name() != Some("main") {
-        return;
-    }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    // A thread pool that fails to start one of its threads cannot be built again, so the threads are started before it.
-    let mut started = Vec::new();
-    for _ in 1..processors.min(most) {
-        let (give, given) = std::sync::mpsc::channel::<rayon::ThreadBuilder>();
-        let compute = move || given.recv().map_or((), rayon::ThreadBuilder::run);
-        match std::thread::Builder::new().name("compute".to_owned()).spawn(compute) {
-            Ok(_) => started.push(give),
-            Err(_) => break,
-        }
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1 + started.len()).use_current_thread();
-    let hand_over = |thread| {
-        let give = started.pop().ok_or(std::io::ErrorKind::WouldBlock)?;
-        give.send(thread).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
-    };
-    _ = pool.spawn_handler(hand_over).build_global();
+use lmsc_ir::program::{Stream, Wait};
+
+pub use chunks::{Fragmentation, Settled};
+pub use kernels::{Kernels, NotReady, Unready, workspaces};
+pub use rehearse::Rehearsal;
+pub use session::{RunError, Session, Turn, Watch};
+
+/// Bandwidth between the two memories of the host, each direction by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes per second to the slab; none: unlimited.
+    pub out_bytes_per_second: Option<u64>,
+    /// Bytes per second to the arena; none: unlimited.
+    pub in_bytes_per_second: Option<u64>,
+    /// Latency of each copy.
+    pub latency_nanos: u64,
 }
 
-/// Runs `what` on one of the threads on which the host's kernels compute, and waits for it. Each kernel that it runs begins at
-/// once; from any other thread it would be handed over, which takes as long as a small kernel.
-///
-/// ```
-/// assert_eq!(lmsc_runtime::on_compute_thread(|| 1 + 1), 2);
-/// ```
-pub fn on_compute_thread<R: Send>(what: impl FnOnce() -> R + Send) -> R {
-    rayon::scope(|_| what())
+impl Link {
+    /// Minimum duration of a copy of `bytes` bytes in the direction of the stream.
+    fn nanos(&self, stream: Stream, bytes: u64) -> u64 {
+        let speed = if stream == Stream::In { self.in_bytes_per_second } else { self.out_bytes_per_second };
+        let nanos = speed.map_or(0, |speed| u128::from(bytes) * 1_000_000_000 / u128::from(speed.max(1)));
+        self.latency_nanos.saturating_add(nanos.min(u64::MAX.into()) as u64)
+    }
 }
 
-/// Number of threads on which the host's kernels compute; if it is one, only the thread that called [`compute_here`] may run
-/// them.
-pub fn threads() -> usize {
-    rayon::current_num_threads()
+/// Measurements of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Maximum number of bytes of the arena in use at once.
+    pub peak: u64,
+    /// Duration of each step, from one turn of the caller to the next.
+    pub steps: Vec<Duration>,
+    /// By stream, the total duration of its commands; on a CUDA device, only if it was requested.
+    pub busy: [Duration; 3],
+    /// Time that the compute stream waited for copies; on a CUDA device, only if the times of each command were requested.
+    pub stalled: Duration,
+    /// The times of each command, if they were requested.
+    pub events: Vec<Event>,
+}
+
+impl Measured {
+    /// Appends a run that followed this one.
+    pub fn append(&mut self, next: Measured) {
+        let (steps, since) = (self.steps.len() as u64, self.steps.iter().sum::<Duration>());
+        self.peak = self.peak.max(next.peak);
+        self.steps.extend(next.steps);
+        self.busy.iter_mut().zip(next.busy).for_each(|(all, one)| *all += one);
+        self.stalled += next.stalled;
+        self.events.extend(next.events.into_iter().map(|event| Event {
+            step: event.step + steps,
+            waited: event.waited + since,
+            begun: event.begun + since,
+            ended: event.ended + since,
+            ..event
+        }));
+    }
+}
+
+/// A command that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Its stream.
+    pub stream: Stream,
+    /// Its position in it.
+    pub command: u32,
+    /// The step, from 0 in this run.
+    pub step: u64,
+    /// When it began to wait, from the start of the run.
+    pub waited: Duration,
+    /// When it began.
+    pub begun: Duration,
+    /// When it had ended.
+    pub ended: Duration,
+    /// The wait that lasted longest, if it waited.
+    pub cause: Option<Wait>,
+    /// Bytes of the arena in use when it began.
+    pub live: u64,
 }

@@ -5,15 +5,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
+use lmsc_cuda::{self as cuda, Timed};
 use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
 use lmsc_passes::{PassCx, pipeline};
-use lmsc_plan::Costs;
 use lmsc_plan::cost::{Measured, Profile, signature};
-use lmsc_plan::planners;
 use lmsc_plan::target::{Duplex, Link};
-use lmsc_runtime::cuda::{self, Timed};
+use lmsc_plan::{Costs, planners};
 use lmsc_runtime::{RunError, Turn, Watch};
 
 use super::runner::Runner;

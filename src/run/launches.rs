@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use lmsc_cuda::{self as cuda, Float, Found, Kind, Listed, Precision};
 use lmsc_ir::program::{Checked, Stream};
 use lmsc_ir::{Bytes, ElementType, Graph, words};
 use lmsc_plan::{Costs, Target};
-use lmsc_runtime::cuda::{self, Float, Found, Kind, Listed, Precision};
 use serde_json::{Value, json};
 
 use super::{Subject, not_ready, planned_budget, program, refused, tensors};

@@ -18,13 +18,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use lmsc_cuda::{self as cuda, Group};
 use lmsc_ir::program::{Checked, Memory, Program, Role};
 use lmsc_ir::{Bytes, Graph, Type, words};
 use lmsc_onnx::file::Opened;
 use lmsc_onnx::key;
 use lmsc_passes::{LowerError, Lowering, PassCx, Workspaces, lower};
 use lmsc_plan::{Costs, Target};
-use lmsc_runtime::cuda::{self, Group};
 use lmsc_runtime::{Link, Measured, RunError, Unready};
 
 use crate::budget::Budget;
@@ -158,7 +158,7 @@ pub(crate) fn compute_here(graph: &Graph) {
     let costs = Costs::of(graph, Target::built_in("host").expect("the host is built in"), None);
     let works = graph.order().iter().map(|&node| costs.work(node));
     let most = works.map(|work| work.flops.max(work.moved.0)).max().unwrap_or_default();
-    lmsc_runtime::compute_here(most.div_ceil(WORK_OF_A_THREAD).max(1) as usize);
+    lmsc_kernels::compute_here(most.div_ceil(WORK_OF_A_THREAD).max(1) as usize);
 }
 
 /// Steps to run.

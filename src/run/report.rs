@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lmsc_cuda::{Group, LibraryFacts};
 use lmsc_ir::program::{Action, Command, Stream, peak_in_order};
 use lmsc_ir::{Bytes, Graph, NodeId, words};
 use lmsc_passes::PassCx;
-use lmsc_plan::cost::Cost;
-use lmsc_plan::cost::stream_nanos;
+use lmsc_plan::cost::{Cost, stream_nanos};
 use lmsc_plan::{Costs, Execution, Target};
-use lmsc_runtime::cuda::{Group, LibraryFacts};
 use lmsc_runtime::{Fragmentation, Measured};
 use serde_json::json;
 

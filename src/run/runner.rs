@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use lmsc_cuda::{self as cuda, Compiler, LibraryFacts};
 use lmsc_ir::program::{Action, Checked, Launch, Program, Stream};
-use lmsc_runtime::cuda::{self, Compiler, LibraryFacts};
 use lmsc_runtime::{Fragmentation, Link, Measured, RunError, Session, Turn, Watch};
 
 use crate::cli::{Device, RunOptions};
@@ -187,7 +187,7 @@ impl Runner {
     pub(super) fn step(&mut self) -> Result<(), RunError> {
         match self {
             Runner::Host(session) => {
-                lmsc_runtime::on_compute_thread(|| session.run(1, &mut Unwatched)).map(drop)
+                lmsc_kernels::on_compute_thread(|| session.run(1, &mut Unwatched)).map(drop)
             }
             Runner::Cuda(session) => session.run(1, &mut Unwatched).map(drop),
         }

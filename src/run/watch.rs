@@ -123,10 +123,14 @@ impl Watch for Watcher<'_> {
         Ok(())
     }
 
-    fn launched(&mut self, launch: &Launch, bytes: &dyn Fn(&Tensor) -> Vec<u8>) -> Result<(), String> {
+    fn launched(
+        &mut self,
+        launch: &Launch,
+        bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+    ) -> Result<(), String> {
         if self.checks {
             for tensor in launch.results.iter().flatten() {
-                if let Some(index) = no_number(&tensor.ty, &bytes(tensor)) {
+                if let Some(index) = no_number(&tensor.ty, &bytes(tensor)?) {
                     return Err(format!(
                         "node `{}` ({}): element {index} of `{}` is no number, the first in step {}",
                         launch.node, launch.op, tensor.name, self.begun
@@ -137,7 +141,7 @@ impl Watch for Watcher<'_> {
         if let (Some(fetches), true) = (&self.fetches, self.begun == self.steps) {
             for tensor in launch.results.iter().flatten() {
                 for (name, ty) in fetches.get(&tensor.name).into_iter().flatten() {
-                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor).into() };
+                    let stored = Stored { ty: ty.clone(), bytes: bytes(tensor)?.into() };
                     self.fetched.insert(name.clone(), stored);
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use lmsc_ir::{Data, Def, Graph, NodeId, Storages, Type, ValueId};
-use lmsc_runtime::{Io, Kernel, PrepareError, Spec, Step, prepare};
+use lmsc_kernels::{Io, Kernel, PrepareError, Spec, Step, prepare};
 
 /// Values of more bytes are not computed before the step, even where they could be.
 const LARGEST_CONSTANT: u64 = 1 << 16;

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::{manifest, tidy};
 use job::{Job, Tests, cargo};
+
+use crate::{manifest, tidy};
 pub(crate) use options::Options;
 use schedule::Report;
 
 /// The release of cargo-deny that CI installs where none is.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
 
-/// Features that need more than a Rust toolchain, LLVM and CUDA, or many crates that nothing else does.
-const FOREIGN_FEATURES: &[&str] = &["melior", "cuda", "candle"];
+/// Features that need more than a Rust toolchain: LLVM, or many crates that nothing else needs.
+const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
 
 /// Whether plans or bounds have become worse than `plan/benches/ratios.txt` says. No time is compared: what was built to be
 /// tested does, which `--workspace` makes the same.
@@ -215,6 +216,6 @@ mod tests {
     #[test]
     fn foreign_features_are_left_out() {
         let features = native_features(crate::root());
-        assert!(!features.iter().any(|f| f.ends_with("/melior") || f.ends_with("/cuda")), "{features:?}");
+        assert!(!features.iter().any(|f| f.ends_with("/melior")), "{features:?}");
     }
 }

@@ -24,6 +24,7 @@ mod parse;
 mod print;
 
 pub use parse::ParseError;
+pub use print::Layout;
 
 use crate::Graph;
 
@@ -31,6 +32,11 @@ impl Graph {
     /// The graph's text form, one node per line.
     pub fn to_text(&self) -> String {
         print::graph(self)
+    }
+
+    /// The text form for people: long signatures are wrapped, and what the layout asks for is elided or told in comments.
+    pub fn to_readable(&self, layout: &Layout) -> String {
+        print::readable(self, layout)
     }
 
     /// The graph that the text describes.

@@ -1,13 +1,57 @@
 use std::fmt::{self, Write};
 
 use super::is_bare;
-use crate::{Attr, Data, ElementType, Float, Graph, NodeId, Op, TensorType, ValueId, Workspace};
+use crate::{
+    Attr, Bytes, Data, ElementType, Float, Graph, NodeId, Op, Phase, Phases, TensorType, ValueId, Workspace,
+};
 
 /// Tensors of more elements are printed as size and digest.
 const MAX_PRINTED_ELEMENTS: u64 = 16;
 
+/// Columns of a line; a longer signature has a line for each value.
+const COLUMNS: usize = 132;
+
+/// How a graph is printed for people to read.
+///
+/// ```
+/// use lmsc_ir::{Graph, Layout};
+///
+/// let graph = Graph::parse("g (float[2] x) => (float[2] y) { [a] float[2] y = Relu(x) }")?;
+/// let layout = Layout { notes: true, ..Layout::default() };
+/// assert_eq!(graph.to_readable(&layout), "\
+/// g (float[2] x) => (float[2] y)
+/// {
+///    // forward: 1 node
+///    [a] float[2] y = Relu(x)  // tick 0, 8 B
+/// }
+/// ");
+/// # Ok::<(), lmsc_ir::ParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    /// At most this many items of each list are printed, then their number; what is elided cannot be read back.
+    pub elide: Option<usize>,
+    /// Whether comments tell phases, ticks and the bytes of results.
+    pub notes: bool,
+}
+
 pub(super) fn graph(graph: &Graph) -> String {
-    let mut p = Printer { graph, out: String::with_capacity(128 * graph.order().len()) };
+    printed(graph, None)
+}
+
+pub(super) fn readable(graph: &Graph, layout: &Layout) -> String {
+    printed(graph, Some(layout))
+}
+
+fn printed(graph: &Graph, layout: Option<&Layout>) -> String {
+    let out = String::with_capacity(128 * graph.order().len());
+    let mut p = Printer {
+        graph,
+        out,
+        wraps: layout.is_some(),
+        most: layout.and_then(|layout| layout.elide).unwrap_or(usize::MAX),
+        phases: layout.filter(|layout| layout.notes).map(|_| Phases::of(graph, |_| None)),
+    };
     p.graph();
     p.out
 }
@@ -15,6 +59,12 @@ pub(super) fn graph(graph: &Graph) -> String {
 struct Printer<'a> {
     graph: &'a Graph,
     out: String,
+    /// Whether a long signature has a line for each value.
+    wraps: bool,
+    /// Maximum number of items of a list.
+    most: usize,
+    /// The phases, if comments tell them.
+    phases: Option<Phases>,
 }
 
 impl Printer<'_> {
@@ -30,27 +80,80 @@ impl Printer<'_> {
             self.out.push_str(">\n");
         }
         self.name(&graph.name);
-        self.out.push_str(" (");
-        self.typed(&graph.inputs);
-        self.out.push_str(") => (");
-        self.typed(&graph.outputs);
-        self.out.push_str(")\n");
-        for (i, initializer) in graph.initializers.iter().enumerate() {
+        self.signature();
+        for (i, initializer) in graph.initializers.iter().enumerate().take(self.most) {
             self.out.push_str(if i == 0 { "<\n   " } else { ",\n   " });
             self.typed(&[initializer.value]);
             self.out.push_str(" = ");
             data(&mut self.out, graph.value(initializer.value).ty.as_tensor(), &initializer.data);
         }
+        self.elided(graph.initializers.len(), "\n   ");
         if !graph.initializers.is_empty() {
             self.out.push_str("\n>\n");
         }
         self.out.push_str("{\n");
-        for &node in graph.order() {
+        let mut last = None;
+        for (&node, tick) in graph.order().iter().zip(0..) {
+            self.section(node, tick, &mut last);
             self.out.push_str("   ");
             self.node(node);
+            self.note(node, tick);
             self.out.push('\n');
         }
         self.out.push_str("}\n");
+    }
+
+    /// Inputs and outputs: on one line, or a line for each value if that is long.
+    fn signature(&mut self) {
+        let (graph, start) = (self.graph, self.out.rfind('\n').map_or(0, |at| at + 1));
+        let end = self.out.len();
+        self.out.push_str(" (");
+        self.typed(&graph.inputs);
+        self.out.push_str(") => (");
+        self.typed(&graph.outputs);
+        self.out.push_str(")\n");
+        if !self.wraps || self.out.len() - start <= COLUMNS {
+            return;
+        }
+        self.out.truncate(end);
+        for (values, [open, close]) in [(&graph.inputs, [" (", "\n) => ("]), (&graph.outputs, ["", "\n)\n"])]
+        {
+            self.out.push_str(open);
+            for (i, &value) in values.iter().enumerate().take(self.most) {
+                self.out.push_str(if i == 0 { "\n   " } else { ",\n   " });
+                self.typed(&[value]);
+            }
+            self.elided(values.len(), "\n   ");
+            self.out.push_str(close);
+        }
+    }
+
+    /// Tells after the items of a list how many are left out.
+    fn elided(&mut self, count: usize, before: &str) {
+        if let Some(more @ 1..) = count.checked_sub(self.most) {
+            self.fmt(format_args!("{before}... {more} more"));
+        }
+    }
+
+    /// The comment in front of the nodes of a phase.
+    fn section(&mut self, node: NodeId, tick: usize, last: &mut Option<Phase>) {
+        let Some(phases) = &self.phases else { return };
+        let phase = phases.phase(node);
+        if last.replace(phase) == Some(phase) {
+            return;
+        }
+        let nodes = self.graph.order()[tick..].iter().take_while(|&&node| phases.phase(node) == phase);
+        let count = crate::words::count(nodes.count(), "node");
+        self.fmt(format_args!("   // {phase}: {count}\n"));
+    }
+
+    /// The comment at the end of a node's line.
+    fn note(&mut self, node: NodeId, tick: usize) {
+        if self.phases.is_some() {
+            let results = self.graph.node(node).results.iter().flatten();
+            let bytes: u64 = results.filter_map(|&v| self.graph.value(v).ty.byte_size()).map(|b| b.0).sum();
+            self.fmt(format_args!("  // tick {tick}, {}", Bytes(bytes)));
+        }
     }
 
     fn node(&mut self, id: NodeId) {
@@ -73,20 +176,22 @@ impl Printer<'_> {
             attribute(&mut self.out, attr);
         }
         self.out.push_str(if node.attributes.is_empty() { "(" } else { ">(" });
-        for (i, operand) in node.operands.iter().enumerate() {
+        for (i, operand) in node.operands.iter().enumerate().take(self.most) {
             self.comma(i);
             match operand {
                 Some(value) => self.name(&graph.value(*value).name),
                 None => self.out.push('_'),
             }
         }
+        self.elided(node.operands.len(), ", ");
         self.out.push(')');
         if !node.captures.is_empty() {
             self.out.push_str(" captures (");
-            for (i, &value) in node.captures.iter().enumerate() {
+            for (i, &value) in node.captures.iter().enumerate().take(self.most) {
                 self.comma(i);
                 self.name(&graph.value(value).name);
             }
+            self.elided(node.captures.len(), ", ");
             self.out.push(')');
         }
         if !node.updates.is_empty() {
@@ -119,20 +224,22 @@ impl Printer<'_> {
 
     fn nodes(&mut self, nodes: &[NodeId]) {
         self.out.push('[');
-        for (i, &node) in nodes.iter().enumerate() {
+        for (i, &node) in nodes.iter().enumerate().take(self.most) {
             self.comma(i);
             self.name(&self.graph.node(node).name);
         }
+        self.elided(nodes.len(), ", ");
         self.out.push(']');
     }
 
     fn typed(&mut self, values: &[ValueId]) {
-        for (i, &value) in values.iter().enumerate() {
+        for (i, &value) in values.iter().enumerate().take(self.most) {
             self.comma(i);
             let value = self.graph.value(value);
             self.fmt(format_args!("{}{} ", value.ty, value.place));
             self.name(&value.name);
         }
+        self.elided(values.len(), ", ");
     }
 
     fn op(&mut self, op: &Op) {

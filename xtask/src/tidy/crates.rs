@@ -9,7 +9,19 @@ use crate::manifest::{self, Table};
 /// An arrow may skip rooms on its way down (`lmsc` may name types of `ir`); it never points up or sideways.
 const BELOW: &[(&str, &[&str])] = &[
     ("lmsc-python", &["lmsc", "lmsc-ir"]),
-    ("lmsc", &["lmsc-onnx", "lmsc-mlir", "lmsc-passes", "lmsc-plan", "lmsc-runtime", "lmsc-ir"]),
+    (
+        "lmsc",
+        &[
+            "lmsc-onnx",
+            "lmsc-mlir",
+            "lmsc-passes",
+            "lmsc-plan",
+            "lmsc-cuda",
+            "lmsc-runtime",
+            "lmsc-kernels",
+            "lmsc-ir",
+        ],
+    ),
     ("lmsc-onnx", &["lmsc-ir"]),
     ("lmsc-mlir", &["lmsc-ir"]),
     ("lmsc-passes", &["lmsc-plan", "lmsc-ir"]),
@@ -19,7 +31,9 @@ const BELOW: &[(&str, &[&str])] = &[
     ("lmsc-bound", &["lmsc-schedule", "lmsc-ir"]),
     ("lmsc-cost", &["lmsc-schedule", "lmsc-ir"]),
     ("lmsc-schedule", &["lmsc-ir"]),
-    ("lmsc-runtime", &["lmsc-ir"]),
+    ("lmsc-cuda", &["lmsc-runtime", "lmsc-kernels", "lmsc-ir"]),
+    ("lmsc-runtime", &["lmsc-kernels", "lmsc-ir"]),
+    ("lmsc-kernels", &["lmsc-ir"]),
     ("lmsc-ir", &[]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,122 @@
+//! Kernels of CUDA devices: each operator as launches of the kernels in `kernels`.
+//!
+//! A [`Recipe`] is prepared from the same [`Spec`](lmsc_kernels::Spec) as a kernel of the host, and after it: a node that the host
+//! refuses is refused here with the same message. A recipe names kernels, blocks and arguments; with addresses, it becomes
+//! launches. Matrix products and convolutions exist twice: as kernels, and as calls of cuBLAS and cuDNN that replace the kernels
+//! where the libraries are found (`blas`, `dnn`). The sources are compiled by NVRTC for a device, and by a C++ compiler, through
+//! a shim, for tests.
+//!
+//! `make` has one file per family of operators, `table` one row per operator, `short` turns recipes on `f32` into recipes on
+//! short floats.
+
+mod blas;
+mod calls;
+mod compile;
+mod constants;
+mod dnn;
+mod driver;
+mod facts;
+mod fuse;
+mod launches;
+mod library;
+mod make;
+mod measure;
+mod recipe;
+mod session;
+mod short;
+mod table;
+
+pub use compile::{CompileError, Compiler};
+pub use driver::{OpenError, probe};
+pub use facts::Facts;
+pub use launches::{Kind, Listed, launches};
+pub use library::{LibraryFacts, Missing};
+pub use measure::{Copies, Costs};
+pub use recipe::{
+    Address, Arg, At, Call, Convolution, Each, Factor, Filter, Float, Found, Launch, Product, Reach, Recipe,
+    SCRATCH_ALIGNMENT,
+};
+pub use session::{Group, Options, Precision, Session, Timed, fused, groups};
+pub use table::{operators, prepare};
+
+use std::collections::BTreeMap;
+
+use lmsc_ir::Bytes;
+
+/// Threads of every block.
+pub const BLOCK: u32 = 256;
+
+/// Source in front of every file of kernels.
+pub const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
+
+/// A file of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, without `.cu`.
+    pub name: &'static str,
+    /// Its text, without [`PRELUDE`].
+    pub text: &'static str,
+    /// Whether it has a part of rarely used kernels, which `RARE` selects.
+    pub has_rare: bool,
+    /// Whether a product and a sum may be contracted into one rounding. Not where kernels are fused, since bits would differ.
+    pub contracts: bool,
+}
+
+macro_rules! sources {
+    ($($name:literal $has_rare:literal $contracts:literal,)*) => {
+        &[$(Source {
+            name: $name,
+            text: include_str!(concat!("../kernels/", $name, ".cu")),
+            has_rare: $has_rare,
+            contracts: $contracts,
+        },)*]
+    };
+}
+
+/// Every file of kernels.
+pub const SOURCES: &[Source] = sources![
+    "each" true false,
+    "index" true true,
+    "move" false true,
+    "normalize" false true,
+    "optimizer" false false,
+    "pool" false true,
+    "product" false true,
+    "random" false true,
+    "reduce" true true,
+    "rnn" false true,
+];
+
+/// Workspace in bytes with which each node of the graph runs best on a CUDA device, besides its values; zero for a node that
+/// cannot run there. With less, own kernels replace the libraries.
+pub fn workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    workspaces_of(graph, Recipe::workspace)
+}
+
+/// Workspace in bytes without which nodes of the graph do not run on a CUDA device: the need of own kernels.
+pub fn least_workspaces(graph: &lmsc_ir::Graph) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    workspaces_of(graph, Recipe::needed)
+}
+
+fn workspaces_of(
+    graph: &lmsc_ir::Graph,
+    bytes: impl Fn(&Recipe) -> Bytes,
+) -> BTreeMap<lmsc_ir::NodeId, Bytes> {
+    let needs = |spec: &lmsc_kernels::Spec<'_>, _: &lmsc_kernels::Kernel| {
+        prepare(spec).map_or(Bytes::ZERO, |recipe| bytes(&recipe))
+    };
+    lmsc_runtime::kernels::workspaces_by(graph, needs, |_| {})
+}
+
+/// Maximum number of bytes of a device for the constants of the graph's kernels, besides its values and workspaces. Equal
+/// constants are stored once, so recomputed nodes add none.
+pub fn constants(graph: &lmsc_ir::Graph) -> Bytes {
+    let seen = std::cell::RefCell::new(constants::Constants::new());
+    let needs = |spec: &lmsc_kernels::Spec<'_>, _: &lmsc_kernels::Kernel| {
+        _ = prepare(spec).map(|recipe| seen.borrow_mut().add(&recipe.constants));
+        Bytes::ZERO
+    };
+    lmsc_runtime::kernels::workspaces_by(graph, needs, |known| _ = seen.borrow_mut().add(known));
+    // The arena ends behind the last tensor, and constants begin at the next multiple of this.
+    Bytes(seen.into_inner().len() + constants::ALIGNMENT)
+}

@@ -1,0 +1,1198 @@
+//! Runs a program on a CUDA device. One thread issues the commands of all three streams, in the program's order.
+//!
+//! If a command must wait for a command of another stream, it waits for an event on the device, not on the host. Nothing is
+//! allocated, freed or waited for within a step. Between steps, the caller's turn waits only if the caller reads something, and
+//! the host is at most one step ahead of the device.
+
+mod timing;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lmsc_ir::program::{
+    Action, Checked, Command, ContentId, Launch, Mapping, Memory, Output, Program, Role, Stream, Tensor,
+    Transfer, peak_in_order,
+};
+use lmsc_ir::{Bytes, Data};
+use lmsc_runtime::device::Tensors;
+use lmsc_runtime::kernels::{Known, keep_asked_for, prepared};
+use lmsc_runtime::{self as run, Fragmentation, Measured, RunError, Settled, Turn, Watch, pages};
+use rayon::prelude::*;
+
+use super::blas::Blas;
+use super::compile::Compiler;
+use super::constants::{ALIGNMENT, Constants};
+use super::dnn::{self, Dnn};
+use super::driver::{self, Arena, Event, Function, Gpu, Graph, Module, Pinned, Ready};
+use super::fuse::{Ending, Fused, One, fuse};
+use super::library::LibraryFacts;
+use super::recipe::{self, Address, Arg, At, Call, Product, Recipe};
+use super::{SOURCES, prepare};
+pub use timing::Timed;
+
+/// Precision to which `f32` factors may be rounded before they are multiplied; sums are always `f32`. Own kernels round nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// No rounding: all 24 bits are kept.
+    #[default]
+    F32,
+    /// TF32: 11 bits, and the exponent range of `f32`.
+    Tf32,
+    /// bf16 for matrix products: 8 bits, and the exponent range of `f32`. TF32 for convolutions.
+    Bf16,
+    /// f16: 11 bits; values above 65504 become infinity.
+    F16,
+}
+
+impl Precision {
+    /// The names of the precisions, in their order.
+    pub const NAMES: [&str; 4] = ["f32", "tf32", "bf16", "f16"];
+}
+
+impl std::str::FromStr for Precision {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Precision, String> {
+        let all = [Precision::F32, Precision::Tf32, Precision::Bf16, Precision::F16];
+        let at = Precision::NAMES.iter().position(|known| *known == name);
+        at.map(|at| all[at]).ok_or_else(|| format!("expected one of {}", Precision::NAMES.join(", ")))
+    }
+}
+
+/// How a program runs on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The device's number, from 0.
+    pub ordinal: u32,
+    /// Whether a step is captured once as a graph and replayed, instead of being issued command by command.
+    pub graph: bool,
+    /// Precision to which cuBLAS and cuDNN may round `f32` factors.
+    pub precision: Precision,
+    /// Whether own kernels do matrix products and convolutions even where cuBLAS and cuDNN are available.
+    pub own_kernels: bool,
+    /// Whether to refuse a program in which own kernels would do work that cuBLAS and cuDNN could do.
+    pub require_libraries: bool,
+    /// Whether elementwise kernels are launched one by one. Otherwise consecutive elementwise kernels are fused, unless each of
+    /// them is watched.
+    pub single_kernels: bool,
+    /// Size limit in bytes of the device memory for the program and its kernels' constants; none: no limit. If the program runs
+    /// in chunks, the limit applies to the constants and all chunks.
+    pub budget: Option<u64>,
+}
+
+/// A call whose addresses are resolved.
+enum Work {
+    Kernel(Ready),
+    Product(Product<u64>),
+    Convolution(Box<dnn::Ready>),
+}
+
+/// Counts of the calls of one kind: all of them, and those that own kernels do although the library is open; and the first reason
+/// for that.
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    own: usize,
+    why: String,
+    /// The first reason that would not hold with another library or with more workspace.
+    mendable: Option<String>,
+}
+
+/// Why a library does not do a call.
+enum Unfit {
+    /// The library can never do it.
+    Ever(String),
+    /// The library could do it under other circumstances.
+    Here(String),
+}
+
+impl Tally {
+    /// Counts one call. Returns the library's work, or none where the library does not do the call.
+    fn add<T>(&mut self, done: Result<T, Unfit>) -> Option<T> {
+        self.all += 1;
+        let unfit = match done {
+            Ok(done) => return Some(done),
+            Err(unfit) => unfit,
+        };
+        let (Unfit::Ever(why) | Unfit::Here(why)) = &unfit;
+        if self.own == 0 {
+            self.why.clone_from(why);
+        }
+        self.own += 1;
+        if let Unfit::Here(why) = unfit {
+            self.mendable.get_or_insert(why);
+        }
+        None
+    }
+
+    fn told(&self, library: String) -> String {
+        match self {
+            Tally { own: 0, .. } => library,
+            Tally { all, own, why, .. } => format!("{library}, {own} of {all} by own kernels: {why}"),
+        }
+    }
+}
+
+/// The libraries that a program may use on a device.
+struct Libraries {
+    blas: Result<Blas, String>,
+    /// None where the program has no convolution.
+    dnn: Option<Result<Dnn, String>>,
+    multiplies: bool,
+}
+
+impl Libraries {
+    fn open(gpu: &Gpu, options: Options, recipes: &[Option<Recipe>]) -> Libraries {
+        let calls = || recipes.iter().flatten().flat_map(|recipe| &recipe.calls);
+        let blas = match options.own_kernels {
+            true => Err("cuBLAS is not asked for".to_owned()),
+            false => Blas::open(gpu, options.precision),
+        };
+        let dnn =
+            calls().any(|call| matches!(call, Call::Convolution { .. })).then(|| match options.own_kernels {
+                true => Err("cuDNN is not asked for".to_owned()),
+                false => Dnn::open(gpu, options.precision),
+            });
+        let multiplies = calls().any(|call| matches!(call, Call::Products { .. }));
+        Libraries { blas, dnn, multiplies }
+    }
+
+    /// Why a library that the program needs cannot be used.
+    fn missing(&self) -> Option<String> {
+        let cannot = |library: &str, why: &String| format!("{library} cannot be used: {why}");
+        let blas = self.blas.as_ref().err().filter(|_| self.multiplies).map(|why| cannot("cuBLAS", why));
+        blas.or_else(|| Some(cannot("cuDNN", self.dnn.as_ref()?.as_ref().err()?)))
+    }
+}
+
+/// A program on a device, with the values of its variables.
+pub struct Session {
+    // Fields are dropped in this order, so a field stands before those that it uses.
+    graph: Option<Graph>,
+    calls: Vec<Vec<Work>>,
+    /// By command: the fused kernel that replaces the last calls of this command and all calls of the fused commands behind it,
+    /// with the number of calls that this command has before it; none for those other commands.
+    fused: BTreeMap<u32, Option<(usize, Ready)>>,
+    /// Number of kernels that a step launches: with fusion, and without.
+    launches: [usize; 2],
+    /// Whether each command is executed by itself, without fusion.
+    is_single: bool,
+    /// cuBLAS, or why it is not used.
+    blas: Result<Blas, String>,
+    /// cuDNN, or why it is not used; none where the program has no convolution.
+    dnn: Option<Result<Dnn, String>>,
+    /// Whether the program has matrix products.
+    multiplies: bool,
+    /// The library that compiled the kernels.
+    compiler: LibraryFacts,
+    /// Counts of the products and of the convolutions that the libraries do.
+    tallies: [Tally; 2],
+    /// Bytes of workspace that each command of the compute stream uses.
+    workspaces: Vec<u64>,
+    /// By stream and command, the events that other commands wait for: two, for alternate steps.
+    events: [Vec<Option<[Event; 2]>>; 3],
+    /// When the steps began, for the last three.
+    turns: [Event; 3],
+    forks: [Event; 3],
+    _modules: Vec<Module>,
+    /// Where the constants begin: behind the end of the arena's tensors, or, with chunks, in memory of their own.
+    constants: u64,
+    _constants: Option<driver::Memory>,
+    arena: Arena,
+    slab: Pinned,
+    gpu: Gpu,
+    program: Checked,
+    known: Known,
+    /// Where the caller's inputs are staged in the slab, by their address in the arena.
+    staged: BTreeMap<u64, u64>,
+    order: Vec<(Stream, u32)>,
+    names: BTreeMap<String, (Memory, Tensor)>,
+    options: Options,
+    steps: u64,
+    /// Waits that are skipped, for tests.
+    forgotten: Vec<(Stream, u32, usize)>,
+    /// The seed of random operators, used together with node and step.
+    pub seed: u64,
+    /// Memory that the chunks take, where the program runs in chunks.
+    pub fragmentation: Option<Fragmentation>,
+    /// Whether to record the times of each command. Such steps do not overlap.
+    pub traces: bool,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("device", &self.gpu.name)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The library's handles belong to the context of the thread that releases them.
+        _ = self.gpu.enter();
+    }
+}
+
+/// Resolves symbolic addresses.
+pub(super) struct Places<'a> {
+    program: &'a Program,
+    recipes: &'a [Option<Recipe>],
+    /// By command, where the constants of its recipe are.
+    of_recipes: Vec<u64>,
+    of_known: BTreeMap<ContentId, u64>,
+    constants: u64,
+    arena: u64,
+}
+
+impl<'a> Places<'a> {
+    /// Places the constants in their memory; neither memory has an address yet.
+    pub(super) fn new(
+        program: &'a Program,
+        recipes: &'a [Option<Recipe>],
+        known: &Known,
+    ) -> (Constants, Places<'a>) {
+        let mut constants = Constants::new();
+        let of_recipe = |recipe: &Option<Recipe>| recipe.as_ref().map_or(0, |r| constants.add(&r.constants));
+        let of_recipes = recipes.iter().map(of_recipe).collect();
+        let of_known = known.iter().map(|(&content, bytes)| (content, constants.add(bytes.get()))).collect();
+        (constants, Places { program, recipes, of_recipes, of_known, constants: 0, arena: 0 })
+    }
+
+    /// Assigns stand-in addresses to both memories: the fused kernels do not depend on the addresses.
+    pub(super) fn put(&mut self, constants: &Constants) {
+        self.constants = ALIGNMENT;
+        self.arena = (ALIGNMENT + constants.bytes.len() as u64).next_multiple_of(ALIGNMENT);
+    }
+
+    /// Where the arena begins.
+    pub(super) fn arena(&self) -> u64 {
+        self.arena
+    }
+
+    fn tensor(&self, tensor: Option<&Option<Tensor>>) -> u64 {
+        let Some(Some(tensor)) = tensor else { return 0 };
+        match (tensor.span(), self.of_known.get(&tensor.content)) {
+            (Some(span), _) => self.arena + span.start,
+            (None, Some(at)) if tensor.bytes() > 0 => self.constants + at + tensor.begin,
+            _ => 0,
+        }
+    }
+
+    /// Resolves an address in the recipe of a command.
+    fn address(&self, index: u32, launch: &Launch, recipe: &Recipe, address: &Address) -> u64 {
+        let base = match address.at {
+            At::Operand(i) => self.tensor(launch.operands.get(i)),
+            At::Result(i) => self.tensor(launch.results.get(i)),
+            At::Workspace => self.arena + launch.workspace.start,
+            At::Scratch => recipe.scratch_in(self.arena + launch.workspace.start),
+            At::Constants => self.constants + self.of_recipes[index as usize],
+            At::Step => self.constants,
+            At::Nowhere => 0,
+        };
+        if base == 0 { 0 } else { base + address.offset }
+    }
+
+    /// By command of the compute stream, the elementwise launches at its end, or none.
+    pub(super) fn elementwise(&self) -> Vec<Option<Ending<'a>>> {
+        let mut all: Vec<Option<Ending<'a>>> = self.recipes.iter().map(|_| None).collect();
+        for (index, launch) in self.program.launches() {
+            let Some(recipe) = &self.recipes[index as usize] else { continue };
+            let one = |call: &'a Call| match call {
+                Call::Kernel(recipe::Launch { kernel, args, each: Some(each), .. }) => {
+                    let addresses = args.iter().flat_map(Arg::addresses);
+                    let addresses: Vec<u64> =
+                        addresses.map(|at| self.address(index, launch, recipe, at)).collect();
+                    One::new(kernel, each, &addresses)
+                }
+                _ => None,
+            };
+            let mut ones: Vec<One<'a>> = recipe.calls.iter().rev().map_while(one).collect();
+            ones.reverse();
+            let is_behind = ones.len() < recipe.calls.len();
+            if !(is_behind && ones.is_empty()) {
+                all[index as usize] = Some(Ending { ones, is_behind });
+            }
+        }
+        all
+    }
+}
+
+/// The recipe of each command of the compute stream, and the contents that are known.
+pub(super) fn recipes(program: &Program) -> Result<(Vec<Option<Recipe>>, Known), RunError> {
+    let (recipes, mut known) = prepared(program, |spec| {
+        let recipe = prepare(spec)?;
+        let needed = recipe.needed();
+        Ok((recipe, needed))
+    })?;
+    keep_asked_for(program, &mut known);
+    Ok((recipes, known))
+}
+
+/// Nodes whose kernels are fused into one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Their names, in order.
+    pub nodes: Vec<String>,
+    /// Bytes that the launch reads and writes.
+    pub moved: Bytes,
+}
+
+/// The nodes of the program whose kernels are fused.
+///
+/// # Errors
+/// [`RunError::NotReady`].
+pub fn groups(program: &Checked) -> Result<Vec<Group>, RunError> {
+    let (recipes, known) = recipes(program)?;
+    let (constants, mut places) = Places::new(program, &recipes, &known);
+    places.put(&constants);
+    let names: BTreeMap<u32, String> =
+        program.launches().map(|(index, launch)| (index, launch.node.to_string())).collect();
+    let group = |one: Fused| {
+        // The first node does not belong to the group if it makes calls before the fused ones: the group holds the nodes that
+        // cost nothing by themselves.
+        let [first, last] = one.commands;
+        let calls = recipes[first as usize].as_ref().map_or(0, |recipe| recipe.calls.len());
+        let first = first + u32::from(calls > one.of_first);
+        let nodes = names.range(first..=last).map(|(_, name)| name.clone()).collect();
+        Group { nodes, moved: Bytes(one.bytes) }
+    };
+    Ok(fuse(program, places.arena, &places.elementwise()).0.into_iter().map(group).collect())
+}
+
+/// Source of the program's fused elementwise kernels, as [`Compiler::fused_image`] takes it; none if nothing is fused.
+///
+/// # Errors
+/// [`RunError::NotReady`].
+pub fn fused(program: &Checked) -> Result<Option<String>, RunError> {
+    let (recipes, known) = recipes(program)?;
+    let (constants, mut places) = Places::new(program, &recipes, &known);
+    places.put(&constants);
+    Ok(fuse(program, places.arena, &places.elementwise()).1.done())
+}
+
+/// End of the tensors in the arena, where constants may begin.
+fn end_of_tensors(program: &Program) -> u64 {
+    program.extent().0.next_multiple_of(ALIGNMENT)
+}
+
+/// Size in bytes of an arena that holds the program and `constants` bytes of constants: the program's arena, if it suffices.
+fn arena_bytes(program: &Program, constants: u64) -> u64 {
+    program.arena.0.max(end_of_tensors(program).saturating_add(constants))
+}
+
+/// Finds kernels by name: compiles and loads files until one has it.
+struct Kernels<'a> {
+    gpu: &'a Gpu,
+    compiler: &'a Compiler,
+    modules: Vec<Module>,
+    found: BTreeMap<String, Function>,
+    has_rare: bool,
+}
+
+impl Kernels<'_> {
+    fn load(&mut self, rare: bool) -> Result<(), String> {
+        let (compiler, architecture) = (self.compiler, &self.gpu.architecture);
+        let sources: Vec<_> = SOURCES.iter().filter(|source| !rare || source.has_rare).collect();
+        let images = sources.par_iter().map(|source| compiler.image(source, rare, architecture));
+        for image in images.collect::<Vec<_>>() {
+            self.add(&image.map_err(|e| e.to_string())?)?;
+        }
+        Ok(())
+    }
+
+    /// Loads a compiled image.
+    fn add(&mut self, image: &[u8]) -> Result<(), String> {
+        let module = Module::new(image).map_err(|why| {
+            let (nvrtc, driver) = (self.compiler.facts(), self.gpu.driver());
+            format!(
+                "{why}: kernels that NVRTC {} has compiled for {}, on a driver of CUDA {}; a driver takes kernels of no newer \
+                 NVRTC than its own version",
+                nvrtc.version, self.gpu.architecture, driver.version
+            )
+        })?;
+        self.modules.push(module);
+        Ok(())
+    }
+
+    /// Compiles and loads fused kernels.
+    fn load_fused(&mut self, text: &str) -> Result<(), String> {
+        let image = self.compiler.fused_image(text, &self.gpu.architecture).map_err(|e| e.to_string())?;
+        self.add(&image)
+    }
+
+    fn get(&mut self, name: &str) -> Result<Function, String> {
+        loop {
+            if let Some(&function) = self.found.get(name) {
+                return Ok(function);
+            }
+            for module in &self.modules {
+                if let Some(function) = module.function(name)? {
+                    self.found.insert(name.to_owned(), function);
+                    return Ok(function);
+                }
+            }
+            match (self.modules.is_empty(), self.has_rare) {
+                (true, _) => self.load(false)?,
+                (false, false) => {
+                    self.load(true)?;
+                    self.has_rare = true;
+                }
+                (false, true) => return Err(format!("there is no kernel {name}")),
+            }
+        }
+    }
+}
+
+impl Session {
+    /// The program, ready to run: kernels are compiled and loaded, all memory is allocated, and the model's data is copied to its
+    /// place. All other memory is zero.
+    ///
+    /// # Errors
+    /// [`RunError::NotReady`]; [`RunError::NoDevice`]; [`RunError::Device`], with the message of the driver or the compiler.
+    pub fn new(program: Checked, options: Options, compiler: &Compiler) -> Result<Session, RunError> {
+        let gpu = || Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()));
+        Session::ready(gpu, program, options, compiler, None)
+    }
+
+    /// The program, ready to run as by [`Session::new`], but in chunks instead of one arena. A chunk has `chunk` bytes, rounded
+    /// up to the device's granularity; the chunks are limited by the budget.
+    ///
+    /// Nothing is mapped or unmapped within a step: a chunk is mapped to all addresses that use it one after the other, and the
+    /// next owner of a chunk waits, on the device, for the last use by the previous owner. If tensors are swapped out and in, a
+    /// step may need more chunks than are in use at once.
+    ///
+    /// # Errors
+    /// [`RunError::Chunk`], [`RunError::Chunks`], and those of [`Session::new`].
+    ///
+    /// # Source
+    /// OOC §4.
+    pub fn in_chunks(
+        program: &Checked,
+        options: Options,
+        compiler: &Compiler,
+        chunk: u64,
+        budget: Option<u64>,
+    ) -> Result<Session, RunError> {
+        if !(1..=pages::LARGEST).contains(&chunk) {
+            return Err(RunError::Chunk { bytes: chunk });
+        }
+        let gpu = Gpu::open(options.ordinal).map_err(|e| RunError::NoDevice(e.to_string()))?;
+        let chunk = chunk.next_multiple_of(gpu.granularity().map_err(RunError::Device)?);
+        let (recipes, known) = recipes(program)?;
+        let constants = Places::new(program, &recipes, &known).0.len();
+        let budget = budget.map(|budget| budget.saturating_sub(constants));
+        let Settled { program, mapping, fragmentation } = Settled::new(program, chunk, budget)?;
+        let mut session = Session::ready(|| Ok(gpu), program, options, compiler, Some(&mapping))?;
+        session.fragmentation = Some(fragmentation);
+        Ok(session)
+    }
+
+    fn ready(
+        gpu: impl FnOnce() -> Result<Gpu, RunError>,
+        program: Checked,
+        options: Options,
+        compiler: &Compiler,
+        mapping: Option<&Mapping>,
+    ) -> Result<Session, RunError> {
+        let (recipes, known) = recipes(&program)?;
+        let constants = Places::new(&program, &recipes, &known).0.len();
+        let needed = match mapping {
+            Some(mapping) => {
+                let last = mapping.chunks.iter().flatten().max();
+                let chunks = last.map_or(0, |&last| u64::from(last) + 1);
+                Bytes(chunks.saturating_mul(mapping.chunk).saturating_add(constants))
+            }
+            None => Bytes(arena_bytes(&program, constants)),
+        };
+        if let Some(budget) = options.budget.map(Bytes).filter(|&budget| mapping.is_none() && needed > budget)
+        {
+            return Err(RunError::Budget { needed, budget });
+        }
+        let gpu = gpu()?;
+        let [free, total] = gpu.free().map_err(RunError::Device)?.map(Bytes);
+        if needed > free {
+            return Err(RunError::DeviceMemory { needed, free, total });
+        }
+        // The libraries are opened before the arena is allocated, which may leave no memory for them.
+        let libraries = Libraries::open(&gpu, options, &recipes);
+        let required = options.require_libraries && !options.own_kernels;
+        if let Some(why) = libraries.missing().filter(|_| required) {
+            return Err(RunError::NoLibrary(why));
+        }
+        let opened = (gpu, libraries, compiler);
+        let session = Session::on(opened, program, options, (&recipes, known), mapping);
+        let session = session.map_err(RunError::Device)?;
+        match session.lacks() {
+            Some(why) if required => Err(RunError::NoLibrary(why)),
+            _ => Ok(session),
+        }
+    }
+
+    fn on(
+        (gpu, libraries, compiler): (Gpu, Libraries, &Compiler),
+        program: Checked,
+        options: Options,
+        (recipes, known): (&[Option<Recipe>], Known),
+        mapping: Option<&Mapping>,
+    ) -> Result<Session, String> {
+        let (constants, mut places) = Places::new(&program, recipes, &known);
+        let Libraries { blas, mut dnn, multiplies } = libraries;
+        let (mut products, mut convolutions) = (Tally::default(), Tally::default());
+        let (arena, own) = match mapping {
+            Some(mapping) => (Arena::Chunks(gpu.mapped(mapping)?), Some(gpu.memory(constants.len())?)),
+            None => {
+                let all = gpu.memory(arena_bytes(&program, constants.len()))?;
+                (Arena::Whole(all, end_of_tensors(&program)), None)
+            }
+        };
+        let behind = arena.address() + end_of_tensors(&program);
+        let on_device = own.as_ref().map_or(behind, driver::Memory::address);
+        // SAFETY: both have that many bytes, and nothing writes them before the copy is done.
+        unsafe {
+            let bytes = &constants.bytes;
+            gpu.to_device(Stream::Compute, on_device, bytes.as_ptr(), bytes.len() as u64)?;
+        }
+        gpu.wait_for(Stream::Compute)?;
+        (places.constants, places.arena) = (on_device, arena.address());
+
+        let mut kernels =
+            Kernels { gpu: &gpu, compiler, modules: Vec::new(), found: BTreeMap::new(), has_rare: false };
+        let mut calls = Vec::new();
+        calls.resize_with(program.stream(Stream::Compute).len(), Vec::new);
+        let next = kernels.get("next_step")?;
+        let next = Ready::new("next_step".into(), 1, next, &[vec![on_device]]);
+        calls[0].push(Work::Kernel(next));
+        let mut workspaces = vec![0; calls.len()];
+        for (index, launch) in program.launches() {
+            let Some(recipe) = &recipes[index as usize] else { continue };
+            let address = |address: &Address| places.address(index, launch, recipe, address);
+            let words = |arg: &Arg| match arg {
+                Arg::Address(one) => vec![address(one)],
+                Arg::Addresses(list) => list.iter().map(address).collect(),
+                Arg::Words(words) => words.clone(),
+            };
+            // Bytes of scratch that libraries get; a plan may give less than they ask for.
+            let end = arena.address() + launch.workspace.end;
+            let room = end.saturating_sub(recipe.scratch_in(arena.address() + launch.workspace.start));
+            let mut scratch = recipe.scratch.0;
+            for call in &recipe.calls {
+                let work = &mut calls[index as usize];
+                // The library's part of the call; none if own kernels do it.
+                let by_library = match (call, &blas, &mut dnn) {
+                    (Call::Products { library, .. }, Ok(_), _) => {
+                        let wanted = library.iter().map(|product| product.workspace_bytes).max().unwrap_or(0);
+                        let too_little =
+                            || Unfit::Here(format!("one has {room} bytes of workspace, not {wanted}"));
+                        let fits = (wanted <= room).then_some(()).ok_or_else(too_little);
+                        products.add(fits.map(|()| {
+                            let product = |product: &Product| Work::Product(product.map(|at| address(&at)));
+                            (library.iter().map(product).collect(), wanted)
+                        }))
+                    }
+                    (Call::Convolution { library, .. }, _, Some(Ok(dnn))) => {
+                        let unsuitable =
+                            || Unfit::Ever("its padding or its size does not suit the library".to_owned());
+                        let chosen = library.clone().ok_or_else(unsuitable).and_then(|convolution| {
+                            let mut convolution = (*convolution).map(|at| address(&at));
+                            convolution.workspace_bytes = convolution.workspace_bytes.min(room);
+                            // SAFETY: the recipe says how large its tensors are, and the program where they are. The arena is
+                            // cleared later, and nothing else runs.
+                            unsafe { dnn.choose(convolution) }.map_err(Unfit::Here)
+                        });
+                        convolutions.add(chosen.map(|ready| {
+                            let bytes = ready.workspace_bytes();
+                            (vec![Work::Convolution(Box::new(ready))], bytes)
+                        }))
+                    }
+                    _ => None,
+                };
+                let launches = match by_library {
+                    Some((done, bytes)) => {
+                        work.extend(done);
+                        scratch = scratch.max(bytes);
+                        call.behind()
+                    }
+                    None => call.kernels(),
+                };
+                for launch in launches {
+                    let args: Vec<Vec<u64>> = launch.args.iter().map(words).collect();
+                    let function = kernels.get(&launch.kernel)?;
+                    work.push(Work::Kernel(Ready::new(
+                        launch.kernel.clone(),
+                        launch.blocks,
+                        function,
+                        &args,
+                    )));
+                }
+            }
+            workspaces[index as usize] = recipe.workspace_with(Bytes(scratch)).0;
+        }
+        let is_kernel = |work: &&Work| matches!(work, Work::Kernel(_));
+        let single = calls.iter().flatten().filter(is_kernel).count();
+        let (mut fused, mut launches) = (BTreeMap::new(), [single; 2]);
+        // With chunks, different addresses may be the same memory.
+        if !options.single_kernels && mapping.is_none() {
+            let (all, text) = fuse(&program, arena.address(), &places.elementwise());
+            if let Some(text) = text.done() {
+                kernels.load_fused(&text)?;
+            }
+            for one in all {
+                let [first, last] = one.commands;
+                fused.extend((first..=last).map(|command| (command, None)));
+                let function = kernels.get(&one.kernel)?;
+                let before = calls[first as usize].len() - one.of_first;
+                let ready = Ready::new(one.kernel, one.blocks, function, &[one.words]);
+                fused.insert(first, Some((before, ready)));
+                launches[0] -= one.launches - 1;
+            }
+        }
+        let modules = kernels.modules;
+
+        let mut events = Stream::ALL.map(|stream| {
+            let mut none = Vec::new();
+            none.resize_with(program.stream(stream).len(), || None);
+            none
+        });
+        for wait in program.streams.iter().flatten().flat_map(|command| &command.waits) {
+            let event = &mut events[wait.stream as usize][wait.command as usize];
+            if event.is_none() {
+                *event = Some([Event::new(false)?, Event::new(false)?]);
+            }
+        }
+        let (mut names, mut staged, mut slab) = (BTreeMap::new(), BTreeMap::new(), program.slab.0);
+        for Output { tensor, memory } in &program.outputs {
+            names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
+        }
+        for given in &program.given {
+            names.insert(given.tensor.name.to_string(), (given.memory, given.tensor.clone()));
+            if let (Memory::Arena, Role::Input, Some(span)) = (given.memory, given.role, given.tensor.span())
+            {
+                slab = slab.next_multiple_of(ALIGNMENT);
+                staged.insert(span.start, slab);
+                slab += span.end - span.start;
+            }
+        }
+        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
+        for tensor in program.prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
+            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
+        }
+        let order = program.in_order().iter().map(|&(stream, index, _)| (stream, index)).collect();
+        let slab = Pinned::new(slab)?;
+        let events_of = |times| Ok::<_, String>([Event::new(times)?, Event::new(times)?, Event::new(times)?]);
+        let mut session = Session {
+            graph: None,
+            calls,
+            fused,
+            launches,
+            is_single: false,
+            blas,
+            dnn,
+            multiplies,
+            tallies: [products, convolutions],
+            compiler: compiler.facts().clone(),
+            workspaces,
+            events,
+            turns: events_of(true)?,
+            forks: events_of(false)?,
+            _modules: modules,
+            constants: on_device,
+            _constants: own,
+            arena,
+            slab,
+            gpu,
+            program,
+            known,
+            staged,
+            order,
+            names,
+            options,
+            steps: 0,
+            forgotten: Vec::new(),
+            seed: 0,
+            fragmentation: None,
+            traces: false,
+        };
+        session.warm_up()?;
+        session.clear()?;
+        for given in &session.program.given {
+            if let Some(Data::Inline(bytes)) = &given.data {
+                session.write(given.memory, &given.tensor, bytes)?;
+            }
+        }
+        session.program.forget_data();
+        Ok(session)
+    }
+
+    /// Makes the libraries do each of their calls once, on the current contents of the arena. A library loads what a call needs
+    /// at its first use, which must not happen within a step or while a step is captured.
+    fn warm_up(&self) -> Result<(), String> {
+        let mut theirs = self.calls.iter().flatten().filter(|work| !matches!(work, Work::Kernel(_)));
+        theirs.try_for_each(|work| self.work(Stream::Compute, work))
+    }
+
+    /// Issues a call to the stream.
+    fn work(&self, stream: Stream, work: &Work) -> Result<(), String> {
+        match work {
+            // SAFETY: the recipe says which arguments its kernels take, and the program where they are; both memories live as
+            // long as this session.
+            Work::Kernel(ready) => unsafe { self.gpu.launch(stream, ready) },
+            // SAFETY: as above, and the program gives the workspace to nothing else meanwhile.
+            Work::Product(product) => unsafe { self.blas.as_ref().map_err(String::clone)?.multiply(product) },
+            Work::Convolution(ready) => match &self.dnn {
+                // SAFETY: as above.
+                Some(Ok(dnn)) => unsafe { dnn.convolve(ready) },
+                _ => unreachable!("it has chosen how"),
+            },
+        }
+    }
+
+    /// Fills the whole arena with zeros.
+    fn clear(&self) -> Result<(), String> {
+        for (start, bytes) in self.arena.parts() {
+            // SAFETY: the arena has that many bytes from there on, and nothing else runs.
+            unsafe { self.gpu.zeros(Stream::Compute, start, bytes)? };
+        }
+        self.gpu.wait_for(Stream::Compute)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Checked {
+        &self.program
+    }
+
+    /// The vendor's name of the device.
+    pub fn device(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// The architecture that the kernels are compiled for, such as `sm_90`.
+    pub fn architecture(&self) -> &str {
+        &self.gpu.architecture
+    }
+
+    /// The implementation of matrix products: `cuBLAS 13.1.0`, possibly with the number of products that own kernels do, or `own
+    /// kernels`, with the reason.
+    pub fn products(&self) -> String {
+        match &self.blas {
+            Ok(blas) => self.tallies[0].told(blas.name()),
+            Err(why) => format!("own kernels: {why}"),
+        }
+    }
+
+    /// The implementation of convolutions: `cuDNN 9.19.0`, possibly with the number of convolutions that own kernels do, or `own
+    /// kernels`, with the reason; none if the program has no convolutions but those with windows of one pixel, which are
+    /// products.
+    pub fn convolutions(&self) -> Option<String> {
+        Some(match self.dnn.as_ref()? {
+            Ok(dnn) => self.tallies[1].told(dnn.name()),
+            Err(why) => format!("own kernels: {why}"),
+        })
+    }
+
+    /// The libraries that this session uses: the driver, NVRTC, and cuBLAS and cuDNN where they were found.
+    pub fn libraries(&self) -> Vec<LibraryFacts> {
+        let found = [
+            self.blas.as_ref().ok().map(Blas::facts),
+            self.dnn.as_ref().and_then(|dnn| dnn.as_ref().ok()).map(Dnn::facts),
+        ];
+        [self.gpu.driver(), &self.compiler].into_iter().chain(found.into_iter().flatten()).cloned().collect()
+    }
+
+    /// Work that own kernels do in place of a library, each with the reason.
+    pub fn fallbacks(&self) -> Vec<String> {
+        if self.options.own_kernels {
+            return Vec::new();
+        }
+        let products = match &self.blas {
+            Err(why) if self.multiplies => Some(format!("own kernels multiply matrices: {why}")),
+            Ok(_) if self.tallies[0].own > 0 => Some(format!("products by {}", self.products())),
+            _ => None,
+        };
+        let convolutions = match &self.dnn {
+            Some(Err(why)) => Some(format!("own kernels convolve: {why}")),
+            Some(Ok(dnn)) if self.tallies[1].own > 0 => {
+                Some(format!("convolutions by {}", self.tallies[1].told(dnn.name())))
+            }
+            _ => None,
+        };
+        [products, convolutions].into_iter().flatten().collect()
+    }
+
+    /// Why own kernels do something that an open library could do under other circumstances.
+    fn lacks(&self) -> Option<String> {
+        let some = |library: String, tally: &Tally| {
+            let why = tally.mendable.as_ref()?;
+            Some(format!("{library} does not do {} of {}: {why}", tally.own, tally.all))
+        };
+        let products = self.blas.as_ref().ok().and_then(|blas| some(blas.name(), &self.tallies[0]));
+        products.or_else(|| some(self.dnn.as_ref()?.as_ref().ok()?.name(), &self.tallies[1]))
+    }
+
+    /// Bytes of workspace that a command of the compute stream uses here: a library may need less than a plan gives it.
+    pub fn workspace(&self, command: u32) -> u64 {
+        self.workspaces.get(command as usize).copied().unwrap_or(0)
+    }
+
+    /// Number of own kernels that a step launches, and the number without fusion.
+    pub fn launches(&self) -> [usize; 2] {
+        self.launches
+    }
+
+    /// Number of steps that have been run, before and by this session.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Sets the number of steps that have been run.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// Skips a wait of a command from now on, so that a test can show that the wait matters.
+    #[doc(hidden)]
+    pub fn forget(&mut self, stream: Stream, command: u32, wait: usize) {
+        self.forgotten.push((stream, command, wait));
+    }
+
+    /// The bytes of a tensor, read when the compute stream has reached this point.
+    fn read(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+        let Some(span) = tensor.span() else {
+            return Ok(Cow::Borrowed(self.known.get(&tensor.content).map_or(&[], |bytes| bytes.get())));
+        };
+        let bytes = span.end - span.start;
+        let mut out = vec![0; bytes as usize];
+        match memory {
+            Memory::Arena => {
+                let from = self.arena.address() + span.start;
+                // SAFETY: both have that many bytes, and nothing else happens before the copy is done.
+                unsafe { self.gpu.to_host(Stream::Compute, out.as_mut_ptr(), from, bytes)? };
+                self.gpu.wait_for(Stream::Compute)?;
+            }
+            Memory::Slab => {
+                self.gpu.wait_for(Stream::Compute)?;
+                let from = self.slab.at(span.start, bytes);
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may read only what no copy
+                // writes at this point.
+                unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), bytes as usize) };
+            }
+        }
+        Ok(Cow::Owned(out))
+    }
+
+    /// Sets the bytes of a tensor when the compute stream has reached this point.
+    fn write(&self, memory: Memory, tensor: &Tensor, new: &[u8]) -> Result<(), String> {
+        let Some(span) = tensor.span() else { return Ok(()) };
+        let bytes = span.end - span.start;
+        assert_eq!(bytes, new.len() as u64, "a tensor is set as a whole");
+        let staged = self.staged.get(&span.start).filter(|_| memory == Memory::Arena);
+        match (memory, staged) {
+            (Memory::Arena, Some(&room)) => {
+                let room = self.slab.at(room, bytes);
+                // SAFETY: the slab has that many bytes, and the copy from them in the step before is done: its turn was waited
+                // for.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(new.as_ptr(), room, bytes as usize);
+                    self.gpu.to_device(Stream::Compute, self.arena.address() + span.start, room, bytes)
+                }
+            }
+            (Memory::Arena, None) => {
+                let to = self.arena.address() + span.start;
+                // SAFETY: both have that many bytes, and they are borrowed until the copy is done.
+                unsafe { self.gpu.to_device(Stream::Compute, to, new.as_ptr(), bytes)? };
+                self.gpu.wait_for(Stream::Compute)
+            }
+            (Memory::Slab, _) => {
+                self.gpu.wait_for(Stream::Compute)?;
+                let to = self.slab.at(span.start, bytes);
+                // SAFETY: the slab has that many bytes. The program is checked: the compute stream may set only what no copy uses
+                // at this point.
+                unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes as usize) };
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of a given tensor or of an output of this name, between runs.
+    pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
+        let (memory, tensor) = self.names.get(name)?;
+        self.gpu.enter().ok()?;
+        self.read(*memory, tensor).ok().map(Cow::into_owned)
+    }
+
+    /// Sets a given tensor, between runs; false if there is none of this name and size.
+    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
+        let Some((memory, tensor)) = self.names.get(name) else { return false };
+        let fits = tensor.bytes() == bytes.len() as u64;
+        // One value may be set several times before a step takes it.
+        let done = || self.gpu.enter().and_then(|()| self.write(*memory, tensor, bytes));
+        fits && done().and_then(|()| self.gpu.wait_for(Stream::Compute)).is_ok()
+    }
+
+    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Device`].
+    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let ran = self.drive(steps, watch);
+        // Even after an error, nothing goes on running when this returns.
+        let ended = Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream));
+        let measured = ran?;
+        ended.map_err(RunError::Device)?;
+        self.steps += measured.steps.len() as u64;
+        Ok(measured)
+    }
+
+    fn drive(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let failed = RunError::Device;
+        self.gpu.enter().map_err(failed)?;
+        self.begin().map_err(failed)?;
+        let mut measured = Measured { peak: peak_in_order(&self.program), ..Measured::default() };
+        let mut tracer =
+            if self.traces { Some(Tracer::new(&self.gpu, &self.program).map_err(failed)?) } else { None };
+        let graph = self.options.graph && tracer.is_none();
+        self.is_single = !graph && (tracer.is_some() || watch.looks());
+        let (mut begun, mut ended) = (0, false);
+        for step in 0..steps {
+            if step > 0 {
+                self.turns[((step - 1) % 3) as usize].wait().map_err(failed)?;
+            }
+            if step > 1 {
+                measured.steps.push(self.lasted(step - 1).map_err(failed)?);
+            }
+            self.wait_for_turn(step, graph).map_err(failed)?;
+            let number = self.steps + step;
+            let ends = Turn::new(self, &self.program, number, step > 0).taken_by(watch)?;
+            self.gpu.record(&self.turns[(step % 3) as usize], Stream::Compute).map_err(failed)?;
+            begun = step + 1;
+            if ends {
+                ended = true;
+                break;
+            }
+            if graph {
+                self.replay().map_err(failed)?;
+                continue;
+            }
+            for at in 0..self.order.len() {
+                let (stream, index) = self.order[at];
+                self.issue(stream, index, step, tracer.as_ref(), false).map_err(failed)?;
+                if !watch.looks() {
+                    continue;
+                }
+                if let Action::Launch(launch) = &self.program.stream(stream)[index as usize].action {
+                    let bytes = |tensor: &Tensor| self.read(Memory::Arena, tensor).map(Cow::into_owned);
+                    watch.launched(launch, &bytes).map_err(RunError::Stopped)?;
+                }
+            }
+            if let Some(tracer) = &mut tracer {
+                Stream::ALL.iter().try_for_each(|&stream| self.gpu.wait_for(stream)).map_err(failed)?;
+                tracer.tell(&self.program, step, &mut measured).map_err(failed)?;
+            }
+        }
+        if begun == steps && !ended {
+            // The end of the last step is recorded as a further turn.
+            self.gpu.record(&self.turns[(steps % 3) as usize], Stream::Compute).map_err(failed)?;
+            begun += 1;
+        }
+        // The turns recorded last bound the steps whose durations are still missing.
+        for turn in (measured.steps.len() as u64 + 1)..begun {
+            self.turns[(turn % 3) as usize].wait().map_err(failed)?;
+            measured.steps.push(self.lasted(turn).map_err(failed)?);
+        }
+        Ok(measured)
+    }
+
+    /// Duration of the step before this turn.
+    fn lasted(&self, turn: u64) -> Result<Duration, String> {
+        let [end, begin] = [turn, turn - 1].map(|turn| &self.turns[(turn % 3) as usize]);
+        Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
+    }
+
+    /// Writes the number of the step before the next one, and the seed, to the device.
+    fn begin(&self) -> Result<(), String> {
+        let step = [self.steps.wrapping_sub(1), self.seed];
+        // SAFETY: both have that many bytes, and these stay until the copy is done.
+        unsafe {
+            let bytes = size_of_val(&step) as u64;
+            self.gpu.to_device(Stream::Compute, self.constants, step.as_ptr().cast(), bytes)?;
+        }
+        self.gpu.wait_for(Stream::Compute)
+    }
+
+    /// Makes the stream wait, on the device, for the waits of the command. A wait for the step before is skipped if there was
+    /// none.
+    fn obey(&self, stream: Stream, index: u32, step: u64, alone: bool) -> Result<(), String> {
+        for (at, wait) in self.program.stream(stream)[index as usize].waits.iter().enumerate() {
+            if wait.before && (alone || step == 0) || self.forgotten.contains(&(stream, index, at)) {
+                continue;
+            }
+            let step = step - u64::from(wait.before);
+            if let Some(events) = &self.events[wait.stream as usize][wait.command as usize] {
+                self.gpu.after(stream, &events[(step % 2) as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the compute stream reach the caller's turn. A replayed step has ended with all of its streams.
+    fn wait_for_turn(&self, step: u64, graph: bool) -> Result<(), String> {
+        if graph { Ok(()) } else { self.obey(Stream::Compute, 0, step, false) }
+    }
+
+    /// Issues a command to its stream. For the caller's turn, [`Session::wait_for_turn`] has already obeyed the waits.
+    fn issue(
+        &self,
+        stream: Stream,
+        index: u32,
+        step: u64,
+        tracer: Option<&Tracer>,
+        alone: bool,
+    ) -> Result<(), String> {
+        let command: &Command = &self.program.stream(stream)[index as usize];
+        if !command.action.is_turn() {
+            self.obey(stream, index, step, alone)?;
+        }
+        if let Some(tracer) = tracer {
+            self.gpu.record(&tracer.events[stream as usize][index as usize][0], stream)?;
+        }
+        match &command.action {
+            Action::Turn | Action::Launch(_) => self.compute(stream, index)?,
+            Action::Copy(copy) => self.copy(stream, copy)?,
+        }
+        if let Some(tracer) = tracer {
+            self.gpu.record(&tracer.events[stream as usize][index as usize][1], stream)?;
+        }
+        match &self.events[stream as usize][index as usize] {
+            Some(events) => self.gpu.record(&events[(step % 2) as usize], stream),
+            None => Ok(()),
+        }
+    }
+
+    /// Issues the calls of a command to the stream: none if a fused kernel of another command includes them.
+    fn compute(&self, stream: Stream, index: u32) -> Result<(), String> {
+        match self.fused.get(&index).filter(|_| !self.is_single) {
+            Some(Some((before, ready))) => {
+                let calls = &self.calls[index as usize][..*before];
+                calls.iter().try_for_each(|work| self.work(stream, work))?;
+                // SAFETY: as for the kernels that it replaces.
+                unsafe { self.gpu.launch(stream, ready) }
+            }
+            Some(None) => Ok(()),
+            None => self.calls[index as usize].iter().try_for_each(|work| self.work(stream, work)),
+        }
+    }
+
+    fn copy(&self, stream: Stream, copy: &Transfer) -> Result<(), String> {
+        let device = self.arena.address() + copy.device;
+        let host = self.slab.at(copy.host, copy.bytes);
+        // SAFETY: both have that many bytes, and live as long as this session. The program is checked: until the copy is done
+        // nothing writes what it reads, or uses what it writes.
+        unsafe {
+            match stream {
+                Stream::In => self.gpu.to_device(stream, device, host, copy.bytes),
+                _ => self.gpu.to_host(stream, host, device, copy.bytes),
+            }
+        }
+        .map_err(|why| format!("the copy `{}` ({stream}): {why}", copy.node))
+    }
+
+    /// Replays the captured step; captures it first if there is none yet.
+    fn replay(&mut self) -> Result<(), String> {
+        if self.graph.is_none() {
+            self.gpu.begin_graph()?;
+            let written = self.write_down();
+            // The capture must end even if issuing a command failed.
+            let graph = self.gpu.end_graph();
+            written?;
+            self.graph = Some(graph?);
+        }
+        match &self.graph {
+            Some(graph) => self.gpu.replay(graph),
+            None => Ok(()),
+        }
+    }
+
+    /// Captures a step whose copies begin after it begins and end before it ends. Such steps do not overlap, so no command waits
+    /// for the step before.
+    fn write_down(&self) -> Result<(), String> {
+        self.gpu.record(&self.forks[0], Stream::Compute)?;
+        for stream in [Stream::Out, Stream::In] {
+            self.gpu.after(stream, &self.forks[0])?;
+        }
+        for &(stream, index) in &self.order {
+            self.issue(stream, index, 0, None, true)?;
+        }
+        for (stream, event) in [Stream::Out, Stream::In].into_iter().zip(&self.forks[1..]) {
+            self.gpu.record(event, stream)?;
+            self.gpu.after(Stream::Compute, event)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tensors for Session {
+    fn peek(&self, memory: Memory, tensor: &Tensor) -> Result<Cow<'_, [u8]>, String> {
+        self.read(memory, tensor)
+    }
+
+    fn poke(&self, memory: Memory, tensor: &Tensor, bytes: &[u8]) -> Result<(), String> {
+        self.write(memory, tensor, bytes)
+    }
+}
+
+/// Events at the begin and the end of each command.
+struct Tracer {
+    start: Event,
+    events: [Vec<[Event; 2]>; 3],
+}
+
+impl Tracer {
+    fn new(gpu: &Gpu, program: &Program) -> Result<Tracer, String> {
+        let mut events = [Vec::new(), Vec::new(), Vec::new()];
+        for stream in Stream::ALL {
+            for _ in program.stream(stream) {
+                events[stream as usize].push([Event::new(true)?, Event::new(true)?]);
+            }
+        }
+        let start = Event::new(true)?;
+        gpu.record(&start, Stream::Compute)?;
+        Ok(Tracer { start, events })
+    }
+
+    /// Adds the times of a finished step to `measured`.
+    fn tell(&mut self, program: &Program, step: u64, measured: &mut Measured) -> Result<(), String> {
+        // The driver reports times in single precision, so short spans are more exact.
+        let first = &self.events[Stream::Compute as usize][0][0];
+        let base = first.seconds_since(&self.start)?;
+        let at = |event: &Event| {
+            let seconds = base + event.seconds_since(first)?;
+            Ok::<_, String>(Duration::from_secs_f64(seconds.max(0.0)))
+        };
+        let mut spans = [Vec::new(), Vec::new(), Vec::new()];
+        for (spans, events) in spans.iter_mut().zip(&self.events) {
+            for [begin, end] in events {
+                spans.push((at(begin)?, at(end)?));
+            }
+        }
+        let ended = |stream: Stream, command: u32| spans[stream as usize][command as usize].1;
+        for (stream, command, _) in program.in_order() {
+            let (begun, end) = spans[stream as usize][command as usize];
+            // It waited since the end of the command before it, if a command that it waits for ended later.
+            let since = command.checked_sub(1).map_or(begun, |before| ended(stream, before));
+            let waits = &program.stream(stream)[command as usize].waits;
+            let waits = waits.iter().filter(|wait| !wait.before);
+            let last = waits.map(|&wait| (ended(wait.stream, wait.command), wait)).max();
+            let cause = last.filter(|&(end, _)| end > since).map(|(_, wait)| wait);
+            let waited = if cause.is_some() { since.min(begun) } else { begun };
+            measured.busy[stream as usize] += end.saturating_sub(begun);
+            if stream == Stream::Compute {
+                measured.stalled += begun.saturating_sub(waited);
+            }
+            let event = run::Event { stream, command, step, waited, begun, ended: end, cause, live: 0 };
+            measured.events.push(event);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! Losses over classes, and their gradients.
+
+use lmsc_ir::ElementType;
+use rayon::prelude::*;
+
+use super::softmax::{forward_row, largest};
+use super::{Made, least};
+use crate::kernel::{Io, Kernel};
+use crate::math::exp;
+use crate::spec::{Refusal, Spec, refuse};
+
+/// How the losses of all labels are combined.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Total {
+    /// Not at all.
+    Each,
+    /// The sum.
+    Sum,
+    /// The sum divided by the weights of the labels that count.
+    Mean,
+}
+
+/// Extents and attributes that loss and gradient share: scores are `[batch, classes, positions…]`.
+#[derive(Clone, Copy)]
+pub struct Loss {
+    /// Number of samples.
+    pub batch: usize,
+    /// Number of classes.
+    pub classes: usize,
+    /// Number of positions of a sample.
+    pub positions: usize,
+    /// How losses are combined.
+    pub total: Total,
+    /// The label that does not count.
+    pub ignored: Option<i64>,
+    /// The operands with labels (of type int32 if `narrow`, otherwise int64) and with weights of classes.
+    pub labels: usize,
+    /// Whether labels have 32 bits.
+    pub narrow: bool,
+    /// The operand with weights of classes.
+    pub weights: Option<usize>,
+}
+
+impl Loss {
+    /// Takes scores and labels from operands `scores` and `scores + 1`.
+    pub fn new(spec: &Spec<'_>, scores: usize) -> Result<Loss, Refusal> {
+        let dims = spec.dims(scores)?;
+        let [batch, classes, ..] = dims[..] else { return refuse("scores have fewer than two dimensions") };
+        let positions: usize = dims[2..].iter().product();
+        let labels = scores + 1;
+        let weights = Some(labels + 1).filter(|&w| spec.has(w));
+        spec.expect_floats([scores].into_iter().chain(weights))?;
+        let narrow = match spec.element(labels)? {
+            ElementType::Int64 => false,
+            ElementType::Int32 => true,
+            other => return refuse(format!("labels are {other}; expected int32 or int64")),
+        };
+        if spec.dims(labels)?.iter().product::<usize>() != batch * positions {
+            return refuse("there are not as many labels as rows of scores");
+        }
+        let total = match &*spec.string("reduction", "mean")? {
+            "none" => Total::Each,
+            "sum" => Total::Sum,
+            "mean" => Total::Mean,
+            other => {
+                return refuse(format!("attribute `reduction` is `{other}`; expected none, sum or mean"));
+            }
+        };
+        let mut ignored = spec.says("ignore_index").then(|| spec.int("ignore_index", 0)).transpose()?;
+        if spec.has(labels + 2) {
+            ignored = spec.constants(labels + 2)?.and_then(|i| i.first().copied());
+        }
+        spec.expect_count(labels + 1, classes)?;
+        spec.expect_count(labels + 2, 1)?;
+        Ok(Loss { batch, classes, positions, total, ignored, labels, narrow, weights })
+    }
+
+    /// Number of elements of the loss.
+    fn len(&self) -> usize {
+        if self.total == Total::Each { self.rows() } else { 1 }
+    }
+
+    fn rows(&self) -> usize {
+        self.batch * self.positions
+    }
+
+    /// The class of each row of scores with its weight, if the row counts.
+    fn read<'a>(&self, io: &Io<'a>) -> impl Fn(usize) -> Option<(usize, f32)> + use<'a> {
+        let (wide, narrow) = if self.narrow {
+            (&[][..], io.get::<i32>(self.labels))
+        } else {
+            (io.get::<i64>(self.labels), &[][..])
+        };
+        let weights = self.weights.map_or(&[][..], |w| io.get::<f32>(w));
+        let Loss { classes, ignored, .. } = *self;
+        move |row| {
+            let label = wide.get(row).copied().or_else(|| narrow.get(row).map(|&l| i64::from(l)))?;
+            let class = usize::try_from(label).ok().filter(|&c| c < classes && Some(label) != ignored)?;
+            Some((class, weights.get(class).copied().unwrap_or(1.0)))
+        }
+    }
+
+    /// The sum of the weights of the labels that count.
+    fn weight(&self, of: &impl Fn(usize) -> Option<(usize, f32)>) -> f64 {
+        (0..self.rows()).filter_map(of).map(|(_, w)| f64::from(w)).sum()
+    }
+
+    /// Offset of a row's score of class 0.
+    fn first(&self, row: usize) -> usize {
+        row / self.positions * self.classes * self.positions + row % self.positions
+    }
+
+    /// Writes the loss, given the log-probability of a row's class.
+    fn write(
+        &self,
+        out: &mut [f32],
+        log: impl Fn(usize, usize) -> f32,
+        of: &impl Fn(usize) -> Option<(usize, f32)>,
+    ) {
+        let each = |row: usize| of(row).map_or(0.0, |(class, weight)| -log(row, class) * weight);
+        if self.total == Total::Each {
+            out.iter_mut().enumerate().for_each(|(row, out)| *out = each(row));
+            return;
+        }
+        let sum: f64 = (0..self.rows()).map(|row| f64::from(each(row))).sum();
+        out[0] = if self.total == Total::Mean { sum / self.weight(of) } else { sum } as f32;
+    }
+}
+
+/// `SoftmaxCrossEntropyLoss(scores, labels, weights) → loss, log-probabilities`.
+pub fn cross_entropy(spec: &Spec<'_>) -> Made {
+    let loss = Loss::new(spec, 0)?;
+    let wants_log = spec.wants(1);
+    spec.expect_float_result(0, loss.len())?;
+    spec.expect_float_result(1, loss.rows() * loss.classes)?;
+    Ok(Kernel::new(move |mut io: Io<'_>| {
+        let scores = io.get::<f32>(0);
+        let of = loss.read(&io);
+        let (out, log) = (io.take::<f32>(0), io.take::<f32>(1));
+        let Loss { classes, positions, .. } = loss;
+        if wants_log && positions == 1 && classes > 0 {
+            let rows = log.par_chunks_mut(classes).zip(scores.par_chunks(classes));
+            rows.with_min_len(least(8 * classes)).for_each(|(out, x)| forward_row(x, out, true));
+        } else if wants_log && classes > 0 {
+            let size = classes * positions;
+            let samples = log.par_chunks_mut(size).zip(scores.par_chunks(size));
+            samples.with_min_len(least(8 * size)).for_each(|(out, x)| {
+                for p in 0..positions {
+                    let total = log_sum(x, p, classes, positions);
+                    (0..classes).for_each(|c| out[c * positions + p] = x[c * positions + p] - total);
+                }
+            });
+        }
+        let log: &[f32] = log;
+        let of_row = |row: usize, class: usize| {
+            let at = loss.first(row) + class * positions;
+            match log.is_empty() {
+                false => log[at],
+                true => scores[at] - log_sum(scores, loss.first(row), classes, positions),
+            }
+        };
+        loss.write(out, of_row, &of);
+    }))
+}
+
+/// The logarithm of the sum of exponentials of a row.
+fn log_sum(x: &[f32], first: usize, classes: usize, stride: usize) -> f32 {
+    let row = || (0..classes).map(|c| x[first + c * stride]);
+    let most = if stride == 1 {
+        largest(&x[first..first + classes])
+    } else {
+        row().fold(f32::NEG_INFINITY, f32::max)
+    };
+    let sum: f64 = row().map(|x| f64::from(exp(x - most))).sum();
+    most + sum.ln() as f32
+}
+
+/// `SoftmaxCrossEntropyLossGrad(dloss, log-probabilities, labels, weights) → dscores`.
+pub fn cross_entropy_grad(spec: &Spec<'_>) -> Made {
+    let loss = Loss::new(spec, 1)?;
+    spec.expect_floats([0])?;
+    spec.need(0)?;
+    spec.expect_count(0, loss.len())?;
+    spec.expect_float_result(0, loss.rows() * loss.classes)?;
+    // Operand 5 is a bias that is added to the gradient.
+    if spec.has(5) {
+        return refuse("operand 5, what is added to the gradient, is not supported");
+    }
+    Ok(Kernel::new(move |mut io: Io<'_>| {
+        let (dloss, log) = (io.get::<f32>(0), io.get::<f32>(1));
+        let of = loss.read(&io);
+        let Loss { classes, positions, total, .. } = loss;
+        let divisor = if total == Total::Mean { loss.weight(&of) as f32 } else { 1.0 };
+        let out = io.take::<f32>(0);
+        let size = classes * positions;
+        if size == 0 {
+            return;
+        }
+        let samples = out.par_chunks_mut(size).zip(log.par_chunks(size)).enumerate();
+        samples.with_min_len(least(8 * size)).for_each(|(n, (out, log))| {
+            for p in 0..positions {
+                let row = n * positions + p;
+                let Some((class, weight)) = of(row) else {
+                    (0..classes).for_each(|c| out[c * positions + p] = 0.0);
+                    continue;
+                };
+                let d = if total == Total::Each { dloss[row] } else { dloss[0] };
+                let scale = if divisor == 0.0 { 0.0 } else { d * weight / divisor };
+                if positions == 1 {
+                    out.iter_mut().zip(log).for_each(|(o, &l)| *o = exp(l) * scale);
+                } else {
+                    (0..classes).for_each(|c| out[c * positions + p] = exp(log[c * positions + p]) * scale);
+                }
+                out[class * positions + p] -= scale;
+            }
+        });
+    }))
+}
+
+/// `NegativeLogLikelihoodLoss(log-probabilities, labels, weights) → loss`.
+pub fn negative_log_likelihood(spec: &Spec<'_>) -> Made {
+    let loss = Loss::new(spec, 0)?;
+    spec.expect_float_result(0, loss.len())?;
+    Ok(Kernel::new(move |mut io: Io<'_>| {
+        let log = io.get::<f32>(0);
+        let of = loss.read(&io);
+        loss.write(io.take(0), |row, class| log[loss.first(row) + class * loss.positions], &of);
+    }))
+}

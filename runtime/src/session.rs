@@ -1,0 +1,346 @@
+//! A program on the host, ready to run any number of steps, and the interface of its caller.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use lmsc_ir::program::{Checked, Given, Launch, Memory, Output, Program, Role, Stream, Tensor};
+use lmsc_ir::{Bytes, Data};
+use lmsc_kernels::kernel::Step;
+
+use super::chunks::{Fragmentation, apart};
+use super::device::Tensors;
+use super::drive::{Drive, drive};
+use super::host::Host;
+use super::kernels::{Kernels, NotReady};
+use super::{Link, Measured, pages};
+
+/// Why a run did not start, or ended early.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Nodes have no kernel, or too little workspace.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    /// The system refuses the memory.
+    #[error("the system does not give the {bytes} ({} bytes) of the {}", bytes.0, called(*.memory))]
+    NoMemory {
+        /// The memory that was requested.
+        memory: Memory,
+        /// Size in bytes.
+        bytes: Bytes,
+    },
+    /// The system refuses a thread.
+    #[error("the system does not give the thread that copies ({stream}): {why}")]
+    NoThread {
+        /// The thread's stream.
+        stream: Stream,
+        /// The system's message.
+        why: String,
+    },
+    /// The device could not copy.
+    #[error("the copy `{node}` ({stream}) failed in step {step}: {why}")]
+    Copy {
+        /// The node that copies.
+        node: String,
+        /// Its stream.
+        stream: Stream,
+        /// The step, from 1 in all runs together.
+        step: u64,
+        /// The device's message.
+        why: String,
+    },
+    /// Chunks do not consist of whole pages.
+    #[error(
+        "chunks of {bytes} bytes; they are multiples of {}, up to {}",
+        Bytes(pages::LEAST),
+        Bytes(pages::LARGEST)
+    )]
+    Chunk {
+        /// Requested size in bytes.
+        bytes: u64,
+    },
+    /// The system cannot map this number of chunks.
+    #[error("{chunks} chunks; the system maps no more than {} of them", pages::MOST)]
+    Many {
+        /// Requested number.
+        chunks: u64,
+    },
+    /// There are too few chunks.
+    #[error("the step needs {needed} chunks of {bytes} bytes ({}), and there are {chunks}", Bytes(*bytes))]
+    Chunks {
+        /// Number of chunks that the step needs.
+        needed: u64,
+        /// Number of chunks available.
+        chunks: u64,
+        /// Bytes of a chunk.
+        bytes: u64,
+    },
+    /// The step and the constants of its kernels exceed the budget.
+    #[error("the step needs {needed} ({} bytes) with the constants of its kernels, and may use {budget} ({} bytes)", needed.0, budget.0)]
+    Budget {
+        /// Size in bytes that they need.
+        needed: Bytes,
+        /// Size in bytes that they may use.
+        budget: Bytes,
+    },
+    /// The device has too little free memory.
+    #[error(
+        "the step needs {needed} ({} bytes) of the device's memory, of which {free} ({} bytes) are free: {total} less \
+         what others use",
+        needed.0, free.0
+    )]
+    DeviceMemory {
+        /// Size in bytes that the step needs.
+        needed: Bytes,
+        /// Size in bytes that is free.
+        free: Bytes,
+        /// Size in bytes of the device's memory.
+        total: Bytes,
+    },
+    /// There is no such device, or a library that it needs is not found.
+    #[error("{0}")]
+    NoDevice(String),
+    /// Own kernels would do work that a library could do, which the options forbid.
+    #[error("{0}")]
+    NoLibrary(String),
+    /// The device fails.
+    #[error("{0}")]
+    Device(String),
+    /// The watch ended the run.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+fn called(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Arena => "device's arena",
+        Memory::Slab => "host's memory for what leaves the device",
+    }
+}
+
+/// Callbacks during a run. All of them are called from the compute thread.
+pub trait Watch {
+    /// Called at the caller's turn, before each step. `Err` aborts the run; [`Turn::end`] ends it.
+    ///
+    /// # Errors
+    /// Why the run ends.
+    fn turn(&mut self, turn: &mut Turn<'_>) -> Result<(), String>;
+
+    /// Called when a kernel has run; `bytes` reads its operands and results, which a device may fail to do.
+    ///
+    /// # Errors
+    /// Why the run ends.
+    fn launched(
+        &mut self,
+        _launch: &Launch,
+        _bytes: &dyn Fn(&Tensor) -> Result<Vec<u8>, String>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether [`launched`](Watch::launched) is needed: a device then runs kernels one by one, and reports each.
+    fn looks(&self) -> bool {
+        false
+    }
+}
+
+/// Access to inputs and outputs before a step.
+pub struct Turn<'a> {
+    device: &'a dyn Tensors,
+    program: &'a Program,
+    ends: bool,
+    /// The first failure of the device.
+    failed: RefCell<Option<String>>,
+    /// Number of steps before this one, in all runs together.
+    pub number: u64,
+    /// Whether this run had a step before, whose outputs can be read.
+    pub has_outputs: bool,
+}
+
+impl<'a> Turn<'a> {
+    /// The turn before a step of the program on the device.
+    pub fn new(device: &'a dyn Tensors, program: &'a Program, number: u64, has_outputs: bool) -> Turn<'a> {
+        Turn { device, program, ends: false, failed: RefCell::default(), number, has_outputs }
+    }
+
+    /// Gives the turn to the watch; returns whether it ends the run.
+    ///
+    /// # Errors
+    /// [`RunError::Device`] if the device failed meanwhile, else [`RunError::Stopped`].
+    pub fn taken_by(mut self, watch: &mut dyn Watch) -> Result<bool, RunError> {
+        let taken = watch.turn(&mut self);
+        match self.failed.into_inner() {
+            Some(failure) => Err(RunError::Device(failure)),
+            None => taken.map(|()| self.ends).map_err(RunError::Stopped),
+        }
+    }
+
+    /// Ends the run after the step before, as if no further steps had been requested.
+    pub fn end(&mut self) {
+        self.ends = true;
+    }
+
+    /// An output of the step before; none as well if the device fails, which ends the run after the turn.
+    pub fn output(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let output = self.program.outputs.iter().find(|output| *output.tensor.name == *name)?;
+        let read = self.has_outputs.then(|| self.device.peek(output.memory, &output.tensor));
+        read?.map_err(|failure| self.fail(failure)).ok()
+    }
+
+    fn fail(&self, failure: String) {
+        self.failed.borrow_mut().get_or_insert(failure);
+    }
+
+    /// Sets an input of this step; false if there is no input of this name and size.
+    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
+        let is_meant = |given: &&Given| given.role == Role::Input && *given.tensor.name == *name;
+        let given = self.program.given.iter().find(is_meant);
+        let given = given.filter(|given| given.tensor.bytes() == bytes.len() as u64);
+        let Some(given) = given else { return false };
+        if let Err(failure) = self.device.poke(given.memory, &given.tensor, bytes) {
+            self.fail(failure);
+        }
+        true
+    }
+}
+
+/// A program on the host, with the values of its variables.
+#[derive(Debug)]
+pub struct Session {
+    host: Host,
+    names: BTreeMap<String, (Memory, Tensor)>,
+    /// Use of chunks, if the program runs in chunks.
+    pub fragmentation: Option<Fragmentation>,
+    /// Whether an earlier run has left outputs.
+    has_left: bool,
+    /// Number of steps that have been run.
+    steps: u64,
+    /// The seed of random operators, used together with node and step.
+    pub seed: u64,
+    /// Whether to record the times of each command.
+    pub traces: bool,
+}
+
+impl Session {
+    /// The program, ready to run: all memory is allocated, and the model's data is copied to its place; the rest is zero. The
+    /// session's own program no longer holds the model's data.
+    ///
+    /// # Errors
+    /// [`RunError::NotReady`], [`RunError::NoMemory`].
+    pub fn new(program: Checked, link: Link) -> Result<Session, RunError> {
+        Session::on(program, link, None)
+    }
+
+    /// The program, ready to run as by [`Session::new`], but in chunks of `chunk` bytes instead of one arena: as many as fit the
+    /// budget or, without one, as the program needs.
+    ///
+    /// # Errors
+    /// [`RunError::Chunk`], [`RunError::Chunks`], [`RunError::Many`], and those of [`Session::new`].
+    ///
+    /// # Source
+    /// OOC §4.
+    pub fn in_chunks(
+        program: &Checked,
+        link: Link,
+        chunk: u64,
+        budget: Option<u64>,
+    ) -> Result<Session, RunError> {
+        if !(pages::LEAST..=pages::LARGEST).contains(&chunk) || !chunk.is_multiple_of(pages::LEAST) {
+            return Err(RunError::Chunk { bytes: chunk });
+        }
+        let program = apart(Program::clone(program), chunk);
+        let fragmentation = Fragmentation::of(&program, chunk);
+        let (needed, bytes) = (fragmentation.chunks, chunk);
+        let chunks = budget.map_or(needed, |budget| budget / chunk);
+        if needed > chunks {
+            return Err(RunError::Chunks { needed, chunks, bytes });
+        }
+        if needed > pages::MOST {
+            return Err(RunError::Many { chunks: needed });
+        }
+        let program = Checked::new(program).expect("less shares an address than before");
+        let session = Session::on(program, link, Some((chunk, chunks)))?;
+        Ok(Session { fragmentation: Some(fragmentation), ..session })
+    }
+
+    fn on(program: Checked, link: Link, chunks: Option<(u64, u64)>) -> Result<Session, RunError> {
+        let kernels = Kernels::prepare(&program)?;
+        let mut host = Host::new(program, kernels, link, chunks)
+            .map_err(|(memory, bytes)| RunError::NoMemory { memory, bytes })?;
+        let mut names = BTreeMap::new();
+        for Output { tensor, memory } in &host.program().outputs {
+            names.insert(tensor.name.to_string(), (*memory, tensor.clone()));
+        }
+        let mut data = Vec::new();
+        for given in &host.program().given {
+            names.insert(given.tensor.name.to_string(), (given.memory, given.tensor.clone()));
+            if let (Some(Data::Inline(bytes)), Some(span)) = (&given.data, given.tensor.span()) {
+                data.push((given.memory, span, bytes.clone()));
+            }
+        }
+        // Results of the prelude follow from shapes: they are known before the first step, and have no address.
+        for tensor in host.program().prelude.iter().flat_map(|launch| launch.results.iter().flatten()) {
+            names.entry(tensor.name.to_string()).or_insert_with(|| (Memory::Arena, tensor.clone()));
+        }
+        for (memory, span, bytes) in data {
+            host.bytes(memory, span).copy_from_slice(&bytes);
+        }
+        host.forget_data();
+        Ok(Session { host, names, fragmentation: None, has_left: false, steps: 0, seed: 0, traces: false })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Checked {
+        self.host.program()
+    }
+
+    /// Number of steps that have been run, before and by this session.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Sets the number of steps that have been run.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// Sets whether operators whose results a closed gate multiplies are left out of a step ([`lmsc_ir::program::Gates`]).
+    /// Otherwise they are computed, and their results multiplied by 0.
+    pub fn skip_closed(&mut self, skips: bool) {
+        self.host.skips_closed = skips;
+    }
+
+    /// The value of a given tensor or of an output of this name, between runs.
+    pub fn get(&mut self, name: &str) -> Option<Vec<u8>> {
+        let (memory, tensor) = self.names.get(name)?;
+        Some(match tensor.span() {
+            Some(span) => self.host.bytes(*memory, span).to_vec(),
+            None => self.host.known(tensor).to_vec(),
+        })
+    }
+
+    /// Sets a given tensor, between runs; false if there is none of this name and size.
+    pub fn set(&mut self, name: &str, bytes: &[u8]) -> bool {
+        let Some((memory, tensor)) = self.names.get(name) else { return false };
+        if tensor.bytes() != bytes.len() as u64 {
+            return false;
+        }
+        if let Some(span) = tensor.span() {
+            self.host.bytes(*memory, span).copy_from_slice(bytes);
+        }
+        true
+    }
+
+    /// Runs `steps` steps, overlapping, or fewer if the watch ends the run, and waits for the last to end.
+    ///
+    /// # Errors
+    /// [`RunError::Stopped`], with the message of the watch; [`RunError::Copy`]; [`RunError::NoThread`].
+    pub fn run(&mut self, steps: u64, watch: &mut dyn Watch) -> Result<Measured, RunError> {
+        let start = Step { number: self.steps, seed: self.seed };
+        let what = Drive { steps, start, has_left: self.has_left, traces: self.traces };
+        let measured = drive(&self.host, self.host.program(), what, watch)?;
+        self.has_left = true;
+        self.steps += measured.steps.len() as u64;
+        Ok(measured)
+    }
+}
