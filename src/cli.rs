@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, TFLMS};
+use lmsc_passes::{PassCx, PassOptions, Pipeline, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Scheduler};
 use lmsc_plan::target::BUILT_IN;
@@ -424,6 +424,7 @@ impl PlanArgs {
             workspaces: None,
             scheduler: Scheduler::default(),
             options: Options::default(),
+            pass_options: PassOptions::default(),
             least_workspaces: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
@@ -470,6 +471,13 @@ pub struct LookArgs {
     /// Run only the first COUNT passes.
     #[arg(long, value_name = "COUNT")]
     pub pass_limit: Option<usize>,
+}
+
+impl LookArgs {
+    /// The passes that `--pass-limit` leaves.
+    pub(crate) fn limited<'p>(&self, passes: Pipeline<'p>) -> Pipeline<'p> {
+        passes.first(self.pass_limit.unwrap_or(usize::MAX))
+    }
 }
 
 /// The main job.
@@ -716,8 +724,9 @@ pub struct OptArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// The passes, in order; none to only read, check and print.
-    #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
+    /// The passes, in order, with commas between them; none to only read, check and print. A pass's own options stand in
+    /// braces behind its name, such as 'expand-training-ops{optimizers=false}'; `lmsc passes` lists them. Repeatable.
+    #[arg(short, long, value_name = "PASS")]
     pub passes: Vec<String>,
     /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]

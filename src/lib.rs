@@ -46,7 +46,7 @@ use lmsc_ir::equiv::Equivalence;
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
 use lmsc_passes::{
-    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
+    GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, pass_named, question,
 };
 use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
@@ -203,8 +203,8 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     // IREE's compiler fuses copies of small tensors into the operators beside them.
     let small_stay = matches!(emit, Some(Emit::MlirIree));
     let cx = PassCx { keep_plan, weights_stay, small_stay, ..pass_cx(&args.plan, machine, &original)? };
-    let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
-    let passes = passes(pipeline, args.look.pass_limit)?;
+    let passes = if nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
+    let passes = args.look.limited(passes);
     let ((came, before, profile), ran) = side_by_side(
         || {
             let facts = facts(&original, &cx);
@@ -419,7 +419,7 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     if let Some(output) = &args.output {
         emit::check_form(output, None, &["onnx", "lms", "mlir", "txt"])?;
     }
-    let passes = passes(&args.passes, args.look.pass_limit)?;
+    let passes = args.look.limited(pipeline(&args.passes)?);
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
     let folder = model.as_ref().and_then(|model| model.folder.clone());
@@ -479,8 +479,8 @@ fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
 /// Whether there is a plan without addresses.
 fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
     let cx = PassCx { addresses: false, ..cx.clone() };
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
+    all.run(&mut original.clone(), &cx).is_ok()
 }
 
 /// The thousandths by which an arena is made larger, one after the other, where one is too small for addresses of a plan of TFLMS.
@@ -489,11 +489,11 @@ const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 /// The refusal of an arena for addresses, with a larger one that has been seen to do.
 fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
     let found = larger.find(|&larger| {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };
-        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+        all.run(&mut original.clone(), &cx).is_ok()
     });
     match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
         Some(bytes) => {
@@ -556,11 +556,9 @@ fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &
     let given = given.join(" and ");
     let help = format!("leave out {given}, and lmsc finds a plan within the budget");
     let free = args.plan.without_fixed_parameters();
-    let passes = passes(pipeline(args.plan.planner()), None);
-    let found = passes.and_then(|passes| {
-        let machine = machine(free.target.as_deref(), free.profile.as_deref())?;
+    let found = machine(free.target.as_deref(), free.profile.as_deref()).and_then(|machine| {
         let cx = pass_cx(&free, machine, &original)?;
-        let ran = run_pipeline(&mut original.clone(), &passes, &cx, &mut |_, _, _| ());
+        let ran = Pipeline::of_planner(args.plan.planner()).run(&mut original.clone(), &cx);
         Ok(ran.map_err(|error| floors_of(error.into(), &original, &cx)))
     });
     let refuse = |otherwise| {
@@ -589,25 +587,39 @@ fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &
     }
 }
 
-/// The table of passes, with their place in the default pipeline.
+/// The table of passes, with their place in the default pipeline and their options.
 pub fn list_passes() -> String {
-    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
-    let line = |pass: &&dyn Pass| {
-        let place = place(pass.name()).map_or("   ".to_owned(), |i| format!("{}. ", i + 1));
-        format!("{place}{:<19} {}\n", pass.name(), pass.summary())
-    };
-    REGISTRY.iter().map(line).collect()
+    let mut text = String::new();
+    for pass in REGISTRY {
+        let place = default_place(*pass).map_or("   ".to_owned(), |place| format!("{place}. "));
+        text += &format!("{place}{:<19} {}\n", pass.name(), pass.summary());
+        for PassOption { name, summary, default } in pass.options() {
+            let set = format!("{{{name}={default}}}");
+            text += &format!("     {set:<17} {summary}\n");
+        }
+    }
+    text
 }
 
 /// The same as JSON.
 pub fn passes_as_json() -> String {
-    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
+    let option = |option: &PassOption| {
+        let (default, takes) = (option.default.to_string(), option.takes());
+        serde_json::json!({ "name": option.name, "summary": option.summary, "default": default, "takes": takes })
+    };
     let json = |pass: &&dyn Pass| {
-        let place = place(pass.name()).map(|index| index + 1);
-        serde_json::json!({ "name": pass.name(), "summary": pass.summary(), "place": place })
+        let options: Vec<_> = pass.options().iter().map(option).collect();
+        let (name, summary, place) = (pass.name(), pass.summary(), default_place(*pass));
+        serde_json::json!({ "name": name, "summary": summary, "place": place, "options": options })
     };
     let passes: Vec<_> = REGISTRY.iter().map(json).collect();
     format!("{:#}\n", serde_json::json!({ "format": 1, "passes": passes }))
+}
+
+/// The place of the pass in the default pipeline, counted from 1.
+fn default_place(pass: &dyn Pass) -> Option<usize> {
+    let default = Pipeline::of_planner(DEFAULT_PLANNER);
+    default.passes().position(|other| other.name() == pass.name()).map(|index| index + 1)
 }
 
 /// What the passes are told of the machine that runs a step.
@@ -699,27 +711,19 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     Err(Error::new(Code::Option, message).with_help(help))
 }
 
-/// The passes of these names, the first `limit` of them.
-fn passes(names: &[impl AsRef<str>], limit: Option<usize>) -> Result<Vec<&'static dyn Pass>, Error> {
-    let find = |name: &_| {
-        let name = AsRef::as_ref(name);
-        pass_named(name).ok_or_else(|| {
-            let instead = words::instead(name, REGISTRY.iter().map(|p| p.name()), "passes");
-            Error::new(Code::Option, format!("there is no pass `{name}`; {instead}"))
-        })
-    };
-    names.iter().take(limit.unwrap_or(usize::MAX)).map(find).collect()
+/// The passes that all uses of `-p` name together.
+fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
+    let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
+    Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
 }
 
 /// Runs the passes, printing the graph to standard error where asked for.
-fn run(
-    graph: &mut Graph,
-    passes: &[&'static dyn Pass],
-    cx: &PassCx,
-    look: &LookArgs,
-) -> Result<Vec<Ran>, Error> {
+fn run(graph: &mut Graph, passes: &Pipeline<'_>, cx: &PassCx, look: &LookArgs) -> Result<Vec<Ran>, Error> {
     for name in &look.print_after {
-        self::passes(std::slice::from_ref(name), None)?;
+        if pass_named(name).is_none() {
+            let instead = words::instead(name, REGISTRY.iter().map(|pass| pass.name()), "passes");
+            return Err(Error::new(Code::Option, format!("there is no pass `{name}`; {instead}")));
+        }
     }
     known_names(graph, cx)?;
     let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
@@ -729,7 +733,7 @@ fn run(
             _ = std::io::stderr().lock().write_all(text.as_bytes());
         }
     };
-    Ok(run_pipeline(graph, passes, cx, &mut observer)?)
+    Ok(passes.run_observed(graph, cx, &mut observer)?)
 }
 
 /// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.

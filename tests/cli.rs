@@ -463,6 +463,15 @@ fn passes_one_by_one() {
         &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --pass-limit 0"),
         0,
     );
+    let gradients = "testdata/passes/expand-training-ops/an-operator-that-is-not-asked-for-stays.lms";
+    check(
+        "opt-option",
+        &format!("opt {gradients} -p expand-training-ops{{gradients=false,optimizers=false}}"),
+        0,
+    );
+    check("opt-no-such-option", &format!("opt {gradients} -p expand-training-ops{{optimisers=false}}"), 2);
+    check("opt-wrong-value", &format!("opt {gradients} -p expand-training-ops{{optimizers=3}}"), 2);
+    check("opt-wrong-form", &format!("opt {gradients} -p expand-training-ops{{optimizers"), 2);
     check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
     check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
 }

@@ -6,7 +6,7 @@ mod support;
 use lmsc_ir::program::{Checked, Flaw, Stream, Wait};
 use lmsc_ir::random::{Damage, Rng, Size, Source, damage, training_graph};
 use lmsc_ir::{Bytes, equiv};
-use lmsc_passes::{Lowering, PassCx, TFLMS, lower, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::Settled;
 use support::models::{load, models};
@@ -16,9 +16,9 @@ fn every_kind_of_damage_to_every_model_is_noticed() {
     for path in models() {
         let original = load(&path);
         let mut rewritten = original.clone();
-        let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
+        let passes = Pipeline::of_planner(TFLMS);
         let cx = PassCx { tflms_fixed: true, ..PassCx::default() };
-        run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).unwrap();
+        passes.run(&mut rewritten, &cx).unwrap();
         let proof = equiv::check(&original, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert!(proof.swaps > 0, "{}: nothing was swapped", path.display());
 
@@ -52,9 +52,9 @@ fn swapped(seed: u64) -> Option<Checked> {
     };
     let peak = cx.memory(&graph).peak().0;
     let cx = PassCx { budget: Some(Bytes(peak * (55 + rng.below(40) as u64) / 100)), ..cx };
-    let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+    let passes = Pipeline::of_planner(name);
     let mut rewritten = graph;
-    run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).ok()?;
+    passes.run(&mut rewritten, &cx).ok()?;
     let workspace = cx.workspace(&rewritten);
     let arena = cx.budget.filter(|_| rewritten.has_addresses());
     let program = lower(&rewritten, &Lowering { arena, workspace: &workspace }).unwrap();

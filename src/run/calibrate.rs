@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
-use lmsc_passes::{PassCx, pipeline};
+use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::Costs;
 use lmsc_plan::cost::{Measured, Profile, signature};
 use lmsc_plan::planners;
@@ -124,7 +124,7 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
     };
     if !graph.has_addresses() {
         let original = graph.clone();
-        let passes = crate::passes(pipeline(DEFAULT_PLANNER), None)?;
+        let passes = Pipeline::of_planner(DEFAULT_PLANNER);
         crate::run(graph, &passes, &cx, &LookArgs::default())
             .map_err(|e| crate::smaller(crate::floors_of(e, &original, &cx), &args.input.binding))?;
     }

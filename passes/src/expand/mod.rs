@@ -7,12 +7,20 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use builder::{Builder, Constants};
-use lmsc_ir::{Graph, NodeId, StorageId, Storages, Update, ValueId, reaches, words};
+use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
-use crate::{Outcome, Pass, PassCx, PassError};
+use crate::{Outcome, Pass, PassCx, PassError, PassOption};
 
 /// From this version of ONNX's operators on, axes to add over are an operand, which expansions rely on.
 const OPSET: i64 = 13;
+
+const GRADIENTS: PassOption = PassOption::flag(
+    "gradients",
+    "whether operators that occur in the backward phase alone are expanded",
+    true,
+);
+const OPTIMIZERS: PassOption =
+    PassOption::flag("optimizers", "whether operators that update variables are expanded", true);
 
 /// Replaces gradient and optimizer operators that only onnxruntime-training has by standard ones that compute the same.
 ///
@@ -28,7 +36,11 @@ impl Pass for ExpandTrainingOps {
         "gradient and optimizer operators of onnxruntime as standard ones, for runtimes that lack them"
     }
 
-    fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
+    fn options(&self) -> &[PassOption] {
+        &[GRADIENTS, OPTIMIZERS]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let version = graph.opsets.get("").copied().unwrap_or_default();
         if version < OPSET {
             return Err(PassError::Call(format!(
@@ -48,9 +60,14 @@ impl Pass for ExpandTrainingOps {
         let mut parts: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         let mut expanded: BTreeMap<String, usize> = BTreeMap::new();
         let mut left: BTreeMap<String, usize> = BTreeMap::new();
+        let is_asked_for = |op: &Op| match op.effects().phase {
+            Some(Phase::Backward) => cx.flag(&GRADIENTS),
+            Some(Phase::Update) => cx.flag(&OPTIMIZERS),
+            _ => true,
+        };
         for id in graph.order().to_vec() {
             let op = graph.node(id).op.clone();
-            let Some(rule) = rules::rule(op.key()) else {
+            let Some(rule) = rules::rule(op.key()).filter(|_| is_asked_for(&op)) else {
                 if !op.domain().is_empty() || op.effects().phase.is_some() {
                     *left.entry(op.to_string()).or_default() += 1;
                 }
