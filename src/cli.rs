@@ -1408,6 +1408,10 @@ pub struct VerifyArgs {
     /// Count instead which swaps of ORIGINAL a consumer's optimizer has left in REWRITTEN.
     #[arg(long)]
     pub survives: bool,
+    /// Allow what passes that clean up do: REWRITTEN may lack nodes that nothing needs, and integers that are known without
+    /// running the step may be constants.
+    #[arg(long, conflicts_with = "survives")]
+    pub cleaned: bool,
     /// How the file becomes a step with known sizes.
     #[command(flatten)]
     pub binding: BindingArgs,

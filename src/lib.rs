@@ -42,7 +42,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lmsc_ir::equiv::Equivalence;
+use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
 use lmsc_passes::{
@@ -246,7 +246,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
                 format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
             Error::new(Code::GivenPlan, message).with_help("plan anew, without --plan")
         }
-        None => Error::ours(format!("the rewritten graph differs: {difference}")),
+        None => differs(difference),
     })?;
     if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
         return Err(beyond(args, original, [Bytes(after.peak), budget], &cx));
@@ -423,7 +423,9 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
     let folder = model.as_ref().and_then(|model| model.folder.clone());
+    let original = graph.clone();
     let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
+    passes.prove(&original, &graph).map_err(differs)?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
     };
@@ -444,6 +446,11 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx: &cx, of_text }
         .read_back()?;
     Ok(String::new())
+}
+
+/// The error of passes that changed what the graph computes.
+fn differs(difference: Difference) -> Error {
+    Error::ours(format!("the rewritten graph differs: {difference}"))
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
@@ -592,10 +599,10 @@ pub fn list_passes() -> String {
     let mut text = String::new();
     for pass in REGISTRY {
         let place = default_place(*pass).map_or("   ".to_owned(), |place| format!("{place}. "));
-        text += &format!("{place}{:<19} {}\n", pass.name(), pass.summary());
+        text += &format!("{place}{:<27} {}\n", pass.name(), pass.summary());
         for PassOption { name, summary, default } in pass.options() {
             let set = format!("{{{name}={default}}}");
-            text += &format!("     {set:<17} {summary}\n");
+            text += &format!("     {set:<25} {summary}\n");
         }
     }
     text

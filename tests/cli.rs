@@ -472,6 +472,11 @@ fn passes_one_by_one() {
     check("opt-no-such-option", &format!("opt {gradients} -p expand-training-ops{{optimisers=false}}"), 2);
     check("opt-wrong-value", &format!("opt {gradients} -p expand-training-ops{{optimizers=3}}"), 2);
     check("opt-wrong-form", &format!("opt {gradients} -p expand-training-ops{{optimizers"), 2);
+    check(
+        "opt-cleaned-after-planning",
+        &format!("opt {FOUR_LAYERS} -p swap,remove-dead-nodes --budget 30MiB"),
+        2,
+    );
     check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
     check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
 }
@@ -501,6 +506,11 @@ fn verify() {
     }
     show("verify-json", &format!("verify {CNN} @/ort.onnx --json"), 0);
     let mlp = "testdata/models/tiny_mlp/static/training_model.onnx";
+    let dead = "testdata/passes/remove-dead-nodes/a-chain-that-nothing-reads-goes.lms";
+    let written = bench.run(&format!("opt {dead} -p remove-dead-nodes -o @/cleaned.lms"));
+    assert_eq!(written.code, 0, "{written:?}");
+    show("verify-cleaned", &format!("verify {dead} @/cleaned.lms --cleaned"), 0);
+    show("verify-not-cleaned", &format!("verify {dead} @/cleaned.lms"), 1);
     show("verify-different", &format!("verify {CNN} {mlp}"), 1);
     show("verify-different-json", &format!("verify {CNN} {mlp} --json"), 1);
     show("verify-missing", &format!("verify {CNN} @/missing.onnx"), 2);

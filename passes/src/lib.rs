@@ -27,15 +27,19 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod clean_up;
 mod expand;
+mod fold_constants;
 mod given;
 mod hoist_shapes;
 mod lower;
+mod merge_common_subexpressions;
 mod observe;
 mod options;
 mod pipeline;
 mod place;
 mod plan;
+mod remove_dead_nodes;
 mod reorder;
 mod rewrite;
 mod swap;
@@ -68,6 +72,11 @@ pub trait Pass: Sync {
     /// A noun phrase without a full stop, for `lmsc passes`.
     fn summary(&self) -> &'static str;
 
+    /// What the pass may change, and so the check that proves its result.
+    fn kind(&self) -> Kind {
+        Kind::Memory
+    }
+
     /// The options that are the pass's own, which `-p 'name{option=value}'` sets and [`PassCx`] gives to the pass.
     fn options(&self) -> &[PassOption] {
         &[]
@@ -77,8 +86,23 @@ pub trait Pass: Sync {
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError>;
 }
 
+/// What a pass may change, and so the check that proves its result ([`Pipeline::prove`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// When values are computed, how often, and where they are: [`lmsc_ir::equiv::check`] proves it.
+    Memory,
+    /// Which nodes there are, too: none that nothing needs, one for several, a constant in place of one.
+    /// [`lmsc_ir::equiv::check_cleaned`] proves it.
+    CleanUp,
+    /// The operators that compute a value. No check proves it.
+    Operators,
+}
+
 /// Every pass. The only registration point.
 pub static REGISTRY: &[&dyn Pass] = &[
+    &fold_constants::FoldConstants,
+    &merge_common_subexpressions::MergeCommonSubexpressions,
+    &remove_dead_nodes::RemoveDeadNodes,
     &expand::ExpandTrainingOps,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,

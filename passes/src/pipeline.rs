@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use lmsc_ir::equiv::{self, Difference, Equivalence};
 use lmsc_ir::{Graph, Message, verify, words};
 
 use crate::options::PassOptions;
-use crate::{Outcome, Pass, PassCx, PassError, REGISTRY};
+use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
 
 /// The planner that the pass `swap` is. All others are planners of `lmsc-plan`, which the pass `plan` asks.
 pub const TFLMS: &str = "tflms";
@@ -129,6 +130,24 @@ impl<'p> Pipeline<'p> {
     /// The passes, in order.
     pub fn passes(&self) -> impl ExactSizeIterator<Item = &'p dyn Pass> {
         self.steps.iter().map(|step| step.pass)
+    }
+
+    /// What the passes may change together.
+    pub fn kind(&self) -> Kind {
+        self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
+    }
+
+    /// Proves that the graph computes the same after the passes as before, by the check for what they may change; none where a
+    /// pass may change operators.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn prove(&self, before: &Graph, after: &Graph) -> Result<Option<Equivalence>, Difference> {
+        match self.kind() {
+            Kind::Memory => equiv::check(before, after).map(Some),
+            Kind::CleanUp => equiv::check_cleaned(before, after).map(Some),
+            Kind::Operators => Ok(None),
+        }
     }
 
     /// Runs the passes on the graph and returns what each did.

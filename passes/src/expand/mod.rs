@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use builder::{Builder, Constants};
 use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
-use crate::{Outcome, Pass, PassCx, PassError, PassOption};
+use crate::clean_up::not_planned;
+use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
 
 /// From this version of ONNX's operators on, axes to add over are an operand, which expansions rely on.
 const OPSET: i64 = 13;
@@ -36,6 +37,10 @@ impl Pass for ExpandTrainingOps {
         "gradient and optimizer operators of onnxruntime as standard ones, for runtimes that lack them"
     }
 
+    fn kind(&self) -> Kind {
+        Kind::Operators
+    }
+
     fn options(&self) -> &[PassOption] {
         &[GRADIENTS, OPTIMIZERS]
     }
@@ -47,11 +52,7 @@ impl Pass for ExpandTrainingOps {
                 "expand-training-ops writes operators of version {OPSET} and later, and the graph's are of version {version}"
             ).into()));
         }
-        if let Some(why) = planned(graph) {
-            return Err(PassError::Call(
-                format!("expand-training-ops takes graphs that are not planned yet, and {why}").into(),
-            ));
-        }
+        not_planned(self.name(), graph)?;
         let captured: BTreeSet<ValueId> =
             graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();
         let mut constants = Constants::default();
@@ -180,15 +181,4 @@ fn remark(what: &str, counts: &BTreeMap<String, usize>) -> Vec<String> {
     let list: Vec<String> = counts.iter().map(|(op, count)| format!("{count} {op}")).collect();
     let total = words::count(counts.values().sum(), "node");
     if list.is_empty() { Vec::new() } else { vec![format!("{what} {total}: {}", list.join(", "))] }
-}
-
-/// By what it is seen that the graph is planned, if it is.
-fn planned(graph: &Graph) -> Option<&'static str> {
-    let nodes = || graph.order().iter().map(|&id| graph.node(id));
-    match () {
-        () if graph.has_addresses() => Some("this one has addresses"),
-        () if nodes().any(|node| node.op.is_swap()) => Some("this one has swaps"),
-        () if nodes().any(|node| node.recomputes.is_some()) => Some("this one has recomputed nodes"),
-        () => None,
-    }
 }
