@@ -468,6 +468,12 @@ pub struct LookArgs {
     /// Print the graph to standard error after every pass.
     #[arg(long)]
     pub print_after_all: bool,
+    /// Print to standard error what each pass has changed, as a unified diff of the text form.
+    #[arg(long)]
+    pub print_changed: bool,
+    /// Print to standard error how long each pass took, the verifier after it, and the equivalence check.
+    #[arg(long)]
+    pub timing: bool,
     /// Run only the first COUNT passes.
     #[arg(long, value_name = "COUNT")]
     pub pass_limit: Option<usize>,

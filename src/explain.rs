@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Code, Error, Kind, floors_of, load, machine, pass_cx, run, smaller};
+use crate::{Code, Error, Kind, floors_of, load, look, machine, pass_cx, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -115,7 +115,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let planner = cx.given.as_ref().map_or(args.plan.planner(), |given| given.planner.name);
     let passes = Pipeline::of_planner(args.plan.planner());
     let mut graph = original.clone();
-    let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
+    let ran = look::run(&mut graph, &passes, &cx, &LookArgs::default());
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     let storages = Storages::of(&original);
@@ -189,7 +189,7 @@ fn budgets(
     let stays = |budget: u64| -> Result<bool, Error> {
         let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
         let mut graph = original.clone();
-        match run(&mut graph, passes, &cx, &LookArgs::default()) {
+        match look::run(&mut graph, passes, &cx, &LookArgs::default()) {
             Ok(_) => {
                 let rewritten = Rewritten::of(original, &graph, &phases, &cx);
                 Ok(rewritten.events(producer, root).1 == "stays")

@@ -22,6 +22,7 @@ mod help;
 mod inspect;
 mod learning;
 mod load;
+mod look;
 mod offsets;
 mod plan;
 mod proof;
@@ -45,9 +46,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{
-    GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, pass_named, question,
-};
+use lmsc_passes::{GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, question};
 use lmsc_plan::planners::planner;
 use lmsc_plan::target::Kernels;
 use lmsc_plan::threads::both;
@@ -58,7 +57,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
-use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
+use cli::{BindingArgs, CompileArgs, Emit, OptArgs, PlanArgs};
 pub use codes::{Code, documented_errors, explain_error};
 pub use compiler::Compiler;
 use emit::Emitted;
@@ -211,7 +210,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
             stage.above(|| report::first_facts(path, &facts.0, &facts.1));
             facts
         },
-        || run(&mut graph, &passes, &cx, &args.look),
+        || look::run(&mut graph, &passes, &cx, &args.look),
     );
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
@@ -226,8 +225,8 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         changed,
     });
     // What is to be written is made ready meanwhile, and not written before the proof is there.
-    let (proof, (after, hash, emitted)) = side_by_side(
-        || lmsc_ir::equiv::check(&original, &graph),
+    let ((proof, proven_in), (after, hash, emitted)) = side_by_side(
+        || look::timed(|| lmsc_ir::equiv::check(&original, &graph)),
         || {
             let after = cx.memory(&graph);
             let hash = hash(&graph);
@@ -240,6 +239,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
     );
+    look::print_times(&args.look, &ran, proven_in);
     let proof = proof.map_err(|difference| match &cx.given {
         Some(given) => {
             let message =
@@ -424,8 +424,11 @@ pub fn opt(args: &OptArgs) -> Result<String, Error> {
     let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
     let folder = model.as_ref().and_then(|model| model.folder.clone());
     let original = graph.clone();
-    let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
-    passes.prove(&original, &graph).map_err(differs)?;
+    let ran = look::run(&mut graph, &passes, &cx, &args.look);
+    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
+    let (proof, proven_in) = look::timed(|| passes.prove(&original, &graph));
+    look::print_times(&args.look, &ran, proven_in);
+    proof.map_err(differs)?;
     let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
         return Ok(graph.to_text());
     };
@@ -722,25 +725,6 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
 fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
     let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
     Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
-}
-
-/// Runs the passes, printing the graph to standard error where asked for.
-fn run(graph: &mut Graph, passes: &Pipeline<'_>, cx: &PassCx, look: &LookArgs) -> Result<Vec<Ran>, Error> {
-    for name in &look.print_after {
-        if pass_named(name).is_none() {
-            let instead = words::instead(name, REGISTRY.iter().map(|pass| pass.name()), "passes");
-            return Err(Error::new(Code::Option, format!("there is no pass `{name}`; {instead}")));
-        }
-    }
-    known_names(graph, cx)?;
-    let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
-        if look.print_after_all || look.print_after.iter().any(|n| n == pass.name()) {
-            let text = format!("// after {number}. {}\n{}", pass.name(), graph.to_text());
-            // A closed standard error is nothing to die of.
-            _ = std::io::stderr().lock().write_all(text.as_bytes());
-        }
-    };
-    Ok(passes.run_observed(graph, cx, &mut observer)?)
 }
 
 /// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.

@@ -26,7 +26,7 @@ use crate::load::{load_quietly, told_if_inference};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
-    Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, machine, run, smaller_step,
+    Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, look, machine, smaller_step,
     with_budgets, with_floors,
 };
 
@@ -488,7 +488,7 @@ fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
 pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
     let all = Pipeline::of_planner(DEFAULT_PLANNER);
     let count = all.passes().len() - 1;
-    run(graph, &all.first(count), cx, &LookArgs::default())?;
+    look::run(graph, &all.first(count), cx, &LookArgs::default())?;
     Ok(bridge(graph, cx)?)
 }
 

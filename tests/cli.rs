@@ -459,6 +459,11 @@ fn passes_one_by_one() {
         0,
     );
     check(
+        "opt-print-changed",
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --print-changed"),
+        0,
+    );
+    check(
         "opt-pass-limit",
         &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --pass-limit 0"),
         0,
@@ -479,6 +484,31 @@ fn passes_one_by_one() {
     );
     check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
     check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
+}
+
+#[test]
+fn times_are_a_table() {
+    let bench = Bench::new();
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+    for (arguments, rows) in [
+        (
+            format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --timing"),
+            &["pass", "1. hoist-shapes", "2. swap", "all passes", "equivalence check"][..],
+        ),
+        (
+            format!("{FOUR_LAYERS} --budget 30MiB --timing -q"),
+            &["pass", "1. hoist-shapes", "2. reorder", "3. plan", "all passes", "equivalence check"],
+        ),
+    ] {
+        let outcome = bench.run(&arguments);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let text = outcome.stderr;
+        let names: Vec<&str> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
+        assert_eq!(names, rows, "{text}");
+        let changed_nothing = text.lines().nth(1).unwrap();
+        assert!(changed_nothing.ends_with(" ms            -"), "{text}");
+        assert!(text.lines().last().unwrap().ends_with(" ms"), "{text}");
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
     if !graph.has_addresses() {
         let original = graph.clone();
         let passes = Pipeline::of_planner(DEFAULT_PLANNER);
-        crate::run(graph, &passes, &cx, &LookArgs::default())
+        crate::look::run(graph, &passes, &cx, &LookArgs::default())
             .map_err(|e| crate::smaller(crate::floors_of(e, &original, &cx), &args.input.binding))?;
     }
     Ok(cx)
