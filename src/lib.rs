@@ -24,6 +24,7 @@ mod learning;
 mod load;
 mod look;
 mod offsets;
+mod opt;
 mod plan;
 mod proof;
 mod report;
@@ -57,7 +58,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
-use cli::{BindingArgs, CompileArgs, Emit, OptArgs, PlanArgs};
+use cli::{BindingArgs, CompileArgs, Emit, PlanArgs};
 pub use codes::{Code, documented_errors, explain_error};
 pub use compiler::Compiler;
 use emit::Emitted;
@@ -69,6 +70,7 @@ pub use fit::fit;
 pub use inspect::inspect;
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
+pub use opt::opt;
 pub use plan::plan;
 use proof::Written;
 pub use proof::verify;
@@ -402,55 +404,6 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
     if lmsc_runtime::threads() == 1 { (a(), b()) } else { both(a, b) }
 }
 
-/// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
-/// file's name says.
-///
-/// # Errors
-/// As [`compile`].
-pub fn opt(args: &OptArgs) -> Result<String, Error> {
-    let input = args.input.path();
-    args.output
-        .iter()
-        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
-    let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
-    if let (Some(model), Some(output)) = (&model, &args.output) {
-        external::check_not_data(model, output)?;
-    }
-    if let Some(output) = &args.output {
-        emit::check_form(output, None, &["onnx", "lms", "mlir", "txt"])?;
-    }
-    let passes = args.look.limited(pipeline(&args.passes)?);
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
-    let folder = model.as_ref().and_then(|model| model.folder.clone());
-    let original = graph.clone();
-    let ran = look::run(&mut graph, &passes, &cx, &args.look);
-    let ran = ran.map_err(|e| smaller(e, &args.input.binding))?;
-    let (proof, proven_in) = look::timed(|| passes.prove(&original, &graph));
-    look::print_times(&args.look, &ran, proven_in);
-    proof.map_err(differs)?;
-    let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
-        return Ok(graph.to_text());
-    };
-    let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
-        Some("mlir") => (Emit::Mlir, Emitted::Text(emit::mlir(&graph, input)?)),
-        Some("onnx") => {
-            let mut says = emit::origin(&dims);
-            if let Some(model) = model.as_ref().filter(|_| !ran.iter().any(|r| r.outcome.changed)) {
-                says.extend(lmsc_onnx::of_plan(model));
-            }
-            let form = lmsc_onnx::Form::Function;
-            (Emit::Onnx, Emitted::onnx(model, &graph, form, &says, (input, output), args.writing.copy_data)?)
-        }
-        _ => (Emit::Lms, Emitted::Text(graph.to_text())),
-    };
-    emitted.write(output)?;
-    let (original, result, binding) = (&graph, &graph, &args.input.binding);
-    Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx: &cx, of_text }
-        .read_back()?;
-    Ok(String::new())
-}
-
 /// The error of passes that changed what the graph computes.
 fn differs(difference: Difference) -> Error {
     Error::ours(format!("the rewritten graph differs: {difference}"))
@@ -719,12 +672,6 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     let message = format!("--ranges: the planner {planner} copies whole tensors");
     let help = "leave it out, or choose a --planner that does not, for example --planner optimal";
     Err(Error::new(Code::Option, message).with_help(help))
-}
-
-/// The passes that all uses of `-p` name together.
-fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
-    let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
-    Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
 }
 
 /// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.
