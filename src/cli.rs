@@ -99,6 +99,14 @@ pub enum Command {
     Offsets(OffsetsArgs),
     /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or write it as MLIR or ONNX.
     Opt(Box<OptArgs>),
+    /// Reduce a graph for which a command fails to a small one for which it fails in the same way.
+    ///
+    /// Nodes, outputs, control edges and inputs are taken away, and extents made smaller, as long as the graph is valid and the
+    /// command exits with the same status as at first. Results of removed nodes become inputs. Ctrl-C ends it; the output has the
+    /// smallest graph so far at any time.
+    ///
+    /// Exit codes: 0 reduced; 2 the command does not fail, or the input or the call is at fault; 130 a signal ended it.
+    Reduce(Box<ReduceArgs>),
     /// Show what a planner makes of a model, or of an instance without one, beside others.
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
@@ -746,6 +754,24 @@ pub struct OptArgs {
     /// What to show between passes.
     #[command(flatten)]
     pub look: LookArgs,
+}
+
+/// `lmsc reduce`.
+#[derive(Debug, Args, Clone)]
+pub struct ReduceArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// A line of shell that fails on the graph: it gets the path of a `.lms` file in place of `{}`, or at its end, as in
+    /// 'lmsc opt {} -p swap'. What it prints is not shown.
+    #[arg(long, value_name = "COMMAND", required = true, help_heading = "Reducing")]
+    pub failing: String,
+    /// Where to write the graph, as `.lms`. [default: MODEL with `.reduced.lms` in place of its ending]
+    #[arg(short, long, value_name = "FILE", help_heading = "Reducing")]
+    pub output: Option<PathBuf>,
+    /// How long the command may take; a graph for which it takes longer is not taken.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Reducing")]
+    pub timeout: f64,
 }
 
 /// What is planned without a model being written: a step or an instance, and for which machine.
@@ -1472,6 +1498,12 @@ fn planners_help() -> String {
 
 fn planner_help() -> String {
     format!("Who decides what leaves the device and when. [default: {DEFAULT_PLANNER}]")
+}
+
+/// A time that a process may take.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
+    seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, such as 60 or 0.5"))
 }
 
 /// The size of a page.

@@ -27,6 +27,7 @@ mod offsets;
 mod opt;
 mod plan;
 mod proof;
+mod reduce;
 mod report;
 pub mod run;
 mod state;
@@ -74,6 +75,7 @@ pub use opt::opt;
 pub use plan::plan;
 use proof::Written;
 pub use proof::verify;
+pub use reduce::reduce;
 pub use report::Report;
 use report::{
     GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts, WrittenFacts,

@@ -43,6 +43,7 @@ fn help() {
         "offsets",
         "opt",
         "plan",
+        "reduce",
         "sweep",
         "run",
         "calibrate",

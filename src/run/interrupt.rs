@@ -10,7 +10,7 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 /// process at once.
 ///
 /// A signal that whoever started the process has it ignore, as `nohup` does, is ignored.
-pub(super) fn listen() -> Arc<AtomicBool> {
+pub(crate) fn listen() -> Arc<AtomicBool> {
     let (flag, ignored) = (Arc::new(AtomicBool::new(false)), ignored());
     for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0) {
         // In this order: the first signal finds the flag not set yet. Where it cannot be listened to, it ends the process.

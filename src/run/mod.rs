@@ -2,7 +2,7 @@
 
 mod calibrate;
 mod checkpoint;
-mod interrupt;
+pub(crate) mod interrupt;
 mod launches;
 mod page;
 mod report;
