@@ -29,7 +29,7 @@ use crate::{Code, Error, Stage};
 pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
     let input = args.input.path();
     let output = args.output.clone().unwrap_or_else(|| input.with_extension("reduced.lms"));
-    if !output.extension().is_some_and(|extension| extension == "lms") {
+    if output.extension().is_none_or(|extension| extension != "lms") {
         let message = format!("{}: graphs are reduced as text", output.display());
         return Err(Error::new(Code::Option, message).with_help("end the name of the output in .lms"));
     }

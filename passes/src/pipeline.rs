@@ -202,8 +202,11 @@ fn calls(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Options as a call gives them: names and values.
+type Given<'t> = Vec<(&'t str, &'t str)>;
+
 /// The name of the pass in `name{option=value,option=value}`, and its options.
-fn taken_apart(call: &str) -> Result<(&str, Vec<(&str, &str)>), PassError> {
+fn taken_apart(call: &str) -> Result<(&str, Given<'_>), PassError> {
     let Some((name, rest)) = call.split_once('{') else { return Ok((call.trim(), Vec::new())) };
     let pairs = rest.strip_suffix('}').map(|inner| inner.split(',').map(|pair| pair.split_once('=')));
     let pairs = pairs.and_then(|pairs| pairs.collect::<Option<Vec<_>>>());
