@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc_onnx::{Dims, Model, Stated, import, link, settle};
-use lmsc_passes::{PassCx, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::bound;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::Problem;
@@ -144,10 +144,9 @@ impl Line {
     fn problem(&self, graph: &lmsc_ir::Graph, budget: u64) -> Problem {
         let (planner, budget) = (planner(self.asked.name), Some(lmsc_ir::Bytes(budget)));
         let cx = PassCx { planner, ranges: true, budget, ..PassCx::default() };
-        let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("is a pass"));
+        let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let mut graph = graph.clone();
-        run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| ())
-            .unwrap_or_else(|error| panic!("{self}: {error}"));
+        before.run(&mut graph, &cx).unwrap_or_else(|error| panic!("{self}: {error}"));
         let mut problem = lmsc_passes::bridge(&graph, &cx).expect("it has no swaps").problem;
         if !self.asked.variables_leave {
             let variables = problem.tensors.values_mut().filter(|tensor| tensor.is_variable());

@@ -15,7 +15,7 @@ use lmsc_ir::random::{Rng, Size, training_graph};
 use lmsc_ir::{Graph, Phase, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Dims, Form, Model, export, import, settle};
-use lmsc_passes::{PassCx, TFLMS, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{PassCx, Pipeline, TFLMS, pass_named};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::{Granularity, Request, planner};
 use lmsc_plan::problem::{Op, Problem, TensorId};
@@ -61,8 +61,8 @@ fn read(bytes: Bytes) -> Graph {
 }
 
 fn compiled(mut graph: Graph, cx: &PassCx) -> Graph {
-    let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
-    run_pipeline(&mut graph, &passes, cx, &mut |_, _, _| {}).expect("the budget is above the floor");
+    let passes = Pipeline::of_planner(TFLMS);
+    passes.run(&mut graph, cx).expect("the budget is above the floor");
     graph
 }
 

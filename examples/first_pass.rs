@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use lmsc_ir::{Graph, NodeId};
-use lmsc_passes::{Outcome, Pass, PassCx, PassError, run_pipeline};
+use lmsc_passes::{Outcome, Pass, PassCx, PassError, Pipeline};
 
 /// Moves operators that read parameters alone to right before their first use.
 struct LateWeights;
@@ -63,10 +63,9 @@ fn main() {
     let mut after = before.clone();
     let cx = PassCx::default();
     // The verifier runs after the pass.
-    let ran =
-        run_pipeline(&mut after, &[&LateWeights], &cx, &mut |_, _, _| ()).expect("the pass does not fail");
+    let ran = Pipeline::new().pass(&LateWeights).run(&mut after, &cx).expect("the pass does not fail");
     lmsc_ir::equiv::check(&before, &after).expect("the pass changes no value");
-    println!("{}: {}", ran[0].pass.name(), ran[0].outcome.remarks.join(", "));
+    println!("{}: {}", ran[0].pass, ran[0].outcome.remarks.join(", "));
     println!("peak {} -> {}", cx.memory(&before).transient_peak(), cx.memory(&after).transient_peak());
     print!("{}", after.to_text());
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, TFLMS};
+use lmsc_passes::{PassCx, PassOptions, Pipeline, TFLMS};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
 use lmsc_plan::target::BUILT_IN;
@@ -99,6 +99,14 @@ pub enum Command {
     Offsets(OffsetsArgs),
     /// Run passes on a `.lms`, `.mlir` or `.onnx` file and print the graph in the text form, or write it as MLIR or ONNX.
     Opt(Box<OptArgs>),
+    /// Reduce a graph for which a command fails to a small one for which it fails in the same way.
+    ///
+    /// Nodes, outputs, control edges and inputs are taken away, and extents made smaller, as long as the graph is valid and the
+    /// command exits with the same status as at first. Results of removed nodes become inputs. Ctrl-C ends it; the output has the
+    /// smallest graph so far at any time.
+    ///
+    /// Exit codes: 0 reduced; 2 the command does not fail, or the input or the call is at fault; 130 a signal ended it.
+    Reduce(Box<ReduceArgs>),
     /// Show what a planner makes of a model, or of an instance without one, beside others.
     Plan(Box<PlanCommandArgs>),
     /// Show how the time of a step falls with memory, over sizes and budgets.
@@ -424,6 +432,7 @@ impl PlanArgs {
             workspaces: None,
             scheduler: Scheduler::default(),
             options: Options::default(),
+            pass_options: PassOptions::default(),
             least_workspaces: None,
             tflms: tflms::Params {
                 threshold: self.threshold.unwrap_or(default.threshold),
@@ -468,9 +477,22 @@ pub struct LookArgs {
     /// Print the graph to standard error after every pass.
     #[arg(long)]
     pub print_after_all: bool,
+    /// Print to standard error what each pass has changed, as a unified diff of the text form.
+    #[arg(long)]
+    pub print_changed: bool,
+    /// Print to standard error how long each pass took, the verifier after it, and the equivalence check.
+    #[arg(long)]
+    pub timing: bool,
     /// Run only the first COUNT passes.
     #[arg(long, value_name = "COUNT")]
     pub pass_limit: Option<usize>,
+}
+
+impl LookArgs {
+    /// The passes that `--pass-limit` leaves.
+    pub(crate) fn limited<'p>(&self, passes: Pipeline<'p>) -> Pipeline<'p> {
+        passes.first(self.pass_limit.unwrap_or(usize::MAX))
+    }
 }
 
 /// The main job.
@@ -717,8 +739,9 @@ pub struct OptArgs {
     /// Which graph.
     #[command(flatten)]
     pub input: ModelArgs,
-    /// The passes, in order; none to only read, check and print.
-    #[arg(short, long, value_name = "PASS", value_delimiter = ',')]
+    /// The passes, in order, with commas between them; none to only read, check and print. A pass's own options stand in
+    /// braces behind its name, such as 'expand-training-ops{optimizers=false}'; `lmsc passes` lists them. Repeatable.
+    #[arg(short, long, value_name = "PASS")]
     pub passes: Vec<String>,
     /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]
@@ -732,6 +755,24 @@ pub struct OptArgs {
     /// What to show between passes.
     #[command(flatten)]
     pub look: LookArgs,
+}
+
+/// `lmsc reduce`.
+#[derive(Debug, Args, Clone)]
+pub struct ReduceArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub input: ModelArgs,
+    /// A line of shell that fails on the graph: it gets the path of a `.lms` file in place of `{}`, or at its end, as in
+    /// 'lmsc opt {} -p swap'. What it prints is not shown.
+    #[arg(long, value_name = "COMMAND", required = true, help_heading = "Reducing")]
+    pub failing: String,
+    /// Where to write the graph, as `.lms`. [default: MODEL with `.reduced.lms` in place of its ending]
+    #[arg(short, long, value_name = "FILE", help_heading = "Reducing")]
+    pub output: Option<PathBuf>,
+    /// How long the command may take; a graph for which it takes longer is not taken.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Reducing")]
+    pub timeout: f64,
 }
 
 /// What is planned without a model being written: a step or an instance, and for which machine.
@@ -1400,6 +1441,10 @@ pub struct VerifyArgs {
     /// Count instead which swaps of ORIGINAL a consumer's optimizer has left in REWRITTEN.
     #[arg(long)]
     pub survives: bool,
+    /// Allow what passes that clean up do: REWRITTEN may lack nodes that nothing needs, and integers that are known without
+    /// running the step may be constants.
+    #[arg(long, conflicts_with = "survives")]
+    pub cleaned: bool,
     /// How the file becomes a step with known sizes.
     #[command(flatten)]
     pub binding: BindingArgs,
@@ -1459,6 +1504,12 @@ fn planners_help() -> String {
 
 fn planner_help() -> String {
     format!("Who decides what leaves the device and when. [default: {DEFAULT_PLANNER}]")
+}
+
+/// A time that a process may take.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
+    seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, such as 60 or 0.5"))
 }
 
 /// The size of a page.

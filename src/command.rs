@@ -193,6 +193,7 @@ fn answer(cli: &Cli, out: &mut dyn Write) -> Result<String, Error> {
         Some(Command::Launches(args)) => run::launches(args),
         Some(Command::Offsets(args)) => crate::offsets(args),
         Some(Command::Opt(args)) => crate::opt(args),
+        Some(Command::Reduce(args)) => crate::reduce(args),
         Some(Command::Plan(args)) => crate::plan(args),
         Some(Command::Sweep(args)) => crate::sweep(args),
         Some(Command::Calibrate(args)) => run::calibrate(args),

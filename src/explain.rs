@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use lmsc_ir::words::{count, instead};
 use lmsc_ir::{Bytes, Graph, NodeId, Phase, Phases, StorageId, Storages, ValueId, copied_elements};
-use lmsc_passes::{Pass, PassCx, Ran, pipeline};
+use lmsc_passes::{PassCx, Pipeline, Ran};
 use lmsc_plan::Execution;
 use serde::Serialize;
 
 use crate::cli::{ExplainArgs, LookArgs};
 use crate::report::ProfileFacts;
 use crate::view::hiding_rate;
-use crate::{Code, Error, Kind, floors_of, load, machine, pass_cx, passes, run, smaller};
+use crate::{Code, Error, Kind, floors_of, load, look, machine, pass_cx, smaller};
 
 /// What happens to one tensor. Times are milliseconds from the start of the step.
 #[derive(Debug, Serialize)]
@@ -113,9 +113,9 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Error> {
     let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
     let cx = pass_cx(&args.plan, machine, &original)?;
     let planner = cx.given.as_ref().map_or(args.plan.planner(), |given| given.planner.name);
-    let passes = passes(pipeline(args.plan.planner()), None)?;
+    let passes = Pipeline::of_planner(args.plan.planner());
     let mut graph = original.clone();
-    let ran = run(&mut graph, &passes, &cx, &LookArgs::default());
+    let ran = look::run(&mut graph, &passes, &cx, &LookArgs::default());
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
 
     let storages = Storages::of(&original);
@@ -183,13 +183,13 @@ fn budgets(
     original: &Graph,
     (producer, root): (Option<NodeId>, ValueId),
     cx: &PassCx,
-    passes: &[&'static dyn Pass],
+    passes: &Pipeline<'_>,
 ) -> Result<(Option<u64>, u64), Error> {
     let phases = Phases::of(original, |node| cx.scope(node));
     let stays = |budget: u64| -> Result<bool, Error> {
         let cx = PassCx { budget: Some(Bytes(budget)), ..cx.clone() };
         let mut graph = original.clone();
-        match run(&mut graph, passes, &cx, &LookArgs::default()) {
+        match look::run(&mut graph, passes, &cx, &LookArgs::default()) {
             Ok(_) => {
                 let rewritten = Rewritten::of(original, &graph, &phases, &cx);
                 Ok(rewritten.events(producer, root).1 == "stays")

@@ -55,6 +55,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
         &[
             ("opt", "Run passes, print the graph as text, or convert it"),
             ("passes", "List the passes"),
+            ("reduce", "Reduce a graph to a small one for which a command fails"),
             ("targets", "List the machines that costs are known for"),
             ("offsets", "Give buffers with known lifetimes addresses"),
             ("env", "Let a program decide what leaves, in JSON lines"),
@@ -72,7 +73,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 /// The options of the main job that `-h` shows, each in a few words.
-const SHORT: [(&str, &str); 13] = [
+const SHORT: [(&str, &str); 12] = [
     ("budget", "Device memory of the step: 16GiB, 90% of the card, 0.7x the peak"),
     ("output", "Where to write: .onnx, .lms (text), .mlir, or - for standard output"),
     ("optimizer", "The optimizer graph of onnxruntime-training, linked to the model"),
@@ -84,7 +85,6 @@ const SHORT: [(&str, &str); 13] = [
     ("host_budget", "Host memory that tensors may use that leave the device"),
     ("report", "Write the report to this file, as .json"),
     ("json", "Print the report as JSON"),
-    ("save_plan", "Write the plan to this file, for --plan and `lmsc explain`"),
     ("run", "Run steps of the result, too"),
 ];
 

@@ -22,10 +22,13 @@ mod help;
 mod inspect;
 mod learning;
 mod load;
+mod look;
 mod offsets;
+mod opt;
 mod plan;
 mod progress;
 mod proof;
+mod reduce;
 mod report;
 pub mod run;
 mod state;
@@ -43,7 +46,7 @@ use std::sync::{Arc, LazyLock};
 use budget::Budget;
 pub use check::check_file;
 pub use cli::{Addresses, Device, Form};
-use cli::{BindingArgs, CompileArgs, Emit, LookArgs, OptArgs, PlanArgs};
+use cli::{BindingArgs, CompileArgs, Emit, PlanArgs};
 pub use codes::{Code, documented_errors, explain_error};
 pub use compiler::Compiler;
 use emit::Emitted;
@@ -54,12 +57,10 @@ pub use explain::explain;
 pub use fit::fit;
 pub use inspect::inspect;
 use lmsc_cuda as cuda;
-use lmsc_ir::equiv::Equivalence;
+use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::{Bytes, Graph, Phases, words};
 use lmsc_onnx::file::Opened;
-use lmsc_passes::{
-    GivenPlan, Pass, PassCx, REGISTRY, Ran, TFLMS, pass_named, pipeline, question, run_pipeline,
-};
+use lmsc_passes::{GivenPlan, Pass, PassCx, PassOption, Pipeline, REGISTRY, Ran, TFLMS, question};
 use lmsc_plan::planners::planner;
 pub use lmsc_plan::schedule::{Progress, Watch};
 use lmsc_plan::target::Kernels;
@@ -67,10 +68,12 @@ use lmsc_plan::threads::both;
 use lmsc_plan::{Cause, Floors, Otherwise, Reach, Refusal, Smallest, service};
 pub use load::{Loaded, check, load};
 pub use offsets::offsets;
+pub use opt::opt;
 pub use plan::plan;
 use progress::{Search, Stage};
 use proof::Written;
 pub use proof::verify;
+pub use reduce::reduce;
 pub use report::Report;
 use report::{
     GraphFacts, KeptFacts, MemoryFacts, PassFacts, ProfileFacts, ProofFacts, SwappedFacts, WrittenFacts,
@@ -205,15 +208,15 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let watch = followed.or_else(|| search.as_ref().map(Search::watch));
     let cx =
         PassCx { keep_plan, weights_stay, small_stay, watch, ..pass_cx(&args.plan, machine, &original)? };
-    let pipeline = if nothing_planned { &[] } else { pipeline(planner) };
-    let passes = passes(pipeline, args.look.pass_limit)?;
+    let passes = if nothing_planned { Pipeline::new() } else { Pipeline::of_planner(planner) };
+    let passes = args.look.limited(passes);
     let ((came, before, profile), ran) = side_by_side(
         || {
             let facts = facts(&original, &cx);
             stage.above(|| report::first_facts(path, &facts.0, &facts.1));
             facts
         },
-        || run(&mut graph, &passes, &cx, &args.look),
+        || look::run(&mut graph, &passes, &cx, &args.look),
     );
     drop(search);
     let cx = PassCx { watch: None, ..cx };
@@ -230,8 +233,8 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         changed,
     });
     // What is to be written is made ready meanwhile, and not written before the proof is there.
-    let (proof, (after, hash, emitted)) = side_by_side(
-        || lmsc_ir::equiv::check(&original, &graph),
+    let ((proof, proven_in), (after, hash, emitted)) = side_by_side(
+        || look::timed(|| lmsc_ir::equiv::check(&original, &graph)),
         || {
             let after = cx.memory(&graph);
             let hash = hash(&graph);
@@ -244,13 +247,14 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
             (MemoryFacts::of(&graph, &after), hash, emitted)
         },
     );
+    look::print_times(&args.look, &ran, proven_in);
     let proof = proof.map_err(|difference| match &cx.given {
         Some(given) => {
             let message =
                 format!("{}: it is not valid: the rewritten graph differs: {difference}", given.name);
             Error::new(Code::GivenPlan, message).with_help("plan anew, without --plan")
         }
-        None => Error::ours(format!("the rewritten graph differs: {difference}")),
+        None => differs(difference),
     })?;
     if let Some(budget) = cx.budget.filter(|budget| after.peak > budget.0) {
         return Err(beyond(args, original, [Bytes(after.peak), budget], &cx));
@@ -406,48 +410,9 @@ fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B)
     if lmsc_kernels::threads() == 1 { (a(), b()) } else { both(a, b) }
 }
 
-/// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
-/// file's name says.
-///
-/// # Errors
-/// As [`compile`].
-pub fn opt(args: &OptArgs) -> Result<String, Error> {
-    let input = args.input.path();
-    args.output
-        .iter()
-        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
-    let Loaded { mut graph, model, dims, .. } = load(input, &args.input.binding)?;
-    if let (Some(model), Some(output)) = (&model, &args.output) {
-        external::check_not_data(model, output)?;
-    }
-    if let Some(output) = &args.output {
-        emit::check_form(output, None, &["onnx", "lms", "mlir", "txt"])?;
-    }
-    let passes = passes(&args.passes, args.look.pass_limit)?;
-    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
-    let (cx, of_text) = (pass_cx(&args.plan, machine, &graph)?, model.is_none());
-    let folder = model.as_ref().and_then(|model| model.folder.clone());
-    let ran = run(&mut graph, &passes, &cx, &args.look).map_err(|e| smaller(e, &args.input.binding))?;
-    let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
-        return Ok(graph.to_text());
-    };
-    let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
-        Some("mlir") => (Emit::Mlir, Emitted::Text(emit::mlir(&graph, input)?)),
-        Some("onnx") => {
-            let mut says = emit::origin(&dims);
-            if let Some(model) = model.as_ref().filter(|_| !ran.iter().any(|r| r.outcome.changed)) {
-                says.extend(lmsc_onnx::of_plan(model));
-            }
-            let form = lmsc_onnx::Form::Function;
-            (Emit::Onnx, Emitted::onnx(model, &graph, form, &says, (input, output), args.writing.copy_data)?)
-        }
-        _ => (Emit::Lms, Emitted::Text(graph.to_text())),
-    };
-    emitted.write(output)?;
-    let (original, result, binding) = (&graph, &graph, &args.input.binding);
-    Written { path: output, emit, binding, original, result, folder: folder.as_deref(), cx: &cx, of_text }
-        .read_back()?;
-    Ok(String::new())
+/// The error of passes that changed what the graph computes.
+fn differs(difference: Difference) -> Error {
+    Error::ours(format!("the rewritten graph differs: {difference}"))
 }
 
 /// The error, of a step that does not fit with the budgets in which it would, whichever planner was asked.
@@ -483,8 +448,8 @@ fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
 /// Whether there is a plan without addresses.
 fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
     let cx = PassCx { addresses: false, ..cx.clone() };
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
-    run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
+    all.run(&mut original.clone(), &cx).is_ok()
 }
 
 /// The thousandths by which an arena is made larger, one after the other, where one is too small for addresses of a plan of TFLMS.
@@ -493,11 +458,11 @@ const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 /// The refusal of an arena for addresses, with a larger one that has been seen to do.
 fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
-    let all = cx.planner.and_then(|planner| passes(pipeline(planner.name), None).ok()).unwrap_or_default();
+    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
     let found = larger.find(|&larger| {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };
-        run_pipeline(&mut original.clone(), &all, &cx, &mut |_, _, _| ()).is_ok()
+        all.run(&mut original.clone(), &cx).is_ok()
     });
     match found.map(|larger| Bytes(larger.0.saturating_add(cx.constants.0))) {
         Some(bytes) => {
@@ -560,11 +525,9 @@ fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &
     let given = given.join(" and ");
     let help = format!("leave out {given}, and lmsc finds a plan within the budget");
     let free = args.plan.without_fixed_parameters();
-    let passes = passes(pipeline(args.plan.planner()), None);
-    let found = passes.and_then(|passes| {
-        let machine = machine(free.target.as_deref(), free.profile.as_deref())?;
+    let found = machine(free.target.as_deref(), free.profile.as_deref()).and_then(|machine| {
         let cx = pass_cx(&free, machine, &original)?;
-        let ran = run_pipeline(&mut original.clone(), &passes, &cx, &mut |_, _, _| ());
+        let ran = Pipeline::of_planner(args.plan.planner()).run(&mut original.clone(), &cx);
         Ok(ran.map_err(|error| floors_of(error.into(), &original, &cx)))
     });
     let refuse = |otherwise| {
@@ -593,25 +556,39 @@ fn beyond(args: &CompileArgs, original: Graph, [peak, budget]: [Bytes; 2], cx: &
     }
 }
 
-/// The table of passes, with their place in the default pipeline.
+/// The table of passes, with their place in the default pipeline and their options.
 pub fn list_passes() -> String {
-    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
-    let line = |pass: &&dyn Pass| {
-        let place = place(pass.name()).map_or("   ".to_owned(), |i| format!("{}. ", i + 1));
-        format!("{place}{:<19} {}\n", pass.name(), pass.summary())
-    };
-    REGISTRY.iter().map(line).collect()
+    let mut text = String::new();
+    for pass in REGISTRY {
+        let place = default_place(*pass).map_or("   ".to_owned(), |place| format!("{place}. "));
+        text += &format!("{place}{:<27} {}\n", pass.name(), pass.summary());
+        for PassOption { name, summary, default } in pass.options() {
+            let set = format!("{{{name}={default}}}");
+            text += &format!("     {set:<25} {summary}\n");
+        }
+    }
+    text
 }
 
 /// The same as JSON.
 pub fn passes_as_json() -> String {
-    let place = |name: &str| pipeline(DEFAULT_PLANNER).iter().position(|p| *p == name);
+    let option = |option: &PassOption| {
+        let (default, takes) = (option.default.to_string(), option.takes());
+        serde_json::json!({ "name": option.name, "summary": option.summary, "default": default, "takes": takes })
+    };
     let json = |pass: &&dyn Pass| {
-        let place = place(pass.name()).map(|index| index + 1);
-        serde_json::json!({ "name": pass.name(), "summary": pass.summary(), "place": place })
+        let options: Vec<_> = pass.options().iter().map(option).collect();
+        let (name, summary, place) = (pass.name(), pass.summary(), default_place(*pass));
+        serde_json::json!({ "name": name, "summary": summary, "place": place, "options": options })
     };
     let passes: Vec<_> = REGISTRY.iter().map(json).collect();
     format!("{:#}\n", serde_json::json!({ "format": 1, "passes": passes }))
+}
+
+/// The place of the pass in the default pipeline, counted from 1.
+fn default_place(pass: &dyn Pass) -> Option<usize> {
+    let default = Pipeline::of_planner(DEFAULT_PLANNER);
+    default.passes().position(|other| other.name() == pass.name()).map(|index| index + 1)
 }
 
 /// What the passes are told of the machine that runs a step.
@@ -701,39 +678,6 @@ fn knows_ranges(planner: &str) -> Result<(), Error> {
     let message = format!("--ranges: the planner {planner} copies whole tensors");
     let help = "leave it out, or choose a --planner that does not, for example --planner swap-only";
     Err(Error::new(Code::Option, message).with_help(help))
-}
-
-/// The passes of these names, the first `limit` of them.
-fn passes(names: &[impl AsRef<str>], limit: Option<usize>) -> Result<Vec<&'static dyn Pass>, Error> {
-    let find = |name: &_| {
-        let name = AsRef::as_ref(name);
-        pass_named(name).ok_or_else(|| {
-            let instead = words::instead(name, REGISTRY.iter().map(|p| p.name()), "passes");
-            Error::new(Code::Option, format!("there is no pass `{name}`; {instead}"))
-        })
-    };
-    names.iter().take(limit.unwrap_or(usize::MAX)).map(find).collect()
-}
-
-/// Runs the passes, printing the graph to standard error where asked for.
-fn run(
-    graph: &mut Graph,
-    passes: &[&'static dyn Pass],
-    cx: &PassCx,
-    look: &LookArgs,
-) -> Result<Vec<Ran>, Error> {
-    for name in &look.print_after {
-        self::passes(std::slice::from_ref(name), None)?;
-    }
-    known_names(graph, cx)?;
-    let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
-        if look.print_after_all || look.print_after.iter().any(|n| n == pass.name()) {
-            let text = format!("// after {number}. {}\n{}", pass.name(), graph.to_text());
-            // A closed standard error is nothing to die of.
-            _ = std::io::stderr().lock().write_all(text.as_bytes());
-        }
-    };
-    Ok(run_pipeline(graph, passes, cx, &mut observer)?)
 }
 
 /// Refuses names of operators and nodes that the graph does not have, where they choose what is swapped.

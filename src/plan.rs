@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
-use lmsc_passes::{GivenPlan, PassCx, bridge, carry_out, pipeline, question};
+use lmsc_passes::{GivenPlan, PassCx, Pipeline, bridge, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
@@ -29,7 +29,7 @@ use crate::progress::{Search, Stage};
 use crate::report::ProfileFacts;
 use crate::view::{self, Ladder, Numbers, OfModel};
 use crate::{
-    Code, Error, Loaded, as_it_is, given_plan, knows_ranges, machine, passes, run, smaller_step,
+    Code, DEFAULT_PLANNER, Error, Loaded, as_it_is, given_plan, knows_ranges, look, machine, smaller_step,
     with_budgets, with_floors,
 };
 
@@ -498,9 +498,9 @@ fn of_instance(budget: Budget, problem: &Problem) -> Result<Bytes, Error> {
 
 /// Runs the passes that come before a planner, and returns what it sees then.
 pub(crate) fn before_planning(graph: &mut Graph, cx: &PassCx) -> Result<Bridge, Error> {
-    let all = pipeline("auto");
-    let passes = passes(&all[..all.len() - 1], None)?;
-    run(graph, &passes, cx, &LookArgs::default())?;
+    let all = Pipeline::of_planner(DEFAULT_PLANNER);
+    let count = all.passes().len() - 1;
+    look::run(graph, &all.first(count), cx, &LookArgs::default())?;
     Ok(bridge(graph, cx)?)
 }
 

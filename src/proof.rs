@@ -36,7 +36,10 @@ pub fn verify(args: &VerifyArgs) -> Result<String, Error> {
     };
     let proof = match other {
         Some(function) => Err(format!("the models' functions `{function}` are not the same")),
-        None => equiv::check(&original.graph, &rewritten.graph).map_err(|d| d.to_string()),
+        None => {
+            let check = if args.cleaned { equiv::check_cleaned } else { equiv::check };
+            check(&original.graph, &rewritten.graph).map_err(|d| d.to_string())
+        }
     };
     match proof {
         Ok(proof) => {

@@ -306,7 +306,7 @@ impl From<&Equivalence> for ProofFacts {
 impl From<&Ran> for PassFacts {
     fn from(ran: &Ran) -> PassFacts {
         let remarks = ran.outcome.remarks.clone();
-        PassFacts { name: ran.pass.name().to_owned(), changed: ran.outcome.changed, remarks }
+        PassFacts { name: ran.pass.to_owned(), changed: ran.outcome.changed, remarks }
     }
 }
 

@@ -43,6 +43,7 @@ fn help() {
         "offsets",
         "opt",
         "plan",
+        "reduce",
         "sweep",
         "run",
         "calibrate",
@@ -459,12 +460,56 @@ fn passes_one_by_one() {
         0,
     );
     check(
+        "opt-print-changed",
+        &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --print-changed"),
+        0,
+    );
+    check(
         "opt-pass-limit",
         &format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --budget 30MiB --pass-limit 0"),
         0,
     );
+    let gradients = "testdata/passes/expand-training-ops/an-operator-that-is-not-asked-for-stays.lms";
+    check(
+        "opt-option",
+        &format!("opt {gradients} -p expand-training-ops{{gradients=false,optimizers=false}}"),
+        0,
+    );
+    check("opt-no-such-option", &format!("opt {gradients} -p expand-training-ops{{optimisers=false}}"), 2);
+    check("opt-wrong-value", &format!("opt {gradients} -p expand-training-ops{{optimizers=3}}"), 2);
+    check("opt-wrong-form", &format!("opt {gradients} -p expand-training-ops{{optimizers"), 2);
+    check(
+        "opt-cleaned-after-planning",
+        &format!("opt {FOUR_LAYERS} -p swap,remove-dead-nodes --budget 30MiB"),
+        2,
+    );
     check("opt-swap-limit", &format!("opt {FOUR_LAYERS} -p swap --swap-limit 1"), 0);
     check("compile-swap-limit", &format!("{FOUR_LAYERS} --n-tensors 9 --swap-limit 1"), 0);
+}
+
+#[test]
+fn times_are_a_table() {
+    let bench = Bench::new();
+    bench.write("four-layers.lms", FOUR_LAYERS_TEXT);
+    for (arguments, rows) in [
+        (
+            format!("opt {FOUR_LAYERS} -p hoist-shapes,swap --n-tensors 1 --timing"),
+            &["pass", "1. hoist-shapes", "2. swap", "all passes", "equivalence check"][..],
+        ),
+        (
+            format!("{FOUR_LAYERS} --budget 30MiB --timing -q"),
+            &["pass", "1. hoist-shapes", "2. reorder", "3. plan", "all passes", "equivalence check"],
+        ),
+    ] {
+        let outcome = bench.run(&arguments);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let text = outcome.stderr;
+        let names: Vec<&str> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
+        assert_eq!(names, rows, "{text}");
+        let changed_nothing = text.lines().nth(1).unwrap();
+        assert!(changed_nothing.ends_with(" ms            -"), "{text}");
+        assert!(text.lines().last().unwrap().ends_with(" ms"), "{text}");
+    }
 }
 
 #[test]
@@ -492,6 +537,11 @@ fn verify() {
     }
     show("verify-json", &format!("verify {CNN} @/ort.onnx --json"), 0);
     let mlp = "testdata/models/tiny_mlp/static/training_model.onnx";
+    let dead = "testdata/passes/remove-dead-nodes/a-chain-that-nothing-reads-goes.lms";
+    let written = bench.run(&format!("opt {dead} -p remove-dead-nodes -o @/cleaned.lms"));
+    assert_eq!(written.code, 0, "{written:?}");
+    show("verify-cleaned", &format!("verify {dead} @/cleaned.lms --cleaned"), 0);
+    show("verify-not-cleaned", &format!("verify {dead} @/cleaned.lms"), 1);
     show("verify-different", &format!("verify {CNN} {mlp}"), 1);
     show("verify-different-json", &format!("verify {CNN} {mlp} --json"), 1);
     show("verify-missing", &format!("verify {CNN} @/missing.onnx"), 2);

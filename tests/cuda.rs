@@ -18,7 +18,7 @@ use std::time::Duration;
 use lmsc_cuda::{Compiler, Options, Precision, Session, workspaces};
 use lmsc_ir::program::{Checked, Program, Stream, Wait};
 use lmsc_ir::{Bytes, ElementType, Graph, Type};
-use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::planners::planner;
 use lmsc_runtime::{Link, RunError, Turn, Watch};
@@ -228,9 +228,9 @@ fn rewritten(graph: &Graph, name: &str, mut budget: u64) -> Option<(Graph, Bytes
             target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
             ..PassCx::default()
         };
-        let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+        let passes = Pipeline::of_planner(name);
         let mut rewritten = graph.clone();
-        match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
+        match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
             Err(PassError::Refused(_)) => budget += budget / 12,
             Err(error) => panic!("{name} at {budget}: {error}"),

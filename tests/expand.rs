@@ -7,7 +7,7 @@ use clap::Parser;
 use lmsc::cli::{Cli, Command};
 use lmsc_ir::{ElementType, Graph, ValueId};
 use lmsc_kernels::Step;
-use lmsc_passes::{PassCx, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, Pipeline};
 use support::interpreter::Interpreter;
 
 /// Relative to the largest element.
@@ -232,8 +232,8 @@ fn every_operator_computes_what_its_expansion_computes() {
         let graph = lmsc_ir::Graph::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
         lmsc_ir::verify(&graph).unwrap_or_else(|e| panic!("{e} in {text}"));
         let mut expanded = graph.clone();
-        let expand = pass_named("expand-training-ops").unwrap();
-        run_pipeline(&mut expanded, &[expand], &PassCx::default(), &mut |_, _, _| {}).unwrap();
+        let expand = Pipeline::parse("expand-training-ops").unwrap();
+        expand.run(&mut expanded, &PassCx::default()).unwrap();
         let standard = |graph: &Graph| graph.order().iter().all(|&id| graph.node(id).op.domain().is_empty());
         assert!(standard(&expanded), "{call}: {}", expanded.to_text());
         assert!(expanded.to_text() != graph.to_text(), "{call}");

@@ -14,7 +14,7 @@ use lmsc_ir::{Graph, NodeId, Op};
 use lmsc_kernels::Step;
 use lmsc_onnx::proto::{DimValue, TypeValue};
 use lmsc_onnx::{Dims, Model, Stated, link, settle};
-use lmsc_passes::{PassCx, PassError, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, PassError, Pipeline};
 use support::interpreter::Interpreter;
 use support::models::MODELS;
 
@@ -299,8 +299,8 @@ fn steps_compute_what_onnxruntime_recorded() {
 
 /// The graph in operators of ONNX, as far as there are rules; as it is if its operators are too old for them.
 fn expanded(mut graph: Graph) -> Graph {
-    let expand = pass_named("expand-training-ops").unwrap();
-    match run_pipeline(&mut graph, &[expand], &PassCx::default(), &mut |_, _, _| {}) {
+    let expand = Pipeline::parse("expand-training-ops").unwrap();
+    match expand.run(&mut graph, &PassCx::default()) {
         Ok(_) => {}
         Err(PassError::Call(_)) => assert!(graph.opsets[""] < 13),
         Err(other) => panic!("{other}"),

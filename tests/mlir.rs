@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, PassError, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{PassCx, PassError, Pipeline};
 use lmsc_plan::planners;
 use support::models::{load, models};
 use support::{Bench, snapshot};
@@ -25,7 +25,7 @@ fn read_back(graph: &Graph, what: &str) {
 /// The graph, planned for the budget by this planner; `None` where it does not fit.
 fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<Graph> {
     let mut graph = graph.clone();
-    let passes: Vec<_> = pipeline(planner).iter().filter_map(|name| pass_named(name)).collect();
+    let passes = Pipeline::of_planner(planner);
     let cx = PassCx {
         budget: Some(budget),
         planner: planners::planner(planner),
@@ -33,7 +33,7 @@ fn planned(graph: &Graph, planner: &str, budget: Bytes, ranges: bool) -> Option<
         effort: Some(1),
         ..PassCx::default()
     };
-    match run_pipeline(&mut graph, &passes, &cx, &mut |_, _, _| {}) {
+    match passes.run(&mut graph, &cx) {
         Ok(_) => Some(graph),
         Err(PassError::Refused(_) | PassError::Call(_)) => None,
         Err(other) => panic!("{other}"),

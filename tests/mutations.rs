@@ -3,39 +3,71 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
+use lmsc_ir::equiv::{Difference, Equivalence};
 use lmsc_ir::program::{Checked, Flaw, Stream, Wait};
 use lmsc_ir::random::{Damage, Rng, Size, Source, damage, training_graph};
-use lmsc_ir::{Bytes, equiv};
-use lmsc_passes::{Lowering, PassCx, TFLMS, lower, pass_named, pipeline, run_pipeline};
+use lmsc_ir::{Bytes, Graph, equiv};
+use lmsc_passes::{Lowering, PassCx, Pipeline, TFLMS, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::Settled;
 use support::models::{load, models};
+
+/// The kinds of damage that are noticed, each tried some times: one that leaves the meaning, such as exchanging operands that are
+/// equal, is no damage.
+fn noticed(rewritten: &Graph, check: impl Fn(&Graph) -> Result<Equivalence, Difference>) -> Vec<Damage> {
+    let mut rng = Rng::new(11);
+    let mut noticed = Vec::new();
+    for &kind in Damage::ALL {
+        let damaged = (0..4).filter_map(|_| damage(rewritten, kind, &mut rng));
+        if let Some(difference) = damaged.map(|graph| check(&graph)).find_map(Result::err) {
+            assert!(!difference.to_string().is_empty());
+            noticed.push(kind);
+        }
+    }
+    noticed
+}
 
 #[test]
 fn every_kind_of_damage_to_every_model_is_noticed() {
     for path in models() {
         let original = load(&path);
         let mut rewritten = original.clone();
-        let passes: Vec<_> = pipeline(TFLMS).iter().filter_map(|name| pass_named(name)).collect();
+        let passes = Pipeline::of_planner(TFLMS);
         let cx = PassCx { tflms_fixed: true, ..PassCx::default() };
-        run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).unwrap();
+        passes.run(&mut rewritten, &cx).unwrap();
         let proof = equiv::check(&original, &rewritten).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert!(proof.swaps > 0, "{}: nothing was swapped", path.display());
 
-        let mut rng = Rng::new(11);
-        let mut noticed = Vec::new();
-        for &kind in Damage::ALL {
-            // Damage that leaves the meaning, such as exchanging operands that are equal, is tried again.
-            let difference = (0..4)
-                .filter_map(|_| damage(&rewritten, kind, &mut rng))
-                .find_map(|damaged| equiv::check(&original, &damaged).err());
-            if let Some(difference) = difference {
-                assert!(!difference.to_string().is_empty());
-                noticed.push(kind);
-            }
-        }
+        let noticed = noticed(&rewritten, |graph| equiv::check(&original, graph));
         assert!(noticed.len() >= 15, "{}: only {noticed:?} were noticed", path.display());
     }
+}
+
+#[test]
+fn every_kind_of_damage_to_every_model_that_was_cleaned_up_is_noticed() {
+    let clean_up =
+        Pipeline::parse("fold-constants,merge-common-subexpressions{across-phases=true},remove-dead-nodes")
+            .unwrap();
+    let (mut changed, mut all) = (0, BTreeSet::new());
+    for path in models() {
+        let original = load(&path);
+        let mut cleaned = original.clone();
+        let ran = clean_up.run(&mut cleaned, &PassCx::default()).unwrap();
+        changed += usize::from(ran.iter().any(|ran| ran.outcome.changed));
+        equiv::check_cleaned(&original, &cleaned).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+
+        let noticed = noticed(&cleaned, |graph| equiv::check_cleaned(&original, graph));
+        assert!(noticed.len() >= 10, "{}: only {noticed:?} were noticed", path.display());
+        all.extend(noticed);
+    }
+    assert!(changed > 20, "{changed} models were changed");
+    // What a graph without swaps and without recomputed nodes cannot have.
+    let cannot = [Damage::RewireSwapIn, Damage::ForgetOrigin, Damage::DropDeadNode];
+    let missed: Vec<_> =
+        Damage::ALL.iter().filter(|kind| !all.contains(kind) && !cannot.contains(kind)).collect();
+    assert!(missed.is_empty(), "{missed:?} were never noticed");
 }
 
 /// A random step in a budget that makes it swap, lowered; none where it does not fit.
@@ -52,9 +84,9 @@ fn swapped(seed: u64) -> Option<Checked> {
     };
     let peak = cx.memory(&graph).peak().0;
     let cx = PassCx { budget: Some(Bytes(peak * (55 + rng.below(40) as u64) / 100)), ..cx };
-    let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+    let passes = Pipeline::of_planner(name);
     let mut rewritten = graph;
-    run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}).ok()?;
+    passes.run(&mut rewritten, &cx).ok()?;
     let workspace = cx.workspace(&rewritten);
     let arena = cx.budget.filter(|_| rewritten.has_addresses());
     let program = lower(&rewritten, &Lowering { arena, workspace: &workspace }).unwrap();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use lmsc_ir::{Bytes, Graph, NodeId, Phases, equiv};
 use lmsc_onnx::file::encode_to;
 use lmsc_onnx::{Form, Model};
-use lmsc_passes::{PassCx, PassError, apply, bridge, observe, pass_named, pipeline, question, run_pipeline};
+use lmsc_passes::{PassCx, PassError, Pipeline, apply, bridge, observe, question};
 use lmsc_plan::bridge::{Bridge, Terms};
 use lmsc_plan::cost::Cost;
 use lmsc_plan::planners::ours::swap_only;
@@ -31,8 +31,8 @@ fn every_model_runs_as_planned() {
     for path in models() {
         let (model, dims) = open(&path);
         let mut graph = import(&model, &dims);
-        let hoist = pass_named("hoist-shapes").unwrap();
-        run_pipeline(&mut graph, &[hoist], &PassCx::default(), &mut |_, _, _| {}).unwrap();
+        let hoist = Pipeline::parse("hoist-shapes").unwrap();
+        hoist.run(&mut graph, &PassCx::default()).unwrap();
         let memory = Memory::of(&graph);
         // Graphs of these sizes are small: whatever has as many bytes as a page may leave.
         let terms = Terms { smallest: Bytes(4096), ..Terms::new(Link::default(), Bytes::ZERO) };
@@ -107,15 +107,15 @@ fn a_graph_that_tflms_rewrote_carries_out_a_valid_plan() {
     for path in models() {
         let (model, dims) = open(&path);
         let mut graph = import(&model, &dims);
-        let before: Vec<_> = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap()).into();
+        let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let peak = Memory::of(&graph).peak().0;
         for share in [95, 80, 65] {
             let cx = PassCx { budget: Some(Bytes(peak * share / 100)), ..PassCx::default() };
-            run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| {}).unwrap();
+            before.run(&mut graph, &cx).unwrap();
             let bridge = bridge(&graph, &cx).unwrap();
             let mut rewritten = graph.clone();
-            let swap = [pass_named("swap").unwrap()];
-            if run_pipeline(&mut rewritten, &swap, &cx, &mut |_, _, _| {}).is_err() {
+            let swap = Pipeline::parse("swap").unwrap();
+            if swap.run(&mut rewritten, &cx).is_err() {
                 continue;
             }
             let planned = observe(&graph, &rewritten, &bridge, &cx).unwrap();
@@ -142,15 +142,15 @@ fn every_budget_from_the_floor_on_has_a_plan() {
             let planner = planners::planner(planner).unwrap();
             let (budget, effort) = (Some(Bytes(budget)), Some(0));
             let cx = PassCx { planner: Some(planner), ranges, budget, effort, ..PassCx::default() };
-            let all = pipeline(planner.name).iter().filter(|name| **name != "place");
-            let passes: Vec<_> = all.map(|name| pass_named(name).unwrap()).collect();
-            run_pipeline(&mut graph.clone(), &passes, &cx, &mut |_, _, _| {}).map(drop)
+            // Without `place`.
+            let passes = Pipeline::of_planner(planner.name).first(3);
+            passes.run(&mut graph.clone(), &cx).map(drop)
         };
-        let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap());
+        let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
         let nothing = PassCx { budget: Some(Bytes::ZERO), ..PassCx::default() };
         let seen_by = |planner| {
             let (cx, mut graph) = (PassCx { planner, ..nothing.clone() }, graph.clone());
-            run_pipeline(&mut graph, &before, &cx, &mut |_, _, _| {}).unwrap();
+            before.run(&mut graph, &cx).unwrap();
             // Without a budget small tensors stay.
             let coarse = bridge(&graph, &PassCx { budget: None, ..cx.clone() }).unwrap();
             [bridge(&graph, &cx).unwrap().problem, coarse.problem]
@@ -196,7 +196,7 @@ fn floors_and_peaks_hold_with_addresses() {
     let is_tiny = |path: &PathBuf| path.display().to_string().contains("/tiny_");
     let every = if std::env::var_os("LMSC_THOROUGH").is_some() { 1 } else { 4 };
     let host = lmsc_plan::Target::built_in("host").unwrap();
-    let before = ["hoist-shapes", "reorder"].map(|name| pass_named(name).unwrap());
+    let before = Pipeline::parse("hoist-shapes,reorder").unwrap();
     let mut held = 0;
     for path in models().into_iter().filter(is_tiny).step_by(every) {
         let (model, dims) = open(&path);
@@ -212,7 +212,7 @@ fn floors_and_peaks_hold_with_addresses() {
         };
         let problem = |cx: &PassCx| {
             let mut graph = graph.clone();
-            run_pipeline(&mut graph, &before, cx, &mut |_, _, _| {}).unwrap();
+            before.run(&mut graph, cx).unwrap();
             bridge(&graph, cx).unwrap().problem
         };
         // With that much room the order stays as it is.
@@ -223,8 +223,8 @@ fn floors_and_peaks_hold_with_addresses() {
         let peak = service::peak(&question(&whole, auto, Bytes::ZERO, &all));
         let run = |planner: &str, ranges: bool, budget: u64| {
             let cx = asked(planner, ranges, Some(budget));
-            let passes: Vec<_> = pipeline(planner).iter().map(|name| pass_named(name).unwrap()).collect();
-            let ran = run_pipeline(&mut graph.clone(), &passes, &cx, &mut |_, _, _| {});
+            let passes = Pipeline::of_planner(planner);
+            let ran = passes.run(&mut graph.clone(), &cx);
             ran.unwrap_or_else(|why| panic!("{name}, {planner}, {budget}: {why}"))
         };
         for (planner, ranges, floor) in [

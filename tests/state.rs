@@ -7,7 +7,7 @@ use lmsc_ir::random::{Size, training_graph};
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_ir::{Bytes, Def, Graph, Storages, Type, ValueId};
 use lmsc_onnx::{Stated, carried, settle};
-use lmsc_passes::{Lowering, PassCx, lower, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, Pipeline, lower};
 use lmsc_runtime::Rehearsal;
 
 const STEPS: u64 = 3;
@@ -114,9 +114,9 @@ fn any_value_is_the_next_one_of_any_input() {
                 planner: lmsc_plan::planners::planner(planner),
                 ..PassCx::default()
             };
-            let passes: Vec<_> = pipeline(planner).iter().map(|p| pass_named(p).unwrap()).collect();
+            let passes = Pipeline::of_planner(planner);
             let mut rewritten = kept.clone();
-            if run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| ()).is_err() {
+            if passes.run(&mut rewritten, &cx).is_err() {
                 continue;
             }
             lmsc_ir::equiv::check(&kept, &rewritten).unwrap_or_else(|e| panic!("{e}, in {}", what()));

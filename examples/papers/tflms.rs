@@ -1,7 +1,7 @@
 //! TFLMS Table 3 and Figures 6 to 9: the largest batch, and what its parameters do.
 
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::cost::Cost;
 use lmsc_plan::tflms::{Params, Strategy};
 use lmsc_plan::{Execution, Target};
@@ -55,9 +55,8 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
     };
     let (mut tensors, mut copies) = (0, 0);
     if params.is_some() {
-        let swap = [pass_named("swap").expect("it is there")];
-        let ran =
-            run_pipeline(&mut graph, &swap, &cx, &mut |_, _, _| ()).expect("fixed parameters are taken");
+        let swap = Pipeline::parse("swap").unwrap();
+        let ran = swap.run(&mut graph, &cx).expect("fixed parameters are taken");
         let swaps = &ran[0].outcome.swaps;
         tensors = swaps.len();
         copies = tensors + swaps.iter().map(|swap| swap.swap_ins).sum::<usize>();
@@ -71,8 +70,8 @@ fn step(graph: &Graph, target: &Target, params: Option<&Params>) -> Step {
 /// Whether TFLMS's planner finds parameters that hold the budget.
 fn tuned(graph: &Graph, target: &Target) -> bool {
     let cx = PassCx { budget: Some(target.device_bytes), target: Some(target.clone()), ..PassCx::default() };
-    let swap = [pass_named("swap").expect("it is there")];
-    run_pipeline(&mut graph.clone(), &swap, &cx, &mut |_, _, _| ()).is_ok()
+    let swap = Pipeline::parse("swap").unwrap();
+    swap.run(&mut graph.clone(), &cx).is_ok()
 }
 
 fn planned(graph: &Graph, target: &Target) -> bool {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lmsc::cli::BindingArgs;
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{PassCx, bridge, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, Pipeline, bridge};
 use lmsc_plan::instance::Instance;
 use lmsc_plan::planners::dqn::{self, Learning};
 use lmsc_plan::planners::{self, Granularity, Parameters, Plan, Request, Scheduler};
@@ -61,8 +61,8 @@ pub(crate) fn prepared(graph: Graph, target: &Target) -> Graph {
 }
 
 fn passed(mut graph: Graph, cx: &PassCx) -> Graph {
-    let passes = ["hoist-shapes", "reorder"].map(|name| pass_named(name).expect("both are there"));
-    run_pipeline(&mut graph, &passes, cx, &mut |_, _, _| ()).expect("both change only the order");
+    let passes = Pipeline::parse("hoist-shapes,reorder").unwrap();
+    passes.run(&mut graph, cx).expect("both change only the order");
     graph
 }
 

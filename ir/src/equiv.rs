@@ -23,6 +23,10 @@
 //! value; the value of each variable after the step, even if copies of variables were updated and copied back. Not compared:
 //! names of nodes, unless they determine a seed, names of values within the graph, the order, control edges, places.
 //!
+//! [`check_cleaned`] allows what a clean-up does, too: the rewritten graph may lack nodes on which no output and no variable depends,
+//! and where a value is known by the rule of [`Constants`], how it is computed is not compared. It stays a proof of what the graph
+//! computes, and the rewritten graph has still no node that is not in the original.
+//!
 //! Equivalence is not sufficient for a correct rewriting. That the old value of a variable is read before the node that
 //! overwrites it, that every value is in its reader's memory, and that no byte is reused too early are invariants of a single
 //! graph.
@@ -38,8 +42,8 @@ use smallvec::SmallVec;
 use crate::ranges::{copied_elements, joined_elements, range_type};
 use crate::words::count;
 use crate::{
-    Attr, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update, ValueId,
-    ops,
+    Attr, Constants, Data, Def, ElementType, Graph, Name, Node, NodeId, Op, Phase, TensorType, Type, Update,
+    ValueId, ops,
 };
 
 /// Statistics of the comparison of equivalent graphs.
@@ -47,7 +51,7 @@ use crate::{
 /// The rewritten graph has `nodes + twins + swaps + casts` nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equivalence {
-    /// Number of distinct nodes; each is in both graphs.
+    /// Number of distinct nodes; each is in both graphs, or what it computes is known in both.
     pub nodes: usize,
     /// Nodes of the rewritten graph that recompute other nodes.
     pub twins: usize,
@@ -339,17 +343,73 @@ fn was(new: &Option<String>, old: &Option<String>) -> String {
 /// assert_eq!(equiv::check(&a, &b).unwrap().swaps, 2);
 /// ```
 pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Difference> {
+    let nothing = Constants::default();
+    compare((original, &nothing), (rewritten, &nothing), &|_| true)
+}
+
+/// The same, of a graph that was cleaned up: see the description of this module.
+///
+/// # Errors
+/// As [`check`].
+///
+/// ```
+/// use lmsc_ir::{Graph, equiv};
+/// let a = "g (float[4] x) => (float[4] y) {
+///    [n1] float[4] h = Relu(x)
+///    [n2] float[4] y = Relu(x)
+/// }";
+/// let b = "g (float[4] x) => (float[4] y) {
+///    [n2] float[4] y = Relu(x)
+/// }";
+/// let c = "g (float[4] x) => (float[4] y) {
+///    [n2] float[4] y = Tanh(x)
+/// }";
+/// let [a, b, c] = [a, b, c].map(|text| Graph::parse(text).unwrap());
+/// assert!(equiv::check_cleaned(&a, &b).is_ok());
+/// assert!(equiv::check_cleaned(&a, &c).is_err());
+/// ```
+pub fn check_cleaned(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Difference> {
+    let [known, known_there] = [original, rewritten].map(Constants::of);
+    let needed = needed(original, &known);
+    compare((original, &known), (rewritten, &known_there), &|id| needed[id.as_u32() as usize])
+}
+
+/// By node, whether an output or a variable depends on it, or what it does besides is not known.
+fn needed(graph: &Graph, known: &Constants) -> Vec<bool> {
+    let mut needed = vec![false; graph.node_capacity()];
+    let need = |needed: &mut Vec<bool>, value: ValueId| {
+        if let Some(producer) = graph.producer(value).filter(|_| !known.is_folded(graph, value)) {
+            needed[producer.as_u32() as usize] = true;
+        }
+    };
+    graph.outputs.iter().for_each(|&output| need(&mut needed, output));
+    for &id in graph.order().iter().rev() {
+        let node = graph.node(id);
+        if repeat(node) != Repeat::Pure || needed[id.as_u32() as usize] {
+            needed[id.as_u32() as usize] = true;
+            node.reads().for_each(|value| need(&mut needed, value));
+        }
+    }
+    needed
+}
+
+/// Compares two graphs, each with its known values. Nodes of the original that are not `needed` may be missing.
+fn compare<'g>(
+    (original, known): (&'g Graph, &'g Constants),
+    (rewritten, known_there): (&'g Graph, &'g Constants),
+    needed: &dyn Fn(NodeId) -> bool,
+) -> Result<Equivalence, Difference> {
     ports(Port::Input, (original, &original.inputs), (rewritten, &rewritten.inputs))?;
     ports(Port::Output, (original, &original.outputs), (rewritten, &rewritten.outputs))?;
     let mut table = Table::new([original, rewritten]);
-    let a = Walk::new(&mut table, original, Side::Original)?;
-    let b = Walk::new(&mut table, rewritten, Side::Rewritten)?;
+    let a = Walk::new(&mut table, (original, known), Side::Original)?;
+    let b = Walk::new(&mut table, (rewritten, known_there), Side::Rewritten)?;
 
-    let lost = |n: &&NodeId| a.is_missing_from(&b, **n);
+    let lost = |n: &&NodeId| needed(**n) && a.is_missing_from(&b, **n);
     if let Some(&node) = original.order().iter().find(lost) {
         return Err(lost_node(&a, node, &b));
     }
-    let extra = |n: &&NodeId| b.is_missing_from(&a, **n);
+    let extra = |n: &&NodeId| b.is_missing_from(&a, **n) && !b.is_known_in(&a, **n);
     if let Some(&node) = rewritten.order().iter().find(extra) {
         return Err(extra_node(&a, &b, node));
     }
@@ -381,11 +441,16 @@ pub fn check(original: &Graph, rewritten: &Graph) -> Result<Equivalence, Differe
             });
         }
     }
-    let all = rewritten.order().iter().filter_map(|&n| b.class(n)).count();
-    let shared =
-        rewritten.order().iter().filter_map(|&n| b.class(n)).filter(|class| a.classes.contains(class));
-    let (shared, nodes) = (shared.clone().count(), shared.collect::<HashSet<u32>>().len());
-    Ok(Equivalence { nodes, twins: shared - nodes, swaps: b.swaps, casts: b.decodings + all - shared })
+    let all = || rewritten.order().iter().filter_map(|&node| Some((node, b.class(node)?)));
+    let is_shared = |&(node, class): &(NodeId, u32)| a.classes.contains(&class) || b.is_known_in(&a, node);
+    let shared = all().filter(is_shared);
+    let (shared, nodes) = (shared.clone().count(), shared.map(|it| it.1).collect::<HashSet<u32>>().len());
+    Ok(Equivalence {
+        nodes,
+        twins: shared - nodes,
+        swaps: b.swaps,
+        casts: b.decodings + all().count() - shared,
+    })
 }
 
 /// Compares the caller's view of the inputs or of the outputs: number, names, types, default values.
@@ -537,6 +602,12 @@ impl<'g> Table<'g> {
                 fresh
             }
         }
+    }
+
+    /// The number of a constant.
+    fn constant(&mut self, ty: &'g Type, data: &'g Data) -> u32 {
+        let key = [CONSTANT, self.ty(ty), self.data(data)];
+        self.number(&key, 0)
     }
 
     /// The number of a key. A new key also reserves a number for each of the node's `results` results.
@@ -720,12 +791,18 @@ struct Walk<'g> {
     encodings: HashSet<u32>,
     /// By number of a variable, its contents after the step, if anything wrote it.
     states: HashMap<u32, State>,
+    /// Numbers of values that nodes compute and that are known.
+    constants: HashSet<u32>,
     swaps: usize,
     decodings: usize,
 }
 
 impl<'g> Walk<'g> {
-    fn new(table: &mut Table<'g>, graph: &'g Graph, side: Side) -> Result<Walk<'g>, Difference> {
+    fn new(
+        table: &mut Table<'g>,
+        (graph, known): (&'g Graph, &'g Constants),
+        side: Side,
+    ) -> Result<Walk<'g>, Difference> {
         let mut walk = Walk {
             graph,
             ops: HashMap::new(),
@@ -738,6 +815,7 @@ impl<'g> Walk<'g> {
             classes: HashSet::new(),
             encodings: HashSet::new(),
             states: HashMap::new(),
+            constants: HashSet::new(),
             swaps: 0,
             decodings: 0,
         };
@@ -807,10 +885,16 @@ impl<'g> Walk<'g> {
             walk.nodes[id.as_u32() as usize] = class;
             let (_, result_aside) = is_aside(node);
             for (index, result) in node.results.iter().enumerate() {
-                if let Some(value) = result {
-                    let of = function.filter(|_| !result_aside(index)).unwrap_or(class);
-                    walk.define(*value, of + 1 + index as u32).map_err(malformed)?;
-                }
+                let Some(value) = *result else { continue };
+                let number = match known.get(value) {
+                    Some(data) => {
+                        let number = table.constant(&graph.value(value).ty, data);
+                        walk.constants.insert(number);
+                        number
+                    }
+                    None => function.filter(|_| !result_aside(index)).unwrap_or(class) + 1 + index as u32,
+                };
+                walk.define(value, number).map_err(malformed)?;
             }
             for update in &node.updates {
                 if walk.is_home(update.variable) {
@@ -844,7 +928,6 @@ impl<'g> Walk<'g> {
                 continue;
             }
             let value = graph.value(initializer.value);
-            let (ty, data) = (table.ty(&value.ty), table.data(&initializer.data));
             let malformed = |why| {
                 let place = format!("initializer `{}`", value.name);
                 Difference::Malformed { side, place, why }
@@ -854,9 +937,10 @@ impl<'g> Walk<'g> {
                     return Err(malformed("two initializers have this name, and one is updated".to_owned()));
                 }
                 let name = table.text(value.name.as_bytes());
+                let (ty, data) = (table.ty(&value.ty), table.data(&initializer.data));
                 table.number(&[VARIABLE, name, ty, data], 0)
             } else {
-                table.number(&[CONSTANT, ty, data], 0)
+                table.constant(&value.ty, &initializer.data)
             };
             self.define(initializer.value, number).map_err(malformed)?;
         }
@@ -1083,6 +1167,12 @@ impl<'g> Walk<'g> {
     fn is_missing_from(&self, other: &Walk<'_>, node: NodeId) -> bool {
         let missing = |class: u32| !other.classes.contains(&class) && !self.encodings.contains(&class);
         self.class(node).is_some_and(missing)
+    }
+
+    /// Whether the node's result is known, and a node of the other graph has the same one.
+    fn is_known_in(&self, other: &Walk<'_>, node: NodeId) -> bool {
+        let results = &self.graph.node(node).results[..];
+        matches!(results, [Some(value)] if other.constants.contains(&self.number(*value)))
     }
 
     /// Number of nodes with this key.

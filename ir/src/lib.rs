@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod attr;
+mod constants;
 pub mod equiv;
 mod graph;
 mod level;
@@ -41,6 +42,7 @@ mod verify;
 pub mod words;
 
 pub use attr::{Attr, Data, Float};
+pub use constants::Constants;
 pub use graph::{
     Adjacency, Def, Graph, Initializer, LMSC_DOMAIN, Name, Node, NodeId, Op, Update, Value, ValueId,
     Workspace,

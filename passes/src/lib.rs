@@ -3,11 +3,11 @@
 //! A pass applies what a planner of `lmsc-plan` decided; it decides nothing itself. One file a pass.
 //!
 //! A [`Pass`] is any type with that trait, also outside this crate; [`REGISTRY`] has those that the command line knows.
-//! [`run_pipeline`] runs passes and the verifier after each. [`lower`](lower()) makes a program of the result.
+//! A [`Pipeline`] runs passes and the verifier after each. [`lower`](lower()) makes a program of the result.
 //!
 //! ```
 //! use lmsc_ir::Graph;
-//! use lmsc_passes::{PassCx, pass_named, run_pipeline};
+//! use lmsc_passes::{PassCx, Pipeline};
 //!
 //! // The shape is read late, which keeps `h` alive.
 //! let mut graph = Graph::parse(
@@ -18,8 +18,7 @@
 //!         [shape] int64[1] s = Shape(h)
 //!     }",
 //! )?;
-//! let pass = pass_named("hoist-shapes").expect("it is registered");
-//! let ran = run_pipeline(&mut graph, &[pass], &PassCx::default(), &mut |_, _, _| ()).expect("it fits");
+//! let ran = Pipeline::parse("hoist-shapes").and_then(|it| it.run(&mut graph, &PassCx::default())).expect("it fits");
 //! assert!(ran[0].outcome.changed);
 //! assert_eq!(&*graph.node(graph.order()[1]).name, "shape");
 //! # Ok::<(), lmsc_ir::ParseError>(())
@@ -28,14 +27,19 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod clean_up;
 mod expand;
+mod fold_constants;
 mod given;
 mod hoist_shapes;
 mod lower;
+mod merge_common_subexpressions;
 mod observe;
+mod options;
 mod pipeline;
 mod place;
 mod plan;
+mod remove_dead_nodes;
 mod reorder;
 mod rewrite;
 mod swap;
@@ -57,10 +61,11 @@ pub use apply::{Mismatch, apply};
 pub use given::{GivenOrder, GivenPlan};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
-pub use pipeline::{Observer, Ran, TFLMS, pipeline, run_pipeline};
+pub use options::{OptionValue, PassOption, PassOptions};
+pub use pipeline::{Observer, Pipeline, Ran, TFLMS};
 pub use plan::{bridge, carry_out, question, saved};
 
-/// A named graph-to-graph transformation. Stateless: options come in [`PassCx`].
+/// A named graph-to-graph transformation. Stateless: all that a call asks for comes in [`PassCx`].
 pub trait Pass: Sync {
     /// Kebab-case; what `-p` and `--print-after` take, and the folder under `testdata/passes/`.
     fn name(&self) -> &'static str;
@@ -68,12 +73,37 @@ pub trait Pass: Sync {
     /// A noun phrase without a full stop, for `lmsc passes`.
     fn summary(&self) -> &'static str;
 
+    /// What the pass may change, and so the check that proves its result.
+    fn kind(&self) -> Kind {
+        Kind::Memory
+    }
+
+    /// The options that are the pass's own, which `-p 'name{option=value}'` sets and [`PassCx`] gives to the pass.
+    fn options(&self) -> &[PassOption] {
+        &[]
+    }
+
     /// Transforms the graph.
     fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError>;
 }
 
+/// What a pass may change, and so the check that proves its result ([`Pipeline::prove`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// When values are computed, how often, and where they are: [`lmsc_ir::equiv::check`] proves it.
+    Memory,
+    /// Which nodes there are, too: none that nothing needs, one for several, a constant in place of one.
+    /// [`lmsc_ir::equiv::check_cleaned`] proves it.
+    CleanUp,
+    /// The operators that compute a value. No check proves it.
+    Operators,
+}
+
 /// Every pass. The only registration point.
 pub static REGISTRY: &[&dyn Pass] = &[
+    &fold_constants::FoldConstants,
+    &merge_common_subexpressions::MergeCommonSubexpressions,
+    &remove_dead_nodes::RemoveDeadNodes,
     &expand::ExpandTrainingOps,
     &hoist_shapes::HoistShapes,
     &reorder::Reorder,
@@ -129,6 +159,8 @@ pub struct PassCx {
     /// What nodes need at least, where they may need more to do their best: then nodes that the profile knows need what it
     /// says, and no less than this.
     pub least_workspaces: Option<Workspaces>,
+    /// What the call sets of the options of the pass that runs; a [`Pipeline`] puts it here.
+    pub pass_options: PassOptions,
     /// Parameters of TFLMS.
     pub tflms: tflms::Params,
     /// Whether the user set parameters of TFLMS; then they are taken as they are instead of tuned.
@@ -320,7 +352,7 @@ pub struct NotGiven {
     pub message: Message,
 }
 
-impl fmt::Debug for dyn Pass {
+impl fmt::Debug for dyn Pass + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,60 +1,247 @@
 //! Running passes one after the other, with the verifier in between.
 
-use lmsc_ir::{Graph, verify};
+use std::time::{Duration, Instant};
 
-use crate::{Outcome, Pass, PassCx, PassError};
+use lmsc_ir::equiv::{self, Difference, Equivalence};
+use lmsc_ir::{Graph, Message, verify, words};
+
+use crate::options::PassOptions;
+use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
 
 /// The planner that the pass `swap` is. All others are planners of `lmsc-plan`, which the pass `plan` asks.
 pub const TFLMS: &str = "tflms";
 
-/// The passes of the main job with the planner of this name, in order.
-pub fn pipeline(planner: &str) -> &'static [&'static str] {
-    // First, so that a shape that is read late does not look like a use of the tensor; then what need not wait, so
-    // that it holds no memory, which costs nothing; then what decides, with the live ranges that are left.
-    if planner == TFLMS {
-        &["hoist-shapes", "reorder", "swap", "place"]
-    } else {
-        &["hoist-shapes", "reorder", "plan"]
-    }
+/// Passes in the order in which they run, each with its options.
+///
+/// ```
+/// use lmsc_passes::{Pipeline, pass_named};
+///
+/// let named = Pipeline::parse("hoist-shapes,expand-training-ops{optimizers=false}")?;
+/// let expand = pass_named("expand-training-ops").expect("it is registered");
+/// let built = Pipeline::new()
+///     .pass(pass_named("hoist-shapes").expect("it is registered"))
+///     .pass_with(expand, &[("optimizers", "false")])?;
+/// assert!(named.passes().map(|pass| pass.name()).eq(built.passes().map(|pass| pass.name())));
+/// # Ok::<(), lmsc_passes::PassError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Pipeline<'p> {
+    steps: Vec<Step<'p>>,
+}
+
+#[derive(Clone, Debug)]
+struct Step<'p> {
+    pass: &'p dyn Pass,
+    options: PassOptions,
+}
+
+/// A pass that ran and what it did.
+#[derive(Debug)]
+pub struct Ran {
+    /// The name of the pass.
+    pub pass: &'static str,
+    /// What it did.
+    pub outcome: Outcome,
+    /// The time that the pass took.
+    pub took: Duration,
+    /// The time that the verifier took after it; zero where the pass changed nothing.
+    pub verified_in: Duration,
 }
 
 /// Called after every pass with its number from 1, itself and the graph.
 pub type Observer<'a> = &'a mut dyn FnMut(usize, &dyn Pass, &Graph);
 
-/// A pass that ran and what it did.
-#[derive(Debug)]
-pub struct Ran {
-    /// The pass.
-    pub pass: &'static dyn Pass,
-    /// What it did.
-    pub outcome: Outcome,
+impl<'p> Pipeline<'p> {
+    /// A pipeline without passes.
+    pub fn new() -> Pipeline<'p> {
+        Pipeline::default()
+    }
+
+    /// The passes of the main job with the planner of this name.
+    pub fn of_planner(planner: &str) -> Pipeline<'static> {
+        // First, so that a shape that is read late does not look like a use of the tensor; then what need not wait, so
+        // that it holds no memory, which costs nothing; then what decides, with the live ranges that are left.
+        let passes =
+            if planner == TFLMS { "hoist-shapes,reorder,swap,place" } else { "hoist-shapes,reorder,plan" };
+        Pipeline::parse(passes).expect("they are registered")
+    }
+
+    /// The registered passes of this text: names with commas between them, each with its options in braces where it has any,
+    /// as in `hoist-shapes,swap` and `expand-training-ops{optimizers=false}`.
+    ///
+    /// # Errors
+    /// [`PassError::Call`] for a pass or an option that there is not, and for a value that the option does not take.
+    pub fn parse(text: &str) -> Result<Pipeline<'static>, PassError> {
+        Pipeline::parse_with(text, REGISTRY)
+    }
+
+    /// The same, of these passes instead of the registered ones.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`].
+    pub fn parse_with(text: &str, passes: &[&'p dyn Pass]) -> Result<Pipeline<'p>, PassError> {
+        let mut pipeline = Pipeline::new();
+        for call in calls(text) {
+            let (name, options) = taken_apart(call)?;
+            let pass = passes.iter().find(|pass| pass.name() == name).ok_or_else(|| {
+                let instead = words::instead(name, passes.iter().map(|pass| pass.name()), "passes");
+                PassError::Call(format!("there is no pass `{name}`; {instead}").into())
+            })?;
+            pipeline = pipeline.pass_with(*pass, &options)?;
+        }
+        Ok(pipeline)
+    }
+
+    /// The pipeline with this pass at its end.
+    #[must_use]
+    pub fn pass(mut self, pass: &'p dyn Pass) -> Pipeline<'p> {
+        self.steps.push(Step { pass, options: PassOptions::default() });
+        self
+    }
+
+    /// The pipeline with this pass at its end, with these options, each a name and a value; others have their defaults.
+    ///
+    /// # Errors
+    /// [`PassError::Call`] for an option that the pass does not have, and for a value that the option does not take.
+    pub fn pass_with(
+        mut self,
+        pass: &'p dyn Pass,
+        options: &[(&str, &str)],
+    ) -> Result<Pipeline<'p>, PassError> {
+        let options = PassOptions::of(pass, options)?;
+        self.steps.push(Step { pass, options });
+        Ok(self)
+    }
+
+    /// The pipeline with the passes of the other one at its end.
+    #[must_use]
+    pub fn then(mut self, other: Pipeline<'p>) -> Pipeline<'p> {
+        self.steps.extend(other.steps);
+        self
+    }
+
+    /// The first `count` passes.
+    #[must_use]
+    pub fn first(mut self, count: usize) -> Pipeline<'p> {
+        self.steps.truncate(count);
+        self
+    }
+
+    /// The passes, in order.
+    pub fn passes(&self) -> impl ExactSizeIterator<Item = &'p dyn Pass> {
+        self.steps.iter().map(|step| step.pass)
+    }
+
+    /// What the passes may change together.
+    pub fn kind(&self) -> Kind {
+        self.passes().map(|pass| pass.kind()).max().unwrap_or(Kind::Memory)
+    }
+
+    /// Proves that the graph computes the same after the passes as before, by the check for what they may change; none where a
+    /// pass may change operators.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn prove(&self, before: &Graph, after: &Graph) -> Result<Option<Equivalence>, Difference> {
+        match self.kind() {
+            Kind::Memory => equiv::check(before, after).map(Some),
+            Kind::CleanUp => equiv::check_cleaned(before, after).map(Some),
+            Kind::Operators => Ok(None),
+        }
+    }
+
+    /// Runs the passes on the graph and returns what each did.
+    ///
+    /// The verifier runs after every pass that changed the graph, in every build; in debug builds, a pass that claims
+    /// to have changed nothing is checked to have told the truth.
+    ///
+    /// # Errors
+    /// What a pass answers, or [`PassError::Broke`] for a pass that broke an invariant.
+    pub fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Vec<Ran>, PassError> {
+        self.run_observed(graph, cx, &mut |_, _, _| ())
+    }
+
+    /// The same, with a look at the graph after each pass.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`].
+    pub fn run_observed(
+        &self,
+        graph: &mut Graph,
+        cx: &PassCx,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Ran>, PassError> {
+        let mut ran = Vec::with_capacity(self.steps.len());
+        for (index, Step { pass, options }) in self.steps.iter().enumerate() {
+            let before = cfg!(debug_assertions).then(|| graph.to_text());
+            let started = Instant::now();
+            let cx = PassCx { pass_options: options.clone(), ..cx.clone() };
+            let outcome = pass.run(graph, &cx)?;
+            let took = started.elapsed();
+            let mut verified_in = Duration::ZERO;
+            if outcome.changed {
+                verify(graph)
+                    .map_err(|violations| PassError::Broke { pass: pass.name().to_owned(), violations })?;
+                verified_in = started.elapsed() - took;
+            } else if let Some(before) = before {
+                debug_assert_eq!(before, graph.to_text(), "{} says that it changed nothing", pass.name());
+            }
+            observer(index + 1, *pass, graph);
+            ran.push(Ran { pass: pass.name(), outcome, took, verified_in });
+        }
+        Ok(ran)
+    }
 }
 
-/// Runs the passes in this order and returns what each did.
-///
-/// The verifier runs after every pass that changed the graph, in every build; in debug builds, a pass that claims
-/// to have changed nothing is checked to have told the truth.
-///
-/// # Errors
-/// What a pass answers, or [`PassError::Broke`] for a pass that broke an invariant.
-pub fn run_pipeline(
-    graph: &mut Graph,
-    passes: &[&'static dyn Pass],
-    cx: &PassCx,
-    observer: Observer<'_>,
-) -> Result<Vec<Ran>, PassError> {
-    let mut ran = Vec::with_capacity(passes.len());
-    for (index, &pass) in passes.iter().enumerate() {
-        let before = cfg!(debug_assertions).then(|| graph.to_text());
-        let outcome = pass.run(graph, cx)?;
-        if outcome.changed {
-            verify(graph)
-                .map_err(|violations| PassError::Broke { pass: pass.name().to_owned(), violations })?;
-        } else if let Some(before) = before {
-            debug_assert_eq!(before, graph.to_text(), "{} says that it changed nothing", pass.name());
-        }
-        observer(index + 1, pass, graph);
-        ran.push(Ran { pass, outcome });
+/// The parts between commas that stand outside of braces.
+fn calls(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth <= 0
+    })
+}
+
+/// Options as a call gives them: names and values.
+type Given<'t> = Vec<(&'t str, &'t str)>;
+
+/// The name of the pass in `name{option=value,option=value}`, and its options.
+fn taken_apart(call: &str) -> Result<(&str, Given<'_>), PassError> {
+    let Some((name, rest)) = call.split_once('{') else { return Ok((call.trim(), Vec::new())) };
+    let pairs = rest.strip_suffix('}').map(|inner| inner.split(',').map(|pair| pair.split_once('=')));
+    let pairs = pairs.and_then(|pairs| pairs.collect::<Option<Vec<_>>>());
+    let malformed = || {
+        let message = Message::new(format!("`{call}` is not of the form PASS{{OPTION=VALUE,…}}"));
+        PassError::Call(message.with_help("`lmsc passes` lists the passes with their options"))
+    };
+    let pairs = pairs.ok_or_else(malformed)?;
+    Ok((name.trim(), pairs.into_iter().map(|(name, value)| (name.trim(), value.trim())).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_within_braces_belongs_to_the_options() {
+        let found: Vec<&str> = calls("a{x=1,y=2},b,c{z=3}").collect();
+        assert_eq!(found, ["a{x=1,y=2}", "b", "c{z=3}"]);
+        assert_eq!(taken_apart(found[0]).unwrap(), ("a", vec![("x", "1"), ("y", "2")]));
     }
-    Ok(ran)
+
+    #[test]
+    fn wrong_calls_say_what_is_wrong() {
+        let wrong = |text: &str| Pipeline::parse(text).unwrap_err().to_string();
+        assert!(wrong("swop").starts_with("there is no pass `swop`; did you mean `swap`?"));
+        for text in ["swap{", "swap{x}", "swap{}", "swap{x=1"] {
+            assert!(wrong(text).starts_with(&format!("`{text}` is not of the form")), "{}", wrong(text));
+        }
+        assert!(wrong("swap{x=1}").starts_with("pass swap has no option `x`; it has none"));
+        let expand = |option: &str| wrong(&format!("expand-training-ops{{{option}}}"));
+        assert!(
+            expand("optimisers=false").ends_with("has no option `optimisers`; did you mean `optimizers`?")
+        );
+        assert!(expand("optimizers=3").ends_with("option `optimizers` is `3`; it takes true or false"));
+        assert!(expand("optimizers=true,optimizers=false").ends_with("option `optimizers` is given twice"));
+    }
 }

@@ -5,7 +5,7 @@ use lmsc_ir::program::{
 };
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
 
 /// What is decided for a random graph.
@@ -29,8 +29,8 @@ fn programs(seed: u64) -> Option<(Program, Program, Bytes)> {
     let graph = training_graph(&mut rng, size);
     let (cx, planner) = context(seed, &mut rng, &graph);
     let mut rewritten = graph.clone();
-    let passes: Vec<_> = pipeline(planner).iter().map(|name| pass_named(name).unwrap()).collect();
-    match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
+    let passes = Pipeline::of_planner(planner);
+    match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
         Err(PassError::Refused(_)) => return None,
         Err(error) => panic!("seed {seed}: {error}"),

@@ -3,16 +3,16 @@
 
 use lmsc_ir::random::{Rng, Size, Source, training_graph};
 use lmsc_ir::{Bytes, Graph, equiv};
-use lmsc_passes::{Pass, PassCx, PassError, pass_named, run_pipeline};
+use lmsc_passes::{PassCx, PassError, Pipeline};
 use lmsc_plan::tflms::{Analysis, Params, Scope, Strategy, tune};
 
-fn passes() -> [&'static dyn Pass; 2] {
-    ["hoist-shapes", "swap"].map(|name| pass_named(name).unwrap())
+fn passes() -> Pipeline<'static> {
+    Pipeline::parse("hoist-shapes,swap").unwrap()
 }
 
 fn run(graph: &Graph, cx: &PassCx) -> Result<Graph, PassError> {
     let mut rewritten = graph.clone();
-    run_pipeline(&mut rewritten, &passes(), cx, &mut |_, _, _| {})?;
+    passes().run(&mut rewritten, cx)?;
     Ok(rewritten)
 }
 
@@ -103,7 +103,7 @@ fn a_budget_holds_or_is_refused_with_the_smallest_that_would() {
             Err(PassError::Refused(_)) => {
                 refused += 1;
                 let mut hoisted = graph.clone();
-                run_pipeline(&mut hoisted, &passes()[..1], &at(budget), &mut |_, _, _| {}).unwrap();
+                passes().first(1).run(&mut hoisted, &at(budget)).unwrap();
                 let params = Params::default();
                 let smallest =
                     tune(&Analysis::new(&hoisted, &params, at(budget).workspace(&hoisted)), &params, budget)
@@ -134,7 +134,7 @@ fn encoding_holds_the_budget_and_never_costs_bytes() {
             let tflms = Params { encode, ..Params::default() };
             let mut rewritten = graph.clone();
             let cx = PassCx { budget: Some(budget), tflms, ..PassCx::default() };
-            let ran = run_pipeline(&mut rewritten, &passes(), &cx, &mut |_, _, _| {}).ok()?;
+            let ran = passes().run(&mut rewritten, &cx).ok()?;
             let swaps = ran.iter().flat_map(|r| &r.outcome.swaps);
             Some((rewritten, swaps.map(|s| s.bytes_out + s.bytes_in).sum::<Bytes>()))
         };

@@ -9,7 +9,7 @@ use lmsc_cuda::{self as cuda, Timed};
 use lmsc_ir::program::{Checked, Program, Stream};
 use lmsc_ir::{Bytes, Graph, words};
 use lmsc_onnx::key;
-use lmsc_passes::{PassCx, pipeline};
+use lmsc_passes::{PassCx, Pipeline};
 use lmsc_plan::cost::{Measured, Profile, signature};
 use lmsc_plan::target::{Duplex, Link};
 use lmsc_plan::{Costs, planners};
@@ -123,8 +123,8 @@ fn fitted(graph: &mut Graph, args: &CalibrateArgs, planned: Option<Bytes>) -> Re
     };
     if !graph.has_addresses() {
         let original = graph.clone();
-        let passes = crate::passes(pipeline(DEFAULT_PLANNER), None)?;
-        crate::run(graph, &passes, &cx, &LookArgs::default())
+        let passes = Pipeline::of_planner(DEFAULT_PLANNER);
+        crate::look::run(graph, &passes, &cx, &LookArgs::default())
             .map_err(|e| crate::smaller(crate::floors_of(e, &original, &cx), &args.input.binding))?;
     }
     Ok(cx)

@@ -12,7 +12,7 @@ use crate::progress::stop_listening;
 /// process at once.
 ///
 /// A signal that whoever started the process has it ignore, as `nohup` does, is ignored.
-pub(super) fn listen() -> Arc<AtomicBool> {
+pub(crate) fn listen() -> Arc<AtomicBool> {
     stop_listening();
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)) {

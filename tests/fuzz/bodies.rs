@@ -9,7 +9,7 @@ use lmsc_ir::program::Program;
 use lmsc_ir::{Bytes, Graph};
 use lmsc_onnx::proto::*;
 use lmsc_onnx::{Dims, Form, Model};
-use lmsc_passes::{Lowering, PassCx, PassError, TFLMS, pass_named, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, TFLMS};
 use lmsc_plan::cost::Profile;
 use lmsc_plan::offsets::{self, Effort, Table};
 use lmsc_plan::planners::{PLANNERS, Request, planner};
@@ -281,9 +281,8 @@ fn pipeline(graph: &Graph, u: &mut Unstructured<'_>) -> Result<Option<Graph>> {
 
     let mut rewritten = graph.clone();
     let planner = cx.planner.map_or(TFLMS, |planner| planner.name);
-    let passes = lmsc_passes::pipeline(planner);
-    let passes: Vec<_> = passes.iter().filter_map(|name| pass_named(name)).collect();
-    match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| ()) {
+    let passes = Pipeline::of_planner(planner);
+    match passes.run(&mut rewritten, &cx) {
         Ok(_) => {}
         Err(PassError::Refused(_) | PassError::Call(_)) => return Ok(None),
         Err(broke) => panic!("{broke}\nof\n{}with {cx:?}", graph.to_text()),

@@ -95,8 +95,8 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
             continue;
         }
         texts.push(graph.to_text());
-        let passes = [lmsc_passes::pass_named("swap").unwrap()];
-        if lmsc_passes::run_pipeline(&mut graph, &passes, &Default::default(), &mut |_, _, _| ()).is_ok() {
+        let passes = lmsc_passes::Pipeline::parse("swap").unwrap();
+        if passes.run(&mut graph, &Default::default()).is_ok() {
             texts.push(graph.to_text());
         }
     }

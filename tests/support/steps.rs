@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lmsc::run::synthetic;
 use lmsc_ir::program::{Checked, Program, Role};
 use lmsc_ir::{Bytes, Graph};
-use lmsc_passes::{Lowering, PassCx, PassError, lower, pass_named, pipeline, run_pipeline};
+use lmsc_passes::{Lowering, PassCx, PassError, Pipeline, lower};
 use lmsc_plan::planners::planner;
 use lmsc_runtime::{Link, Rehearsal, Session, Turn, Watch, workspaces};
 
@@ -153,9 +153,9 @@ pub(crate) fn rewritten(
             target: Some(lmsc_plan::Target::built_in("host").unwrap().clone()),
             ..PassCx::default()
         };
-        let passes: Vec<_> = pipeline(name).iter().map(|name| pass_named(name).unwrap()).collect();
+        let passes = Pipeline::of_planner(name);
         let mut rewritten = graph.clone();
-        match run_pipeline(&mut rewritten, &passes, &cx, &mut |_, _, _| {}) {
+        match passes.run(&mut rewritten, &cx) {
             Ok(_) => return Some((rewritten, Bytes(budget))),
             Err(PassError::Refused(_)) => budget += budget / 12,
             Err(error) => panic!("{name} at {budget}: {error}"),

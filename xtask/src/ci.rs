@@ -25,6 +25,9 @@ const FOREIGN_FEATURES: &[&str] = &["melior", "candle"];
 /// tested does, which `--workspace` makes the same.
 const RATIOS: [&str; 8] = ["bench", "--profile", "dev", "--workspace", "--bench", "ratios", "--", "--short"];
 
+/// The program with a pass of its own that the tutorial shows: a workspace of its own, as any other program.
+const OWN_PASS: &str = "examples/own-pass/Cargo.toml";
+
 /// A step of CI.
 pub(crate) struct Step {
     /// The name that `cargo xtask ci <name>` takes.
@@ -61,12 +64,15 @@ const fn step(name: &'static str, needs: Needs, run: fn(&mut Job<'_>) -> bool) -
 
 /// The steps, in order: what fails fastest first. `.github/workflows/ci.yml` lists the same, which `cargo xtask tidy` checks.
 pub(crate) const STEPS: [Step; 21] = [
-    step("fmt", Needs::Nothing, |job| job.cargo(&["fmt", "--all", "--check"], &[])),
+    step("fmt", Needs::Nothing, |job| {
+        job.cargo(&["fmt", "--all", "--check"], &[])
+            && job.cargo(&["fmt", "--manifest-path", OWN_PASS, "--check"], &[])
+    }),
     step("tidy", Needs::Nothing, tidy),
     step("clippy", Needs::Folder, clippy),
     // Doc tests are a step of their own below, so that each failure is told by its step's name.
     step("test", Needs::Folder, |job| job.test(&["--lib", "--bins", "--tests", "--examples"])),
-    step("doc-test", Needs::Folder, |job| job.test(&["--doc"])),
+    step("doc-test", Needs::Folder, |job| job.test(&["--doc"]) && own_pass(job)),
     step("doc", Needs::Folder, doc),
     step("ratios", Needs::Folder, |job| job.cargo(&RATIOS, &[])),
     step("deny", Needs::Nothing, deny),
@@ -118,11 +124,24 @@ fn total(reports: &[Report]) -> Tests {
     total
 }
 
+/// The workspace's target folder.
+fn target(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// The program that the step `test` builds, if it is there.
 fn built_program(root: &Path) -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let program = root.join(target).join("debug/lmsc");
+    let program = target(root).join("debug/lmsc");
     program.exists().then_some(program)
+}
+
+/// Whether the program with a pass of its own builds against the packages, and its test holds.
+fn own_pass(job: &mut Job<'_>) -> bool {
+    let folder = target(job.root).join("own-pass");
+    let folder = folder.to_str().expect("the target folder is UTF-8");
+    let arguments = ["test", "--manifest-path", OWN_PASS, "--target-dir", folder];
+    let command = job.command(&arguments, &[("CARGO_PROFILE_DEV_DEBUG", "0")]);
+    job.counted(command)
 }
 
 fn tidy(job: &mut Job<'_>) -> bool {

@@ -930,3 +930,84 @@ fn operators_may_have_no_operands() {
     let graph = Graph::parse(text).unwrap();
     assert_eq!(check(&graph, &graph).unwrap().nodes, 2);
 }
+
+/// What [`check_cleaned`] says of a rewriting of this graph.
+fn cleaned(rewritten: &str) -> String {
+    let original = "<opset: \"\" = 17> g (float[4,6] x, float[] r, bool[] t) => (float[4,6] y, float[24] z, float[4,6] v)
+        < int64[1] one = {1} >
+    {
+        [a1] float[4,6] a1 = Relu(x)
+        [a2] float[4,6] a2 = Relu(x)
+        [y] float[4,6] y = Add(a1, a2)
+        [dead] float[4,6] d = Tanh(a1)
+        [deader] float[4,6] e = Exp(d)
+        [drop1] float[4,6] v = Dropout(x, r, t)
+        [drop2] float[4,6] w = Dropout(x, r, t)
+        [size] int64[] n = Size(x)
+        [list] int64[1] l = Mul(n, one)
+        [z] float[24] z = Reshape(x, l)
+    }";
+    let [original, rewritten] = [original.to_owned(), rewritten_of(original, rewritten)];
+    let [a, b] =
+        [original, rewritten].map(|text| Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")));
+    check_cleaned(&a, &b).map_or_else(|difference| difference.to_string(), |_| "equal".to_owned())
+}
+
+/// The text with lines replaced: `[a2]` alone removes the node of that name, `[a2] …` takes its place, and what comes behind `;` is
+/// replaced as `old -> new` everywhere.
+fn rewritten_of(original: &str, changes: &str) -> String {
+    let mut text = original.to_owned();
+    for change in changes.split(';').map(str::trim).filter(|change| !change.is_empty()) {
+        if let Some((old, new)) = change.split_once(" -> ") {
+            text = text.replace(old, new);
+            continue;
+        }
+        let name = &change[..change.find(']').unwrap() + 1];
+        let line = |line: &str| match line.trim_start().starts_with(name) {
+            true => {
+                change[name.len()..].trim().is_empty().then(String::new).unwrap_or_else(|| change.to_owned())
+            }
+            false => line.to_owned(),
+        };
+        text = text.lines().map(line).collect::<Vec<_>>().join("\n");
+    }
+    text
+}
+
+#[test]
+fn a_clean_up_is_proven() {
+    for rewriting in [
+        "",
+        "[dead]; [deader]",
+        "[deader]",
+        "[a2]; Add(a1, a2) -> Add(a1, a1)",
+        "[size]; [list] int64[1] l = Constant<value = int64[1] {24}>()",
+        "[size] int64[] n = Constant<value = int64[] {24}>()",
+        "[size]; [list]; int64[1] one = {1} -> int64[1] l = {24}",
+        "[size] int64[] n = Constant<value = int64[] {24}>(); [dead]; [deader]; [a2]; Add(a1, a2) -> Add(a1, a1)",
+    ] {
+        assert_eq!(cleaned(rewriting), "equal", "{rewriting}");
+    }
+}
+
+#[test]
+fn a_clean_up_that_does_more_is_noticed() {
+    for (rewriting, told) in [
+        (
+            "[a2]; Add(a1, a2) -> Add(a1, x)",
+            "node `y` (Add): operand 1 reads input `x` instead of `a2` of node `a2` (Relu)",
+        ),
+        ("[drop2]", "node `drop2` (Dropout) is missing from the rewritten graph"),
+        ("[drop2] float[4,6] w = Dropout(x, r, t) seed 7", "node `drop2` (Dropout): it is random"),
+        ("[drop1]; [drop2] float[4,6] v = Dropout(x, r, t)", "node `drop1` (Dropout) is missing"),
+        ("[dead] float[4,6] d = Tan(a1)", "node `dead` (Tan) is not in the original graph"),
+        ("[deader] float[4,6] e = Exp(a1)", "node `deader` (Exp) is not in the original graph"),
+        ("[size] int64[] n = Constant<value = int64[] {25}>()", "node `z` (Reshape): operand 1 reads"),
+        ("int64[1] one = {1} -> int64[1] one = {-1}", "node `z` (Reshape): operand 1 reads"),
+        ("[list] int64[1] l = Constant<value = int64[1] {-1}>()", "node `z` (Reshape): operand 1 reads"),
+        ("[y] float[4,6] y = Mul(a1, a2)", "node `y` (Add): the operator is Mul now"),
+    ] {
+        let found = cleaned(rewriting);
+        assert!(found.starts_with(told), "{rewriting}: {found}");
+    }
+}

@@ -7,12 +7,21 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use builder::{Builder, Constants};
-use lmsc_ir::{Graph, NodeId, StorageId, Storages, Update, ValueId, reaches, words};
+use lmsc_ir::{Graph, NodeId, Op, Phase, StorageId, Storages, Update, ValueId, reaches, words};
 
-use crate::{Outcome, Pass, PassCx, PassError};
+use crate::clean_up::not_planned;
+use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
 
 /// From this version of ONNX's operators on, axes to add over are an operand, which expansions rely on.
 const OPSET: i64 = 13;
+
+const GRADIENTS: PassOption = PassOption::flag(
+    "gradients",
+    "whether operators that occur in the backward phase alone are expanded",
+    true,
+);
+const OPTIMIZERS: PassOption =
+    PassOption::flag("optimizers", "whether operators that update variables are expanded", true);
 
 /// Replaces gradient and optimizer operators that only onnxruntime-training has by standard ones that compute the same.
 ///
@@ -28,18 +37,22 @@ impl Pass for ExpandTrainingOps {
         "gradient and optimizer operators of onnxruntime as standard ones, for runtimes that lack them"
     }
 
-    fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
+    fn kind(&self) -> Kind {
+        Kind::Operators
+    }
+
+    fn options(&self) -> &[PassOption] {
+        &[GRADIENTS, OPTIMIZERS]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
         let version = graph.opsets.get("").copied().unwrap_or_default();
         if version < OPSET {
             return Err(PassError::Call(format!(
                 "expand-training-ops writes operators of version {OPSET} and later, and the graph's are of version {version}"
             ).into()));
         }
-        if let Some(why) = planned(graph) {
-            return Err(PassError::Call(
-                format!("expand-training-ops takes graphs that are not planned yet, and {why}").into(),
-            ));
-        }
+        not_planned(self.name(), graph)?;
         let captured: BTreeSet<ValueId> =
             graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect();
         let mut constants = Constants::default();
@@ -48,9 +61,14 @@ impl Pass for ExpandTrainingOps {
         let mut parts: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         let mut expanded: BTreeMap<String, usize> = BTreeMap::new();
         let mut left: BTreeMap<String, usize> = BTreeMap::new();
+        let is_asked_for = |op: &Op| match op.effects().phase {
+            Some(Phase::Backward) => cx.flag(&GRADIENTS),
+            Some(Phase::Update) => cx.flag(&OPTIMIZERS),
+            _ => true,
+        };
         for id in graph.order().to_vec() {
             let op = graph.node(id).op.clone();
-            let Some(rule) = rules::rule(op.key()) else {
+            let Some(rule) = rules::rule(op.key()).filter(|_| is_asked_for(&op)) else {
                 if !op.domain().is_empty() || op.effects().phase.is_some() {
                     *left.entry(op.to_string()).or_default() += 1;
                 }
@@ -163,15 +181,4 @@ fn remark(what: &str, counts: &BTreeMap<String, usize>) -> Vec<String> {
     let list: Vec<String> = counts.iter().map(|(op, count)| format!("{count} {op}")).collect();
     let total = words::count(counts.values().sum(), "node");
     if list.is_empty() { Vec::new() } else { vec![format!("{what} {total}: {}", list.join(", "))] }
-}
-
-/// By what it is seen that the graph is planned, if it is.
-fn planned(graph: &Graph) -> Option<&'static str> {
-    let nodes = || graph.order().iter().map(|&id| graph.node(id));
-    match () {
-        () if graph.has_addresses() => Some("this one has addresses"),
-        () if nodes().any(|node| node.op.is_swap()) => Some("this one has swaps"),
-        () if nodes().any(|node| node.recomputes.is_some()) => Some("this one has recomputed nodes"),
-        () => None,
-    }
 }

@@ -1,0 +1,32 @@
+//! What the passes that clean up have in common: which graphs they take, and which nodes they may touch.
+
+use foldhash::HashSet;
+use lmsc_ir::{Graph, Node, Phase, ValueId, ops};
+
+use crate::PassError;
+
+/// Refuses a graph that is planned already, for a pass that comes before planning.
+pub(crate) fn not_planned(pass: &str, graph: &Graph) -> Result<(), PassError> {
+    let nodes = || graph.order().iter().map(|&id| graph.node(id));
+    let why = match () {
+        () if graph.has_addresses() => "addresses",
+        () if nodes().any(|node| node.op.is_swap()) => "swaps",
+        () if nodes().any(|node| node.recomputes.is_some()) => "recomputed nodes",
+        () => return Ok(()),
+    };
+    let message = format!("{pass} takes graphs that are not planned yet, and this one has {why}");
+    Err(PassError::Call(message.into()))
+}
+
+/// Whether all that the node does is to compute its results, which depend on its operands and attributes alone.
+///
+/// A random node is none: on a runtime with one generator for all of them, the others draw other numbers without it.
+pub(crate) fn is_function(node: &Node) -> bool {
+    let updates = node.op.effects().phase == Some(Phase::Update);
+    ops::is_pure(node) && !updates && !ops::has_subgraph(node) && !node.op.is_swap()
+}
+
+/// The values that subgraphs read, by their names.
+pub(crate) fn captured(graph: &Graph) -> HashSet<ValueId> {
+    graph.order().iter().flat_map(|&id| &graph.node(id).captures).copied().collect()
+}

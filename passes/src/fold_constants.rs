@@ -1,0 +1,84 @@
+use foldhash::{HashMap, HashMapExt};
+use lmsc_ir::{Attr, Bytes, Constants, Graph, Node, Op, ValueId, words};
+
+use crate::clean_up::{captured, not_planned};
+use crate::{Kind, Outcome, Pass, PassCx, PassError, PassOption};
+
+const LIMIT: PassOption =
+    PassOption::bytes("limit", "size of the largest constant that is made", Bytes(1 << 10));
+
+/// Writes integers that are known without running the step as constants: shapes, and what is computed of them.
+///
+/// Known is what [`Constants`] says. Nodes with control edges stay, and those whose results subgraphs read, which know them by name.
+/// Nodes of which only the folded ones were readers are left to `remove-dead-nodes`.
+pub(crate) struct FoldConstants;
+
+impl Pass for FoldConstants {
+    fn name(&self) -> &'static str {
+        "fold-constants"
+    }
+
+    fn summary(&self) -> &'static str {
+        "constants in place of integers that are computed of constants and shapes"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::CleanUp
+    }
+
+    fn options(&self) -> &[PassOption] {
+        &[LIMIT]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassCx) -> Result<Outcome, PassError> {
+        not_planned(self.name(), graph)?;
+        let constants = Constants::of(graph);
+        let captured = captured(graph);
+        let mut has_edges = vec![false; graph.node_capacity()];
+        for &id in graph.order() {
+            let after = &graph.node(id).after;
+            has_edges[id.as_u32() as usize] |= !after.is_empty();
+            after.iter().for_each(|before| has_edges[before.as_u32() as usize] = true);
+        }
+        let mut order = graph.order().to_vec();
+        let mut instead: HashMap<ValueId, ValueId> = HashMap::new();
+        for slot in &mut order {
+            let node = graph.node(*slot);
+            let &[Some(result)] = &node.results[..] else { continue };
+            let known = constants.get(result).filter(|data| Bytes(data.len()) <= cx.bytes(&LIMIT));
+            let stays = node.op.key() == ("", "Constant")
+                || has_edges[slot.as_u32() as usize]
+                || captured.contains(&result);
+            let (Some(data), Some(ty)) = (known.filter(|_| !stays), graph.value(result).ty.as_tensor())
+            else {
+                continue;
+            };
+            let attribute = ("value".into(), Attr::Tensor(ty.clone(), data.clone()));
+            let mut constant =
+                Node::new(graph.fresh_node_name(&format!("{}/Constant", node.name)), Op::new("", "Constant"));
+            constant.attributes.push(attribute);
+            let value = graph.value(result).clone();
+            let was = graph.fresh_value_name(&format!("{}_was", value.name));
+            graph.rename(result, was);
+            *slot = graph.add_node(constant, [Some((value.name, value.ty, value.place))]);
+            instead.extend(graph.node(*slot).defines().map(|new| (result, new)));
+        }
+        if instead.is_empty() {
+            return Ok(Outcome::default());
+        }
+        for &id in &order {
+            for index in 0..graph.node(id).operands.len() {
+                let operand = graph.node(id).operands[index];
+                if let Some(&new) = operand.and_then(|old| instead.get(&old)) {
+                    graph.set_operand(id, index, new);
+                }
+            }
+        }
+        for output in &mut graph.outputs {
+            *output = instead.get(output).copied().unwrap_or(*output);
+        }
+        graph.set_order(order);
+        let remarks = vec![format!("folded {}", words::count(instead.len(), "node"))];
+        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}

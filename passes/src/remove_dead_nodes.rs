@@ -1,0 +1,71 @@
+use lmsc_ir::{Graph, NodeId, words};
+
+use crate::clean_up::{is_function, not_planned};
+use crate::{Kind, Outcome, Pass, PassCx, PassError};
+
+/// Removes nodes on whose results no output and no variable depends.
+///
+/// Nodes that do more than to compute their results stay: those that update variables, draw random numbers or hold subgraphs. A node
+/// that waited for a removed one waits for the nodes that the removed one waited for.
+pub(crate) struct RemoveDeadNodes;
+
+impl Pass for RemoveDeadNodes {
+    fn name(&self) -> &'static str {
+        "remove-dead-nodes"
+    }
+
+    fn summary(&self) -> &'static str {
+        "only nodes on which an output, a variable or another effect depends"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::CleanUp
+    }
+
+    fn run(&self, graph: &mut Graph, _cx: &PassCx) -> Result<Outcome, PassError> {
+        not_planned(self.name(), graph)?;
+        let needed = needed(graph);
+        let is_needed = |id: NodeId| needed[id.as_u32() as usize];
+        let removed = graph.order().iter().filter(|&&id| !is_needed(id)).count();
+        if removed == 0 {
+            return Ok(Outcome::default());
+        }
+        // By node that is removed, the nodes that stay and come before it.
+        let mut behind: Vec<Vec<NodeId>> = vec![Vec::new(); graph.node_capacity()];
+        let (stay, go): (Vec<NodeId>, Vec<NodeId>) = graph.order().iter().partition(|&&id| is_needed(id));
+        let waits_for_removed = stay.iter().any(|&id| graph.node(id).after.iter().any(|&it| !is_needed(it)));
+        for id in go.into_iter().filter(|_| waits_for_removed) {
+            let before = |before: NodeId| match is_needed(before) {
+                true => vec![before],
+                false => behind[before.as_u32() as usize].clone(),
+            };
+            let mut all: Vec<NodeId> = graph.predecessors(id).flat_map(before).collect();
+            all.sort_unstable();
+            all.dedup();
+            behind[id.as_u32() as usize] = all;
+        }
+        for &id in &stay {
+            for before in graph.node(id).after.clone() {
+                if !is_needed(before) {
+                    graph.redirect_after(id, before, &behind[before.as_u32() as usize]);
+                }
+            }
+        }
+        graph.set_order(stay);
+        let remarks = vec![format!("removed {}", words::count(removed, "node"))];
+        Ok(Outcome { changed: true, remarks, ..Outcome::default() })
+    }
+}
+
+/// By node, whether an output or a variable depends on it, or it does more than to compute.
+fn needed(graph: &Graph) -> Vec<bool> {
+    let mut needed = vec![false; graph.node_capacity()];
+    let mut open: Vec<NodeId> = graph.outputs.iter().filter_map(|&output| graph.producer(output)).collect();
+    open.extend(graph.order().iter().filter(|&&id| !is_function(graph.node(id))));
+    while let Some(id) = open.pop() {
+        if !std::mem::replace(&mut needed[id.as_u32() as usize], true) {
+            open.extend(graph.node(id).reads().filter_map(|value| graph.producer(value)));
+        }
+    }
+    needed
+}

@@ -1,0 +1,85 @@
+//! Running passes with a look at the graph between them, and at the time that each takes.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use lmsc_ir::{Graph, words};
+use lmsc_passes::{Pass, PassCx, Pipeline, REGISTRY, Ran, pass_named};
+use similar::TextDiff;
+
+use crate::cli::LookArgs;
+use crate::{Code, Error, known_names};
+
+/// Runs the passes, and prints to standard error what is asked for between them.
+///
+/// # Errors
+/// Those of the passes; or the name of a pass that there is not.
+pub(crate) fn run(
+    graph: &mut Graph,
+    passes: &Pipeline<'_>,
+    cx: &PassCx,
+    look: &LookArgs,
+) -> Result<Vec<Ran>, Error> {
+    for name in &look.print_after {
+        if pass_named(name).is_none() {
+            let instead = words::instead(name, REGISTRY.iter().map(|pass| pass.name()), "passes");
+            return Err(Error::new(Code::Option, format!("there is no pass `{name}`; {instead}")));
+        }
+    }
+    known_names(graph, cx)?;
+    let mut before = look.print_changed.then(|| graph.to_text());
+    let mut observer = |number: usize, pass: &dyn Pass, graph: &Graph| {
+        let name = pass.name();
+        if look.print_after_all || look.print_after.iter().any(|n| n == name) {
+            print(&format!("// after {number}. {name}\n{}", graph.to_text()));
+        }
+        if let Some(before) = &mut before {
+            let after = graph.to_text();
+            print(&difference(before, &after, &format!("{number}. {name}")));
+            *before = after;
+        }
+    };
+    Ok(passes.run_observed(graph, cx, &mut observer)?)
+}
+
+/// What the pass has changed, as a unified diff; empty where it has changed nothing.
+fn difference(before: &str, after: &str, pass: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    diff.unified_diff().header(&format!("before {pass}"), &format!("after {pass}")).to_string()
+}
+
+/// The result, and the time that it took.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let started = Instant::now();
+    (work(), started.elapsed())
+}
+
+/// With `--timing`, prints how long passes, the verifier after each, and the equivalence check took.
+pub(crate) fn print_times(look: &LookArgs, ran: &[Ran], proven_in: Duration) {
+    if look.timing {
+        print(&times(ran, proven_in));
+    }
+}
+
+fn times(ran: &[Ran], proven_in: Duration) -> String {
+    let row = |name: &str, took: &str, verified: &str| {
+        let row = format!("{name:<31} {took:>12} {verified:>12}");
+        format!("{}\n", row.trim_end())
+    };
+    let in_words = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+    let of_verifier =
+        |ran: &Ran| if ran.outcome.changed { in_words(ran.verified_in) } else { "-".to_owned() };
+    let mut table = row("pass", "time", "verifier");
+    for (index, ran) in ran.iter().enumerate() {
+        table += &row(&format!("{}. {}", index + 1, ran.pass), &in_words(ran.took), &of_verifier(ran));
+    }
+    let passes: Duration = ran.iter().map(|ran| ran.took).sum();
+    let verifier: Duration = ran.iter().map(|ran| ran.verified_in).sum();
+    table += &row("all passes", &in_words(passes), &in_words(verifier));
+    table + &row("equivalence check", &in_words(proven_in), "")
+}
+
+fn print(text: &str) {
+    // A closed standard error is nothing to die of.
+    _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

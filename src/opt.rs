@@ -1,0 +1,97 @@
+//! `lmsc opt`: passes one by one; and for other programs, a graph that their passes have changed, as a file.
+
+use std::path::Path;
+
+use lmsc_passes::{PassCx, Pipeline};
+
+use crate::cli::{BindingArgs, Emit, OptArgs};
+use crate::emit::{self, Emitted};
+use crate::proof::Written;
+use crate::{Error, Loaded, differs, external, load, look, machine, pass_cx, smaller};
+
+/// Runs passes on a graph and returns its text; nothing where it is written to a file, as text, as MLIR or as ONNX, which the
+/// file's name says.
+///
+/// # Errors
+/// As [`compile`](crate::compile).
+pub fn opt(args: &OptArgs) -> Result<String, Error> {
+    let (input, binding) = (args.input.path(), &args.input.binding);
+    args.output
+        .iter()
+        .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
+    let mut loaded = load(input, binding)?;
+    if let (Some(model), Some(output)) = (&loaded.model, &args.output) {
+        external::check_not_data(model, output)?;
+    }
+    if let Some(output) = &args.output {
+        emit::check_form(output, None, &FORMS)?;
+    }
+    let passes = args.look.limited(pipeline(&args.passes)?);
+    let machine = machine(args.plan.target.as_deref(), args.plan.profile.as_deref())?;
+    let cx = pass_cx(&args.plan, machine, &loaded.graph)?;
+    let original = loaded.graph.clone();
+    let ran = look::run(&mut loaded.graph, &passes, &cx, &args.look).map_err(|e| smaller(e, binding))?;
+    let (proof, proven_in) = look::timed(|| passes.prove(&original, &loaded.graph));
+    look::print_times(&args.look, &ran, proven_in);
+    proof.map_err(differs)?;
+    let Some(output) = args.output.as_deref().filter(|&path| path != Path::new("-")) else {
+        return Ok(loaded.graph.to_text());
+    };
+    let is_changed = ran.iter().any(|ran| ran.outcome.changed);
+    write(&loaded, is_changed, (input, output), binding, &cx, args.writing.copy_data)?;
+    Ok(String::new())
+}
+
+/// The ends of names of files that a graph is written to.
+const FORMS: [&str; 4] = ["onnx", "lms", "mlir", "txt"];
+
+/// The passes that all uses of `-p` name together.
+fn pipeline(named: &[String]) -> Result<Pipeline<'static>, Error> {
+    let parsed: Result<Vec<_>, _> = named.iter().map(|text| Pipeline::parse(text)).collect();
+    Ok(parsed?.into_iter().fold(Pipeline::new(), Pipeline::then))
+}
+
+impl Loaded {
+    /// Writes the graph, as it is now, to this file, whole or not at all: as ONNX, text or MLIR, which the end of its name says.
+    /// The file is read back, with the options of `binding` with which the graph was read, and proven to be the graph.
+    ///
+    /// # Errors
+    /// [`Kind::Input`](crate::Kind) where the file cannot be written; [`Kind::Internal`](crate::Kind) where the graph is not valid, or
+    /// what was read back is another.
+    pub fn write(&self, path: impl AsRef<Path>, binding: &BindingArgs) -> Result<(), Error> {
+        let path = path.as_ref();
+        emit::check_form(path, None, &FORMS)?;
+        emit::check_target(path)?;
+        self.model.iter().try_for_each(|model| external::check_not_data(model, path))?;
+        load::check(&self.graph).map_err(|e| Error::ours(format!("the graph is not valid:\n{e}")))?;
+        write(self, true, (path, path), binding, &PassCx::default(), false)
+    }
+}
+
+/// Writes the graph to the file at `output`, and reads it back; `is_changed` is whether it is that of the file at `input` no more.
+fn write(
+    loaded: &Loaded,
+    is_changed: bool,
+    (input, output): (&Path, &Path),
+    binding: &BindingArgs,
+    cx: &PassCx,
+    copy_data: bool,
+) -> Result<(), Error> {
+    let Loaded { graph, model, dims, .. } = loaded;
+    let (emit, emitted) = match output.extension().and_then(|extension| extension.to_str()) {
+        Some("mlir") => (Emit::Mlir, Emitted::Text(emit::mlir(graph, input)?)),
+        Some("onnx") => {
+            let mut says = emit::origin(dims);
+            if let Some(model) = model.as_ref().filter(|_| !is_changed) {
+                says.extend(lmsc_onnx::of_plan(model));
+            }
+            let (form, paths) = (lmsc_onnx::Form::Function, (input, output));
+            (Emit::Onnx, Emitted::onnx(model.clone(), graph, form, &says, paths, copy_data)?)
+        }
+        _ => (Emit::Lms, Emitted::Text(graph.to_text())),
+    };
+    emitted.write(output)?;
+    let folder = model.as_ref().and_then(|model| model.folder.as_deref());
+    let of_text = model.is_none();
+    Written { path: output, emit, binding, original: graph, result: graph, folder, cx, of_text }.read_back()
+}

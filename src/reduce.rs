@@ -1,0 +1,246 @@
+//! `lmsc reduce`: the smallest part of a graph for which a command fails in the same way.
+//!
+//! Parts are taken away in halves, quarters and so on down to single ones, as in Zeller's delta debugging: nodes, outputs, control
+//! edges, inputs that nothing reads; then extents are made smaller. That is repeated until nothing more can go. The order is fixed,
+//! so the result depends on the graph and the command alone.
+
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lmsc_ir::{Graph, words};
+use parts::Parts;
+
+use crate::cli::{BindingArgs, ReduceArgs};
+use crate::emit::{check_not_read, check_target, write_atomically};
+use crate::load::{self, Purpose};
+use crate::run::interrupt;
+use crate::{Code, Error, Stage};
+
+/// Reduces the graph and tells how far; the file at `--output` has after each success the smallest graph so far.
+///
+/// # Errors
+/// [`Kind::Input`](crate::Kind) where the command does not fail on the graph as it is; [`Kind::Interrupted`](crate::Kind) where a signal
+/// ended it.
+pub fn reduce(args: &ReduceArgs) -> Result<String, Error> {
+    let input = args.input.path();
+    let output = args.output.clone().unwrap_or_else(|| input.with_extension("reduced.lms"));
+    if output.extension().is_none_or(|extension| extension != "lms") {
+        let message = format!("{}: graphs are reduced as text", output.display());
+        return Err(Error::new(Code::Option, message).with_help("end the name of the output in .lms"));
+    }
+    check_not_read(&output, &args.input, false)?;
+    check_target(&output)?;
+    let whole = load::load(input, &args.input.binding)?.graph;
+    let folder = Folder::new()?;
+    let candidate = folder.0.join("candidate.lms");
+    let mut trial = Trial {
+        whole: &whole,
+        command: with_path(&args.failing, &candidate),
+        candidate,
+        wanted: None,
+        limit: Duration::from_secs_f64(args.timeout),
+        output: &output,
+        stop: interrupt::listen(),
+        stage: Stage::new(),
+        runs: 0,
+    };
+    let mut parts = Parts::all(&whole);
+    trial.start(&parts, input)?;
+    let fewest = reduced(&mut parts, &mut trial)?;
+    let count = |graph: &Graph| words::count(graph.order().len(), "node");
+    let (was, is, runs) = (count(&whole), count(&fewest), words::count(trial.runs, "run"));
+    trial.stage.done();
+    Ok(format!("{was} -> {is}, in {runs} of the command\nwrote {}\n", output.display()))
+}
+
+/// Takes away what can go, until nothing more can; the graph that is left.
+fn reduced(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<Graph, Error> {
+    loop {
+        let nodes = without(parts, |parts| &mut parts.nodes, trial)?;
+        let outputs = without(parts, |parts| &mut parts.outputs, trial)?;
+        let edges = without(parts, |parts| &mut parts.edges, trial)?;
+        let given = without(parts, |parts| &mut parts.given, trial)?;
+        if !(nodes | outputs | edges | given | smaller_extents(parts, trial)?) {
+            return Ok(parts.graph(trial.whole));
+        }
+    }
+}
+
+/// Takes items off one list of the parts, from its end on, in ever shorter stretches. Whether any could go.
+fn without<T>(
+    parts: &mut Parts,
+    list: fn(&mut Parts) -> &mut Vec<T>,
+    trial: &mut Trial<'_>,
+) -> Result<bool, Error> {
+    let mut changed = false;
+    let mut stretch = list(parts).len();
+    while stretch > 0 {
+        let mut end = list(parts).len();
+        while end > 0 {
+            let begin = end.saturating_sub(stretch);
+            let mut fewer = parts.clone();
+            list(&mut fewer).drain(begin..end);
+            if trial.fails(&fewer)? {
+                *parts = fewer;
+                changed = true;
+            }
+            end = begin;
+        }
+        stretch /= 2;
+    }
+    Ok(changed)
+}
+
+/// Makes extents smaller, each wherever it occurs, the largest first. Whether any could be.
+fn smaller_extents(parts: &mut Parts, trial: &mut Trial<'_>) -> Result<bool, Error> {
+    let mut changed = false;
+    for (extent, now) in parts.extents(trial.whole) {
+        let smaller = [1, 2, now / 4, now / 2];
+        for to in smaller.into_iter().filter(|&to| 0 < to && to < now) {
+            let mut other = parts.clone();
+            other.resized.insert(extent, to);
+            if trial.fails(&other)? {
+                *parts = other;
+                changed = true;
+                break;
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// The command with the path in place of `{}`, or at its end.
+fn with_path(command: &str, path: &Path) -> String {
+    let quoted = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    match command.contains("{}") {
+        true => command.replace("{}", &quoted),
+        false => format!("{command} {quoted}"),
+    }
+}
+
+/// What is tried with candidates.
+struct Trial<'a> {
+    whole: &'a Graph,
+    /// A line of shell.
+    command: String,
+    /// The file that the command reads.
+    candidate: PathBuf,
+    /// How the command ends where it fails.
+    wanted: Option<ExitStatus>,
+    limit: Duration,
+    output: &'a Path,
+    /// Set by a signal.
+    stop: Arc<AtomicBool>,
+    stage: Stage,
+    /// Number of runs of the command.
+    runs: usize,
+}
+
+impl Trial<'_> {
+    /// Finds how the command fails on the whole graph.
+    fn start(&mut self, parts: &Parts, input: &Path) -> Result<(), Error> {
+        let text = parts.graph(self.whole).to_text();
+        write_atomically(&self.candidate, |to| to.write_all(text.as_bytes()))?;
+        let refuse = |why: String, help: &str| {
+            Err(Error::new(Code::Option, format!("--failing: on {} {why}", input.display())).with_help(help))
+        };
+        match self.run()? {
+            None => refuse(
+                format!("the command ran for more than {} s", self.limit.as_secs_f64()),
+                "give a longer --timeout, or a command that ends",
+            ),
+            Some(status) if status.success() => refuse(
+                "the command succeeds, so there is no failure to keep".to_owned(),
+                "give a command that fails there; it gets the path in place of {}, or at its end",
+            ),
+            Some(status) if matches!(status.code(), Some(126 | 127)) => refuse(
+                "the command is not found, or cannot be run".to_owned(),
+                "give a line of shell, for example --failing 'lmsc opt {} -p swap'",
+            ),
+            Some(status) => {
+                self.wanted = Some(status);
+                write_atomically(self.output, |to| to.write_all(text.as_bytes()))
+            }
+        }
+    }
+
+    /// Whether the command fails on these parts as on the whole graph. Then they are the smallest graph so far.
+    fn fails(&mut self, parts: &Parts) -> Result<bool, Error> {
+        let graph = parts.graph(self.whole);
+        let text = graph.to_text();
+        write_atomically(&self.candidate, |to| to.write_all(text.as_bytes()))?;
+        let is_valid = load::step(&self.candidate, None, &BindingArgs::default(), Purpose::Rewrite).is_ok();
+        let fails = is_valid && self.run()? == self.wanted;
+        if fails {
+            write_atomically(self.output, |to| to.write_all(text.as_bytes()))?;
+            let (nodes, runs) = (words::count(graph.order().len(), "node"), words::count(self.runs, "run"));
+            self.stage.show(format!("reducing: {nodes} after {runs}"));
+        }
+        Ok(fails)
+    }
+
+    /// How the command ends; none where it takes too long.
+    fn run(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.runs += 1;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &self.command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // So that what it has started can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        let failed = |e: std::io::Error| Error::new(Code::Option, format!("--failing: cannot run sh: {e}"));
+        let mut child = shell.spawn().map_err(failed)?;
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                return Ok(Some(status));
+            }
+            let stopped = self.stop.load(Ordering::Relaxed);
+            if stopped || started.elapsed() >= self.limit {
+                let group = format!("-{}", child.id());
+                _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+                _ = child.kill().and_then(|()| child.wait());
+                return match stopped {
+                    true => Err(self.interrupted()),
+                    false => Ok(None),
+                };
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    fn interrupted(&self) -> Error {
+        let message = format!("reducing was ended after {}", words::count(self.runs, "run"));
+        match self.wanted {
+            Some(_) => Error::new(
+                Code::Interrupted,
+                format!("{message}; {} has the smallest graph so far", self.output.display()),
+            ),
+            None => Error::new(Code::Interrupted, message),
+        }
+    }
+}
+
+/// A folder for candidates, which is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Folder, Error> {
+        let path = std::env::temp_dir().join(format!("lmsc-reduce-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|e| Error::writing(&path, &e))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Where it cannot be removed, it stays among other temporary files.
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
