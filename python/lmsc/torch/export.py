@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import onnx
+from lmsc._progress import EXPORT, Choice, Progress
 
 from .capture import Captured, capture
 from .translate import translate
@@ -28,6 +29,7 @@ def export_step(
     clip_grad_norm: float | None = None,
     accumulate: int = 1,
     ema: float | None = None,
+    progress: Choice = None,
 ) -> onnx.ModelProto:
     """One training step (forward, backward and update) as an ONNX model without weights.
 
@@ -53,6 +55,7 @@ def export_step(
             output `grad_norm`.
         accumulate: The number of parts into which the batch is split along its first dimension. Gradients and losses are averaged.
         ema: The decay of a moving average `NAME.ema` of every parameter.
+        progress: As in `lmsc.compile`. The phases are `capture`, `translate` and `write`.
 
     Raises:
         CaptureError: The step depends on values of tensors, or on something else that a graph cannot hold.
@@ -65,16 +68,20 @@ def export_step(
     >>> [i.name for i in step.graph.input], [o.name for o in step.graph.output]
     (['weight', 'bias', 'lr', 'input', 'target'], ['loss', 'weight_new', 'bias_new'])
     """
-    found = capture(
-        model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
-        accumulate=accumulate, ema=ema,
-    )  # fmt: skip
-    proto = translate(found, compact=not standard)
-    if params is not None:
-        write_params(found, params)
-    if path is not None:
-        onnx.save(proto, os.fspath(path))
-    return proto
+    with Progress(progress, EXPORT) as at:
+        at("capture")
+        found = capture(
+            model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
+            accumulate=accumulate, ema=ema,
+        )  # fmt: skip
+        at("translate")
+        proto = translate(found, compact=not standard)
+        at("write")
+        if params is not None:
+            write_params(found, params)
+        if path is not None:
+            onnx.save(proto, os.fspath(path))
+        return proto
 
 
 def write_params(found: Captured, path: str | os.PathLike[str]) -> None:
