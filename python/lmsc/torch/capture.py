@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -47,6 +48,9 @@ class _Whole(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if torch.fx.traceback.has_preserved_node_meta():
+            # Operators that are traced from here on have this line, until there is another one.
+            torch.fx.traceback.set_stack_trace(traceback.format_list(traceback.extract_stack()))
         if func in REPLACED:
             return REPLACED[func](*args, **kwargs)
         if func in (torch.dropout, torch.nn.functional.dropout) and not kwargs.get("inplace"):
@@ -181,7 +185,9 @@ class _Step:
             leaves[k] = t
         example = pytree.tree_unflatten(leaves, self.spec)
         with _Whole():
-            return _loss_and_more(self.forward({**p, **b}, example))
+            found = _loss_and_more(self.forward({**p, **b}, example))
+        torch.fx.traceback.current_meta.pop("stack_trace", None)
+        return found
 
     def _gradients(
         self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]
@@ -243,9 +249,12 @@ def _forward_of(model: nn.Module, loss_fn: Callable[..., Any] | None, example: A
 
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
-    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, places: bool = False,
 ) -> Captured:  # fmt: skip
-    """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything."""
+    """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
+
+    With `places`, which takes longer, the operators of the forward pass know the lines that ran them.
+    """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     names = {id(p): n for n, p in model.named_parameters()}
@@ -265,7 +274,7 @@ def capture(
         scalars = [torch.empty(()) for _ in update.scalars]
     given = [*step.params.values(), *step.buffers.values()]
     args = [*(_fake(mode, t.detach()) for t in given), *state, *scalars, *(_fake(mode, t) for _, t in paths)]
-    graph = _trace(step, args, compact)
+    graph = _trace(step, args, compact, places)
     found = Captured(graph, [*kept, *batch], step.outputs, sources=update.sources)
     _values(found, step)
     _drop_unused(found, step)
@@ -294,9 +303,9 @@ def _users_of_views(n: torch.fx.Node) -> Iterator[torch.fx.Node]:
                 yield from _users_of_views(user)
 
 
-def _trace(step: _Step, args: list[Tensor], compact: bool) -> torch.fx.GraphModule:
+def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
     try:
-        with _tracing():
+        with _tracing(), torch.fx.traceback.preserve_node_meta(places):
             raw = make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
     except CaptureError:
         raise
@@ -308,7 +317,7 @@ def _trace(step: _Step, args: list[Tensor], compact: bool) -> torch.fx.GraphModu
     raw.graph.eliminate_dead_code()
     raw.recompile()
     functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
-    with _tracing(), torch.no_grad():
+    with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
         graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
     graph.graph.eliminate_dead_code()
     graph.recompile()

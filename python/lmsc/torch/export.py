@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ import onnx
 from lmsc._progress import EXPORT, Choice, Progress
 
 from .capture import Captured, capture
-from .translate import translate
+from .translate import captured
 
 
 def export_step(
@@ -69,13 +70,11 @@ def export_step(
     (['weight', 'bias', 'lr', 'input', 'target'], ['loss', 'weight_new', 'bias_new'])
     """
     with Progress(progress, EXPORT) as at:
-        at("capture")
-        found = capture(
-            model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
+        step = functools.partial(
+            capture, model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
             accumulate=accumulate, ema=ema,
         )  # fmt: skip
-        at("translate")
-        proto = translate(found, compact=not standard)
+        found, proto = captured(step, compact=not standard, at=at)
         at("write")
         if params is not None:
             write_params(found, params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 from .capture import Captured, batch_names, capture
 from .errors import CaptureError
 from .optimizers import number_of
-from .translate import translate
+from .translate import captured
 
 _Key = tuple[Any, ...]
 
@@ -140,13 +141,14 @@ class TrainStep:
                 "pad batches to few shapes, drop the last one of a loader, or give a larger max_shapes"
             )
         with Progress(self._progress, (*EXPORT[:2], *COMPILE)) as at:
-            at("capture")
-            found = capture(self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture)
+            step = functools.partial(
+                capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture
+            )
+            found, proto = captured(step, compact=True, at=at)
             missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
             if missing:
                 raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
-            at("translate")
-            model = translate(found, compact=True).SerializeToString()
+            model = proto.SerializeToString()
             names = batch_names(self.model, batch, self.loss_fn is not None)
             taken = set(found.inputs)
             self._shapes[key] = shape = _Shape(found, self._compiled(model, at), [n if n in taken else None for n in names])
