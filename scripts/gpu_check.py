@@ -2,7 +2,7 @@
 
     scripts/gpu-check pack              on any machine, minutes before: all that needs no GPU, into target/gpu-check
     scripts/gpu-check run OUT --call 1  on the GPU: parts A to F, whether it is right; about 3 minutes
-    scripts/gpu-check run OUT --call 2  parts G to M, how fast it is; about 6 minutes
+    scripts/gpu-check run OUT --call 2  parts G to N, how fast it is, and the Python package; about 7 minutes
     scripts/gpu-check report OUT…       writes docs/measurements/gpu/CARD.md and .json
     scripts/gpu-check rehearse          all of it with small models over a driver that computes nothing; CI does it
 
@@ -41,6 +41,7 @@ CALLS = {
         Part("K", 110, measure.gpt2),
         Part("L", 60, measure.profiler),
         Part("M", 60, measure.rest),
+        Part("N", 60, correct.package),
     ),
 }
 
@@ -105,7 +106,7 @@ def parse() -> argparse.Namespace:
     commands.add_parser("pack", help="prepare all that needs no GPU")
     running = commands.add_parser("run", help="run on a GPU what was packed")
     running.add_argument("out", type=Path)
-    running.add_argument("--call", type=int, choices=list(CALLS), help="A to F or G to M; without, all")
+    running.add_argument("--call", type=int, choices=list(CALLS), help="A to F or G to N; without, all")
     running.add_argument("--parts", default="", metavar="LETTERS", help="these parts alone")
     running.add_argument("--seconds", type=float, default=560, help="after so many, nothing more is begun")
     commands.add_parser("rehearse", help="all of it over a driver that computes nothing")

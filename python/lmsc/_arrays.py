@@ -25,6 +25,9 @@ _ML_DTYPES = {
 
 _ELEMENTS = {name: element for element, name in {**_NUMPY, **_ML_DTYPES}.items()}
 
+_HOST = 1
+"""The number of the processor among DLPack's kinds of devices."""
+
 _BITS = {1: "uint8", 2: "int16"}
 """Types of PyTorch with the bits of those that NumPy has not, by bytes."""
 
@@ -69,7 +72,9 @@ def _one(name: str, value: Any, expected: str | None) -> tuple[str, list[int], m
             if isinstance(value, (np.ndarray, np.generic)):
                 array = np.asarray(value)
             elif hasattr(value, "__dlpack__"):
-                array = np.from_dlpack(value)
+                on_host = value.__dlpack_device__()[0] == _HOST
+                # Its owner copies what is on a GPU to the host; NumPy asks for that from 2.1 on.
+                array = np.from_dlpack(value) if on_host else np.from_dlpack(value, device="cpu")
             else:
                 array = np.asarray(value, None if expected is None else dtype_of(expected))
             if array.dtype.name not in _ELEMENTS:

@@ -11,6 +11,7 @@ from typing import Any
 from . import _lmsc
 from ._commands import Model, as_bytes
 from ._lmsc import Refusal
+from ._progress import COMPILE, Choice, within
 from ._session import Session
 
 
@@ -170,6 +171,7 @@ def compile(
     addresses: str = "auto",
     plan: str | os.PathLike[str] | None = None,
     form: str = "function",
+    progress: Choice = None,
 ) -> Compiled:
     """Fits a training step into a budget of device memory, and proves the result.
 
@@ -194,6 +196,8 @@ def compile(
             addresses cost much; `off`, by counting bytes.
         plan: The path of a plan of `save_plan`, which is carried out instead of planning.
         form: How swaps are written in ONNX: `function`, or `ort` for ONNX Runtime.
+        progress: Whether a bar is shown (None: if stderr is a terminal and tqdm is installed), or a function that is called with the name
+            of a phase and the part of it that is done.
 
     Raises:
         InputError: The model or an argument is at fault.
@@ -219,7 +223,9 @@ def compile(
         "form": form,
     }
     data = as_bytes(model)
-    return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options))
+    with within(progress, COMPILE) as at:
+        at("plan")
+        return Compiled(_lmsc.compile(os.fspath(model) if data is None else data, options))
 
 
 def _text(value: Any) -> str:

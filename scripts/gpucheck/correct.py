@@ -1,7 +1,8 @@
-"""Parts A to F: whether the GPU computes what the host computes."""
+"""Parts A to F, and N: whether the GPU computes what the host computes."""
 
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -34,6 +35,8 @@ PLANNED = "sgd"
 # alone.
 ALLOWED_LARGE = 1e-2
 ROUNDINGS = 4
+# Of three steps of a small network in Python: a loss, and a parameter as a share of its largest element.
+ALLOWED_PYTHON = 1e-3
 LIBRARIES = ("cuBLAS", "cuDNN")
 
 
@@ -44,12 +47,14 @@ def smi(check: Check, fields: str) -> list[str]:
     return [value.strip() for value in told.splitlines()[0].split(",")]
 
 
-def torch(check: Check, found: Findings, what: str, arguments: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
+def torch(
+    check: Check, found: Findings, what: str, arguments: dict[str, Any], seconds: float, env: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
     """What PyTorch found in a process of its own, a finding a line; nothing where it is missing."""
     try:
         # It ends before the part does, so that its findings are not lost.
         seconds = min(seconds, check.left() - 2)
-        told = check.command(python(), peers.__file__, what, json.dumps(arguments), seconds=seconds)
+        told = check.command(python(), peers.__file__, what, json.dumps(arguments), seconds=seconds, env=env)
     except Failed as error:
         found.skipped.append(f"PyTorch: {what}: {error}")
         told = error.printed
@@ -304,3 +309,22 @@ def waits(check: Check, found: Findings) -> None:
 def folder_of(path: Path) -> int:
     """Bytes in a folder."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+# --- N ---
+
+
+def package(check: Check, found: Findings) -> None:
+    """Python: steps of `lmsc.torch` on the GPU beside those of PyTorch on the processor."""
+    if not (check.packed / "python").is_dir():
+        found.skipped.append("PyTorch: no wheel was packed; scripts/check-python builds one")
+        return
+    # In front of a package that is installed.
+    path = os.pathsep.join(filter(None, [str(check.packed / "python"), os.environ.get("PYTHONPATH")]))
+    ways = torch(check, found, "package", {"steps": STEPS}, 60, {"PYTHONPATH": path})
+    found.values["ways"] = ways
+    for way in ways:
+        name = f"{way['device']}, budget {way['budget']}"
+        check.note(f"Python {name}", way)
+        off = max(way.get("losses", math.inf), way.get("parameters", math.inf))
+        check.judge(found, off <= ALLOWED_PYTHON, f"{name}: {way.get('error') or f'differs by {off:.3g}'}")

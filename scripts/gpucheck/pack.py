@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -165,6 +166,16 @@ class Packing:
         self.each("kernels that all need", jobs[:2], 1)
         self.each("kernels", jobs[2:], os.cpu_count() or 1)
 
+    def python(self) -> None:
+        """The Python package, where a wheel of it was built."""
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        for wheel in sorted((target / "python-wheels").glob("*.whl"))[:1]:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(self.stage / "python")
+            module = next((self.stage / "python").rglob("_lmsc*.so"))
+            if strip := shutil.which("strip"):
+                subprocess.run([strip, str(module)], check=True)
+
     # --- the archive ---
 
     def about(self) -> dict[str, Any]:
@@ -223,7 +234,7 @@ def sizes(folder: Path) -> bool:
 def pack(folder: Path, lmsc: Path, rehearsal: bool) -> bool:
     """Fills the folder; whether all of it could be made, and is small enough."""
     packing = Packing(folder, lmsc, rehearsal)
-    for make in (packing.plans, packing.host, packing.kernels):
+    for make in (packing.plans, packing.host, packing.kernels, packing.python):
         make()
     about = packing.archive()
     told = ", ".join(f"{name} {size / MIB:.1f} MiB" for name, size in about["bytes"].items())

@@ -3,6 +3,7 @@
     python3 peers.py ceilings '{}'
     python3 peers.py link '{"sizes": [1048576]}'
     python3 peers.py steps '{"runs": [["resnet50", {"batch": 64}, "tf32"]], "steps": 8}'
+    python3 peers.py package '{"steps": 3}'
 
 A user of PyTorch would run them so: channels_last for images, `scaled_dot_product_attention` for attention, a fused AdamW,
 algorithms of cuDNN by trial. Only `f32` keeps all bits of a product.
@@ -215,6 +216,52 @@ def steps(options: dict[str, Any]) -> None:
             say(**about, error=f"{type(error).__name__}: {error}"[:200])
 
 
+def package(options: dict[str, Any]) -> None:
+    """Steps of the Python package on the GPU, beside the same in PyTorch on the processor: the largest difference of a loss, and of a
+    parameter as a share of its largest element."""
+    import copy
+
+    import torch
+
+    try:
+        import lmsc.torch
+    except ImportError as error:
+        say(skipped=f"no package lmsc: {error}")
+        return
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.SiLU(), torch.nn.Conv2d(16, 16, 3, padding=1), torch.nn.SiLU(), torch.nn.Flatten(),
+        torch.nn.Linear(16 * 256, 10),
+    )  # fmt: skip
+    batches = [(torch.randn(8, 3, 16, 16), torch.randint(0, 10, (8,))) for _ in range(options["steps"])]
+    device = options.get("device", "cuda")
+    on_gpu = options.get("tensors", device)
+    for how, budget in (("cuda", None), ("cuda", "0.8x"), ("cuda+graph", "0.8x")):
+        about = {"device": how, "budget": budget}
+        try:
+            theirs, ours = copy.deepcopy(net), copy.deepcopy(net).to(on_gpu)
+            adamw = torch.optim.AdamW(theirs.parameters(), lr=1e-3)
+            example = tuple(t.to(on_gpu) for t in batches[0])
+            step = lmsc.torch.TrainStep(
+                ours, F.cross_entropy, torch.optim.AdamW(ours.parameters(), lr=1e-3), example=example, budget=budget, device=how
+            )
+            losses = 0.0
+            for x, y in batches:
+                adamw.zero_grad()
+                loss = F.cross_entropy(theirs(x), y)
+                loss.backward()
+                adamw.step()
+                losses = max(losses, abs(float(step(x.to(on_gpu), y.to(on_gpu))) - float(loss.detach())))
+            step.sync()
+            pairs = zip(ours.parameters(), theirs.parameters(), strict=True)
+            worst = max(float((a.detach().cpu() - b.detach()).abs().max() / b.detach().abs().max()) for a, b in pairs)
+            say(**about, on=step.session.device, steps=step.steps, losses=losses, parameters=worst)
+        except Exception as error:  # The next way may do.
+            say(**about, error=f"{type(error).__name__}: {error}"[:300])
+
+
 def main() -> int:
     what, options = sys.argv[1], json.loads(sys.argv[2])
     try:
@@ -222,10 +269,10 @@ def main() -> int:
     except ImportError as error:
         say(skipped=f"no PyTorch: {error}")
         return 0
-    if options.get("device", "cuda") == "cuda" and not torch.cuda.is_available():
+    if options.get("tensors", options.get("device", "cuda")) == "cuda" and not torch.cuda.is_available():
         say(skipped=f"PyTorch {torch.__version__} finds no GPU")
         return 0
-    {"ceilings": ceilings, "link": link, "steps": steps}[what](options)
+    {"ceilings": ceilings, "link": link, "steps": steps, "package": package}[what](options)
     return 0
 
 

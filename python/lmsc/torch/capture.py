@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
+from .composites import REPLACED
 from .errors import CaptureError, capture_error
 from .gradients import lowering_table, tracing_table
 from .optimizers import StateTensor, Update, _compiling, update_of
@@ -42,12 +44,15 @@ class Captured:
 
 
 class _Whole(TorchFunctionMode):
-    """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes bags of embeddings apart."""
+    """Keeps dropout one operator, whose parts PyTorch would trace on the processor, and takes functions of `REPLACED` apart."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is torch.nn.functional.embedding_bag:
-            return _embedding_bag(*args, **kwargs)
+        if torch.fx.traceback.has_preserved_node_meta():
+            # Operators that are traced from here on have this line, until there is another one.
+            torch.fx.traceback.set_stack_trace(traceback.format_list(traceback.extract_stack()))
+        if func in REPLACED:
+            return REPLACED[func](*args, **kwargs)
         if func in (torch.dropout, torch.nn.functional.dropout) and not kwargs.get("inplace"):
             bound = inspect.signature(lambda input, p=0.5, training=True, train=None, inplace=False: None).bind(*args, **kwargs)
             a = bound.arguments
@@ -57,20 +62,6 @@ class _Whole(TorchFunctionMode):
             if 0 < a.get("p", 0.5) < 1:
                 return torch.native_dropout(a["input"], a.get("p", 0.5), True)[0]
         return func(*args, **kwargs)
-
-
-def _embedding_bag(input: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`embedding_bag` over bags of one size as a lookup and a reduction."""
-    names = ["offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "per_sample_weights"]
-    options = {**dict(zip(names, args)), **kwargs}
-    unusual = [k for k in ("max_norm", "scale_grad_by_freq", "padding_idx") if options.get(k) not in (None, False)]
-    if input.dim() != 2 or unusual:
-        raise CaptureError("embedding_bag is captured for a matrix of indices, without offsets, max_norm and padding_idx")
-    rows = torch.nn.functional.embedding(input, weight)
-    if options.get("per_sample_weights") is not None:
-        rows = rows * options["per_sample_weights"].unsqueeze(-1)
-    mode = options.get("mode", "mean")
-    return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
 
 
 @contextlib.contextmanager
@@ -194,7 +185,9 @@ class _Step:
             leaves[k] = t
         example = pytree.tree_unflatten(leaves, self.spec)
         with _Whole():
-            return _loss_and_more(self.forward({**p, **b}, example))
+            found = _loss_and_more(self.forward({**p, **b}, example))
+        torch.fx.traceback.current_meta.pop("stack_trace", None)
+        return found
 
     def _gradients(
         self, p: dict[str, Tensor], b: dict[str, Tensor], batch: list[Tensor]
@@ -256,9 +249,12 @@ def _forward_of(model: nn.Module, loss_fn: Callable[..., Any] | None, example: A
 
 def capture(
     model: nn.Module, loss_fn: Callable[..., Any] | None, optimizer: torch.optim.Optimizer, example: Any, *, compact: bool,
-    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None,
+    lr_input: bool, clip_grad_norm: float | None, accumulate: int, ema: float | None, places: bool = False,
 ) -> Captured:  # fmt: skip
-    """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything."""
+    """The step of `model`, `loss_fn` and `optimizer` over a batch like `example`, traced without computing anything.
+
+    With `places`, which takes longer, the operators of the forward pass know the lines that ran them.
+    """
     if not isinstance(example, (tuple, list, dict)) or not example:
         raise CaptureError("the example is a tuple (input, …, target) or a dict of the model's keyword arguments")
     names = {id(p): n for n, p in model.named_parameters()}
@@ -278,16 +274,38 @@ def capture(
         scalars = [torch.empty(()) for _ in update.scalars]
     given = [*step.params.values(), *step.buffers.values()]
     args = [*(_fake(mode, t.detach()) for t in given), *state, *scalars, *(_fake(mode, t) for _, t in paths)]
-    graph = _trace(step, args, compact)
+    graph = _trace(step, args, compact, places)
     found = Captured(graph, [*kept, *batch], step.outputs, sources=update.sources)
     _values(found, step)
     _drop_unused(found, step)
     return found
 
 
-def _trace(step: _Step, args: list[Tensor], compact: bool) -> torch.fx.GraphModule:
+class _Interpreter(torch.fx.Interpreter):
+    """Runs a traced graph with tensors whose strides may be others than when it was traced.
+
+    What was a view then may have to be a copy now. Where something writes into the view, that is an error, as it would be in PyTorch.
+    """
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        if n.target is torch.ops.aten.view.default and not any(str(u.target).split(".")[1].endswith("_") for u in _users_of_views(n)):
+            x, shape = self.fetch_args_kwargs_from_env(n)[0]
+            return x.reshape(shape)
+        return super().run_node(n)
+
+
+def _users_of_views(n: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """The operators that read `n` or a view of it."""
+    for user in n.users:
+        if isinstance(user.target, torch._ops.OpOverload):
+            yield user
+            if user.target.is_view:
+                yield from _users_of_views(user)
+
+
+def _trace(step: _Step, args: list[Tensor], compact: bool, places: bool) -> torch.fx.GraphModule:
     try:
-        with _tracing():
+        with _tracing(), torch.fx.traceback.preserve_node_meta(places):
             raw = make_fx(step, tracing_table(), "fake", _allow_non_fake_inputs=True)(*args)
     except CaptureError:
         raise
@@ -298,8 +316,8 @@ def _trace(step: _Step, args: list[Tensor], compact: bool) -> torch.fx.GraphModu
             raw.graph.erase_node(node)
     raw.graph.eliminate_dead_code()
     raw.recompile()
-    functional = torch.func.functionalize(lambda *a: torch.fx.Interpreter(raw).run(*a), remove="mutations")
-    with _tracing(), torch.no_grad():
+    functional = torch.func.functionalize(lambda *a: _Interpreter(raw).run(*a), remove="mutations")
+    with _tracing(), torch.no_grad(), torch.fx.traceback.preserve_node_meta(places):
         graph = make_fx(functional, lowering_table(compact), "fake", _allow_non_fake_inputs=True)(*args)
     graph.graph.eliminate_dead_code()
     graph.recompile()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 
@@ -41,6 +42,13 @@ def caller_line(error: BaseException) -> str | None:
         return None
     frame = frames[-1]
     return f"{frame.filename}:{frame.lineno}" + (f": `{frame.line}`" if frame.line else "")
+
+
+def line_of_trace(trace: str | None) -> str | None:
+    """The innermost line of a printed traceback that is in neither PyTorch nor this package, as `FILE:LINE: SOURCE`."""
+    found = re.findall(r'File "(.+?)", line (\d+).*(?:\n    (.*))?', trace or "")
+    own = [frame for frame in found if not frame[0].startswith(_LIBRARIES)]
+    return f"{own[-1][0]}:{own[-1][1]}: `{own[-1][2].strip()}`" if own else None
 
 
 _REMEDIES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 import onnx
+from lmsc._progress import EXPORT, Choice, Progress
 
 from .capture import Captured, capture
-from .translate import translate
+from .translate import captured
 
 
 def export_step(
@@ -28,6 +30,7 @@ def export_step(
     clip_grad_norm: float | None = None,
     accumulate: int = 1,
     ema: float | None = None,
+    progress: Choice = None,
 ) -> onnx.ModelProto:
     """One training step (forward, backward and update) as an ONNX model without weights.
 
@@ -53,6 +56,7 @@ def export_step(
             output `grad_norm`.
         accumulate: The number of parts into which the batch is split along its first dimension. Gradients and losses are averaged.
         ema: The decay of a moving average `NAME.ema` of every parameter.
+        progress: As in `lmsc.compile`. The phases are `capture`, `translate` and `write`.
 
     Raises:
         CaptureError: The step depends on values of tensors, or on something else that a graph cannot hold.
@@ -65,16 +69,18 @@ def export_step(
     >>> [i.name for i in step.graph.input], [o.name for o in step.graph.output]
     (['weight', 'bias', 'lr', 'input', 'target'], ['loss', 'weight_new', 'bias_new'])
     """
-    found = capture(
-        model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
-        accumulate=accumulate, ema=ema,
-    )  # fmt: skip
-    proto = translate(found, compact=not standard)
-    if params is not None:
-        write_params(found, params)
-    if path is not None:
-        onnx.save(proto, os.fspath(path))
-    return proto
+    with Progress(progress, EXPORT) as at:
+        step = functools.partial(
+            capture, model, loss_fn, optimizer, example, compact=not standard, lr_input=lr_input, clip_grad_norm=clip_grad_norm,
+            accumulate=accumulate, ema=ema,
+        )  # fmt: skip
+        found, proto = captured(step, compact=not standard, at=at)
+        at("write")
+        if params is not None:
+            write_params(found, params)
+        if path is not None:
+            onnx.save(proto, os.fspath(path))
+        return proto
 
 
 def write_params(found: Captured, path: str | os.PathLike[str]) -> None:

@@ -68,6 +68,9 @@ _EXTRA = (
 )  # fmt: skip
 
 
+_UPSAMPLED = {"nearest": ("nearest1d", "nearest2d", "nearest3d"), "linear": ("linear1d", "bilinear2d", "trilinear3d"), "cubic": ("bicubic2d",)}
+
+
 def convolution_backward(
     dy: Tensor, x: Tensor, w: Tensor, bias_sizes: Any, stride: list[int], padding: list[int], dilation: list[int],
     transposed: bool, output_padding: list[int], groups: int, mask: list[bool],
@@ -132,15 +135,30 @@ def avg_pool2d_backward(
     include_pad: bool,
     divisor: Any,
 ) -> Tensor:
-    """A transposed convolution with a window of equal weights."""
-    if ceil_mode or (any(padding) and not include_pad):
-        return NotImplemented
-    n, c, h, w = dy.shape
-    stride = stride or kernel
-    reach = [(dy.shape[k] - 1) * stride[k - 2] - 2 * padding[k - 2] + kernel[k - 2] for k in (2, 3)]
-    short = [x.shape[k] - r for k, r in zip((2, 3), reach)]
-    ones = dy.new_full((1, 1, *kernel), 1.0 / (divisor or kernel[0] * kernel[1]))
-    return aten.convolution(dy.reshape(n * c, 1, h, w), ones, None, stride, padding, [1, 1], True, short, 1).reshape(x.shape)
+    """A transposed convolution with a window of ones, of dy divided by the number of elements that each window counts."""
+    kernel, stride, padding = (list(v) * 2 if len(v) == 1 else list(v) for v in (kernel, stride or kernel, padding))
+    lead, (h, w), size = list(x.shape[:-2]), dy.shape[-2:], x.shape[-2:]
+
+    def counted(k: int, out: int) -> list[int]:
+        # A window that begins within the padding at the end ends with it.
+        starts = [j * stride[k] - padding[k] for j in range(out)]
+        ends = [min(s + kernel[k], size[k] + padding[k]) for s in starts]
+        return [e - s if include_pad else min(e, size[k]) - max(s, 0) for s, e in zip(starts, ends)]
+
+    if divisor is None:
+        share = [[1.0 / (a * b) for b in counted(1, w)] for a in counted(0, h)]
+        dy = dy * (share[0][0] if all(s == share[0][0] for row in share for s in row) else torch.tensor(share, dtype=dy.dtype))
+    else:
+        dy = dy / divisor
+    count = dy.shape[:-2].numel()
+    ones = dy.new_full((1, 1, *kernel), 1.0)
+    full = aten.convolution(dy.reshape(count, 1, h, w), ones, None, stride, [0, 0], [1, 1], True, [0, 0], 1)
+    for k in range(2):
+        short = padding[k] + size[k] - full.shape[k + 2]
+        if short > 0:
+            full = aten.constant_pad_nd(full, [0, short] if k else [0, 0, 0, short])
+        full = full.narrow(k + 2, padding[k], size[k])
+    return full.reshape([*lead, *size])
 
 
 def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
@@ -162,14 +180,78 @@ def adaptive_avg_pool2d_backward(dy: Tensor, x: Tensor) -> Tensor:
     return windows(h, x.shape[-2]).T @ dy @ windows(w, x.shape[-1])
 
 
-def upsample_nearest2d_backward(
-    dy: Tensor, out_size: list[int], in_size: list[int], scale_h: float | None = None, scale_w: float | None = None
-) -> Tensor:
-    """Sums over the positions that were copied."""
-    n, c, h, w = in_size
-    if out_size[0] % h or out_size[1] % w:
+def _taps(mode: str, size: int, out: int, align_corners: bool, scale: float | None) -> list[list[float]]:
+    """How much each of `size` elements counts in each of `out` that are interpolated along one axis."""
+    rows = []
+    ratio = 1 / scale if scale else size / out
+    for k in range(out):
+        row = [0.0] * size
+        if mode == "nearest":
+            row[min(int(k * ratio), size - 1)] = 1.0
+        else:
+            at = k * ((size - 1) / (out - 1) if out > 1 else 0.0) if align_corners else (k + 0.5) * ratio - 0.5
+            at = max(at, 0.0) if mode == "linear" else at
+            first = int(at // 1)
+            part = at - first
+            weights = {0: 1 - part, 1: part} if mode == "linear" else {j: _cubic(abs(part - j)) for j in (-1, 0, 1, 2)}
+            for j, weight in weights.items():
+                row[min(max(first + j, 0), size - 1)] += weight
+        rows.append(row)
+    return rows
+
+
+def _cubic(x: float, a: float = -0.75) -> float:
+    """The weight of an element at a distance, as PyTorch's bicubic interpolation has it."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1 if x <= 1 else a * (((x - 5) * x + 8) * x - 4)
+
+
+def upsample_backward(mode: str, corners: bool) -> Callable[..., Tensor]:
+    """The gradient of an interpolation: a product with the matrix of each axis, or a sum where elements were copied."""
+
+    def backward(dy: Tensor, out_size: list[int], in_size: list[int], *options: Any) -> Tensor:
+        align = bool(options[0]) if corners else False
+        scales = [*options[1:]] if corners else [*options]
+        rank = len(in_size) - 2
+        scales += [None] * (rank - len(scales))
+        if mode == "nearest" and all(o % s == 0 for o, s in zip(out_size, in_size[2:])):
+            parts = [e for o, s in zip(out_size, in_size[2:]) for e in (s, o // s)]
+            return dy.reshape(*in_size[:2], *parts).sum([3 + 2 * k for k in range(rank)])
+        for k in range(rank):
+            size, out = in_size[2 + k], out_size[k]
+            if size == out and not align and scales[k] in (None, 1.0):
+                continue
+            matrix = torch.tensor(_taps(mode, size, out, align, scales[k]), dtype=dy.dtype)
+            dy = dy @ matrix if k == rank - 1 else (dy.transpose(2 + k, -1) @ matrix).transpose(2 + k, -1)
+        return dy.contiguous()
+
+    return backward
+
+
+def weight_norm_backward(dw: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Gradients of a direction and a length."""
+    axes = [k for k in range(v.dim()) if k != dim]
+    inner = (dw * v).sum(axes, keepdim=True)
+    return g / norms * (dw - v * (inner / (norms * norms))), inner / norms
+
+
+def _groups(rows: int, ends: Tensor) -> Tensor:
+    """For each group of rows, given by where it ends, a column with ones for its rows."""
+    at = torch.arange(rows)
+    before = torch.cat([ends.new_zeros(1), ends[:-1]])
+    return ((at >= before[:, None]) & (at < ends[:, None])).unsqueeze(-1)
+
+
+def grouped_mm(x: Tensor, w: Tensor, ends: Tensor, *_: Any, **__: Any) -> Tensor:
+    """Each group of rows times its matrix. A graph has no groups whose sizes are data: each matrix sees all rows."""
+    if x.dim() != 2 or w.dim() != 3 or ends is None:
         return NotImplemented
-    return dy.reshape(n, c, h, out_size[0] // h, w, out_size[1] // w).sum([3, 5])
+    return ((x * _groups(x.shape[0], ends).to(x.dtype)) @ w).sum(0)
+
+
+def grouped_mm_backward(x: Tensor, w: Tensor, ends: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of the rows and of the matrices."""
+    inside = _groups(x.shape[0], ends).to(dy.dtype)
+    return ((dy * inside) @ w.transpose(1, 2)).sum(0), x.transpose(0, 1) @ (dy * inside)
 
 
 def copy(dst: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -225,7 +307,11 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         aten.max_pool3d_with_indices_backward.default: max_pool_backward,
         aten.avg_pool2d_backward.default: avg_pool2d_backward,
         aten._adaptive_avg_pool2d_backward.default: adaptive_avg_pool2d_backward,
-        aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
+        **{
+            getattr(aten, f"upsample_{kind}_backward").default: upsample_backward(mode, mode != "nearest")
+            for mode, kinds in _UPSAMPLED.items() for kind in kinds
+        },
+        aten._weight_norm_interface_backward.default: weight_norm_backward,
         aten.var_mean.correction: var_mean,
         aten.var.correction: lambda *a, **k: var_mean(*a, **k)[0],
         aten.copy.default: copy,
@@ -234,6 +320,10 @@ def lowering_table(compact: bool) -> dict[Any, Callable[..., Any]]:
         aten.empty_permuted.default: lambda size, order, **k: _zeros(size, **k),
         aten.empty_strided.default: lambda size, stride, **k: _zeros(size, **k),
     })  # fmt: skip
+    # Mixtures of experts in transformers.
+    for name, function in (("grouped_mm_fallback", grouped_mm), ("grouped_mm_fallback_backward", grouped_mm_backward)):
+        if hasattr(torch.ops.transformers, name):
+            table[getattr(torch.ops.transformers, name).default] = function
     for op in _WHOLE + (_WHOLE_COMPACT if compact else ()):
         table.pop(op, None)
     if not compact:

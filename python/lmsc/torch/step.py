@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -15,11 +16,12 @@ from torch import Tensor, nn
 
 import lmsc
 from lmsc import Compiled, InputError, Plan, Session
+from lmsc._progress import COMPILE, EXPORT, Choice, Progress
 
 from .capture import Captured, batch_names, capture
 from .errors import CaptureError
 from .optimizers import number_of
-from .translate import translate
+from .translate import captured
 
 _Key = tuple[Any, ...]
 
@@ -56,6 +58,7 @@ class TrainStep:
         seed: What dropout draws from. Default: torch's initial seed.
         max_shapes: How many shapes of a batch are planned at most.
         cache: A folder in which plans are kept, by the contents of the step. A plan that is there is checked, not made again.
+        progress: As in `lmsc.compile`, for each shape that is planned. The phases are `capture` and `translate`, then those of `compile`.
         options: Further arguments of `lmsc.compile`, such as `planner`, `effort`, `target` and `host_budget`.
 
     Raises:
@@ -89,10 +92,11 @@ class TrainStep:
         seed: int | None = None,
         max_shapes: int = 8,
         cache: str | os.PathLike[str] | None = None,
+        progress: Choice = None,
         **options: Any,
     ) -> None:
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
-        self._device, self._max_shapes, self._cache = device, max_shapes, cache
+        self._device, self._max_shapes, self._cache, self._progress = device, max_shapes, cache, progress
         target = "host" if device == "host" else device.partition("+")[0].replace("cuda", "auto")
         self._options = {"budget": budget, "target": target, **options}
         self._capture = {"clip_grad_norm": clip_grad_norm, "accumulate": accumulate, "ema": ema}
@@ -136,33 +140,37 @@ class TrainStep:
                 f"the batch has another shape than the {len(self._shapes)} that are planned, or a constant of the optimizer has changed; "
                 "pad batches to few shapes, drop the last one of a loader, or give a larger max_shapes"
             )
-        found = capture(self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture)
-        missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
-        if missing:
-            raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
-        model = translate(found, compact=True).SerializeToString()
-        names = batch_names(self.model, batch, self.loss_fn is not None)
-        taken = set(found.inputs)
-        self._shapes[key] = shape = _Shape(found, self._compiled(model), [n if n in taken else None for n in names])
+        with Progress(self._progress, (*EXPORT[:2], *COMPILE)) as at:
+            step = functools.partial(
+                capture, self.model, self.loss_fn, self.optimizer, batch, compact=True, lr_input=True, **self._capture
+            )
+            found, proto = captured(step, compact=True, at=at)
+            missing = [n for n in found.inputs if n in self._persistent(found, batch) and n not in found.values]
+            if missing:
+                raise CaptureError(f"`{missing[0]}` has no value: it is on the device `meta`; materialize the model first")
+            model = proto.SerializeToString()
+            names = batch_names(self.model, batch, self.loss_fn is not None)
+            taken = set(found.inputs)
+            self._shapes[key] = shape = _Shape(found, self._compiled(model, at), [n if n in taken else None for n in names])
         return shape
 
     def _persistent(self, found: Captured, batch: Any) -> set[str]:
         """The inputs that are no part of a batch."""
         return set(found.inputs) - set(batch_names(self.model, batch, self.loss_fn is not None))
 
-    def _compiled(self, model: bytes) -> Compiled:
+    def _compiled(self, model: bytes, progress: Progress) -> Compiled:
         if self._cache is None or self._options["budget"] is None:
-            return lmsc.compile(model, **self._options)
+            return lmsc.compile(model, progress=progress, **self._options)
         asked = repr((lmsc.__version__, sorted(self._options.items()))).encode()
         path = Path(self._cache, hashlib.sha256(asked + model).hexdigest() + ".plan.json")
         if path.exists():
             kept = {k: self._options[k] for k in ("budget", "host_budget", "target", "profile", "form") if k in self._options}
             try:
-                return lmsc.compile(model, plan=path, **kept)
+                return lmsc.compile(model, plan=path, progress=progress, **kept)
             except (InputError, lmsc.Refusal):
                 # The file is damaged; it is written anew.
                 pass
-        compiled = lmsc.compile(model, **self._options)
+        compiled = lmsc.compile(model, progress=progress, **self._options)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}")
         compiled.save_plan(part)

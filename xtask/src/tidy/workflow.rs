@@ -1,7 +1,7 @@
 //! The rule that the workflow of public hosts runs the steps of `cargo xtask ci`.
 
 use super::Tree;
-use crate::ci::STEPS;
+use crate::ci::{GATE, STEPS};
 
 const WORKFLOW: &str = ".github/workflows/ci.yml";
 
@@ -10,7 +10,7 @@ const RUN: &str = "run: .ci/run ${{ matrix.step }}";
 
 /// The list `step:` of the workflow's matrix has the steps of `xtask/src/ci.rs` in their order, and each is run.
 pub(super) fn steps_are_those_of_ci(tree: &Tree) -> Vec<String> {
-    let expected = STEPS.each_ref().map(|step| step.name);
+    let expected = gate();
     let Some(text) = tree.text(WORKFLOW) else {
         // The trees of other rules' tests have no packages.
         let remedy = "write it with a job for each step of `cargo xtask ci`";
@@ -34,6 +34,11 @@ pub(super) fn steps_are_those_of_ci(tree: &Tree) -> Vec<String> {
         messages.push(format!("{WORKFLOW}:1: no line runs the steps, write `{RUN}`"));
     }
     messages
+}
+
+/// The names of the steps that `cargo xtask ci` runs.
+fn gate() -> [&'static str; GATE] {
+    std::array::from_fn(|at| STEPS[at].name)
 }
 
 /// The line of the first `step:` that a list follows, and the list.
@@ -62,13 +67,13 @@ mod tests {
 
     #[test]
     fn the_same_steps_hold() {
-        assert_eq!(messages(&STEPS.each_ref().map(|step| step.name), RUN), [""; 0]);
+        assert_eq!(messages(&gate(), RUN), [""; 0]);
         assert_eq!(steps_are_those_of_ci(&Tree::of([])), [""; 0]);
     }
 
     #[test]
     fn other_steps_fail() {
-        let steps = STEPS.each_ref().map(|step| step.name);
+        let steps = gate();
         let missing = ".github/workflows/ci.yml:5: the step `fmt` of xtask/src/ci.rs is missing, list it";
         assert_eq!(messages(&steps[1..], RUN), [missing]);
         let unknown = ".github/workflows/ci.yml:5: xtask/src/ci.rs has no step `lint`, remove it";
@@ -87,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_workflow_that_runs_nothing_or_is_missing_fails() {
-        let steps = STEPS.each_ref().map(|step| step.name);
+        let steps = gate();
         let message = format!(".github/workflows/ci.yml:1: no line runs the steps, write `{RUN}`");
         assert_eq!(messages(&steps, "run: echo ${{ matrix.step }}"), [message]);
         let message =

@@ -6,6 +6,8 @@ depends on them is a constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 import onnx
@@ -49,4 +51,20 @@ def translate(found: Captured, *, compact: bool) -> onnx.ModelProto:
     raise AssertionError("a graph ends with its output")
 
 
-__all__ = ["UnsupportedOperator", "torch", "translate"]
+def captured(capture: Callable[..., Captured], *, compact: bool, at: Callable[[str], None]) -> tuple[Captured, onnx.ModelProto]:
+    """What `capture(places=…)` captures, and its translation. `at` is told the phases.
+
+    Raises:
+        UnsupportedOperator: As `translate`, with the line of the caller's code, for which the step is captured again.
+    """
+    at("capture")
+    found = capture(places=False)
+    at("translate")
+    try:
+        return found, translate(found, compact=compact)
+    except UnsupportedOperator:
+        translate(capture(places=True), compact=compact)
+        raise
+
+
+__all__ = ["UnsupportedOperator", "captured", "torch", "translate"]

@@ -62,7 +62,8 @@ def trunc(t: Translator, n: Node, x: Node) -> str:
 
 def _binary(name: str, onnx: str) -> None:
     def translation(t: Translator, n: Node, a: Any, b: Any) -> str:
-        return t.b.node(onnx, t.value(a, t.dtype(n)), t.value(b, t.dtype(n)))
+        d = t.dtype(n)
+        return t.b.node("And" if onnx == "Mul" and d == torch.bool else onnx, t.value(a, d), t.value(b, d))
 
     op(name)(translation)
 
@@ -182,6 +183,17 @@ def _logical(name: str, on_bool: str, on_int: str | None) -> None:
         return t.b.node(on_bool if d == torch.bool or on_int is None else on_int, *(t.value(a, d) for a in args))
 
     op(name)(translation)
+
+
+@op("bitwise_and.Scalar", "__and__.Scalar")
+def bitwise_and_scalar(t: Translator, n: Node, x: Node, mask: int) -> str:
+    d = t.dtype(n)
+    if d == torch.bool:
+        return t.value(x) if mask else t.b.node("Expand", t.value(False, d), t.b.ints(t.shape(n)))
+    if mask >= 0 and mask & (mask + 1) == 0:
+        # The lowest bits are what a division leaves, also of negative numbers.
+        return t.b.node("Mod", t.value(x, d), t.value(mask + 1, d))
+    return t.b.node("BitwiseAnd", t.value(x, d), t.value(mask, d))
 
 
 for _name in ("and", "or", "xor"):

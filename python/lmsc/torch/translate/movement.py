@@ -383,6 +383,31 @@ def diagonal(t: Translator, n: Node, x: Node, offset: int = 0, dim1: int = 0, di
     return t.b.node("Gather", t.reshape(t.value(x), [-1]), t.b.tensor(flat.contiguous()), axis=0)
 
 
+@op("as_strided_scatter", "diagonal_scatter")
+def strided_scatter(t: Translator, n: Node, x: Node, src: Node, *where: Any) -> str:
+    flat = torch.arange(t.meta(x).numel())
+    kept = flat.as_strided(where[0], where[1], where[2] if len(where) > 2 and where[2] else 0) if "as_strided" in str(n.target) else flat.reshape(
+        t.shape(x)
+    ).diagonal(*where)  # fmt: skip
+    size, stride = list(kept.shape), list(kept.stride())
+    value = t.value(src, t.dtype(n))
+    if kept.numel() == flat.numel() and torch.equal(kept.flatten().sort().values, flat):
+        # All elements are replaced: a permutation of axes, and another shape.
+        order = sorted(range(len(size)), key=lambda k: (-stride[k], k))
+        moved = value if order == sorted(order) else t.b.node("Transpose", value, perm=order)
+        return t.reshape(moved, t.shape(x))
+    v = t.b.node(
+        "ScatterElements", t.reshape(t.value(x), [-1]), t.b.tensor(kept.flatten()), t.reshape(value, [-1]), axis=0
+    )
+    return t.reshape(v, t.shape(x))
+
+
+@op("tril_indices", "triu_indices")
+def triangle_indices(t: Translator, n: Node, rows: int, columns: int, offset: int = 0, **_: Any) -> str:
+    make = torch.tril_indices if "tril" in str(n.target) else torch.triu_indices
+    return t.b.tensor(make(rows, columns, offset, dtype=t.dtype(n)))
+
+
 @op("as_strided")
 def as_strided(t: Translator, n: Node, x: Node, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> str:
     flat = torch.arange(t.meta(x).numel()).as_strided(size, stride, offset or 0)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from ..errors import UnsupportedOperator
 from .builder import MICROSOFT
 from .registry import Translator, op
 
@@ -109,3 +110,17 @@ def softmax_backward(t: Translator, n: Node, dy: Node, y: Node, dim: int, *_: An
     onnx = "LogSoftmaxGrad_13" if "_log_" in str(n.target) else "SoftmaxGrad_13"
     v = t.b.node(onnx, t.value(dy), t.value(y), domain=MICROSOFT, axis=dim % len(t.shape(y)))
     return v if t.dtype(n) == t.dtype(y) else t.cast(v, t.dtype(n))
+
+
+@op("histc")
+def histc(t: Translator, n: Node, x: Node, bins: int = 100, low: float = 0, high: float = 0) -> str:
+    """How many elements are in each of equally wide bins, the last one with its end."""
+    if low == high:
+        raise UnsupportedOperator("aten.histc without bounds", None)
+    d = t.dtype(x) if t.dtype(x).is_floating_point else torch.float32
+    v = t.reshape(t.value(x, d), [-1])
+    place = t.b.node("Floor", t.b.node("Mul", t.b.node("Sub", v, t.value(float(low), d)), t.value(bins / (high - low), d)))
+    last = t.b.node("Equal", v, t.value(float(high), d))
+    place = t.b.node("Where", last, t.value(float(bins - 1), d), place)
+    same = t.b.node("Equal", t.reshape(place, [-1, 1]), t.b.tensor(torch.arange(bins, dtype=d).reshape(1, -1)))
+    return t.cast(t.b.node("ReduceSum", t.cast(same, torch.float32), t.b.ints([0]), keepdims=0), t.dtype(n))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..errors import UnsupportedOperator
+from ..errors import UnsupportedOperator, line_of_trace
 from .builder import ONNX_TYPES, Builder
 
 Translation = Callable[..., Any]
@@ -50,7 +50,7 @@ class Translator:
         else:
             function = TABLE.get(name)
         if function is None:
-            raise UnsupportedOperator(name, _place(node))
+            raise UnsupportedOperator(name, line_of_trace(node.meta.get("stack_trace")))
         self.b.at(node.name)
         self.values[node] = function(self, node, *node.args, **node.kwargs)
         self._declare(node)
@@ -90,8 +90,3 @@ class Translator:
     @staticmethod
     def shape(arg: Node) -> list[int]:
         return [int(s) for s in arg.meta["val"].shape]
-
-
-def _place(node: Node) -> str | None:
-    trace = node.meta.get("stack_trace")
-    return trace.strip().splitlines()[-1].strip() if trace else None

@@ -1,0 +1,159 @@
+"""Functions of PyTorch that are written with simpler ones before autograd sees them.
+
+The gradients that PyTorch has for them are operators of their own, or they read numbers from tensors. Written out, their gradients
+are those of their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .errors import CaptureError
+
+F = torch.nn.functional
+NEVER = -1e30
+"""The logarithm of a chance of zero, without infinities, whose differences are not numbers."""
+
+
+def embedding_bag(input: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`embedding_bag` over bags of one size as a lookup and a reduction."""
+    names = ["offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "per_sample_weights"]
+    options = {**dict(zip(names, args)), **kwargs}
+    unusual = [k for k in ("max_norm", "scale_grad_by_freq", "padding_idx") if options.get(k) not in (None, False)]
+    if input.dim() != 2 or unusual:
+        raise CaptureError("embedding_bag is captured for a matrix of indices, without offsets, max_norm and padding_idx")
+    rows = F.embedding(input, weight)
+    if options.get("per_sample_weights") is not None:
+        rows = rows * options["per_sample_weights"].unsqueeze(-1)
+    mode = options.get("mode", "mean")
+    return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
+
+
+def _log_sum(*terms: Tensor) -> Tensor:
+    """The logarithm of the sum of exponentials."""
+    top = terms[0]
+    for term in terms[1:]:
+        top = torch.maximum(top, term)
+    top = top.detach()
+    total = torch.exp(terms[0] - top)
+    for term in terms[1:]:
+        total = total + torch.exp(term - top)
+    return top + torch.log(total)
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """`ctc_loss` as its recurrence over the frames, unrolled.
+
+    Source: Graves et al., Connectionist Temporal Classification, ICML 2006, equations 6 to 8.
+    """
+    if log_probs.dim() == 2:
+        log_probs, targets = log_probs.unsqueeze(1), targets.unsqueeze(0)
+    if targets.dim() != 2:
+        raise CaptureError("ctc_loss is captured for targets that are padded to a matrix, a row for each sample")
+    frames, count, _ = log_probs.shape
+    length = targets.shape[1]
+    used, wanted = (torch.as_tensor(v).reshape(-1, 1) for v in (input_lengths, target_lengths))
+    targets = torch.where(torch.arange(length) < wanted, targets, blank).long()
+    # A blank before each label and after the last.
+    between = torch.full((count, length, 1), blank, dtype=torch.int64)
+    labels = torch.cat([torch.cat([between, targets.unsqueeze(-1)], -1).flatten(1), between[:, :1, 0]], 1)
+    skips = F.pad((labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2]), [2, 0])
+    scores = log_probs.gather(2, labels.unsqueeze(0).expand(frames, -1, -1))
+    alpha = F.pad(scores[0, :, :2], [0, 2 * length - 1], value=NEVER)
+    for t in range(1, frames):
+        one = F.pad(alpha[:, :-1], [1, 0], value=NEVER)
+        two = torch.where(skips, F.pad(alpha[:, :-2], [2, 0], value=NEVER), NEVER)
+        alpha = torch.where(t < used, _log_sum(alpha, one, two) + scores[t], alpha)
+    last = alpha.gather(1, 2 * wanted)
+    other = torch.where(wanted > 0, alpha.gather(1, (2 * wanted - 1).clamp(min=0)), NEVER)
+    loss = -_log_sum(last, other).squeeze(1)
+    impossible = loss > -0.1 * NEVER
+    loss = torch.where(impossible, 0.0 if zero_infinity else float("inf"), loss)
+    if reduction == "mean":
+        return (loss / wanted.squeeze(1).clamp(min=1)).mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """`cdist` by differences, or by a product of matrices where PyTorch takes one."""
+    large = x1.shape[-2] > 25 or x2.shape[-2] > 25
+    if p == 2 and (compute_mode == "use_mm_for_euclid_dist" or large and "if_necessary" in compute_mode):
+        a, b = x1.square().sum(-1, keepdim=True), x2.square().sum(-1, keepdim=True)
+        square = a + b.transpose(-1, -2) - 2 * x1 @ x2.transpose(-1, -2)
+        near = square <= 1e-30
+        return torch.where(near, 0.0, torch.where(near, 1.0, square).sqrt())
+    return torch.linalg.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), ord=p, dim=-1)
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """`grid_sample` of images as lookups, as PyTorch takes it apart for other compilers."""
+    from torch._decomp.decompositions import _grid_sampler_2d
+
+    if input.dim() != 4:
+        raise CaptureError("grid_sample is captured for images, and not for volumes")
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    return _grid_sampler_2d(input, grid, modes.index(mode), paddings.index(padding_mode), bool(align_corners), False)
+
+
+def _windows(size: int, count: int) -> list[tuple[int, int]]:
+    return [(k * size // count, -(-(k + 1) * size // count)) for k in range(count)]
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, *_: Any) -> Tensor:
+    """The largest elements of windows."""
+    size = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * 2
+    size = [s if o is None else o for s, o in zip(input.shape[-2:], size)]
+    rows = []
+    for top, bottom in _windows(input.shape[-2], size[0]):
+        parts = (input[..., top:bottom, left:right] for left, right in _windows(input.shape[-1], size[1]))
+        rows.append(torch.stack([part.flatten(-2).max(-1).values for part in parts], -1))
+    return torch.stack(rows, -2)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """`cumprod` as products with what is 1, 2, 4, … before."""
+    y = input if dtype is None else input.to(dtype)
+    if y.dim() == 0:
+        return y
+    y, size, far = y.movedim(dim, -1), y.shape[dim], 1
+    while far < size:
+        y = y * F.pad(y[..., :-far], [far, 0], value=1)
+        far *= 2
+    return y.movedim(-1, dim)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """`gaussian_nll_loss` without looking at whether a variance is negative."""
+    var = torch.as_tensor(var, dtype=input.dtype)
+    if var.dim() and var.shape != input.shape and var.shape == input.shape[:-1]:
+        var = var.unsqueeze(-1)
+    with torch.no_grad():
+        low = torch.clamp(var, min=eps)
+    # The gradient of a variance below eps is not zero in PyTorch either.
+    var = var + (low - var).detach()
+    loss = 0.5 * (torch.log(var) + (input - target) ** 2 / var)
+    loss = loss + 0.9189385332046727 if full else loss
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+REPLACED: dict[Any, Callable[..., Any]] = {
+    F.embedding_bag: embedding_bag,
+    F.ctc_loss: ctc_loss,
+    torch.cdist: cdist,
+    F.grid_sample: grid_sample,
+    F.adaptive_max_pool2d: adaptive_max_pool2d,
+    torch.cumprod: cumprod,
+    torch.Tensor.cumprod: cumprod,
+    F.gaussian_nll_loss: gaussian_nll_loss,
+}
