@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lmsc_cuda::Precision;
 use lmsc_ir::Bytes;
-use lmsc_passes::{PassCx, PassOptions, Pipeline, TFLMS};
+use lmsc_passes::{PassCx, PassOptions, Pipeline, TFLMS, TFLMS_SUMMARY};
 use lmsc_plan::pages::{LARGEST, SMALLEST, is_size};
 use lmsc_plan::planners::{self, Options, PLANNERS, Planner, Scheduler};
 use lmsc_plan::target::BUILT_IN;
@@ -746,6 +746,12 @@ pub struct OptArgs {
     /// Where to write the text instead of standard output; as MLIR or ONNX if the name ends in `.mlir` or `.onnx`.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Print at most this many items of each list, then how many more there are: to look at, not to be read again.
+    #[arg(long, value_name = "COUNT", conflicts_with = "output")]
+    pub elide: Option<usize>,
+    /// Tell phases, ticks and the bytes of results in comments of the text.
+    #[arg(long)]
+    pub notes: bool,
     /// What may be written besides.
     #[command(flatten)]
     pub writing: WritingArgs,
@@ -930,19 +936,19 @@ pub struct ParameterArgs {
     /// window: the bytes of the uses that it looks ahead. [default: the best of several]
     #[arg(long, value_name = "BYTES")]
     pub window: Option<Bytes>,
-    /// tflms: swap at most this many tensors, those produced first. [default: all]
+    /// tflms-chain: swap at most this many tensors, those produced first. [default: all]
     #[arg(long, value_name = "COUNT")]
     pub n_tensors: Option<u32>,
-    /// tflms: tensors begin to come back this many operators before their use. [default: 1]
+    /// tflms-chain: tensors begin to come back this many operators before their use. [default: 1]
     #[arg(long, value_name = "OPERATORS")]
     pub ahead: Option<u32>,
-    /// tflms: swap between forward and backward uses at least this many operators apart. [default: 2]
+    /// tflms-chain: swap between forward and backward uses at least this many operators apart. [default: 2]
     #[arg(long, value_name = "OPERATORS")]
     pub threshold: Option<u32>,
-    /// tflms: swap between forward uses at least this many operators apart. [default: none]
+    /// tflms-chain: swap between forward uses at least this many operators apart. [default: none]
     #[arg(long, value_name = "OPERATORS")]
     pub branch_threshold: Option<u32>,
-    /// tflms: backward uses at most this many operators apart share a copy back. [default: none]
+    /// tflms-chain: backward uses at most this many operators apart share a copy back. [default: none]
     #[arg(long, value_name = "OPERATORS")]
     pub fuse_swapins: Option<u32>,
     /// dqn: learn from this many episodes. [default: 40]
@@ -974,7 +980,7 @@ impl ParameterArgs {
 
     /// The options given, each with the planners that have it.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        let tflms: &[&str] = &["tflms", "tflms-best"];
+        let tflms: &[&str] = &["tflms-chain", "tflms-best"];
         let dqn: &[&str] = &["dqn"];
         let all: [(&str, &[&str], bool); 10] = [
             ("--window", &["window"], self.window.is_some()),
@@ -1490,12 +1496,13 @@ fn planners() -> PossibleValuesParser {
         "swap-only" => PossibleValue::new(planner.name).alias("optimal"),
         name => PossibleValue::new(name),
     };
-    PLANNERS.iter().map(value).collect::<Vec<_>>().into()
+    PLANNERS.iter().map(value).chain([PossibleValue::new(TFLMS)]).collect::<Vec<_>>().into()
 }
 
 fn planners_help() -> String {
-    let list: String =
-        PLANNERS.iter().map(|planner| format!("\n- {}: {}", planner.name, planner.summary)).collect();
+    let of_graphs = [(TFLMS, TFLMS_SUMMARY)];
+    let all = PLANNERS.iter().map(|planner| (planner.name, planner.summary)).chain(of_graphs);
+    let list: String = all.map(|(name, summary)| format!("\n- {name}: {summary}")).collect();
     let levels = format!(
         "{TFLMS} counts levels and bytes, not time; `--help-planner {TFLMS}` lists its parameters, and to give one is to choose it."
     );

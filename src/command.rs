@@ -9,6 +9,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use lmsc_ir::words;
 
 use crate::cli::{Cli, Command};
+use crate::defaults::Defaults;
 use crate::{Code, Error, help, run, term};
 
 /// Runs the command with these arguments, of which the first is the program's name, and returns the exit code. Results go to
@@ -24,7 +25,11 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(told) = help::planner_asked(&arguments).map(help::of_planner) {
         return finish(told, &mut io::stdout().lock(), wants_json);
     }
-    let cli = match parse(arguments) {
+    let defaults = match Defaults::read(&Cli::command()) {
+        Ok(defaults) => defaults,
+        Err(error) => return finish(Err(error), &mut io::stdout().lock(), wants_json),
+    };
+    let cli = match parse(arguments, &defaults) {
         Ok(cli) => cli,
         Err(error) => {
             // A closed standard error does not end the work.
@@ -83,7 +88,8 @@ fn misused(error: &clap::Error) -> Error {
 /// # Errors
 /// [`Kind::Input`](crate::Kind) where there is no such command; else those of the command.
 pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Error> {
-    let cli = parse(arguments).map_err(|error| misused(&error))?;
+    // A library's answers do not depend on the folder that it is called in.
+    let cli = parse(arguments, &Defaults::default()).map_err(|error| misused(&error))?;
     let mut out = Vec::new();
     let text = answer(&cli, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned() + &text)
@@ -93,12 +99,12 @@ pub fn output_of(arguments: impl IntoIterator<Item = OsString>) -> Result<String
 ///
 /// The first word is a model unless it is a command; so what follows a misspelt command is a second model, of which
 /// clap says that it is a command that conflicts with the first.
-fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn parse(arguments: impl IntoIterator<Item = OsString>, defaults: &Defaults) -> Result<Cli, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
     behind_command(&mut arguments, &commands);
-    let parsed = shaped(&arguments).try_get_matches_from_mut(&arguments);
+    let parsed = defaults.applied(shaped(&arguments)).try_get_matches_from_mut(&arguments);
     let error = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => return if_command(cli, &commands),
         Err(error) => error,

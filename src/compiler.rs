@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lmsc_onnx::{Dims, Model};
+use lmsc_passes::TFLMS;
 use lmsc_plan::planners::{PLANNERS, planner};
 
 use crate::budget::Budget;
@@ -168,7 +169,9 @@ impl Compiler {
     /// # Errors
     /// [`Kind::Refusal`](crate::Kind) where the budget cannot be met; [`Kind::Input`](crate::Kind) where an option or the model is at fault.
     pub fn compile(self) -> Result<Compiled, Error> {
-        if let Some(name) = self.args.plan.planner.as_deref().filter(|name| planner(name).is_none()) {
+        if let Some(name) =
+            self.args.plan.planner.as_deref().filter(|name| *name != TFLMS && planner(name).is_none())
+        {
             let instead = lmsc_ir::words::instead(name, PLANNERS.iter().map(|p| p.name), "planners");
             return Err(Error::new(Code::Option, format!("there is no planner `{name}`; {instead}")));
         }

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{ColorChoice, CommandFactory};
-use lmsc_passes::TFLMS;
-use lmsc_plan::planners::Planner;
+use lmsc_passes::{TFLMS, TFLMS_SUMMARY};
 
 use crate::Error;
 use crate::cli::{Cli, OF_TFLMS};
@@ -167,7 +166,10 @@ pub(crate) fn planner_asked(arguments: &[OsString]) -> Option<&str> {
 /// # Errors
 /// [`Error::Input`] with the names that there are.
 pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
-    let Planner { name, summary, .. } = *named(name)?;
+    let (name, summary) = match name {
+        TFLMS => (TFLMS, TFLMS_SUMMARY),
+        name => named(name).map(|planner| (planner.name, planner.summary))?,
+    };
     let mut text = format!("{name}: {summary}\n");
     let mut sections = 0;
     let mut section = |of: &str, options: Vec<clap::Arg>| {
@@ -189,7 +191,7 @@ pub(crate) fn of_planner(name: &str) -> Result<String, Error> {
         of_main.cloned().collect(),
     );
     let plan = command.find_subcommand("plan").into_iter().flat_map(clap::Command::get_arguments);
-    let family = if name.starts_with(TFLMS) { TFLMS } else { name };
+    let family = if name == "tflms-best" { "tflms-chain" } else { name };
     let of_plan = plan.filter(|arg| {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         OF_PLANNERS.contains(&arg.get_id().as_str()) && help.starts_with(&format!("{family}: "))

@@ -10,6 +10,7 @@ pub mod cli;
 mod codes;
 pub mod command;
 mod compiler;
+mod defaults;
 mod device;
 mod emit;
 mod env;
@@ -437,7 +438,7 @@ fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let question = question(&bridge.problem, planner, Bytes::ZERO, cx);
     let floors = service::floors(&question).beside(cx.constants);
     let refusal = with_floors(with_constants(refusal, cx), &floors, cx.whole_budget());
-    let is_tflms = cx.planner.is_some_and(|planner| planner.name == TFLMS);
+    let is_tflms = cx.planner.is_none();
     if is_tflms && cx.addresses && fits_counted(original, cx) {
         with_room(refusal, original, cx)
     } else {
@@ -445,11 +446,10 @@ fn device_floors(refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     }
 }
 
-/// Whether there is a plan without addresses.
+/// Whether TFLMS has a plan without addresses.
 fn fits_counted(original: &Graph, cx: &PassCx) -> bool {
     let cx = PassCx { addresses: false, ..cx.clone() };
-    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
-    all.run(&mut original.clone(), &cx).is_ok()
+    Pipeline::of_planner(TFLMS).run(&mut original.clone(), &cx).is_ok()
 }
 
 /// The thousandths by which an arena is made larger, one after the other, where one is too small for addresses of a plan of TFLMS.
@@ -458,7 +458,7 @@ const MORE: [u128; 8] = [10, 20, 40, 80, 150, 300, 600, 1000];
 /// The refusal of an arena for addresses, with a larger one that has been seen to do.
 fn with_room(mut refusal: Refusal, original: &Graph, cx: &PassCx) -> Refusal {
     let budget = cx.budget.unwrap_or_default().0;
-    let all = cx.planner.map_or_else(Pipeline::new, |planner| Pipeline::of_planner(planner.name));
+    let all = Pipeline::of_planner(TFLMS);
     let mut larger = MORE.iter().map(|more| Bytes((u128::from(budget) * (1000 + more) / 1000) as u64));
     let found = larger.find(|&larger| {
         let cx = PassCx { budget: Some(larger), ..cx.clone() };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use lmsc_ir::{Bytes, Graph, words};
-use lmsc_passes::{GivenPlan, PassCx, Pipeline, bridge, carry_out, question};
+use lmsc_passes::{GivenPlan, PassCx, Pipeline, TFLMS, bridge, carry_out, question};
 use lmsc_plan::bound::{self, Certificate};
 use lmsc_plan::instance::{self, Instance};
 use lmsc_plan::planners::dqn::{Episode, Learning};
@@ -288,6 +288,12 @@ pub(crate) fn scheduler(arg: SchedulerArg) -> Scheduler {
 
 pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
     planners::planner(name).ok_or_else(|| {
+        if name == TFLMS {
+            let message = format!("{TFLMS} rewrites a graph, and has no plan for its problem alone");
+            return Error::new(Code::Option, message).with_help(
+                "give --planner tflms to `lmsc MODEL`, or to `lmsc explain`; tflms-chain is the same rule for operators in a row",
+            );
+        }
         let names: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
         let instead = match words::nearest(name, names.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),

@@ -45,7 +45,10 @@ fn parameters_and_the_scheduler_reach_the_planners() {
     let papers = |arguments: &str| makespan(&format!("--scheduler paper --planner {arguments}"));
     assert!(makespan("--planner window") < papers("window"));
     assert!(papers("window") < papers("window --window 10MB"));
-    assert_ne!(papers("tflms --branch-threshold 3"), papers("tflms --branch-threshold 3 --ahead 9"));
+    assert_ne!(
+        papers("tflms-chain --branch-threshold 3"),
+        papers("tflms-chain --branch-threshold 3 --ahead 9")
+    );
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub use given::{GivenOrder, GivenPlan};
 pub use lower::{LowerError, Lowering, lower};
 pub use observe::observe;
 pub use options::{OptionValue, PassOption, PassOptions};
-pub use pipeline::{Observer, Pipeline, Ran, TFLMS};
+pub use pipeline::{Observer, Pipeline, Ran, TFLMS, TFLMS_SUMMARY};
 pub use plan::{bridge, carry_out, question, saved};
 
 /// A named graph-to-graph transformation. Stateless: all that a call asks for comes in [`PassCx`].
@@ -129,7 +129,7 @@ pub struct PassCx {
     pub constants: Bytes,
     /// The host bytes that swapped tensors may occupy; those of the target where none are given.
     pub host_budget: Option<Bytes>,
-    /// Who decides in the pass `plan`.
+    /// The planner that the pass `plan` asks; none for TFLMS, which the pass `swap` is.
     pub planner: Option<&'static Planner>,
     /// Whether that pass lets ranges of a tensor travel each by itself.
     pub ranges: bool,

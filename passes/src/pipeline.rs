@@ -8,8 +8,12 @@ use lmsc_ir::{Graph, Message, verify, words};
 use crate::options::PassOptions;
 use crate::{Kind, Outcome, Pass, PassCx, PassError, REGISTRY};
 
-/// The planner that the pass `swap` is. All others are planners of `lmsc-plan`, which the pass `plan` asks.
+/// The planner that the pass `swap` is, which works on the graph. All others are planners of `lmsc-plan`, which the pass `plan` asks.
 pub const TFLMS: &str = "tflms";
+
+/// What it does, as [`Planner::summary`](lmsc_plan::planners::Planner::summary) says it of others.
+pub const TFLMS_SUMMARY: &str =
+    "swapping from the forward to the backward phase, by levels of the graph, with triggers (TFLMS)";
 
 /// Passes in the order in which they run, each with its options.
 ///

@@ -145,7 +145,7 @@ pub(crate) fn rewritten(
     for _ in 0..8 {
         let cx = PassCx {
             budget: Some(Bytes(budget)),
-            planner: planner(name).filter(|_| name != "tflms"),
+            planner: planner(name),
             ranges: name == "swap-only",
             effort: Some(1),
             addresses,

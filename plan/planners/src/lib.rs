@@ -53,15 +53,15 @@ pub struct Parameters<'a> {
 pub struct Options {
     /// `window`: lookahead, in bytes of the tensors of the next uses.
     pub window: Option<u64>,
-    /// `tflms`: maximum number of swapped tensors, those produced first.
+    /// `tflms-chain`: maximum number of swapped tensors, those produced first.
     pub n_tensors: Option<u32>,
-    /// `tflms`: number of operators before its use at which a tensor's swap-in begins, at least 1.
+    /// `tflms-chain`: number of operators before its use at which a tensor's swap-in begins, at least 1.
     pub ahead: Option<u32>,
-    /// `tflms`: a tensor is swapped between a forward and a later use that are at least this many operators apart (α).
+    /// `tflms-chain`: a tensor is swapped between a forward and a later use that are at least this many operators apart (α).
     pub threshold: Option<u32>,
-    /// `tflms`: a tensor is also swapped between forward uses that are at least this many operators apart.
+    /// `tflms-chain`: a tensor is also swapped between forward uses that are at least this many operators apart.
     pub branch_threshold: Option<u32>,
-    /// `tflms`: after a swap-in, a tensor stays resident for uses that are at most this many operators apart.
+    /// `tflms-chain`: after a swap-in, a tensor stays resident for uses that are at most this many operators apart.
     pub fuse_swapins: Option<u32>,
 }
 
@@ -203,8 +203,8 @@ pub static PLANNERS: &[Planner] = &[
         run: |request, _| lru::plan(request),
     },
     Planner {
-        name: "tflms",
-        summary: "swapping from the forward to the backward phase, by parameters (TFLMS)",
+        name: "tflms-chain",
+        summary: "swapping from the forward to the backward phase, by operators in a row (TFLMS)",
         ranges: false,
         ours: false,
         learns: false,

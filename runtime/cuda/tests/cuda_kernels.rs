@@ -866,7 +866,7 @@ fn recurrent() {
 /// `scripts/gpu-check` runs every kernel on a device that is real: a graph of what has run here.
 fn the_graph_of_all_is_there(all: &[String]) {
     let (text, kernels) = cases::graph();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/operators.lms");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/operators.lms");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
         std::fs::write(&path, &text).unwrap();
     }

@@ -268,7 +268,7 @@ mod tests {
                     run_with("window", &request(floor), options)
                         .unwrap_or_else(|error| panic!("window {seed}: {error}"));
                 }
-                for name in ["tflms", "tflms-best"] {
+                for name in ["tflms-chain", "tflms-best"] {
                     fits(name, request(peak));
                 }
             }

@@ -22,7 +22,7 @@ use lmsc_kernels::Step;
 /// The package of the kernels: that of these tests, or below it.
 fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if own.join("kernels").is_dir() { own.to_owned() } else { own.join("runtime") }
+    if own.join("kernels").is_dir() { own.to_owned() } else { own.join("runtime/cuda") }
 }
 
 /// How something is compiled.

@@ -236,7 +236,7 @@ mod tests {
     fn planned(problem: &Problem, budget: u64, options: Options) -> Result<String, DoesNotFit> {
         let scheduler = Scheduler::Paper;
         let request = Request { scheduler, ..Request::new(problem, budget) };
-        run_with("tflms", &request, options).map(|schedule| steps(&schedule))
+        run_with("tflms-chain", &request, options).map(|schedule| steps(&schedule))
     }
 
     #[test]

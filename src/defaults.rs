@@ -1,0 +1,148 @@
+//! `lmsc.toml`: defaults of options, from the folder in which `lmsc` is called.
+
+use std::path::Path;
+
+use lmsc_ir::words;
+use toml::{Table, Value};
+
+use crate::{Code, Error};
+
+/// The name of the file.
+const FILE: &str = "lmsc.toml";
+
+/// The options that it may set: those that say for which machine and how is planned. What is read and written belongs to each call.
+const OPTIONS: [&str; 11] = [
+    "addresses",
+    "budget",
+    "color",
+    "device",
+    "effort",
+    "gpu",
+    "host-budget",
+    "planner",
+    "profile",
+    "quiet",
+    "target",
+];
+
+/// Defaults of options: for all commands, and for single ones.
+#[derive(Debug, Default)]
+pub(crate) struct Defaults(Table);
+
+impl Defaults {
+    /// The defaults of the file in the current folder; none if there is no file.
+    ///
+    /// # Errors
+    /// [`Kind::Input`](crate::Kind) for a file that cannot be read, or sets what it may not.
+    pub(crate) fn read(command: &clap::Command) -> Result<Defaults, Error> {
+        let path = Path::new(FILE);
+        match std::fs::read_to_string(path) {
+            Ok(text) => Defaults::parse(&text, command),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Defaults::default()),
+            Err(error) => Err(Error::reading(path, &error)),
+        }
+    }
+
+    fn parse(text: &str, command: &clap::Command) -> Result<Defaults, Error> {
+        let wrong = |message: String| Error::in_file(Code::Malformed, Path::new(FILE), message);
+        let table: Table = toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
+        for (key, value) in &table {
+            match value {
+                Value::Table(of_command) => {
+                    let commands = || command.get_subcommands().map(clap::Command::get_name);
+                    if !commands().any(|name| name == key) {
+                        let instead = words::instead(key, commands(), "commands");
+                        return Err(wrong(format!("there is no command `{key}`; {instead}")));
+                    }
+                    of_command.iter().try_for_each(|(key, value)| check(key, value)).map_err(wrong)?;
+                }
+                value => check(key, value).map_err(wrong)?,
+            }
+        }
+        Ok(Defaults(table))
+    }
+
+    /// The command with these defaults.
+    pub(crate) fn applied(&self, command: clap::Command) -> clap::Command {
+        if self.0.is_empty() {
+            return command;
+        }
+        let with = |command: clap::Command, of_command: Option<&Table>| {
+            command.mut_args(|arg| {
+                let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
+                let value = names
+                    .map(|name| of_command.and_then(|table| table.get(name)).or_else(|| self.0.get(name)));
+                match value.flatten().next().and_then(text) {
+                    Some(value) => arg.required(false).default_value(value),
+                    None => arg,
+                }
+            })
+        };
+        let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        let command = with(command, None);
+        names.iter().fold(command, |command, name| {
+            command.mut_subcommand(name, |it| with(it, self.0.get(name).and_then(Value::as_table)))
+        })
+    }
+}
+
+/// Checks that the file may set this option, to such a value.
+fn check(key: &str, value: &Value) -> Result<(), String> {
+    if !OPTIONS.contains(&key) {
+        let instead = words::instead(key, OPTIONS, "options that it may set");
+        return Err(format!("it cannot set `{key}`; {instead}"));
+    }
+    match text(value) {
+        Some(_) => Ok(()),
+        None => Err(format!("`{key}` is {}; expected a text, a number or true", value.type_str())),
+    }
+}
+
+/// The value as it would stand in a call.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn parsed(toml: &str, call: &str) -> Cli {
+        let defaults = Defaults::parse(toml, &Cli::command()).unwrap();
+        let mut matches = defaults.applied(Cli::command()).get_matches_from(call.split(' '));
+        Cli::from_arg_matches_mut(&mut matches).unwrap()
+    }
+
+    #[test]
+    fn defaults_hold_where_a_call_says_nothing_else() {
+        let toml = "target = \"host\"\nbudget = \"1MiB\"\n[plan]\nbudget = \"2MiB\"\neffort = 7\n";
+        let main = parsed(toml, "lmsc x.onnx").compile;
+        assert_eq!(main.plan.target.as_deref(), Some("host"));
+        assert_eq!(main.plan.effort, None);
+        let main = parsed(toml, "lmsc x.onnx --target t4").compile;
+        assert_eq!(main.plan.target.as_deref(), Some("t4"));
+        let Some(Command::Plan(plan)) = parsed(toml, "lmsc plan x.onnx").command else { panic!() };
+        assert_eq!(
+            (plan.effort, plan.memory.map(|memory| memory.to_string())),
+            (7, Some("2 MiB".to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_it_may_not_set_is_named() {
+        let message = |toml| Defaults::parse(toml, &Cli::command()).unwrap_err().to_string();
+        assert!(message("output = \"x.onnx\"").contains("lmsc.toml: it cannot set `output`"));
+        assert!(message("targt = \"host\"").contains("did you mean `target`?"));
+        assert!(message("[plann]\neffort = 1").contains("did you mean `plan`?"));
+        assert!(message("budget = [1]").contains("`budget` is array"));
+        assert!(message("budget = ").contains("lmsc.toml: "));
+    }
+}
