@@ -525,6 +525,9 @@ pub struct CompileArgs {
     /// plan again, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
+    /// Write the decisions of the planner's search to this file, a JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub trace_plan: Option<PathBuf>,
     /// What the passes are told.
     #[command(flatten)]
     pub plan: PlanArgs,
@@ -827,6 +830,9 @@ pub struct PlanCommandArgs {
     /// plan again, and for `lmsc check`.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
+    /// Write the decisions of the planner's search to this file, a JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub trace_plan: Option<PathBuf>,
     /// Write the model's planning problem to this file, as an instance that `lmsc plan --instance` reads, with or without a plan
     /// for it: operators and tensors as numbers, which can be shared where the model cannot.
     #[arg(long, value_name = "FILE", conflicts_with = "instance")]

@@ -183,7 +183,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     if !is_library {
         load::warn(&warnings);
     }
-    for output in args.output.iter().chain(&args.report).chain(&args.save_plan) {
+    for output in args.output.iter().chain(&args.report).chain(&args.save_plan).chain(&args.trace_plan) {
         model.iter().try_for_each(|model| external::check_not_data(model, output))?;
     }
     if !is_library {
@@ -205,7 +205,7 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
     let weights_stay = args.form == cli::Form::Ort || matches!(emit, Some(Emit::MlirXla | Emit::MlirIree));
     // IREE's compiler fuses copies of small tensors into the operators beside them.
     let small_stay = matches!(emit, Some(Emit::MlirIree));
-    let search = (!is_library).then(|| stage.search());
+    let search = (!is_library).then(|| stage.search(args.trace_plan.is_some()));
     let watch = followed.or_else(|| search.as_ref().map(Search::watch));
     let cx =
         PassCx { keep_plan, weights_stay, small_stay, watch, ..pass_cx(&args.plan, machine, &original)? };
@@ -219,6 +219,9 @@ fn compile_for(args: &CompileArgs, caller: Caller<'_>) -> Result<Compiled, Error
         },
         || look::run(&mut graph, &passes, &cx, &args.look),
     );
+    if let (Some(search), Some(file)) = (&search, &args.trace_plan) {
+        search.write_decisions(file)?;
+    }
     drop(search);
     let cx = PassCx { watch: None, ..cx };
     let ran = ran.map_err(|e| smaller(floors_of(e, &original, &cx), &args.input.binding))?;
@@ -373,13 +376,13 @@ fn check_call(args: &CompileArgs) -> Result<(), Error> {
     for output in args.output.iter() {
         emit::check_form(output, args.emit, &["onnx", "lms", "mlir"])?;
     }
-    for target in args.output.iter().chain(&args.save_plan) {
+    for target in args.output.iter().chain(&args.save_plan).chain(&args.trace_plan) {
         emit::check_target(target)?;
     }
     args.output
         .iter()
         .try_for_each(|output| emit::check_not_read(output, &args.input, args.writing.force))?;
-    let written = args.report.iter().chain(&args.save_plan);
+    let written = args.report.iter().chain(&args.save_plan).chain(&args.trace_plan);
     written.clone().try_for_each(|file| emit::check_not_read(file, &args.input, false))?;
     args.report.iter().try_for_each(|report| emit::check_report(report, &emit::PAGES))?;
     if let (Some(given), Some(saved)) = (&args.plan.given, &args.save_plan)

@@ -135,7 +135,7 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let stage = Stage::new();
     stage.show("planning");
     // A planner that learns has a bar of its own.
-    let search = (!planner.learns).then(|| stage.search());
+    let search = (!planner.learns).then(|| stage.search(args.trace_plan.is_some()));
     let asked = PassCx {
         planner: Some(planner),
         ranges: args.ranges,
@@ -165,6 +165,9 @@ pub fn plan(args: &PlanCommandArgs) -> Result<String, Error> {
     let learning = Learning { watch: Some(&watch), ..learning };
     let watched = Question { parameters: Parameters { learning, ..question.parameters }, ..question };
     let answer = answered(&watched, task.given())?;
+    if let (Some(search), Some(file)) = (&search, &args.trace_plan) {
+        search.write_decisions(file)?;
+    }
     drop(search);
     stage.done();
     // Other plans below are not of the search that was followed.
@@ -228,7 +231,7 @@ fn check_call(args: &PlanCommandArgs) -> Result<(), Error> {
         knows_ranges(named(&args.planner)?.name)?;
     }
     args.report.iter().try_for_each(|path| check_report(path, &["html", "svg", "json"]))?;
-    let files = [&args.save_plan, &args.emit_instance, &args.parameters.save_weights];
+    let files = [&args.save_plan, &args.trace_plan, &args.emit_instance, &args.parameters.save_weights];
     files.into_iter().flatten().try_for_each(|path| check_target(path))?;
     let read = [&args.task.instance, &args.task.model, &args.given];
     for (written, read) in

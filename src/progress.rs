@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,8 +14,9 @@ use signal_hook::SigId;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::{register, register_conditional_default};
 
+use crate::emit::write_atomically;
 use crate::run::interrupt::is_ignored;
-use crate::term;
+use crate::{Error, term};
 
 /// The stage of a command, shown on a terminal when it takes long.
 pub(crate) struct Stage(Option<ProgressBar>);
@@ -55,11 +57,13 @@ impl Stage {
         }
     }
 
-    /// Shows the search that begins now, until the answer is dropped; Ctrl-C ends the search instead of the program.
-    pub(crate) fn search(&self) -> Search {
+    /// Shows the search that begins now, until the answer is dropped; Ctrl-C ends the search instead of the program. The watch
+    /// keeps the decisions of the search if that is asked for.
+    pub(crate) fn search(&self, keeps_decisions: bool) -> Search {
         let ended = Arc::new(AtomicBool::new(false));
         listen(&ended);
-        let watch = Arc::new(Watch::ended_by(Arc::clone(&ended)));
+        let watch = Watch::ended_by(Arc::clone(&ended));
+        let watch = Arc::new(if keeps_decisions { watch.keeping() } else { watch });
         if let Some(bar) = &self.0 {
             let shown = Arc::clone(&watch);
             let line = move |_: &ProgressState, w: &mut dyn Write| _ = w.write_str(&line(&shown));
@@ -101,6 +105,17 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// Writes the decisions of the search to the file, a JSON object a line.
+    ///
+    /// # Errors
+    /// [`Kind::Input`](crate::Kind) where the file cannot be written.
+    pub(crate) fn write_decisions(&self, file: &Path) -> Result<(), Error> {
+        let lines = self.watch.decisions().into_iter();
+        let lines =
+            lines.map(|decision| serde_json::to_string(&decision).expect("a decision is JSON") + "\n");
+        write_atomically(file, |w| w.write_all(lines.collect::<String>().as_bytes()))
+    }
+
     /// What the planner writes its progress to.
     pub(crate) fn watch(&self) -> Arc<Watch> {
         Arc::clone(&self.watch)

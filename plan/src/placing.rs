@@ -7,7 +7,7 @@ use lmsc_planners::ours::swap_only;
 use lmsc_planners::ours::swap_set::Manner;
 use lmsc_planners::{Configured, Planner, planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::{Granularity, Plan, Request, Schedule};
+use lmsc_schedule::{Decision, Granularity, Plan, Request, Schedule};
 
 use crate::Floors;
 
@@ -55,15 +55,26 @@ pub(crate) fn place_plan_unless(
     let nominal = plan.schedule.makespan();
     let satisfying = nominal + nominal / 1000 * MOST_SATISFYING_LOSS;
     let makespan = |placed: &Option<Placed>| placed.as_ref().map_or(u64::MAX, |p| p.plan.schedule.makespan());
+    let note = |plan: &Plan, placed: &Option<Placed>| {
+        if let Some(watch) = request.watch {
+            watch.decided(|| Decision::Addresses {
+                nanos: plan.schedule.makespan(),
+                placed_nanos: placed.as_ref().map(|placed| placed.plan.schedule.makespan()),
+            });
+        }
+    };
     if !planner.planner.ours {
         let placed = address::place(arena, all, |budget| again(budget, all).into_iter().collect());
         if makespan(&placed) > satisfying {
             enough(makespan(&placed));
         }
+        note(plan, &placed);
         return placed;
     }
     let placed = |plan: &Plan, effort: u32| {
-        address::place_from(arena, plan, effort, covers(plan, request.granularity))
+        let placed = address::place_from(arena, plan, effort, covers(plan, request.granularity));
+        note(plan, &placed);
+        placed
     };
     // With little work first: it soon shows which plan has the best placement.
     let quick = (all / QUICK).max(1);

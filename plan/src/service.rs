@@ -6,7 +6,7 @@ use lmsc_address::{self as address, Arena, Placed, Spot};
 use lmsc_planners::dqn::Learning;
 use lmsc_planners::{Configured, Parameters, Planner};
 use lmsc_schedule::problem::Problem;
-use lmsc_schedule::{self as schedule, DoesNotFit, Edge, Plan, Request, Room};
+use lmsc_schedule::{self as schedule, Decision, DoesNotFit, Edge, Plan, Request, Room};
 
 use crate::{Floors, host, placing};
 
@@ -292,6 +292,9 @@ fn in_arena_or(
     let mut paged = None;
     let is_longer_than_paged = |nanos: u64| {
         paged = page.and_then(|page| in_pages(again, request, page).ok());
+        if let (Some(page), Some(watch)) = (page, request.watch) {
+            watch.decided(|| Decision::Pages { page, nanos: paged.as_ref().map(Planned::nanos) });
+        }
         paged.as_ref().is_some_and(|paged| paged.nanos() < nanos)
     };
     let placed = placing::place_plan_unless(again, request, &plan, is_longer_than_paged);

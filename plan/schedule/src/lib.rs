@@ -42,7 +42,7 @@ pub use no_wait::no_wait;
 pub use replay::{Noise, Replay, Replayed};
 pub use request::{DoesNotFit, Granularity, Plan, Request, Scheduler};
 pub use simulate::{Direction, Simulator, Stuck, Times};
-pub use watch::{Progress, Watch};
+pub use watch::{Decision, Progress, Watch};
 
 /// A piece of a tensor in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

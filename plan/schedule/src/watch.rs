@@ -1,7 +1,9 @@
 //! A search seen from outside: how far it is, and whether it is to end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
 
 /// What a search has found so far, written by the planner and read by another thread, which may end the search.
 ///
@@ -27,6 +29,51 @@ pub struct Watch {
     /// The share of the search that is done, in thousandths.
     done: AtomicU32,
     ended: Arc<AtomicBool>,
+    /// The decisions in their order, if they are kept.
+    decisions: Option<Mutex<Vec<Decision>>>,
+}
+
+/// A decision of a planner, or of the search for addresses: what was tried, and what came of it. Times are in nanoseconds of the
+/// step; none of them is a time that the search took, so decisions are the same on every machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "decision", rename_all = "kebab-case")]
+pub enum Decision {
+    /// A round of the search for what to recompute and swap.
+    Round {
+        /// Whether variables stay on the device in all plans of the round.
+        variables_stay: bool,
+        /// The percentage of the usual number of evaluations that is made.
+        percent: u32,
+        /// The makespan of the best plan so far.
+        best_nanos: u64,
+        /// The time that no plan of the round beats.
+        bound_nanos: u64,
+        /// Number of operators that the best plan recomputes.
+        recomputed: usize,
+        /// Bytes that it copies to the host.
+        swapped_bytes: u64,
+    },
+    /// The plan that only swaps, to which others are compared.
+    Swaps {
+        /// Its makespan.
+        nanos: u64,
+        /// Bytes that it copies to the host.
+        swapped_bytes: u64,
+    },
+    /// An attempt to give addresses to a plan.
+    Addresses {
+        /// The makespan without addresses.
+        nanos: u64,
+        /// The makespan with addresses; none if no addresses were found.
+        placed_nanos: Option<u64>,
+    },
+    /// The plan in pages, which is made where addresses cost much.
+    Pages {
+        /// Bytes of a page.
+        page: u64,
+        /// Its makespan; none if there is no plan in pages.
+        nanos: Option<u64>,
+    },
 }
 
 /// How far a search is.
@@ -70,6 +117,25 @@ impl Watch {
     /// Notes that this share of the search is done, in thousandths.
     pub fn done(&self, thousandths: u32) {
         self.done.fetch_max(thousandths.min(1000), Ordering::Relaxed);
+    }
+
+    /// The same watch, which keeps the decisions of the search.
+    #[must_use]
+    pub fn keeping(self) -> Watch {
+        Watch { decisions: Some(Mutex::default()), ..self }
+    }
+
+    /// Notes a decision, if decisions are kept.
+    pub fn decided(&self, decision: impl FnOnce() -> Decision) {
+        if let Some(decisions) = &self.decisions {
+            decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision());
+        }
+    }
+
+    /// The decisions that were kept so far.
+    pub fn decisions(&self) -> Vec<Decision> {
+        let decisions = self.decisions.as_ref().map(|all| all.lock().unwrap_or_else(PoisonError::into_inner));
+        decisions.map_or_else(Vec::new, |all| all.clone())
     }
 
     /// How far the search is.

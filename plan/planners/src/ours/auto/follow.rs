@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lmsc_schedule::{Request, Watch};
+use lmsc_schedule::{Decision, Plan, Request, Watch};
 
 /// The part of a search that a request is: where variables may leave, the first half is made with variables that stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Part {
 pub(super) struct Follow<'a> {
     watch: Option<&'a Watch>,
     part: Part,
+    /// Number of operators of the problem.
+    operators: usize,
     /// The percentages of the usual number of evaluations: of the whole search, before this round, and of this round.
     all: u32,
     spent: u32,
@@ -31,6 +33,7 @@ impl<'a> Follow<'a> {
         Follow {
             watch: request.watch,
             part,
+            operators: request.problem.ops.len(),
             all,
             spent: 0,
             round: 0,
@@ -60,14 +63,23 @@ impl<'a> Follow<'a> {
         self.done(watch, u64::from(self.spent) * 1000 + of_round.min(u64::from(self.round) * 990));
     }
 
-    /// Notes the end of a round: the makespan of the best plan, and a bound on all plans of this part.
-    pub(super) fn end(&self, found_nanos: u64, bound_nanos: u64) {
+    /// Notes the end of a round: the best plan, and a bound on all plans of this part.
+    pub(super) fn end(&self, best: &Plan, bound_nanos: u64) {
         let Some(watch) = self.watch else { return };
+        let best_nanos = best.schedule.makespan();
+        watch.decided(|| Decision::Round {
+            variables_stay: self.part == Part::WithoutVariables,
+            percent: self.spent + self.round,
+            best_nanos,
+            bound_nanos,
+            recomputed: best.problem.ops.len() - self.operators,
+            swapped_bytes: best.schedule.copied_bytes().0,
+        });
         // A bound on plans whose variables stay is none on all plans.
         if self.part != Part::WithoutVariables {
             watch.proved(bound_nanos);
         }
-        watch.found(found_nanos);
+        watch.found(best_nanos);
         self.done(watch, u64::from(self.spent + self.round) * 1000);
     }
 

@@ -27,7 +27,9 @@ use lmsc_ir::Phase;
 use lmsc_ir::rng::{Rng, Source};
 use lmsc_schedule::problem::{Problem, TensorId};
 use lmsc_schedule::threads::each;
-use lmsc_schedule::{Acts, DoesNotFit, Granularity, Plan, Request, Schedule, Simulator, justified_within};
+use lmsc_schedule::{
+    Acts, Decision, DoesNotFit, Granularity, Plan, Request, Schedule, Simulator, justified_within,
+};
 
 use crate::ours::annealing::{cooled, uphill};
 use crate::ours::remat::{Dead, Rematerializer, Rewritten};
@@ -166,6 +168,12 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
     if swapping.as_ref().is_ok_and(|plan| plan.schedule.makespan() == request.problem.compute_nanos()) {
         return swapping;
     }
+    if let (Some(watch), Ok(plan)) = (request.watch, &swapping) {
+        watch.decided(|| Decision::Swaps {
+            nanos: plan.schedule.makespan(),
+            swapped_bytes: plan.schedule.copied_bytes().0,
+        });
+    }
     let remat = Rematerializer::new(request.problem);
     let mut search = Search::new(&remat, request, part);
     // The bound takes long to compute, so it is computed only if something fits.
@@ -181,7 +189,7 @@ fn searched(request: &Request, part: Part) -> Result<Plan, DoesNotFit> {
         found = search.round(found, &least, round);
         let Some((_, plan)) = found.first() else { continue };
         let now = plan.schedule.makespan();
-        search.follow.end(now, least.nanos);
+        search.follow.end(plan, least.nanos);
         if request.is_ended() {
             break;
         }
