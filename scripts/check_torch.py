@@ -352,8 +352,8 @@ def summary(rows: list[list[str]]) -> str:
     wrong = [r[0] for r in rows if r[-1] == "no"]
     text = (
         f"Of {len(rows)} steps, {sum(r[1] == 'yes' for r in rows)} are exported, and {len(equal)} are equal in all values. In {len(few)} at most "
-        f"a tenth of the tensors differ, by what PyTorch in single precision differs in them from itself in double. In {len(many)} more do, "
-        f"and for {len(many) - len(left)} of these the smooth variant is one of the first two kinds."
+        f"a tenth of the tensors differ, each by at most {ROUNDINGS} times what PyTorch in single precision differs in it from itself in "
+        f"double. In {len(many)} more do, and for {len(many) - len(left)} of these the smooth variant is one of the first two kinds."
     )
     text += f" Not shown to be rounding: {', '.join(left)}." if left else ""
     return text + (f" Not exported, or not right: {', '.join(wrong)}." if wrong else "")
