@@ -1,4 +1,4 @@
-"""Small models of many architectures, each with a loss, an optimizer and batches, for check_torch.py."""
+"""Small models of many architectures, each with a loss, an optimizer and batches, for check_torch.py: those written by hand."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Case:
     batch: Callable[[], Any]
     optimizer: Callable[[Any], torch.optim.Optimizer]
     options: dict[str, Any]
+    tolerance: float = 1e-4
+    """The largest difference that counts as equal. In bfloat16 a number has three digits."""
 
 
 CASES: dict[str, Callable[[], Case]] = {}
@@ -41,13 +43,15 @@ def slow_sgd(params: Any) -> torch.optim.Optimizer:
     return torch.optim.SGD(params, lr=1e-4, momentum=0.9, weight_decay=1e-4)
 
 
-def case(name: str, optimizer: Callable[[Any], torch.optim.Optimizer] = adamw, **options: Any) -> Callable[..., Any]:
+def case(
+    name: str, optimizer: Callable[[Any], torch.optim.Optimizer] = adamw, tolerance: float = 1e-4, **options: Any
+) -> Callable[..., Any]:
     """Registers a function that gives model, loss and batch."""
 
     def register(make: Callable[[], tuple[nn.Module, Any, Any]]) -> Any:
         def build() -> Case:
             torch.manual_seed(0)
-            return Case(*make(), optimizer, options)
+            return Case(*make(), optimizer, options, tolerance)
 
         assert name not in CASES
         CASES[name] = build
@@ -406,137 +410,3 @@ def _() -> Any:
             return self.out(x + F.silu(self.batch(self.deep(y))).transpose(1, 2)).mean(1)
 
     return Conformer(), F.cross_entropy, lambda: (torch.randn(3, 10, 16), torch.randint(0, 5, (3,)))
-
-
-# torchvision, with random weights.
-def vision(name: str, size: int = 64, optimizer: Any = slow_sgd, n: int = 8, **options: Any) -> None:
-    @case(f"torchvision {name}", optimizer)
-    def _() -> Any:
-        import torchvision
-
-        model = getattr(torchvision.models, name)(num_classes=10, **options)
-        for m in model.modules():
-            # Draws would differ.
-            if isinstance(m, nn.Dropout):
-                m.p = 0.0
-            if type(m).__name__ == "StochasticDepth":
-                m.p = 0.0
-        return model, F.cross_entropy, images(n, size, 10)
-
-
-for _name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "shufflenet_v2_x0_5", "mnasnet0_5", "regnet_y_400mf",
-              "squeezenet1_1", "vgg11_bn", "resnext50_32x4d", "densenet121"):  # fmt: skip
-    vision(_name, **({"size": 32} if _name in ("vgg11_bn",) else {}))
-vision("alexnet")
-vision("convnext_tiny", 64, adamw)
-vision("swin_t", 64, adamw)
-
-
-@case("torchvision ViT")
-def _() -> Any:
-    from torchvision.models import VisionTransformer
-
-    model = VisionTransformer(32, 8, 2, 2, 32, 64, num_classes=10)
-    nn.init.normal_(model.heads.head.weight, std=0.02)
-    return model, F.cross_entropy, images(2, 32, 10)
-
-
-@case("torchvision FCN", slow_sgd)
-def _() -> Any:
-    from torchvision.models.segmentation import lraspp_mobilenet_v3_large
-
-    model = lraspp_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=4)
-    return model, lambda y, t: F.cross_entropy(y["out"], t), lambda: (torch.randn(2, 3, 64, 64), torch.randint(0, 4, (2, 64, 64)))
-
-
-# transformers, tiny random configurations.
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 60}
-
-
-def language(name: str, kind: str, length: int = 8, **options: Any) -> None:
-    @case(f"transformers {name}")
-    def _() -> Any:
-        import transformers
-
-        config = getattr(transformers, f"{name}Config")(**{**SIZES, **options})
-        for key in [k for k in config.to_dict() if "drop" in k and isinstance(getattr(config, k, None), float)]:
-            setattr(config, key, 0.0)
-        model = getattr(transformers, f"{name}{kind}")(config)
-
-        def batch() -> Any:
-            ids = torch.randint(4, 60, (2, length))
-            return {
-                "input_ids": ids,
-                "labels": torch.randint(0, 2, (2,)) if "Sequence" in kind else torch.randint(4, 60, (2, length)),
-            }
-
-        return model.train(), None, batch
-
-
-_KV = {"num_key_value_heads": 2}
-language("Llama", "ForCausalLM", **_KV)
-language("Mistral", "ForCausalLM", **_KV)
-language("Qwen2", "ForCausalLM", **_KV)
-language("Qwen3", "ForCausalLM", **_KV, head_dim=8)
-language("Gemma", "ForCausalLM", **_KV, head_dim=8)
-language("Gemma2", "ForCausalLM", **_KV, head_dim=8)
-language("Phi", "ForCausalLM")
-language("GPTNeoX", "ForCausalLM")
-language("Olmo", "ForCausalLM")
-language("Mixtral", "ForCausalLM", **_KV, num_local_experts=4)
-language("Bert", "ForMaskedLM")
-language("Roberta", "ForMaskedLM", max_position_embeddings=40)
-language("Electra", "ForMaskedLM", embedding_size=32)
-language("Albert", "ForMaskedLM", embedding_size=16)
-language("ModernBert", "ForMaskedLM", pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
-language("DebertaV2", "ForMaskedLM")
-language("GPT2", "LMHeadModel", n_embd=32, n_layer=2, n_head=4)
-language("Opt".upper(), "ForCausalLM", ffn_dim=64, word_embed_proj_dim=32)
-language("Bloom", "ForCausalLM", n_layer=2, n_head=4)
-language("DistilBert", "ForMaskedLM", dim=32, n_layers=2, n_heads=4, hidden_dim=64)
-language("Mamba", "ForCausalLM", state_size=4)
-language("T5", "ForConditionalGeneration", d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)
-language("Bart", "ForConditionalGeneration", d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-         decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64)  # fmt: skip
-
-
-@case("transformers CLIP")
-def _() -> Any:
-    import transformers
-
-    text = {**SIZES, "max_position_embeddings": 8, "eos_token_id": 2}
-    vision_ = {k: v for k, v in SIZES.items() if k != "vocab_size"} | {"image_size": 16, "patch_size": 8}
-    config = transformers.CLIPConfig(text_config=text, vision_config=vision_, projection_dim=16)
-    model = transformers.CLIPModel(config)
-    batch = lambda: {"input_ids": torch.randint(4, 60, (3, 8)), "pixel_values": torch.randn(3, 3, 16, 16), "return_loss": True}  # noqa: E731
-    return model.train(), None, batch
-
-
-@case("transformers Whisper")
-def _() -> Any:
-    import transformers
-
-    config = transformers.WhisperConfig(
-        vocab_size=60, num_mel_bins=8, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, pad_token_id=0,
-        decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, max_source_positions=16, max_target_positions=16,
-        bos_token_id=1, eos_token_id=2, decoder_start_token_id=3, suppress_tokens=[], begin_suppress_tokens=[],
-    )  # fmt: skip
-    batch = lambda: {"input_features": torch.randn(2, 8, 32), "labels": torch.randint(4, 60, (2, 8))}  # noqa: E731
-    return transformers.WhisperForConditionalGeneration(config).train(), None, batch
-
-
-# timm.
-def timm_model(name: str, size: int = 64, optimizer: Any = slow_sgd, **options: Any) -> None:
-    @case(f"timm {name}", optimizer)
-    def _() -> Any:
-        import timm
-
-        return timm.create_model(name, num_classes=10, **options), F.cross_entropy, images(8, size, 10)
-
-
-timm_model("deit_tiny_patch16_224", 32, adamw, img_size=32, depth=2)
-timm_model("mixer_s32_224", 32, adamw, img_size=32, num_blocks=2)
-timm_model("ghostnet_050")
-timm_model("convmixer_768_32", 32, depth=2, patch_size=4)
-timm_model("poolformer_s12", 32, adamw)
-timm_model("xcit_nano_12_p8_224", 32, adamw, img_size=32, depth=2)

@@ -31,7 +31,9 @@ pub fn absences(u: &mut impl Source, problem: &Problem, budget: u64, piece: u64)
     let mut left: Vec<(PieceId, Window)> = Vec::new();
     for window in problem.windows(&problem.uses()) {
         let bytes = problem.tensors[window.tensor].bytes;
-        let size = piece.max(bytes.div_ceil(50)).next_multiple_of(problem.grain);
+        // A variable is in one place between steps.
+        let piece = if problem.tensors[window.tensor].is_variable() { u64::MAX } else { piece };
+        let size = piece.clamp(bytes.div_ceil(50), bytes.max(1)).next_multiple_of(problem.grain);
         let mut pieces = absences.pieces.iter().filter(|(_, piece)| piece.tensor == window.tensor).peekable();
         if pieces.peek().is_some() {
             left.extend(pieces.map(|(piece, _)| (piece, window)));

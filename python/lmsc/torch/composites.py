@@ -108,8 +108,8 @@ def _windows(size: int, count: int) -> list[tuple[int, int]]:
     return [(k * size // count, -(-(k + 1) * size // count)) for k in range(count)]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, *_: Any) -> Tensor:
-    """The largest elements of windows."""
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
+    """The largest elements of windows. With their positions it is another function of PyTorch."""
     size = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * 2
     size = [s if o is None else o for s, o in zip(input.shape[-2:], size)]
     rows = []
