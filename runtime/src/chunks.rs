@@ -83,13 +83,16 @@ impl Fragmentation {
 /// Alignment in bytes of tensors that do not begin with a chunk; plans in pages rely on it.
 const ALIGNMENT: u64 = 256;
 
+/// A variable is small if it takes less than one part in this many of a chunk, as in plans in pages.
+const SMALL: u64 = 8;
+
 /// The chunks that a residency overlaps, by position in the virtual addresses.
 pub(super) fn over(residency: &Residency, chunk: u64) -> Range<u64> {
     residency.span.start / chunk..residency.span.end.div_ceil(chunk)
 }
 
-/// The same program with virtual addresses: each tensor begins with a chunk of its own, except those that are resident all the
-/// time. These are packed together, so that many small variables take few chunks.
+/// The same program with virtual addresses: each tensor begins with a chunk of its own, except small variables and those that
+/// are resident all the time. These are packed together, so that many small variables take few chunks.
 ///
 /// Tensors that are used as one, such as the pieces of a Join, stay contiguous, and a variable that was swapped out returns to
 /// its place. Waits do not change: they suffice, since fewer tensors share an address than before.
@@ -134,10 +137,17 @@ pub(super) fn apart(mut program: Program, chunk: u64) -> Program {
         let extent = extents.entry(root(&groups, index)).or_insert_with(|| span.clone());
         *extent = extent.start.min(span.start)..extent.end.max(span.end);
     }
-    let leaving: BTreeSet<usize> = (0..spans.len())
+    let mut leaving: BTreeSet<usize> = (0..spans.len())
         .filter(|&index| !stays.get(index).is_some_and(|&stays| stays))
         .map(|index| root(&groups, index))
         .collect();
+    // Small variables share chunks, too, though there is none between the last use of an old value and the new one: plans in pages
+    // count them as resident.
+    for group in (0..stays.len()).map(|index| root(&groups, index)) {
+        if extents[&group].end - extents[&group].start < chunk / SMALL {
+            leaving.remove(&group);
+        }
+    }
     let (staying, others): (Vec<_>, Vec<_>) =
         extents.into_iter().partition(|(group, _)| !leaving.contains(group));
     let mut end = 0;
