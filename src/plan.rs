@@ -298,7 +298,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Planner, Error> {
             );
         }
         let names: Vec<&str> = PLANNERS.iter().map(|p| p.name).collect();
-        let instead = match words::nearest(name, names.iter().copied()) {
+        let instead = match words::nearest(name, names.iter().copied().chain([TFLMS])) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("the planners are {}", names.join(", ")),
         };
